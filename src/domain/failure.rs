@@ -176,6 +176,8 @@ pub enum Reason {
     UpstreamStream,
     /// The upstream answered 101 to a call that asked for no upgrade.
     UpstreamUpgrade,
+    /// The result asks for input, which the client's revision of MCP cannot give in this way.
+    UpstreamInputRequired,
     /// The breaker of the upstream is open.
     UpstreamResting,
     /// All places for calls at the upstream are taken, and none came free in time, or as many calls wait as may.
@@ -276,6 +278,7 @@ impl Reason {
         Reason::UpstreamRedirect,
         Reason::UpstreamStream,
         Reason::UpstreamUpgrade,
+        Reason::UpstreamInputRequired,
         Reason::UpstreamResting,
         Reason::UpstreamBusy,
         Reason::Overloaded,
@@ -329,6 +332,7 @@ impl Reason {
             Reason::UpstreamRedirect => upstream(502, -31031, "upstream_redirect"),
             Reason::UpstreamStream => upstream(502, -31075, "upstream_stream"),
             Reason::UpstreamUpgrade => upstream(502, -31032, "upstream_upgrade"),
+            Reason::UpstreamInputRequired => upstream(502, -31034, "upstream_input_required"),
             Reason::UpstreamResting => upstream(503, -31033, "upstream_resting"),
             Reason::UpstreamBusy => proxy(503, -31041, "upstream_busy"),
             Reason::Overloaded => proxy(503, -31042, "overloaded"),

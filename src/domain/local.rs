@@ -5,7 +5,6 @@
 //! that is answered is answered in its normal form only, and no other form of it passes by.
 
 mod greeting;
-mod stateless;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,7 +20,6 @@ use super::route::{PathError, RouteTable, Segments};
 use super::translate::Terms;
 
 pub use greeting::{Greeting, HANDSHAKES, STATELESS};
-pub use stateless::completed;
 
 /// One answer of the proxy's own.
 #[derive(Debug, Clone)]

@@ -96,6 +96,13 @@ pub fn discord(discord: Discord, supported: &[String]) -> Failure {
     }
 }
 
+/// A result that asks an older client of MCP for input. The client would read it as an empty success.
+#[must_use]
+pub fn input_required() -> Failure {
+    let message = "the server asks for input before it goes on, in a way that the client's revision of MCP does not have; use a client of revision 2026-07-28";
+    Failure::new(Reason::UpstreamInputRequired, message)
+}
+
 /// A batch of a client whose revision of MCP has none.
 #[must_use]
 pub fn no_batch() -> Failure {

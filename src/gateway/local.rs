@@ -11,8 +11,10 @@ use crate::domain::claim::{self, Head};
 use crate::domain::failure::Failure;
 use crate::domain::jsonrpc::{self, Call, RequestId};
 use crate::domain::local::blame_of;
+use crate::domain::mcp::{self, Era};
 use crate::domain::pieces::Pieces;
 use crate::domain::plan::Plan;
+use crate::domain::refusal;
 use crate::domain::rollout::Why;
 
 /// The answer to a REST call, if the proxy itself has one.
@@ -42,7 +44,7 @@ pub(super) fn rpc(
     record: &mut Record,
     plan: &Plan,
     (head, arrival): (&request::Parts, &Arrival),
-    call: &Call,
+    (call, era): (&Call, Era),
 ) -> Result<Option<Whole>, Failure> {
     let Some(answer) = plan.locals.rpc(&call.method) else {
         return Ok(None);
@@ -54,7 +56,12 @@ pub(super) fn rpc(
     let error = answered.as_ref().err();
     let error = error.map(|error| (blame_of(error), Some(error.code)));
     let whole = render::rpc_message(match answered {
-        Ok(result) => jsonrpc::result(&id, Pieces::from(result.into_bytes())),
+        Ok(result) => {
+            let fitted = mcp::fitted(era, &call.method, &result);
+            let fitted = fitted.map_err(|_| refusal::input_required())?;
+            let result = fitted.unwrap_or_else(|| Pieces::from(result.into_bytes()));
+            jsonrpc::result(&id, result)
+        }
         Err(error) => jsonrpc::error(&id, &error),
     });
     record.answered_here(whole.status.as_u16(), error);

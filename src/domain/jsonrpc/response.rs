@@ -19,6 +19,7 @@ pub struct Response {
     pub reply: Reply,
     whole: Range<usize>,
     id_place: Option<Range<usize>>,
+    result_place: Option<Range<usize>>,
 }
 
 impl Response {
@@ -28,6 +29,7 @@ impl Response {
         Response {
             whole: moved(self.whole),
             id_place: self.id_place.map(moved),
+            result_place: self.result_place.map(moved),
             ..self
         }
     }
@@ -45,6 +47,27 @@ impl Response {
         writer.carry(body.slice(self.whole.start..place.start));
         writer.copy(id.as_bytes());
         writer.carry(body.slice(place.end..self.whole.end));
+        writer.finish()
+    }
+
+    /// The response with another id and another result, every other byte of `body`, which it was read from, unchanged.
+    #[must_use]
+    pub fn with_result(&self, body: &Bytes, id: &RequestId, result: Pieces) -> Pieces {
+        let places = self.id_place.clone().zip(self.result_place.clone());
+        let Some((id_place, result_place)) = places else {
+            return write::result(id, result);
+        };
+        let id = Bytes::copy_from_slice(id.as_bytes());
+        let mut parts = [(id_place, id), (result_place, result.into_bytes())];
+        parts.sort_by_key(|(place, _)| place.start);
+        let mut writer = PiecesWriter::with_capacity(128);
+        let mut copied = self.whole.start;
+        for (place, written) in parts {
+            writer.carry(body.slice(copied..place.start));
+            writer.carry(written);
+            copied = place.end;
+        }
+        writer.carry(body.slice(copied..self.whole.end));
         writer.finish()
     }
 }
@@ -142,6 +165,7 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         reply,
         whole,
         id_place: envelope.places[ID].clone(),
+        result_place: envelope.places[RESULT].clone(),
     })
 }
 

@@ -8,6 +8,7 @@ mod answer;
 mod envelope;
 mod mirrored;
 mod outgoing;
+mod result;
 mod revision;
 mod said;
 
@@ -15,5 +16,6 @@ pub use answer::{Body, Looks, NoStream, looks, no_stream, read_body};
 pub use envelope::{Dressed, dressed, header_value};
 pub use mirrored::{Mirrored, list_tools, next_page};
 pub use outgoing::Outgoing;
+pub use result::{Era, InputRequired, fitted};
 pub use revision::{Revision, Verdict, agreeable, agreed, agrees, discover, greeting, verdict};
 pub use said::{Discord, check, is_modern};

@@ -428,7 +428,12 @@ impl Letter {
                 return Err(self.check_valid().err().unwrap_or_else(|| full(plan)));
             }
         }
-        if let Some(own) = local::rpc(record, plan, (&*self.head, &self.arrival), call)? {
+        if let Some(own) = local::rpc(
+            record,
+            plan,
+            (&*self.head, &self.arrival),
+            (call, self.era(call)),
+        )? {
             return Ok(Spoken::Answer(Box::new(own)));
         }
         let selected = plan.select_rpc(&call.method, call.params.as_ref());

@@ -9,8 +9,9 @@ use tokio::time::timeout;
 
 use super::{Company, Letter, Spoken};
 use crate::domain::failure::{Blame, Failure, Reason};
+use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, Call, LISTEN, RequestId};
-use crate::domain::local::completed;
+use crate::domain::mcp::{self, Era};
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
 use crate::domain::posted::{Handling, MessageFault, Rewritten, rewritten, takes_envelopes};
@@ -40,8 +41,14 @@ impl Letter {
         let answered = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match answered.answer {
+            // Most results are sent in the pieces that they are written in.
+            RpcAnswer::Result(result) if !self.era(call).may_change(&call.method) => {
+                jsonrpc::result(&id, result)
+            }
             RpcAnswer::Result(result) => {
-                let result = completed(&self.head.headers, &call.method, result);
+                let result = Json::sent(result);
+                let fitted = self.fitted(call, &result)?;
+                let result = fitted.unwrap_or_else(|| Pieces::from(result.into_bytes()));
                 jsonrpc::result(&id, result)
             }
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
@@ -144,7 +151,7 @@ impl Letter {
         let exchange = self.exchange(record, upstream, (call.with_id(minted), credentials));
         let answered = unless_recalled(recallable.as_ref(), pin!(exchange)).await?;
         match answered {
-            Some(reply) => self.renumbered(record, id, (reply, minted)).await,
+            Some(reply) => self.renumbered(record, id, (reply, minted), None).await,
             None => Ok(Spoken::Recalled),
         }
     }
@@ -186,7 +193,7 @@ impl Letter {
         let Some(answered) = answered else {
             return Ok(Spoken::Recalled);
         };
-        let mut spoken = self.renumbered(record, id, answered).await?;
+        let mut spoken = self.renumbered(record, id, answered, Some(call)).await?;
         if let Spoken::Answer(whole) = &mut spoken
             && self.socket.is_none()
             && *call.method == *"initialize"
@@ -220,25 +227,50 @@ impl Letter {
         Some(Scope::session(caller, name))
     }
 
-    /// The answer to a call that went with an id of the proxy's own.
+    /// The answer to a call that went with an id of the proxy's own. That of `linked`, which went over a link, is put in
+    /// the form of the client's revision: its server does not know which client asks.
     async fn renumbered(
         &self,
         record: &mut Record,
         id: &RequestId,
         (reply, minted): (Reply, u64),
+        linked: Option<&Call>,
     ) -> Result<Spoken, Failure> {
         let limits = &self.installed.plan.limits;
         let response = long_texts::response(record.worker(), &reply.body, limits.depth).await?;
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
         belongs(&response, minted)?;
-        match &response.reply {
-            jsonrpc::Reply::Result(result) => record.answered_result(result),
-            jsonrpc::Reply::Error(error) => {
-                record.answered_error(200, error.code, Blame::of_code(error.code))
+        let fitted = match &response.reply {
+            jsonrpc::Reply::Result(result) => {
+                let fitted = linked.map(|call| self.fitted(call, result)).transpose()?;
+                record.answered_result(result);
+                fitted.flatten()
             }
-        }
-        let whole = render::rpc_message(response.with_id(&reply.body, id));
+            jsonrpc::Reply::Error(error) => {
+                record.answered_error(200, error.code, Blame::of_code(error.code));
+                None
+            }
+        };
+        let whole = render::rpc_message(match fitted {
+            None => response.with_id(&reply.body, id),
+            Some(result) => response.with_result(&reply.body, id, result),
+        });
         Ok(Spoken::Answer(Box::new(whole)))
+    }
+
+    /// The result of a call in the form of the client's revision of MCP, where it has another one.
+    fn fitted(&self, call: &Call, result: &Json) -> Result<Option<Pieces>, Failure> {
+        let fitted = mcp::fitted(self.era(call), &call.method, result);
+        fitted.map_err(|_| refusal::input_required())
+    }
+
+    /// The kind of revision of MCP that the client of a call speaks.
+    pub(super) fn era(&self, call: &Call) -> Era {
+        match self.socket {
+            None => Era::of_headers(&self.head.headers),
+            // The headers of a socket are those of its handshake, and of no message.
+            Some(_) => Era::of_message(call),
+        }
     }
 
     /// The call without the credentials that its envelope bears and an upstream does not take there.

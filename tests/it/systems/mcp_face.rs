@@ -87,6 +87,8 @@ fn a_client_without_sessions_finds_what_its_revision_asks_for() {
     ];
     let called = result(&proxy, &named, "tools/call", &call);
     assert_eq!(called["resultType"], "complete");
+    let pong = result(&proxy, &stateless("ping"), "ping", &meta);
+    assert_eq!(pong, json!({ "resultType": "complete" }));
     let body = old.requests()[1].json();
     assert_eq!(
         body.get("_meta"),

@@ -1,0 +1,248 @@
+//! Results in the form of the revision that their client speaks.
+//!
+//! A client of 2026-07-28 needs `resultType`, and for lists and resources `ttlMs` and `cacheScope` ("Result", "Caching").
+//! A REST server and a server of an older revision write none of them. A client of an older revision does not know
+//! `input_required` and reads such a result as an empty success. Law: every byte that the server wrote stays.
+
+use http::{HeaderMap, HeaderName};
+
+use super::envelope::VERSION_KEY;
+use crate::domain::json::{Json, Kind};
+use crate::domain::jsonrpc::Call;
+use crate::domain::local::STATELESS;
+use crate::domain::pieces::{Pieces, PiecesWriter};
+
+/// The header that names the revision.
+static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The member that says how to read a result. Absent, it means [`COMPLETE`].
+const RESULT_TYPE: &str = "resultType";
+const COMPLETE: &str = "complete";
+const INPUT_REQUIRED: &str = "input_required";
+/// The methods whose results say how long they may be kept.
+const CACHEABLE: [&str; 6] = [
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "server/discover",
+];
+/// The methods whose result may be `input_required` (MCP 2026-07-28, "Multi Round-Trip Requests").
+const INTERACTIVE: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
+/// The kind of revision that a client of MCP speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// A revision that begins with `initialize`, or none.
+    Sessions,
+    /// A revision without sessions.
+    Stateless,
+}
+
+impl Era {
+    /// Reads the headers of a posted message. A client without sessions names its revision there.
+    #[must_use]
+    pub fn of_headers(headers: &HeaderMap) -> Era {
+        let version = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
+        Era::of(version)
+    }
+
+    /// Reads `params._meta` of a message that has no headers.
+    #[must_use]
+    pub fn of_message(call: &Call) -> Era {
+        let params = call.params.as_ref();
+        let meta = params.and_then(|params| params.member("_meta"));
+        let version = meta.and_then(|meta| meta.member(VERSION_KEY)?.text()?.ok());
+        Era::of(version.as_deref().map(str::as_bytes))
+    }
+
+    /// Whether [`fitted`] may do anything about the results of a method.
+    #[must_use]
+    pub fn may_change(self, method: &str) -> bool {
+        match self {
+            Era::Stateless => method != "initialize",
+            Era::Sessions => INTERACTIVE.contains(&method),
+        }
+    }
+
+    fn of(version: Option<&[u8]>) -> Era {
+        let mut known = STATELESS.iter();
+        match known.any(|known| version == Some(known.as_bytes())) {
+            true => Era::Stateless,
+            false => Era::Sessions,
+        }
+    }
+}
+
+/// A result that its client cannot read: it asks for input in a way that the client's revision does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InputRequired;
+
+/// Returns the members that a result of `method` lacks for a client of `era`, or nothing where it can be sent as it is.
+///
+/// # Errors
+/// [`InputRequired`] where the client cannot read the result.
+pub fn fitted(era: Era, method: &str, result: &Json) -> Result<Option<Pieces>, InputRequired> {
+    match era {
+        _ if !era.may_change(method) => Ok(None),
+        Era::Stateless => Ok(completed(method, result)),
+        Era::Sessions if is_input_required(result) => Err(InputRequired),
+        Era::Sessions => Ok(None),
+    }
+}
+
+/// Nothing may be kept unless the server says so.
+fn completed(method: &str, result: &Json) -> Option<Pieces> {
+    if result.kind() != Kind::Object {
+        return None;
+    }
+    let said = result_type(result);
+    let mut missing = Vec::with_capacity(3);
+    if said.is_none() {
+        missing.push((RESULT_TYPE, "\"complete\""));
+    }
+    // A result of another type, such as `input_required`, is never kept.
+    let is_complete = said.is_none_or(|said| said == COMPLETE);
+    if is_complete && CACHEABLE.contains(&method) {
+        let members = [("ttlMs", "0"), ("cacheScope", "\"private\"")];
+        missing.extend(members.iter().filter(|(name, _)| !result.has(name)));
+    }
+    if missing.is_empty() {
+        return None;
+    }
+    let mut writer = PiecesWriter::with_capacity(80);
+    for (place, (name, value)) in missing.into_iter().enumerate() {
+        writer.push(if place == 0 { b'{' } else { b',' });
+        writer.string(name);
+        writer.push(b':');
+        writer.copy(value.as_bytes());
+    }
+    let inside = result.as_bytes()[1..].trim_ascii_start();
+    if inside != b"}" {
+        writer.push(b',');
+    }
+    let skipped = result.as_bytes().len() - inside.len();
+    writer.carry(result.clone().into_bytes().slice(skipped..));
+    Some(writer.finish())
+}
+
+fn is_input_required(result: &Json) -> bool {
+    // Most results do not have the word, and need no closer look.
+    let word = INPUT_REQUIRED.as_bytes();
+    memchr::memmem::find(result.as_bytes(), word).is_some()
+        && result_type(result).is_some_and(|said| said == INPUT_REQUIRED)
+}
+
+/// The type that a result names. A value that is no text names none that is known.
+fn result_type(result: &Json) -> Option<String> {
+    let said = result.member(RESULT_TYPE)?.text();
+    Some(said.and_then(Result::ok).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::domain::jsonrpc::{Incoming, Item, MessageLimits, parse};
+
+    fn sent(era: Era, method: &str, result: &'static str) -> Result<String, InputRequired> {
+        let json = Json::parse(result.into(), 8).unwrap();
+        let fitted = fitted(era, method, &json)?;
+        let text = fitted.map_or(result.into(), Pieces::into_bytes);
+        Ok(String::from_utf8(text.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_client_with_sessions_gets_the_bytes_of_the_server() {
+        for (method, result) in [
+            ("tools/list", "{ }"),
+            ("tools/call", r#"{"resultType":"complete"}"#),
+            ("tools/call", r#"{"a":"input_required"}"#),
+            // Another API may use the same words.
+            ("orders/get", r#"{"resultType":"input_required"}"#),
+        ] {
+            assert_eq!(sent(Era::Sessions, method, result).as_deref(), Ok(result));
+        }
+    }
+
+    #[test]
+    fn a_client_with_sessions_is_never_asked_for_input_by_a_result() {
+        for method in ["tools/call", "prompts/get", "resources/read"] {
+            for asks in [
+                r#"{"requestState":"s","resultType":"input_required"}"#,
+                r#"{ "resultType" : "input_required", "inputRequests":{} }"#,
+            ] {
+                assert_eq!(sent(Era::Sessions, method, asks), Err(InputRequired));
+                assert_eq!(sent(Era::Stateless, method, asks).as_deref(), Ok(asks));
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_for_a_client_without_sessions_says_how_to_read_and_keep_it() {
+        let list = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","a":[]}"#;
+        for method in CACHEABLE {
+            let got = sent(Era::Stateless, method, r#"{"a":[]}"#);
+            assert_eq!(got.as_deref(), Ok(list), "{method}");
+        }
+        for (method, result, expected) in [
+            ("ping", "{}", r#"{"resultType":"complete"}"#),
+            (
+                "tools/call",
+                "{ \"a\" : 1.10 }",
+                r#"{"resultType":"complete","a" : 1.10 }"#,
+            ),
+            (
+                "resources/read",
+                r#"{"ttlMs":5}"#,
+                r#"{"resultType":"complete","cacheScope":"private","ttlMs":5}"#,
+            ),
+            (
+                "tools/list",
+                r#"{"resultType":"complete"}"#,
+                r#"{"ttlMs":0,"cacheScope":"private","resultType":"complete"}"#,
+            ),
+            (
+                "tools/list",
+                r#"{"resultType":"task"}"#,
+                r#"{"resultType":"task"}"#,
+            ),
+            ("initialize", "{}", "{}"),
+            ("other", "[1]", "[1]"),
+            ("other", "null", "null"),
+        ] {
+            let got = sent(Era::Stateless, method, result);
+            assert_eq!(got.as_deref(), Ok(expected), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_client_names_its_revision_in_headers_or_in_its_message() {
+        let limits = MessageLimits {
+            depth: 16,
+            batch: 1,
+        };
+        for (version, era) in [
+            (None, Era::Sessions),
+            (Some("2025-11-25"), Era::Sessions),
+            (Some("2026"), Era::Sessions),
+            (Some(""), Era::Sessions),
+            (Some("2026-07-28"), Era::Stateless),
+        ] {
+            let header = version.map(|version| {
+                let value = HeaderValue::from_static(version);
+                (VERSION.clone(), value)
+            });
+            assert_eq!(Era::of_headers(&HeaderMap::from_iter(header)), era);
+            let meta = version.map_or(String::new(), |version| {
+                format!(r#""_meta":{{"{VERSION_KEY}":"{version}"}}"#)
+            });
+            let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{{meta}}}}}"#);
+            let Ok(Incoming::Single(Item::Call(call))) = parse(&message.into(), limits) else {
+                panic!("no call");
+            };
+            assert_eq!(Era::of_message(&call), era, "{version:?}");
+        }
+    }
+}
