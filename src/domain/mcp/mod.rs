@@ -17,5 +17,7 @@ pub use envelope::{Dressed, dressed, header_value};
 pub use mirrored::{Mirrored, list_tools, next_page};
 pub use outgoing::Outgoing;
 pub use result::{Era, InputRequired, fitted};
-pub use revision::{Revision, Verdict, agreeable, agreed, agrees, discover, greeting, verdict};
+pub use revision::{
+    Revision, Verdict, agreeable, agreed, agrees, answered, discover, greeting, verdict,
+};
 pub use said::{Discord, check, is_modern};

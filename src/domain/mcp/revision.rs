@@ -1,7 +1,9 @@
 //! Which revision is spoken with a server.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::envelope::VERSION_KEY;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::Reply;
 use crate::domain::local::{HANDSHAKES, STATELESS};
@@ -122,6 +124,28 @@ fn spoken(versions: Option<Json>) -> Spoken {
     }
 }
 
+/// Requests of the revisions with sessions that 2026-07-28 has not. Their result is empty.
+const DROPPED: [&str; 4] = [
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
+
+/// Returns the response to a call of a client with sessions that a server without them does not know: the client takes an
+/// error to `ping` for a lost connection. A call that names a revision without sessions is the server's to answer.
+#[must_use]
+pub fn answered((id, method): (u64, &str), message: &Bytes, depth: u16) -> Option<String> {
+    if !DROPPED.contains(&method) {
+        return None;
+    }
+    let whole = Json::parse(message.clone(), depth).ok();
+    let meta = whole.and_then(|whole| whole.member("params")?.member("_meta"));
+    let version = meta.and_then(|meta| meta.member(VERSION_KEY)?.text()?.ok());
+    let is_stateless = version.is_some_and(|version| STATELESS.contains(&&*version));
+    (!is_stateless).then(|| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#))
+}
+
 /// What the server says of itself, as an `initialize` is answered: clients that begin with one get this.
 fn presented(result: &Json) -> Json {
     let [.., newest] = HANDSHAKES;
@@ -136,13 +160,26 @@ fn presented(result: &Json) -> Json {
     let unnamed = json!({ "name": "", "version": "" });
     let mut greeting = json!({
         "protocolVersion": newest,
-        "capabilities": member(&said["capabilities"], json!({})),
+        "capabilities": offered(member(&said["capabilities"], json!({}))),
         "serverInfo": member(&said["_meta"][SERVER_INFO], unnamed),
     });
     if said["instructions"].is_string() {
         greeting["instructions"] = said["instructions"].clone();
     }
     Json::written(greeting.to_string())
+}
+
+/// The capabilities that a client with sessions can use. Log messages, updates of resources and changes of lists come in
+/// subscriptions only, or where a request asks for them by a member of 2026-07-28.
+fn offered(mut capabilities: Value) -> Value {
+    if let Some(all) = capabilities.as_object_mut() {
+        all.remove("logging");
+        for of_kind in all.values_mut().filter_map(Value::as_object_mut) {
+            of_kind.remove("listChanged");
+            of_kind.remove("subscribe");
+        }
+    }
+    capabilities
 }
 
 /// The answer to an `initialize` with this id.
@@ -228,15 +265,15 @@ mod tests {
     #[test]
     fn a_server_without_sessions_says_so_and_all_else_has_them() {
         let modern = reply(
-            r#"{"id":0,"result":{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{"tools":{}},
-                "instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}"#,
+            r#"{"id":0,"result":{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":
+                {"tools":{"listChanged":true},"resources":{"subscribe":true,"x":1},"logging":{}},"instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}"#,
         );
         let Verdict::Stateless("2026-07-28", presented) = verdict(&modern) else {
             panic!("{:?}", verdict(&modern));
         };
         let said: Value = serde_json::from_str(&greeting(3, &presented)).unwrap();
         let wanted = json!({ "jsonrpc": "2.0", "id": 3, "result": { "protocolVersion": "2025-11-25",
-            "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
+            "capabilities": { "tools": {}, "resources": { "x": 1 } }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
         assert_eq!(said, wanted);
         for text in [
             r#"{"id":0,"result":{"supportedVersions":["2025-11-25"]}}"#,
@@ -251,6 +288,27 @@ mod tests {
             r#"{"id":0,"error":{"code":-32022,"message":"","data":{"supported":["2099-01-01"]}}}"#,
         );
         assert_eq!(verdict(&newer), Verdict::Unknown("2099-01-01".to_owned()));
+    }
+
+    #[test]
+    fn requests_that_only_older_clients_know_are_answered() {
+        let answered = |method, meta| {
+            let message = format!(r#"{{"id":3,"method":"{method}","params":{{{meta}}}}}"#);
+            answered((3, method), &message.into(), 8)
+        };
+        let empty = Some(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#.to_owned());
+        for method in DROPPED {
+            for meta in [
+                "",
+                r#""_meta":{"progressToken":1}"#,
+                r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}"#,
+            ] {
+                assert_eq!(answered(method, meta), empty, "{method} {meta}");
+            }
+            let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+            assert_eq!(answered(method, modern), None, "{method}");
+        }
+        assert_eq!(answered("tools/list", ""), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::own_stream::Followed;
 use super::post::{Came, Door, Letter, OTHER, Outcome, SESSION, VERSION};
 use super::{Era, Mcp, Mode, OwnStream};
 use crate::domain::jsonrpc::{self, parse_response};
-use crate::domain::mcp::{Outgoing, agreed, greeting};
+use crate::domain::mcp::{Outgoing, agreed, answered, greeting};
 use crate::domain::outcome::{ReplyLimits, RestReply, refusal};
 use crate::domain::pending::Unanswered;
 use crate::domain::pieces::Pieces;
@@ -225,12 +225,17 @@ impl Session {
             }
             Outgoing::Call { id, method } => (id, method),
         };
+        let depth = self.mcp.plan.link.settings.depth;
+        if let Some(answer) = answered((id, &method), &message, depth) {
+            let answer = Event::Message(answer.into());
+            return self.told.extend([Event::Written, answer]);
+        }
         let called = Called {
             id,
             method,
             message,
             version,
-            depth: self.mcp.plan.link.settings.depth,
+            depth,
         };
         let (door, mirrored) = (self.door.clone(), self.mcp.mirrored.clone());
         let call = async move {

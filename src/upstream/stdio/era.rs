@@ -14,7 +14,9 @@ use super::{Running, Stdio};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{Heard, parse_response};
 use crate::domain::local::STATELESS;
-use crate::domain::mcp::{Outgoing, Revision, Verdict, discover, dressed, greeting, verdict};
+use crate::domain::mcp::{
+    Outgoing, Revision, Verdict, answered, discover, dressed, greeting, verdict,
+};
 use crate::upstream::link::{Event, Link, Transport};
 
 /// How long a child may take to answer the question. Some never answer what they do not know.
@@ -201,10 +203,16 @@ impl Link for Child {
                 self.told.extend([Event::Written, Event::Message(answer)]);
             }
             Outgoing::Initialized => self.told.push_back(Event::Written),
-            Outgoing::Call { method, .. } => {
-                let body = dressed(&message, &method, version, self.depth).body;
-                self.running.write(body);
-            }
+            Outgoing::Call { id, method } => match answered((id, &method), &message, self.depth) {
+                Some(answer) => {
+                    let answer = Event::Message(answer.into());
+                    self.told.extend([Event::Written, answer]);
+                }
+                None => {
+                    let body = dressed(&message, &method, version, self.depth).body;
+                    self.running.write(body);
+                }
+            },
             Outgoing::Cancelled(_) | Outgoing::Notice | Outgoing::Response => {
                 self.running.write(message);
             }

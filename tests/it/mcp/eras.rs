@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::before;
-use super::scripted::{result, stateless, with_sessions};
-use crate::scene::{body_of, call, rpc_failure};
+use super::scripted::{asked, result, stateless, with_sessions};
+use crate::scene::{body_of, call, json_with as json_answer, rpc_failure};
 use crate::support::{Message, Proxy};
 
 const VERSION: &str = "2026-07-28";
@@ -70,4 +70,30 @@ fn a_client_with_sessions_gets_a_failure_in_place_of_a_result_that_asks_for_inpu
         new.json()["result"],
         json!({ "resultType": "input_required", "requestState": "s" })
     );
+}
+
+/// The requests of older revisions that 2026-07-28 has not.
+const DROPPED: [(&str, &str); 4] = [
+    ("ping", "{}"),
+    ("logging/setLevel", r#"{"level":"info"}"#),
+    ("resources/subscribe", r#"{"uri":"a:b"}"#),
+    ("resources/unsubscribe", r#"{"uri":"a:b"}"#),
+];
+
+#[test]
+fn requests_of_a_client_with_sessions_that_the_server_does_not_know_are_answered() {
+    let server = stateless(|_, called| {
+        let id = called.id();
+        let error =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no"}}}}"#);
+        json_answer("404 Not Found", error)
+    });
+    let proxy = before(&server, "");
+    let empty = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    for (method, params) in DROPPED {
+        assert_eq!(body_of(&proxy.rpc(call(method, params)), 200), empty);
+    }
+    assert_eq!(asked(&server), ["POST server/discover"]);
+    let new = post(&proxy, "ping", None, &modern("ping", json!({})));
+    assert_eq!(new.json()["error"]["code"], -32601);
 }

@@ -32,6 +32,10 @@ fn a_child_without_a_handshake_is_told_with_each_call_who_asks() {
     let greeting = ask(&proxy, "initialize");
     assert_eq!(greeting["result"]["protocolVersion"], "2025-11-25");
     assert_eq!(greeting["result"]["serverInfo"]["name"], "modern");
+    // A client of an older revision may ask for what this child does not know.
+    for method in ["ping", "logging/setLevel", "resources/subscribe"] {
+        assert_eq!(ask(&proxy, method)["result"], json!({}), "{method}");
+    }
     // Each child is asked anew, and none is greeted otherwise.
     assert_eq!(seen(&proxy), ["server/discover", "echo", "seen"]);
     assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-31023, "upstream_cut"));
