@@ -166,7 +166,7 @@ fn write(folder: &Folder, of: &str, state: &Versioned, at: String) -> Result<(),
     };
     let text = serde_json::to_string(&file).map_err(not_json)?;
     folder.replace(COPY, pretty(&text).as_bytes())?;
-    folder.flush()
+    folder.flush(COPY)
 }
 
 /// Of which store it is, and the copy.

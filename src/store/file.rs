@@ -220,7 +220,7 @@ impl FileStore {
 
     fn flush_state(&mut self) -> Result<(), StoreError> {
         self.flushed = Flushed::NotYet;
-        self.flush()?;
+        self.flush(ROLLOUT)?;
         self.flushed = Flushed::Yes;
         Ok(())
     }
@@ -229,11 +229,11 @@ impl FileStore {
         let written = self.folder.replace(WATCH, &contents::watch(&watch));
         self.faring.note(written, wall())?;
         self.watch = watch;
-        self.flush()
+        self.flush(WATCH)
     }
 
-    fn flush(&mut self) -> Result<(), StoreError> {
-        let flushed = self.folder.flush();
+    fn flush(&mut self, name: &str) -> Result<(), StoreError> {
+        let flushed = self.folder.flush(name);
         self.faring.note(flushed, wall())
     }
 }

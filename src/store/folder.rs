@@ -1,7 +1,7 @@
 //! The state folder: one owner, and files that are replaced whole.
 //!
 //! Laws: a file is as it was or as it was to become, whenever the process is killed or the power fails; what has
-//! been replaced survives both.
+//! been replaced survives both. A file that is a symlink stays one: its target is replaced, in the folder of the target.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -12,6 +12,8 @@ use crate::store::error::StoreError;
 const LOCK: &str = "lock";
 /// How many damaged files of one name are kept; the last one is replaced.
 const MOST_ASIDE: u32 = 9;
+/// How many symlinks are followed to a file.
+const MOST_LINKS: usize = 16;
 
 /// The folder. Whoever holds this is its only owner, or waits to be.
 #[derive(Debug)]
@@ -67,9 +69,26 @@ impl Folder {
         self.path.join(name)
     }
 
+    /// Returns where a file is: symlinks are followed, also where nothing is at their end yet.
+    ///
+    /// # Errors
+    /// Fails when the symlinks do not end.
+    fn target(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let mut path = self.file(name);
+        for _ in 0..MOST_LINKS {
+            // No symlink, or nothing there: the action on it tells.
+            let Ok(next) = fs::read_link(&path) else {
+                return Ok(path);
+            };
+            path = folder_of(&path).join(next);
+        }
+        let error = io::Error::other("it leads from symlink to symlink");
+        Err(refused(&self.file(name), "followed")(error))
+    }
+
     /// Removes a replacement that was never finished, and so was never said to be stored.
     pub(super) fn clean(&self, name: &str) -> Result<(), StoreError> {
-        let unfinished = self.unfinished(name);
+        let unfinished = unfinished(&self.target(name)?);
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(refused(&unfinished, "removed")(error))
@@ -90,15 +109,12 @@ impl Folder {
 
     /// Moves a file out of the way, where it stays until somebody looks at it. Tells how it is called from then on.
     pub(super) fn set_aside(&self, name: &str) -> Result<PathBuf, StoreError> {
-        let free = (1..MOST_ASIDE).map(|number| self.aside(name, number));
+        let path = self.target(name)?;
+        let free = (1..MOST_ASIDE).map(|number| aside(&path, number));
         let mut free = free.filter(|path| !path.exists());
-        let aside = free.next().unwrap_or_else(|| self.aside(name, MOST_ASIDE));
-        fs::rename(self.file(name), &aside).map_err(refused(&aside, "replaced"))?;
+        let aside = free.next().unwrap_or_else(|| aside(&path, MOST_ASIDE));
+        fs::rename(&path, &aside).map_err(refused(&aside, "replaced"))?;
         Ok(aside)
-    }
-
-    fn aside(&self, name: &str, number: u32) -> PathBuf {
-        self.path.join(format!("{name}.damaged-{number}"))
     }
 
     /// Replaces a file whole. It is as it was where this fails, and it survives a loss of power once
@@ -107,23 +123,44 @@ impl Folder {
         if !self.is_owned() {
             return Err(StoreError::Elsewhere(self.path.clone()));
         }
-        let unfinished = self.unfinished(name);
+        let path = self.target(name)?;
+        let unfinished = unfinished(&path);
         write(&unfinished, text).map_err(refused(&unfinished, "written"))?;
-        let path = self.file(name);
         fs::rename(&unfinished, &path).map_err(refused(&path, "replaced"))
     }
 
-    /// Makes what was replaced survive a loss of power.
-    pub(super) fn flush(&self) -> Result<(), StoreError> {
-        File::open(&self.path)
+    /// Makes the replacement of a file survive a loss of power.
+    pub(super) fn flush(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.target(name)?;
+        let folder = folder_of(&path);
+        File::open(folder)
             .and_then(|folder| folder.sync_all())
-            .map_err(refused(&self.path, "flushed"))
+            .map_err(refused(folder, "flushed"))
     }
+}
 
-    /// What a replacement is called until it is complete.
-    fn unfinished(&self, name: &str) -> PathBuf {
-        self.path.join(format!("{name}.new"))
+/// Returns the folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
     }
+}
+
+/// Returns the path of a replacement until it is complete.
+fn unfinished(path: &Path) -> PathBuf {
+    beside(path, ".new")
+}
+
+fn aside(path: &Path, number: u32) -> PathBuf {
+    beside(path, &format!(".damaged-{number}"))
+}
+
+/// Returns the path with more at the end of its name.
+fn beside(path: &Path, more: &str) -> PathBuf {
+    let mut longer = path.as_os_str().to_owned();
+    longer.push(more);
+    PathBuf::from(longer)
 }
 
 /// The error of an action that the system refuses.
