@@ -2,11 +2,13 @@
 //!
 //! It is started without a shell, in a process group of its own, with no variable that its plan does not name. What it
 //! writes on standard error goes to the log, within bounds. It ends in steps: its input is closed; then its group gets
-//! SIGTERM; then SIGKILL, which what is left of the group gets in any case.
+//! SIGTERM; then SIGKILL, which what is left of the group gets in any case. Processes that have left the group are logged.
 
 mod era;
+mod survivors;
 
 use std::cell::Cell;
+use std::path::PathBuf;
 use std::process::Stdio as Pipe;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 pub use self::era::Child;
 use self::era::Manners;
+use self::survivors::Process;
 use super::lines::{Line, Lines};
 use super::link::{Event, Link};
 use crate::domain::plan::StdioPlan;
@@ -89,6 +92,7 @@ impl Stdio {
             log: ChildLog::new(self.plan.redaction.clone()),
             life: Life::Runs,
             last: None,
+            family: Vec::new(),
         })
     }
 }
@@ -107,6 +111,12 @@ impl Stdio {
 struct Group(Option<Pid>);
 
 impl Group {
+    /// Returns its number, which is that of the child as well.
+    fn id(&self) -> Option<u32> {
+        let group = self.0?;
+        u32::try_from(group.as_raw_nonzero().get()).ok()
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
             // A group that is gone needs no signal.
@@ -131,11 +141,23 @@ struct Running {
     life: Life,
     /// Until when last words are waited for, and why they are the last.
     last: Option<(Instant, String)>,
+    /// The processes that descended from the child when it was told to end.
+    family: Vec<Process>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.group.signal(Signal::KILL);
+        let Some(group) = self.group.id() else {
+            return;
+        };
+        let (stdout, stderr) = (self.stdout.as_ref(), self.stderr.as_ref());
+        let pipes = [
+            stdout.and_then(survivors::pipe),
+            stderr.and_then(survivors::pipe),
+        ];
+        let pipes: Vec<PathBuf> = pipes.into_iter().flatten().collect();
+        survivors::report(&self.name, group, (&self.family, &pipes));
     }
 }
 
@@ -201,6 +223,9 @@ impl Link for Running {
     fn ping(&mut self) {}
 
     async fn close(mut self) {
+        if let Some(child) = self.group.id() {
+            self.family = survivors::descendants(child);
+        }
         // The end of its input is what a child is told first.
         self.stdin = None;
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {

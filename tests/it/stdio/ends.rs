@@ -61,6 +61,45 @@ fn a_child_that_ignores_the_end_of_its_input_is_told_by_signals_with_its_whole_g
     });
 }
 
+/// Two processes leave the group of the child: one keeps its standard output and has lost its parent, the other has a
+/// parent in the group and none of the pipes.
+#[test]
+fn processes_of_a_child_that_leave_its_group_and_survive_it_are_logged() {
+    let stays = |file: &str, output: &str, ends: &str| {
+        format!(
+            "(setsid sh -c 'echo $$ > {file}.new; mv {file}.new {file}; exec sleep 1000' {output} {ends}\n"
+        )
+    };
+    let script = [
+        stays("holds", "2> /dev/null", "&)"),
+        stays("detached", "> /dev/null 2>&1", ") &"),
+        "while read -r line; do :; done\n".to_owned(),
+    ]
+    .concat();
+    let config = "[upstream.child]\nside = \"rpc\"\ncommand = [\"/bin/sh\", \"leaves.sh\"]\n\
+        directory = \".\"\nhandshake = \"none\"\n";
+    let proxy = Proxy::start_with(config, &[("leaves.sh", &script)]);
+    let survivors = ["holds", "detached"].map(|file| {
+        let pid = eventually("a process that leaves", || {
+            fs::read_to_string(proxy.folder().join(file)).ok()
+        });
+        pid.trim().parse::<u32>().unwrap()
+    });
+    let stopped = proxy.stop();
+    for pid in survivors {
+        let killed = std::process::Command::new("kill")
+            .args(["-s", "KILL", &pid.to_string()])
+            .status();
+        assert!(killed.unwrap().success(), "it was alive");
+        let told = format!("pid={pid}");
+        let mut lines = stopped.log.lines();
+        assert!(
+            lines.any(|line| line.contains("survives it") && line.contains(&told)),
+            "{stopped:?}"
+        );
+    }
+}
+
 #[test]
 fn a_child_that_cannot_be_started_at_first_is_tried_again() {
     let keys = child::command();
