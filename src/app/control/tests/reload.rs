@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::{
     FLAGS, Folder, MAIN, MORE_ROUTES, ROUTES, at, chain, flip, in_force, poll, routes, watching,
 };
+use crate::app::control::Polled;
 use crate::app::control::fixed::Fixed;
-use crate::app::control::{Control, Polled};
 use crate::config::load::load;
 use crate::domain::rollout::Stage;
 use crate::server::admin::Reloaded;
