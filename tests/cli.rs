@@ -409,6 +409,89 @@ fn a_tool_without_a_row_for_its_failure_is_noted_where_rest_clients_call_it() {
     }
 }
 
+/// One problem of each kind: single values, routes that cannot be decoded or compiled, a route that is there twice, an
+/// example that does not hold, a loss, and flags.
+const EVERY_KIND: [(&str, &str); 3] = [
+    (
+        "dualgauge.toml",
+        r#"
+include = ["routes.toml"]
+[limits]
+batch = "many"
+[rpc]
+notification_status = 1000
+[upstream.old]
+side = "rest"
+url = "http://127.0.0.1:9001"
+[upstream.new]
+side = "rpc"
+url = "http://127.0.0.1:9002/rpc"
+[rollout]
+flags = "flags.toml"
+[[client]]
+name = "app"
+match = { header = { x-client-id = "app" } }
+"#,
+    ),
+    (
+        "routes.toml",
+        r#"
+[[route]]
+name = "undecoded"
+rest = "GET /undecoded"
+rpc = 7
+[[route]]
+name = "uncompiled"
+rest = "get /uncompiled"
+rpc = "uncompiled"
+[[route]]
+name = "first"
+rest = "GET /same/{id}"
+rpc = "first"
+[[route]]
+name = "second"
+rest = "GET /same/{other}"
+rpc = "second"
+[[route]]
+name = "example"
+rest = "GET /items/{id}"
+rpc = "items/read"
+[[route.example]]
+rest = { call = "GET /items/7" }
+rpc = { method = "items/read", params = { id = "8" } }
+[[route]]
+name = "loses"
+rest = "GET /items?q={q}&trace={_}"
+rpc = "items/search"
+"#,
+    ),
+    (
+        "flags.toml",
+        r#"
+[[flag]]
+name = "undecoded"
+stage = "translated"
+[[flag]]
+name = "of-nobody"
+client = "ap"
+stage = "translate"
+[[flag]]
+name = "of-a-route-that-cannot-be-decoded"
+client = "app"
+route = "undecoded"
+stage = "translate"
+"#,
+    ),
+];
+
+#[test]
+fn a_problem_hides_no_other() {
+    let folder = folder(&EVERY_KIND);
+    let run = check(&folder.path().join("dualgauge.toml"), &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    insta::assert_snapshot!("problems_of_every_kind", run.stderr);
+}
+
 #[test]
 fn every_problem_of_every_file_is_printed_to_standard_error() {
     let folder = wrong();

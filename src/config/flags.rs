@@ -10,7 +10,7 @@ use crate::config::decode::{SIDES, STAGES};
 use crate::config::digest::Digests;
 use crate::config::kind::{name, percent, string, text, word};
 use crate::config::layer::{Layer, Merged};
-use crate::config::problem::Problems;
+use crate::config::problem::{Problem, Problems};
 use crate::config::raw::{RawFlag, WithoutKeyWord};
 use crate::config::reader::{self, Shape, Table, unique};
 use crate::config::toml::{Document, Part};
@@ -34,7 +34,14 @@ pub fn load_flags(path: &Path) -> Result<Vec<RawFlag>, Problems> {
 /// # Errors
 /// Every problem of the file.
 pub fn load_flags_noting(path: &Path, digests: &mut Digests) -> Result<Vec<RawFlag>, Problems> {
-    decode(&Document::read(path, digests)?)
+    let (flags, problems) = decode(&Document::read(path, digests)?)?;
+    Problems::unless(problems, flags)
+}
+
+/// Reads the flags of a file that can be decoded, with every problem of the file.
+pub(super) fn load_parts(path: &Path) -> (Vec<RawFlag>, Vec<Problem>) {
+    let read = Document::read(path, &mut Digests::new()).and_then(|document| decode(&document));
+    read.unwrap_or_else(|problem| (Vec::new(), vec![problem]))
 }
 
 /// Reads the flags of a text; problems name it by `path`.
@@ -42,10 +49,12 @@ pub fn load_flags_noting(path: &Path, digests: &mut Digests) -> Result<Vec<RawFl
 /// # Errors
 /// Every problem of the text.
 pub fn parse_flags(path: &Path, text: &str) -> Result<Vec<RawFlag>, Problems> {
-    decode(&Document::new(path, text.to_owned()))
+    let (flags, problems) = decode(&Document::new(path, text.to_owned()))?;
+    Problems::unless(problems, flags)
 }
 
-fn decode(document: &Document) -> Result<Vec<RawFlag>, Problems> {
+/// Fails when the text is no TOML.
+fn decode(document: &Document) -> Result<(Vec<RawFlag>, Vec<Problem>), Problem> {
     let mut layer = Layer::new("flags");
     let mut problems = document.add_to(&mut layer, Part::Main)?;
     let merged = Merged::new(vec![layer])?;
@@ -54,7 +63,7 @@ fn decode(document: &Document) -> Result<Vec<RawFlag>, Problems> {
         unique(flags.iter().map(|flag| &flag.name), table);
         Some(flags)
     });
-    Problems::unless(problems, flags.unwrap_or_default())
+    Ok((flags.unwrap_or_default(), problems))
 }
 
 fn flag(table: &mut Table<'_>) -> Option<RawFlag> {

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use figment::value::Value;
+use figment::value::{Dict, Value};
 
 use crate::config::decode;
 use crate::config::digest::Digests;
@@ -95,18 +95,48 @@ pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
 /// # Errors
 /// Those of [`load`].
 pub fn load_noting(sources: &Sources, digests: &mut Digests) -> Result<RawConfig, Problems> {
+    let Loaded { config, problems } = load_parts(sources, digests)?;
+    match config {
+        Some(config) => Problems::unless(problems, config),
+        None => Err(Problems::new(problems)),
+    }
+}
+
+/// What could be read of a configuration, with every problem that reading and decoding found.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    /// The elements of lists that could be decoded, and defaults in place of single values that could not. None where
+    /// that makes no configuration.
+    pub(super) config: Option<RawConfig>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Reads, merges and decodes as much as possible, and notes the documents.
+///
+/// # Errors
+/// Fails when the main file cannot be read or is no TOML.
+pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loaded, Problems> {
     let mut problems = Vec::new();
     let defaults = defaults(&mut problems)?;
+    let usual = defaults.values.clone();
     let (files, paths) = match &sources.file {
         Some(file) => read_files(file, digests, &mut problems)?,
         None => (Layer::new("files"), Vec::new()),
     };
     let variables = variables(&sources.environment, &mut problems);
-    let merged = Merged::new(vec![defaults, files, variables, arguments(sources)])?;
+    let mut merged = Merged::new(vec![defaults, files, variables, arguments(sources)])?;
 
-    let decoded = reader::read(&merged, &mut problems, decode::config);
-    let Some(mut config) = decoded.filter(|_| problems.is_empty()) else {
-        return Err(Problems::new(problems));
+    let mut decoded = reader::read(&merged, &mut problems, decode::config);
+    if decoded.is_none() {
+        for problem in &problems {
+            restore(&mut merged.values, Some(&usual), single(&problem.key));
+        }
+        // Its problems are known.
+        decoded = reader::read(&merged, &mut Vec::new(), decode::config);
+    }
+    let Some(mut config) = decoded else {
+        let config = None;
+        return Ok(Loaded { config, problems });
     };
     config.places = merged.into_places(&["route", "outcomes", "event"]);
     if let Some(file) = &sources.file {
@@ -128,7 +158,36 @@ pub fn load_noting(sources: &Sources, digests: &mut Digests) -> Result<RawConfig
     let keys = keys::read_files(&mut config, &mut problems);
     config.files.extend(keys);
     config.default_rpc_paths();
-    Problems::unless(problems, config)
+    let config = Some(config);
+    Ok(Loaded { config, problems })
+}
+
+/// Lists of tables: an element that cannot be decoded is left out.
+const LISTS: [&str; 6] = ["route", "outcomes", "client", "stream", "event", "local"];
+
+/// Returns the key of the single value that a problem is about: the list, for an element of a list of values. It is
+/// empty for what is left out on its own.
+fn single(key: &str) -> &str {
+    let key = key.split('[').next().unwrap_or(key);
+    let root = key.split('.').next().unwrap_or(key);
+    if LISTS.contains(&root) { "" } else { key }
+}
+
+/// Puts the default in the place of a value, or nothing where there is no default.
+fn restore(values: &mut Dict, usual: Option<&Dict>, key: &str) {
+    let (name, rest) = match key.split_once('.') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (key, None),
+    };
+    let default = usual.and_then(|usual| usual.get(name));
+    if let (Some(Value::Dict(_, table)), Some(rest)) = (values.get_mut(name), rest) {
+        let usual = default.and_then(Value::as_dict);
+        return restore(table, usual, rest);
+    }
+    match default {
+        Some(default) => values.insert(name.to_owned(), default.clone()),
+        None => values.remove(name),
+    };
 }
 
 /// The RPC path of a proxy without an RPC upstream, unless the configuration names others.

@@ -4,6 +4,7 @@
 
 use crate::config::Digests;
 use crate::config::compile::compile;
+use crate::config::configuration::Configuration;
 use crate::config::flags::load_flags_noting;
 use crate::config::load::{Sources, load_noting};
 use crate::config::problem::Problems;
@@ -46,7 +47,8 @@ pub(super) fn read(
     sources: &Sources,
     digests: &mut Digests,
 ) -> Result<(Box<RawConfig>, Vec<RawFlag>), Problems> {
-    let config = Box::new(load_noting(sources, digests)?);
+    let config = load_noting(sources, digests).map_err(|problems| every(sources, problems))?;
+    let config = Box::new(config);
     let Some(file) = &config.rollout.flags else {
         return Ok((config, Vec::new()));
     };
@@ -59,4 +61,10 @@ pub(super) fn read(
             Err(Problems::new(problems))
         }
     }
+}
+
+/// Returns the problems of all files, where the configuration could not be decoded.
+fn every(sources: &Sources, problems: Problems) -> Problems {
+    // The files may have been mended in between.
+    Configuration::read(sources).err().unwrap_or(problems)
 }

@@ -12,9 +12,9 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::cli::{CheckArguments, CommandError, Format};
-use crate::config::configuration::Configuration;
+use crate::config::configuration::{Configuration, Flawed};
 use crate::config::load::{Sources, environment};
-use crate::config::problem::Problems;
+use crate::config::problem::{Problem, Problems};
 use crate::domain::check;
 use statements::Detail;
 use upgrade::UpgradeNotes;
@@ -26,9 +26,9 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
         environment: environment(),
         ..Sources::default()
     };
-    let outcome = Configuration::read(&sources);
-    let checked = match &outcome {
-        Ok(configuration) => {
+    let inspected = Configuration::inspect(&sources);
+    let checked = match inspected {
+        Ok(ref configuration) => {
             let reports = check::check(&configuration.plan.routes);
             let events = check::check_events(&configuration.plan.events);
             let upgrade = match arguments.no_upgrade_notes {
@@ -37,7 +37,7 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
             };
             Ok(Checked::of(configuration, (reports, events), upgrade))
         }
-        Err(problems) => Err(problems),
+        Err(flawed) => Err(with_those_of_routes(flawed)),
     };
     let detail = match arguments.verbose {
         true => Detail::Full,
@@ -50,9 +50,32 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
     })
 }
 
+/// Adds the losses and examples of the routes that have no other problem. Those that name a set are left out where a set
+/// has a problem.
+fn with_those_of_routes(flawed: Flawed) -> Problems {
+    let Flawed { part, problems } = flawed;
+    let Some(mut part) = part else {
+        return problems;
+    };
+    let mut reports = check::check(&part.plan.routes);
+    let mut all = problems.into_vec();
+    let is_of_set = |problem: &Problem| {
+        problem.key.starts_with("outcomes") || problem.key.contains("].outcomes")
+    };
+    if all.iter().any(is_of_set) {
+        let mut routes = part.raw.routes.iter();
+        reports.retain(|_| routes.next().is_some_and(|route| route.sets.is_empty()));
+        part.raw.routes.retain(|route| route.sets.is_empty());
+    }
+    let events = check::check_events(&part.plan.events);
+    let checked = Checked::of(&part, (reports, events), UpgradeNotes::Hidden);
+    all.extend(checked.problems.into_iter().flat_map(Problems::into_vec));
+    Problems::new(all)
+}
+
 fn write(
     (format, detail): (Format, Detail),
-    checked: &Result<Checked<'_>, &Problems>,
+    checked: &Result<Checked<'_>, Problems>,
 ) -> io::Result<()> {
     match (format, checked) {
         (Format::Human, Ok(checked)) => human::write(checked, detail),

@@ -55,6 +55,12 @@ use crate::domain::upload_rate::MinimumRate;
 /// # Errors
 /// Every problem, each with the place and the key of the value that has it.
 pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
+    let (plan, problems) = compile_parts(raw, flags);
+    Problems::unless(problems, plan)
+}
+
+/// Compiles as much as possible. Calls are served by the plan only where there is no problem.
+pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Problem>) {
     let mut problems = Vec::new();
     check_addresses(raw, &mut problems);
     let tls = raw.listen.tls.as_ref();
@@ -109,7 +115,7 @@ pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
         unrouted: raw.unrouted.value.into(),
         limits: limits(&raw.limits),
     };
-    Problems::unless(problems, plan)
+    (plan, problems)
 }
 
 /// What servers are told of hops.

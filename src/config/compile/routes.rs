@@ -1,5 +1,6 @@
 //! Routes: each compiled on its own, then all of them as one table.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::Method;
@@ -40,14 +41,24 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
     match RouteTable::build(routes) {
         Ok(table) => table,
         Err(errors) => {
+            let refused = errors.iter().map(|error| sources[error.route].key.as_str());
+            let rest = without(raw, &refused.collect());
             let located = errors.into_iter().map(|error| {
                 let source = sources[error.route];
                 of_key(source, error.key, &raw.places).problem(error.what)
             });
             problems.extend(located);
-            RouteTable::default()
+            // For `check`, which looks at the others; their problems are known.
+            compile(&rest, &mut Vec::new())
         }
     }
+}
+
+fn without(raw: &RawConfig, refused: &BTreeSet<&str>) -> RawConfig {
+    let mut rest = raw.clone();
+    rest.routes
+        .retain(|route| !refused.contains(route.key.as_str()));
+    rest
 }
 
 fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
