@@ -1,5 +1,7 @@
 //! Operations of either side, as plain values: what the documents of all kinds have in common.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::LeftOut;
@@ -171,6 +173,7 @@ pub(super) enum Reply {
 pub(super) struct RpcOperation {
     pub(super) name: String,
     pub(super) call: Call,
+    pub(super) forms: Forms,
     pub(super) params: Vec<Named>,
     pub(super) others: Others,
     /// What it promises of a second call.
@@ -187,6 +190,32 @@ impl RpcOperation {
             Call::Tool => format!("tools/call {}", self.name),
         }
     }
+
+    /// Returns the same operation with its params by name, if it takes either form.
+    pub(super) fn by_name(&self) -> Option<RpcOperation> {
+        if self.forms == Forms::One {
+            return None;
+        }
+        let mut names = BTreeSet::new();
+        let params = self.params.iter();
+        let params = params.filter(|param| names.insert(param.name.as_str()));
+        let params = params.cloned().collect();
+        Some(RpcOperation {
+            call: Call::ByName,
+            forms: Forms::One,
+            params,
+            ..self.clone()
+        })
+    }
+}
+
+/// The forms of params that an RPC operation takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forms {
+    /// That of its call alone.
+    One,
+    /// An array and an object.
+    Either,
 }
 
 /// How an RPC operation is called.

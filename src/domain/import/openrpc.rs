@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::model::{Call, Operations, RpcOperation, text};
+use super::model::{Call, Forms, Operations, RpcOperation, text};
 use super::openapi::{Stop, plain};
 use super::refs::{Fault, Refs, shown};
 use super::schema::{self, Named, Need, Others};
@@ -66,9 +66,11 @@ fn listed<'v>(document: &'v Value, name: &str) -> Result<&'v Vec<Value>, Fault> 
 
 fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<RpcOperation, Fault> {
     let mut notes = described(method, "summary");
-    let call = match text(method, "paramStructure") {
-        Some("by-position") => Call::ByPosition,
-        Some(_) | None => Call::ByName,
+    // OpenRPC 1.x, Method Object: `either` is the default.
+    let (call, forms) = match text(method, "paramStructure") {
+        Some("by-name") => (Call::ByName, Forms::One),
+        Some("by-position") => (Call::ByPosition, Forms::One),
+        Some(_) | None => (Call::ByPosition, Forms::Either),
     };
     let mut params: Vec<Named> = Vec::new();
     let declared = method.get("params").and_then(Value::as_array);
@@ -103,6 +105,7 @@ fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<Rpc
     Ok(RpcOperation {
         name: name.to_owned(),
         call,
+        forms,
         params,
         others: Others::None,
         effect: None,
@@ -148,6 +151,7 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, Fault> {
         found.rpc.push(RpcOperation {
             name: name.to_owned(),
             call: Call::Tool,
+            forms: Forms::One,
             params: schema.members,
             others: schema.others,
             effect: effect(tool),

@@ -4,7 +4,7 @@
 
 use super::bind;
 use super::hole;
-use super::model::{Body, Call, Reply, RestOperation, RpcOperation, Segment};
+use super::model::{Body, Call, Forms, Reply, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, Pair};
 use super::refs::shown;
 use super::schema::Others;
@@ -26,6 +26,8 @@ pub(super) struct Drafted {
     pub(super) name: String,
     pub(super) rest: String,
     pub(super) rpc: String,
+    /// The only side that it is entered from.
+    pub(super) from: Option<&'static str>,
     pub(super) effect: Option<&'static str>,
     pub(super) headers: Vec<(String, Pattern)>,
     /// Names of the query that the document has and the route has not.
@@ -36,6 +38,8 @@ pub(super) struct Drafted {
     pub(super) comments: Vec<String>,
     /// Why it is a comment itself.
     pub(super) refused: Option<String>,
+    /// The route for clients that send params by name, where this one has them by position.
+    pub(super) by_name: Option<Box<Drafted>>,
 }
 
 /// By what a route is told from others.
@@ -55,7 +59,54 @@ pub(super) enum Origin {
     Rpc,
 }
 
+/// Drafts the route of a pair.
+///
+/// # Errors
+/// Why the two cannot be one route, though they are named alike.
 pub(super) fn of_pair(
+    rest: &RestOperation,
+    rpc: &RpcOperation,
+    pair: &Pair,
+) -> Result<(Drafted, Keys), String> {
+    let named = rpc.by_name();
+    let named = named.and_then(|rpc| Some((bind::pair(rest, &rpc).ok()?, rpc)));
+    let named = named.map(|(bindings, rpc)| bound_pair(rest, &rpc, pair, bindings));
+    match (bind::pair(rest, rpc), named) {
+        (Ok(bindings), named) => {
+            let (mut drafted, keys) = bound_pair(rest, rpc, pair, bindings);
+            if let Some((named, _)) = named {
+                drafted.take_by_name(named);
+            }
+            Ok((drafted, keys))
+        }
+        (Err(why), Some((mut drafted, keys))) => {
+            drafted.comments.push(format!(
+                "look: it takes params by name and by position; this route has them by name alone, because {why}"
+            ));
+            Ok((drafted, keys))
+        }
+        (Err(why), None) => Err(why),
+    }
+}
+
+impl Drafted {
+    /// Adds the route for clients that send params by name.
+    fn take_by_name(&mut self, mut named: Drafted) {
+        self.comments.push(
+            "it takes params by name and by position: this route sends an array, the next one takes an object"
+                .to_owned(),
+        );
+        named.name.push_str(".by-name");
+        named.from = Some("rpc");
+        named.comments = vec![format!(
+            "`{}` for clients that send params by name",
+            shown(&self.rpc)
+        )];
+        self.by_name = Some(Box::new(named));
+    }
+}
+
+fn bound_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
     pair: &Pair,
@@ -145,6 +196,7 @@ pub(super) fn rest_alone(rest: &RestOperation, taken: &mut Taken) -> (Drafted, K
     let rpc = RpcOperation {
         name: taken.name_for(rest),
         call: Call::ByName,
+        forms: Forms::One,
         params: Vec::new(),
         others: Others::None,
         effect: None,
@@ -210,6 +262,11 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut Taken) -> (Drafted, Keys
         .comments
         .push("unpaired: no REST operation is known for it; look at method and path".to_owned());
     drafted.comments.extend(bindings.notes);
+    if let Some(named) = rpc.by_name() {
+        let mut named = assemble(&rest, &named, &bind::rpc_alone(&named));
+        named.effect = rpc.effect;
+        drafted.take_by_name(named);
+    }
     let keys = keys(&rest, rpc, Origin::Rpc);
     (drafted, keys)
 }
@@ -263,6 +320,7 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         name: route_name(&name),
         rest: format!("{} {}", rest.method, url(rest, bindings)),
         rpc: method,
+        from: None,
         // QUERY is safe (RFC 10008 §2), which the HTTP library does not know.
         effect: (rest.method == "QUERY").then_some("safe"),
         headers: headers.collect(),
@@ -283,6 +341,7 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         outcome: None,
         comments: Vec::new(),
         refused: None,
+        by_name: None,
     }
 }
 

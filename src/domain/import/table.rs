@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bind;
 use super::model::{Operations, RestOperation};
 use super::pair::{self, Pairs};
 use super::refs::shown;
@@ -35,8 +34,7 @@ pub(super) fn table(found: Operations) -> Table {
     proposed.sort_by_key(|pair| pair.rest);
     for pair in proposed {
         let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
-        let drafted = bind::pair(rest, rpc).and_then(|bindings| {
-            let (mut drafted, keys) = route::of_pair(rest, rpc, &pair, bindings);
+        let drafted = route::of_pair(rest, rpc, &pair).and_then(|(mut drafted, keys)| {
             taken.claim(&mut drafted, &keys);
             // What cannot be one route may be two: the sides are tried alone.
             match drafted.refused.take() {
@@ -108,6 +106,10 @@ fn finish(
     let mut names = Names::default();
     for (_, mut drafted, keys) in drafts {
         drafted.name = names.unique(&drafted.name);
+        if let Some(named) = &mut drafted.by_name {
+            named.name = names.unique(&named.name);
+            named.refused.clone_from(&drafted.refused);
+        }
         if let Some(why) = &drafted.refused {
             table.report.left_out.push(LeftOut {
                 what: keys.title,

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Draft, Given, Kind, draft};
 
 pub(crate) mod any;
+mod either;
 mod names;
 mod references;
 mod version_3_2;
@@ -34,8 +35,13 @@ fn rest(paths: Value) -> (Kind, Value) {
     (Kind::OpenApi, json!({ "openapi": "3.0.0", "paths": paths }))
 }
 
-/// A document with these methods.
-fn rpc(methods: Value) -> (Kind, Value) {
+/// A document with these methods, whose params are by name unless they say otherwise.
+fn rpc(mut methods: Value) -> (Kind, Value) {
+    for method in methods.as_array_mut().into_iter().flatten() {
+        if method.get("name").is_some() && method.get("paramStructure").is_none() {
+            method["paramStructure"] = json!("by-name");
+        }
+    }
     (
         Kind::OpenRpc,
         json!({ "openrpc": "1.3.2", "methods": methods }),

@@ -68,6 +68,9 @@ fn write_route(route: &Drafted, text: &mut String) {
     key("name", &quoted(&route.name));
     key("rest", &quoted(&route.rest));
     key("rpc", &quoted(&route.rpc));
+    if let Some(side) = route.from {
+        key("from", &quoted(side));
+    }
     if let Some(effect) = route.effect {
         key("effect", &quoted(effect));
     }
@@ -106,6 +109,10 @@ fn write_route(route: &Drafted, text: &mut String) {
         }
     } else {
         text.push_str(&lines);
+    }
+    if let Some(named) = &route.by_name {
+        text.push('\n');
+        write_route(named, text);
     }
 }
 
