@@ -47,7 +47,7 @@ fn reply(request: &Message, known: fn(&str, &Value) -> Option<Value>) -> Vec<u8>
 
 fn document(method: &str, _: &Value) -> Option<Value> {
     let params = json!([{ "name": "id", "required": true, "schema": { "type": "integer" } }]);
-    let methods = json!([{ "name": "pets.get", "params": params }]);
+    let methods = json!([{ "name": "pets.get", "params": params, "paramStructure": "by-name" }]);
     (method == "rpc.discover").then(|| json!({ "openrpc": "1.3.2", "methods": methods }))
 }
 

@@ -3,6 +3,7 @@
 //! One connection for each call, everything within one limit of time, every answer within one limit of size.
 //! Answers are JSON, or the event stream that an MCP server may answer with.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,16 +15,19 @@ use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
-use super::{LARGEST, Method};
+use super::{LARGEST, Method, json};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
 use crate::config::compile::tls::{Spoken, TlsFault, client};
-use crate::domain::import::{Given, Kind};
+use crate::domain::import::{Given, Kind, printable};
 use crate::domain::tls::{ClientTls, Pem};
 use crate::upstream::Connector;
 
-/// Pages of a list of tools, at most.
-const MOST_PAGES: usize = 100;
+/// Pages of a list of tools, at most; `--timeout` bounds them as well.
+const MOST_PAGES: usize = 10_000;
+/// How long `rpc.discover` may take before `tools/list` is tried; at most half of the time that there is.
+const DISCOVER: Duration = Duration::from_secs(2);
 /// The revision of MCP that is offered; a server names the one it speaks.
 const MCP: &str = "2025-06-18";
 const SESSION: &str = "mcp-session-id";
@@ -84,6 +88,15 @@ pub(in crate::cli) enum AskFault {
     /// Something else than JSON-RPC.
     #[error("the answer to `{0}` is no JSON-RPC")]
     NoRpc(&'static str),
+    /// More than anybody lists.
+    #[error("`tools/list` has more than {MOST_PAGES} pages")]
+    TooManyPages,
+    /// The pages together are more than anybody lists.
+    #[error("the pages of `tools/list` are larger than {mib} MiB together", mib = LARGEST / 1024 / 1024)]
+    TooLargeTogether,
+    /// An answer that is JSON, and no document.
+    #[error("the answer to `{0}` is refused")]
+    Document(&'static str, #[source] serde_json::Error),
     /// Neither of the two ways.
     #[error("the server tells nothing of itself: {0}; {1}")]
     Neither(Box<AskFault>, Box<AskFault>),
@@ -101,6 +114,8 @@ pub(super) struct Server {
 /// An answer, and what else its head said.
 struct Answer {
     result: Value,
+    /// The bytes of the answer.
+    size: usize,
     session: Option<HeaderValue>,
 }
 
@@ -152,7 +167,7 @@ impl Server {
     /// Asks in the way that was chosen, or in both.
     pub(super) fn ask(&self, method: Option<Method>, limit: Duration) -> Result<Given, AskFault> {
         let unreachable = |source| AskFault::Unreachable(self.name(), source);
-        let told = within(limit, self.tell(method)).map_err(unreachable)?;
+        let told = within(limit, self.tell(method, limit)).map_err(unreachable)?;
         told.unwrap_or_else(|| {
             Err(AskFault::Late {
                 server: self.name(),
@@ -167,25 +182,33 @@ impl Server {
         format!("{scheme}://{}{}", self.authority, self.uri.path())
     }
 
-    async fn tell(&self, method: Option<Method>) -> Result<Given, AskFault> {
+    async fn tell(&self, method: Option<Method>, limit: Duration) -> Result<Given, AskFault> {
         match method {
-            Some(Method::Discover) => self.discover().await,
-            Some(Method::Tools) => self.tools().await,
-            None => match self.discover().await {
-                Err(first) if first.is_refusal() => self.tools().await.map_err(|second| {
-                    if second.is_refusal() {
-                        AskFault::Neither(Box::new(first), Box::new(second))
-                    } else {
-                        second
-                    }
-                }),
+            Some(Method::Discover) => return self.discover().await,
+            Some(Method::Tools) => return self.tools().await,
+            None => {}
+        }
+        // A server that does not know the method may leave the call unanswered.
+        let first = timeout(DISCOVER.min(limit / 2), self.discover()).await;
+        match first {
+            Ok(Err(first)) if first.is_refusal() => self.tools().await.map_err(|second| {
+                if second.is_refusal() {
+                    AskFault::Neither(Box::new(first), Box::new(second))
+                } else {
+                    second
+                }
+            }),
+            Ok(told) => told,
+            Err(_) => match self.tools().await {
+                // It has no tools, so it may only be slow.
+                Err(second) if second.is_refusal() => self.discover().await,
                 told => told,
             },
         }
     }
 
     async fn discover(&self) -> Result<Given, AskFault> {
-        let answer = self.call("rpc.discover", json!([]), &self.headers).await?;
+        let answer = self.call("rpc.discover", json!({}), &self.headers).await?;
         Ok(self.given("rpc.discover", Kind::OpenRpc, answer.result))
     }
 
@@ -212,21 +235,29 @@ impl Server {
             Err(fault) => return Err(fault),
         };
         let mut tools = Vec::new();
-        for _ in 0..MOST_PAGES {
+        let mut cursors = BTreeSet::new();
+        let mut size = answer.size;
+        while cursors.len() < MOST_PAGES {
             let page = answer.result.get_mut("tools").map(Value::take);
             let Some(Value::Array(page)) = page else {
                 return Err(AskFault::NoRpc("tools/list"));
             };
             tools.extend(page);
             let next = answer.result.get("nextCursor").and_then(Value::as_str);
-            let Some(next) = next.filter(|next| !next.is_empty()) else {
-                break;
+            let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
+            // A cursor that was sent before leads to pages that were read before.
+            let Some(next) = next.filter(|next| cursors.insert(next.clone())) else {
+                let document = json!({ "tools": tools });
+                return Ok(self.given("tools/list", Kind::Tools, document));
             };
             let params = json!({ "cursor": next });
             answer = self.call("tools/list", params, &headers).await?;
+            size += answer.size;
+            if size > LARGEST {
+                return Err(AskFault::TooLargeTogether);
+            }
         }
-        let document = json!({ "tools": tools });
-        Ok(self.given("tools/list", Kind::Tools, document))
+        Err(AskFault::TooManyPages)
     }
 
     /// Begins a session of MCP: the headers that bear it.
@@ -261,14 +292,16 @@ impl Server {
     ) -> Result<Answer, AskFault> {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let (session, text) = self.post(method, &call, headers).await?;
-        let mut message = message(&text).ok_or(AskFault::NoRpc(method))?;
+        let message = message(&text).map_err(|source| AskFault::Document(method, source))?;
+        let mut message = message.ok_or(AskFault::NoRpc(method))?;
         if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-            let error: String = error.to_string().chars().take(200).collect();
+            let error: String = printable(&error.to_string()).chars().take(200).collect();
             return Err(AskFault::Refused { method, error });
         }
         let result = message.get_mut("result").map(Value::take);
         Ok(Answer {
             result: result.ok_or(AskFault::NoRpc(method))?,
+            size: text.len(),
             session,
         })
     }
@@ -338,7 +371,7 @@ impl Server {
             }
             // A stream of events may stay open behind the answer.
             let event_is_over = text.ends_with(b"\n\n") || text.ends_with(b"\r\n\r\n");
-            if event_is_over && message(&text).is_some() {
+            if event_is_over && !matches!(message(&text), Ok(None)) {
                 break;
             }
         }
@@ -360,6 +393,9 @@ impl AskFault {
             | AskFault::Broken(..)
             | AskFault::Late { .. }
             | AskFault::TooLarge(_)
+            | AskFault::TooManyPages
+            | AskFault::TooLargeTogether
+            | AskFault::Document(..)
             | AskFault::Neither(..) => false,
         }
     }
@@ -400,16 +436,28 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), AskFault> {
 }
 
 /// The answer among what came: JSON, or the event that bears it.
-fn message(text: &[u8]) -> Option<Value> {
+///
+/// # Errors
+/// What is JSON, and beyond the limits of a document.
+fn message(text: &[u8]) -> Result<Option<Value>, serde_json::Error> {
     let is_answer = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
-    if let Ok(value) = serde_json::from_slice::<Value>(text) {
-        return is_answer(&value).then_some(value);
+    let Ok(text) = std::str::from_utf8(text) else {
+        return Ok(None);
+    };
+    match json::parse(text) {
+        Ok(value) => return Ok(is_answer(&value).then_some(value)),
+        Err(error) if error.is_data() => return Err(error),
+        Err(_) => {}
     }
-    let text = std::str::from_utf8(text).ok()?.replace("\r\n", "\n");
-    text.split("\n\n").find_map(|event| {
+    let text = text.replace("\r\n", "\n");
+    for event in text.split("\n\n") {
         let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
         let data: Vec<&str> = lines.map(str::trim_start).collect();
-        let value = serde_json::from_str(&data.join("\n")).ok()?;
-        is_answer(&value).then_some(value)
-    })
+        match json::parse(&data.join("\n")) {
+            Ok(value) if is_answer(&value) => return Ok(Some(value)),
+            Err(error) if error.is_data() => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(None)
 }

@@ -4,6 +4,7 @@
 //! [`crate::domain::import`].
 
 mod ask;
+mod json;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::cli::{CommandError, ImportArguments};
-use crate::domain::import::{Draft, Given, ImportError, Kind, Report, draft};
+use crate::domain::import::{Draft, Given, ImportError, Kind, Report, draft, printable};
 
 /// A file or an answer, at most.
 const LARGEST: usize = 32 * 1024 * 1024;
@@ -151,7 +152,8 @@ fn told(report: &Report) -> String {
     }
     text.push_str(&format!("no route: {}\n", report.left_out.len()));
     for left_out in &report.left_out {
-        text.push_str(&format!("  {}: {}\n", left_out.what, left_out.why));
+        let line = format!("{}: {}", left_out.what, left_out.why);
+        text.push_str(&format!("  {}\n", printable(&line)));
     }
     text
 }

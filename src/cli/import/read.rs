@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use serde_saphyr::UserMessageFormatter;
 
-use super::LARGEST;
+use super::{LARGEST, json};
+use crate::domain::import::printable;
 
 /// Why a file is no document.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,14 @@ pub(in crate::cli) enum ReadFault {
         /// Where, and what.
         source: serde_json::Error,
     },
+    /// It is JSON that is no document.
+    #[error("`{path}` is refused")]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// Where, and why.
+        source: serde_json::Error,
+    },
     /// It is no YAML.
     #[error("`{path}`: line {line}: {what}")]
     Yaml {
@@ -51,9 +60,13 @@ pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
         .extension()
         .is_some_and(|extension| extension == "yaml" || extension == "yml");
     if !is_yaml && text.trim_start().starts_with(['{', '[']) {
-        return serde_json::from_str(text).map_err(|source| ReadFault::Json {
-            path: path.to_path_buf(),
-            source,
+        return json::parse(text).map_err(|source| {
+            let path = path.to_path_buf();
+            if source.is_data() {
+                ReadFault::Refused { path, source }
+            } else {
+                ReadFault::Json { path, source }
+            }
         });
     }
     // In YAML 1.2 `yes`, `no` and `on` are texts.
@@ -74,7 +87,7 @@ pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
 }
 
 fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+    printable(text.lines().next().unwrap_or_default())
 }
 
 fn text(path: &Path) -> Result<String, ReadFault> {

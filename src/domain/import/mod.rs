@@ -42,7 +42,7 @@ mod write;
 use serde_json::Value;
 
 use model::Operations;
-pub use refs::Fault;
+pub use refs::{Fault, printable};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]

@@ -182,17 +182,23 @@ fn place(path: &[&str]) -> String {
     let names = path
         .iter()
         .map(|name| name.replace('~', "~0").replace('/', "~1"));
-    format!("#/{}", names.collect::<Vec<_>>().join("/"))
+    shown(&format!("#/{}", names.collect::<Vec<_>>().join("/")))
+}
+
+/// Returns a text of a document without control characters, so that no terminal takes it for a command.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let tidy = |letter: char| if letter.is_control() { ' ' } else { letter };
+    text.chars().map(tidy).collect()
 }
 
 /// A text of the document, short and on one line.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 120;
-    let tidy: String = text
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect();
-    let words = tidy.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = printable(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     if words.chars().count() <= LONGEST {
         return words;
     }

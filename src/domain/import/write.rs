@@ -2,7 +2,7 @@
 //!
 //! Law: whatever the documents say, the text is TOML, and what they say stands in texts and comments only.
 
-use super::refs::shown;
+use super::refs::{printable, shown};
 use super::route::{Drafted, Pattern};
 use super::table::Table;
 
@@ -47,10 +47,7 @@ fn comment(words: &str, text: &mut String) {
     if !words.is_empty() {
         text.push(' ');
     }
-    let tidy = words
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter });
-    text.extend(tidy);
+    text.push_str(&printable(words));
     text.push('\n');
 }
 
@@ -81,18 +78,7 @@ fn write_route(route: &Drafted, text: &mut String) {
         );
     }
     if !route.unread.is_empty() {
-        let names = IGNORED.iter().map(|name| (*name).to_owned());
-        // An object is written as `name[member]`, too.
-        let unread = route.unread.iter();
-        let unread = unread.flat_map(|name| {
-            let members = (name != "*").then(|| format!("{name}[*]"));
-            std::iter::once(name.clone()).chain(members)
-        });
-        let names: Vec<Pattern> = names.chain(unread).map(Pattern::Text).collect();
-        key(
-            "ignore_query",
-            &pattern("ignore_query", &Pattern::List(names)),
-        );
+        key("ignore_query", &ignored(&route.unread));
     }
     if let Some(body) = &route.body {
         key("body", &pattern("body", body));
@@ -114,6 +100,18 @@ fn write_route(route: &Drafted, text: &mut String) {
         text.push('\n');
         write_route(named, text);
     }
+}
+
+/// The names of the query that a route ignores: those that all routes ignore, and its own.
+fn ignored(unread: &[String]) -> String {
+    let names = IGNORED.iter().map(|name| (*name).to_owned());
+    // An object is written as `name[member]`, too.
+    let unread = unread.iter().flat_map(|name| {
+        let members = (name != "*").then(|| format!("{name}[*]"));
+        std::iter::once(name.clone()).chain(members)
+    });
+    let names: Vec<Pattern> = names.chain(unread).map(Pattern::Text).collect();
+    pattern("ignore_query", &Pattern::List(names))
 }
 
 /// A pattern on one line where it fits, else on several.
