@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -390,4 +391,80 @@ fn an_operation_without_a_body_is_drafted_without_content() {
         &format!(r#"{{"post":{{"requestBody":{required},"responses":{{}}}}}}"#),
     );
     assert!(!required.contains("look: its body"), "{required}");
+}
+
+#[test]
+fn json_with_too_many_values_is_refused_at_once() {
+    let words = vec!["\"a\""; 250_001].join(",");
+    let text = format!("{{\"openapi\":\"3.0.0\",\"x-words\":[{words}]}}");
+    let said = refused("a.json", &text, "--openapi");
+    assert!(
+        said.starts_with("error: `a.json` is refused") && said.contains("more than 250000 values"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_name_that_stands_twice_in_json_is_refused_with_its_place() {
+    let text = "{\"openapi\":\"3.0.0\",\n\"paths\":{\"/a\":{},\"/a\":{}}}";
+    let said = refused("a.json", text, "--openapi");
+    assert!(
+        said.contains("the name `/a` stands twice in one object at line 2"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_told_of_a_document_has_no_control_characters() {
+    let nasty = "\\u001b[2J\\u0000\\u009b";
+    let twice = format!("{{\"{nasty}\":1,\"{nasty}\":1}}");
+    let kind = format!("{{\"openapi\":\"{nasty}\"}}");
+    for text in [twice, kind] {
+        let said = refused("a.json", &text, "--openapi");
+        let control = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!said.contains(control), "{said:?}");
+    }
+    let path = format!(
+        "{{\"openapi\":\"3.0.0\",\"paths\":{{\"/{nasty}\":{{\"get\":{{}}}},\"/a\":{{\"get\":{{\"summary\":\"{nasty}\",\"operationId\":\"{nasty}\"}}}}}}}}"
+    );
+    let folder = folder(&[("a.json", &path)]);
+    let run = run_in(folder.path(), &["import", "--openapi", "a.json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let control = |letter: char| letter.is_control() && letter != '\n';
+    assert!(!run.stdout.contains(control), "{:?}", run.stdout);
+    assert!(!run.stderr.contains(control), "{:?}", run.stderr);
+}
+
+/// How long the program takes for a body of so many properties: the shortest of three runs.
+fn time_of(count: usize) -> Duration {
+    let properties: Vec<String> = (0..count)
+        .map(|number| format!("\"member{number}\":{{\"type\":\"string\"}}"))
+        .collect();
+    let document = format!(
+        r#"{{"openapi":"3.0.0","paths":{{"/a":{{"post":{{"requestBody":{{"content":{{"application/json":{{"schema":{{"type":"object","properties":{{{}}}}}}}}}}}}}}}}}}}"#,
+        properties.join(",")
+    );
+    let folder = folder(&[("a.json", &document)]);
+    let arguments = ["import", "--openapi", "a.json"];
+    let times = (0..3).map(|_| {
+        let begin = now();
+        assert_eq!(run_in(folder.path(), &arguments).code, Some(0));
+        begin.elapsed()
+    });
+    times.min().unwrap()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is tested is the time that passes"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn the_time_of_an_import_grows_with_its_document() {
+    let (small, large) = (time_of(4_000), time_of(32_000));
+    // Eight times the properties; a quadratic step would take up to 64 times as long.
+    assert!(large < small * 24, "{small:?} and {large:?}");
 }

@@ -1,8 +1,10 @@
 //! What a call says on either side → its values, each with the hole that stands for it.
 
+use std::collections::BTreeSet;
+
 use super::hole::{self, Absence};
 use super::matching::Matching;
-use super::model::{Body, Call, Parameter, Place, RestOperation, RpcOperation};
+use super::model::{Body, Call, Inside, Parameter, Place, RestOperation, RpcOperation};
 use super::refs::shown;
 use super::schema::{Named, Need, Others, Type};
 use super::values::{AtRest, AtRpc, Bindings, Bound};
@@ -11,12 +13,10 @@ use super::values::{AtRest, AtRpc, Bindings, Bound};
 pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
     let mut found = Bindings::default();
     for parameter in &rest.parameters {
-        let hole = hole::unique(&own_name(parameter), &found.names());
-        let rpc = AtRpc::Named(hole.clone());
+        let hole = found.unique(&own_name(parameter));
+        let rpc = place_alone(parameter, &hole);
         let absence = absence(parameter, None, &mut found);
-        found
-            .bounds
-            .push(of_parameter(parameter, hole, absence, rpc));
+        found.push(of_parameter(parameter, hole, absence, rpc));
     }
     match &rest.body {
         Body::None => {}
@@ -26,9 +26,22 @@ pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
                 add_member(member, None, &mut found);
             }
         }
-        Body::Whole { kind, need } => add_body(kind, *need, "body", &mut found),
+        Body::Whole { kind, need } => add_body(kind, *need, "body", None, &mut found),
     }
+    found.name_objects_apart();
     found
+}
+
+/// Returns the place among the params of a parameter that no param is known for.
+fn place_alone(parameter: &Parameter, hole: &str) -> AtRpc {
+    match &parameter.inside {
+        Some(inside) => in_object(inside, AtRpc::Named(inside.object.clone())),
+        None => AtRpc::Named(hole.to_owned()),
+    }
+}
+
+fn in_object(inside: &Inside, object: AtRpc) -> AtRpc {
+    AtRpc::Inside(Box::new(object), inside.member.clone())
 }
 
 /// The values of an RPC operation alone: all of them are members of the body.
@@ -37,23 +50,21 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
         others: rpc.others,
         ..Bindings::default()
     };
+    let mut members = BTreeSet::new();
     for (at, param) in rpc.params.iter().enumerate() {
-        let hole = hole::unique(&param.name, &found.names());
+        let hole = found.unique(&param.name);
         let place = match rpc.call {
             Call::ByName | Call::Tool => AtRpc::Named(param.name.clone()),
             Call::ByPosition => AtRpc::Position(at),
         };
         // A name that is twice in an array is one member only.
-        let twice = found
-            .bounds
-            .iter()
-            .any(|bound| bound.rest == AtRest::Member(param.name.clone()));
-        let member = if twice {
-            hole.clone()
-        } else {
+        let member = if members.insert(param.name.clone()) {
             param.name.clone()
+        } else {
+            hole.clone()
         };
-        found.bounds.push(Bound {
+        members.insert(member.clone());
+        found.push(Bound {
             hole,
             kind: param.kind.clone(),
             list: None,
@@ -75,15 +86,7 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
     let mut found = Bindings::default();
     for (at, parameter) in rest.parameters.iter().enumerate() {
         match matching.parameters[at] {
-            Some(twin) => {
-                let param = &rpc.params[twin];
-                let hole = hole_for(&param.name, &parameter.named.name, &found.names());
-                let absence = absence(parameter, Some(param), &mut found);
-                let place = place(rpc, twin);
-                let mut bound = of_parameter(parameter, hole, absence, place);
-                bound.kind = url_type(parameter, param, &mut found);
-                found.bounds.push(bound);
-            }
+            Some(twin) => paired_parameter(parameter, (rpc, twin), &mut found),
             None => lonely_parameter(parameter, rpc, &mut found)?,
         }
     }
@@ -92,8 +95,8 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
         Body::Members { members, others } => {
             if let Some(whole) = matching.whole_body(rest, rpc) {
                 let param = &rpc.params[whole];
-                add_body(&Type::Object, param.need, &param.name, &mut found);
-                set_place(&mut found, place(rpc, whole));
+                let place = Some(place(rpc, whole));
+                add_body(&Type::Object, param.need, &param.name, place, &mut found);
             } else {
                 found.others = match rpc.call {
                     Call::ByPosition => Others::None,
@@ -114,25 +117,46 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
             } else {
                 *need
             };
-            add_body(kind, need, &param.name, &mut found);
-            set_place(&mut found, place(rpc, whole));
+            let place = Some(place(rpc, whole));
+            add_body(kind, need, &param.name, place, &mut found);
         }
     }
     lonely_params(rest, rpc, &matching, &mut found)?;
+    found.name_objects_apart();
     found.fix_positions(rpc);
     Ok(found)
+}
+
+/// A parameter that a param belongs to, or whose object is a param.
+fn paired_parameter(
+    parameter: &Parameter,
+    (rpc, twin): (&RpcOperation, usize),
+    found: &mut Bindings,
+) {
+    let param = &rpc.params[twin];
+    let inside = parameter.inside.as_ref();
+    let inside = inside.filter(|inside| inside.is_of(&param.name));
+    if let Some(inside) = inside {
+        if !matches!(param.kind, Type::Object | Type::Any) {
+            differ(&param.name, found);
+        }
+        let hole = found.unique(&own_name(parameter));
+        let absence = absence(parameter, None, found);
+        let place = in_object(inside, place(rpc, twin));
+        found.push(of_parameter(parameter, hole, absence, place));
+        return;
+    }
+    let hole = hole_for(&param.name, &parameter.named.name, found);
+    let absence = absence(parameter, Some(param), found);
+    let mut bound = of_parameter(parameter, hole, absence, place(rpc, twin));
+    bound.kind = url_type(parameter, param, found);
+    found.push(bound);
 }
 
 fn place(rpc: &RpcOperation, at: usize) -> AtRpc {
     match rpc.call {
         Call::ByName | Call::Tool => AtRpc::Named(rpc.params[at].name.clone()),
         Call::ByPosition => AtRpc::Position(at),
-    }
-}
-
-fn set_place(found: &mut Bindings, place: AtRpc) {
-    if let Some(bound) = found.bounds.last_mut() {
-        bound.rpc = place;
     }
 }
 
@@ -231,14 +255,13 @@ fn differ(name: &str, found: &mut Bindings) {
 }
 
 /// The name of the RPC side, where it can be a hole: then nothing more has to be said.
-fn hole_for(rpc: &str, rest: &str, taken: &[String]) -> String {
-    let wanted = if hole::name(rpc) == rpc { rpc } else { rest };
-    hole::unique(wanted, taken)
+fn hole_for(rpc: &str, rest: &str, found: &mut Bindings) -> String {
+    found.unique(if hole::name(rpc) == rpc { rpc } else { rest })
 }
 
 /// A member of the body under its own name.
 fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
-    if let Some(twin) = of_param(&member.name, found) {
+    if let Some(twin) = found.of_param(&member.name) {
         let (kind, rpc) = match (member.need, equal_type(&twin.kind, &member.kind)) {
             (Need::Optional, _) if !twin.is_one_of_the_head() => {
                 found.note(format!(
@@ -260,25 +283,18 @@ fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
             list: None,
             absence: of_need(member.need),
         };
-        found.bounds.push(bound);
+        found.push(bound);
         return;
     }
-    found.bounds.push(Bound {
-        hole: hole::unique(&member.name, &found.names()),
+    let hole = found.unique(&member.name);
+    found.push(Bound {
+        hole,
         kind: member.kind.clone(),
         list: None,
         absence: of_need(member.need),
         rest: AtRest::Member(member.name.clone()),
         rpc: rpc.unwrap_or_else(|| AtRpc::Named(member.name.clone())),
     });
-}
-
-/// Returns the value that is the param with the name of a member.
-fn of_param<'f>(name: &str, found: &'f Bindings) -> Option<&'f Bound> {
-    found.bounds.iter().find(|bound| match &bound.rpc {
-        AtRpc::Named(known) => known == name,
-        AtRpc::Position(_) | AtRpc::Twin | AtRpc::Equal => false,
-    })
 }
 
 /// Returns the type of a member that equals a value of the head, where the two are spelled differently in JSON.
@@ -294,10 +310,10 @@ fn equal_type(head: &Type, member: &Type) -> Option<Type> {
     }
 }
 
-fn add_body(kind: &Type, need: Need, name: &str, found: &mut Bindings) {
-    let hole = hole::unique(name, &found.names());
-    found.bounds.push(Bound {
-        rpc: AtRpc::Named(hole.clone()),
+fn add_body(kind: &Type, need: Need, name: &str, place: Option<AtRpc>, found: &mut Bindings) {
+    let hole = found.unique(name);
+    found.push(Bound {
+        rpc: place.unwrap_or_else(|| AtRpc::Named(hole.clone())),
         hole,
         kind: kind.clone(),
         list: None,
@@ -320,15 +336,18 @@ fn lonely_parameter(
             ));
         }
         (_, Call::ByName | Call::Tool, _) => {
-            let hole = hole::unique(&parameter.named.name, &found.names());
+            let hole = found.unique(&parameter.named.name);
+            let sent = parameter.inside.as_ref();
+            let sent = sent.map_or_else(
+                || shown(&hole),
+                |inside| shown(&format!("{}.{}", inside.object, inside.member)),
+            );
             found.note(format!(
-                "no param is named like `{name}`; it is sent as `{hole}`"
+                "no param is named like `{name}`; it is sent as `{sent}`"
             ));
             let absence = absence(parameter, None, found);
-            let rpc = AtRpc::Named(hole.clone());
-            found
-                .bounds
-                .push(of_parameter(parameter, hole, absence, rpc));
+            let rpc = place_alone(parameter, &hole);
+            found.push(of_parameter(parameter, hole, absence, rpc));
         }
         (_, Call::ByPosition, Need::Required) => {
             return Err(format!("`{name}` has no place among the positional params"));
@@ -353,7 +372,7 @@ fn paired_member(
     let Some(twin) = twin else {
         return match (rpc.call, member.need) {
             (Call::ByName | Call::Tool, _) => {
-                if of_param(&member.name, found).is_none() {
+                if found.of_param(&member.name).is_none() {
                     found.note(format!("no param is named like the body's `{name}`"));
                 }
                 add_member(member, None, found);
@@ -383,8 +402,8 @@ fn paired_member(
             "`{name}` may be absent for REST and is required for RPC"
         ));
     }
-    let hole = hole_for(&param.name, &member.name, &found.names());
-    found.bounds.push(Bound {
+    let hole = hole_for(&param.name, &member.name, found);
+    found.push(Bound {
         hole,
         kind: member.kind,
         list: None,
@@ -402,12 +421,13 @@ fn lonely_params(
     matching: &Matching,
     found: &mut Bindings,
 ) -> Result<(), String> {
+    let last = matching.last();
     for at in matching.left(rpc) {
         let param = &rpc.params[at];
         let name = shown(&param.name);
         let required = param.need == Need::Required;
         match rpc.call {
-            Call::ByPosition if required || matching.is_followed(at) => {
+            Call::ByPosition if required || last > Some(at) => {
                 return Err(format!("the param `{name}` has no place in the REST call"));
             }
             Call::ByName | Call::Tool if rest.has_members() && !matching.has_whole_body() => {

@@ -1,5 +1,7 @@
 //! Names and spellings of holes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use super::model::List;
@@ -43,16 +45,25 @@ pub(super) fn name(wire: &str) -> String {
     }
 }
 
-/// The same, other than those that are taken.
-pub(super) fn unique(wire: &str, taken: &[String]) -> String {
-    let wanted = name(wire);
-    let mut found = wanted.clone();
-    let mut number = 2;
-    while taken.contains(&found) {
-        found = format!("{wanted}_{number}");
-        number += 1;
+/// Names of holes that are in use, and the number that the next one of the same name gets.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    taken: BTreeSet<String>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Names {
+    /// Takes the name for something of any name, other than those that are in use.
+    pub(super) fn unique(&mut self, wire: &str) -> String {
+        let wanted = name(wire);
+        let mut found = wanted.clone();
+        while !self.taken.insert(found.clone()) {
+            let number = self.numbers.entry(wanted.clone()).or_insert(1);
+            *number += 1;
+            found = format!("{wanted}_{number}");
+        }
+        found
     }
-    found
 }
 
 /// `{name:type?=default}`

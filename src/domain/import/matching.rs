@@ -3,6 +3,8 @@
 //! Names decide: the same one, the same but for signs and case, and `petId` for `id`. What comes first in the call
 //! is matched first.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
 use super::model::{Body, RestOperation, RpcOperation};
 use super::schema::Type;
 use super::words;
@@ -17,8 +19,60 @@ pub(super) struct Matching {
     whole: Option<usize>,
 }
 
-/// How alike two names have to be.
-type Alike = fn(&str, &str) -> bool;
+/// A rule by which two names are alike: they share a key.
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    Equal,
+    SameWords,
+    /// `petId` in the path of a pet, `id` among the params.
+    SameEnd,
+}
+
+/// What two names that are alike under a rule have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Name(String),
+    Words(Vec<String>),
+    /// All words of the shorter name of the first, and all but one of the longer name of the second.
+    Shorter(Vec<String>),
+    Longer(Vec<String>),
+}
+
+impl Rule {
+    /// Returns the keys of a name of the REST side.
+    fn rest_keys(self, name: &str) -> Vec<Key> {
+        match self {
+            Rule::Equal => vec![Key::Name(name.to_owned())],
+            Rule::SameWords => vec![Key::Words(words::plain(name))],
+            Rule::SameEnd => {
+                let words = words::words(name);
+                if !is_telling(&words) {
+                    return Vec::new();
+                }
+                vec![Key::Longer(words[1..].to_vec()), Key::Shorter(words)]
+            }
+        }
+    }
+
+    /// Returns the keys of a param.
+    fn rpc_keys(self, name: &str) -> Vec<Key> {
+        match self {
+            Rule::Equal | Rule::SameWords => self.rest_keys(name),
+            Rule::SameEnd => {
+                let words = words::words(name);
+                let end = words.get(1..).map(|end| Key::Shorter(end.to_vec()));
+                let end = end.into_iter();
+                end.chain([Key::Longer(words)]).collect()
+            }
+        }
+    }
+}
+
+fn is_telling(words: &[String]) -> bool {
+    words
+        .last()
+        .is_some_and(|word| word == "id" || word == "name")
+}
 
 impl Matching {
     pub(super) fn of(rest: &RestOperation, rpc: &RpcOperation) -> Matching {
@@ -38,32 +92,63 @@ impl Matching {
             members: vec![None; members.len()],
             whole: None,
         };
-        let rules: [Alike; 3] = [|one, other| one == other, words::same_name, ends_alike];
-        for alike in rules {
-            found.run(alike, &parameters, &members, rpc);
+        found.run(Rule::Equal, &parameters, &members, rpc);
+        found.match_objects(rest, rpc);
+        for rule in [Rule::SameWords, Rule::SameEnd] {
+            found.run(rule, &parameters, &members, rpc);
         }
         found
     }
 
+    /// Matches the members of an object in the query to the param that is the object.
+    fn match_objects(&mut self, rest: &RestOperation, rpc: &RpcOperation) {
+        let mut objects: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        for at in self.left(rpc) {
+            objects
+                .entry(words::plain(&rpc.params[at].name))
+                .or_insert(at);
+        }
+        for (parameter, twin) in rest.parameters.iter().zip(&mut self.parameters) {
+            if let Some(inside) = &parameter.inside
+                && twin.is_none()
+            {
+                *twin = objects.get(&words::plain(&inside.object)).copied();
+            }
+        }
+    }
+
     /// Matches those that are alike and still alone; what comes first in the call is first.
-    fn run(&mut self, alike: Alike, parameters: &[&str], members: &[&str], rpc: &RpcOperation) {
-        for (names, into_members) in [(parameters, false), (members, true)] {
-            for (at, name) in names.iter().enumerate() {
-                let taken = if into_members {
-                    &self.members
-                } else {
-                    &self.parameters
-                };
-                if taken[at].is_some() {
+    fn run(&mut self, rule: Rule, parameters: &[&str], members: &[&str], rpc: &RpcOperation) {
+        let mut free: BTreeSet<usize> = self.left(rpc).into_iter().collect();
+        let mut by_key: BTreeMap<Key, VecDeque<usize>> = BTreeMap::new();
+        for at in &free {
+            for key in rule.rpc_keys(&rpc.params[*at].name) {
+                by_key.entry(key).or_default().push_back(*at);
+            }
+        }
+        let lists = [
+            (parameters, &mut self.parameters),
+            (members, &mut self.members),
+        ];
+        for (names, twins) in lists {
+            for (name, twin) in names.iter().zip(twins) {
+                if twin.is_some() {
                     continue;
                 }
-                let mut free = self.left(rpc).into_iter();
-                let twin = free.find(|twin| alike(name, &rpc.params[*twin].name));
-                if into_members {
-                    self.members[at] = twin;
-                } else {
-                    self.parameters[at] = twin;
+                let mut first: Option<usize> = None;
+                for key in rule.rest_keys(name) {
+                    let Some(fitting) = by_key.get_mut(&key) else {
+                        continue;
+                    };
+                    while fitting.front().is_some_and(|at| !free.contains(at)) {
+                        fitting.pop_front();
+                    }
+                    first = first.into_iter().chain(fitting.front().copied()).min();
                 }
+                if let Some(at) = first {
+                    free.remove(&at);
+                }
+                *twin = first;
             }
         }
     }
@@ -77,9 +162,9 @@ impl Matching {
         (0..taken.len()).filter(|at| !taken[*at]).collect()
     }
 
-    /// Whether a param behind this one has a value.
-    pub(super) fn is_followed(&self, at: usize) -> bool {
-        self.matched().any(|other| other > at)
+    /// Returns the last param that has a value.
+    pub(super) fn last(&self) -> Option<usize> {
+        self.matched().max()
     }
 
     /// Whether the body as a whole is one param.
@@ -117,22 +202,26 @@ impl Matching {
     }
 }
 
-/// Whether two names may mean one value.
-pub(super) fn alike(one: &str, other: &str) -> bool {
-    words::same_name(one, other) || ends_alike(one, other)
+/// Names of the REST side, among which one that is alike is looked for.
+#[derive(Debug)]
+pub(super) struct Names {
+    keys: BTreeSet<Key>,
 }
 
-/// `petId` in the path of a pet, `id` among the params.
-fn ends_alike(one: &str, other: &str) -> bool {
-    let (one, other) = (words::words(one), words::words(other));
-    let shorter = one.len().min(other.len());
-    let telling = one
-        .last()
-        .is_some_and(|word| word == "id" || word == "name");
-    telling
-        && one.len().max(other.len()) == shorter + 1
-        && one.len() != other.len()
-        && one[one.len() - shorter..] == other[other.len() - shorter..]
+impl Names {
+    pub(super) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Names {
+        let rules = |name| [Rule::SameWords, Rule::SameEnd].map(|rule: Rule| rule.rest_keys(name));
+        Names {
+            keys: names.flat_map(rules).flatten().collect(),
+        }
+    }
+
+    /// Whether one of them and a param may mean one value.
+    pub(super) fn have_alike(&self, param: &str) -> bool {
+        let rules = [Rule::SameWords, Rule::SameEnd];
+        let mut keys = rules.iter().flat_map(|rule| rule.rpc_keys(param));
+        keys.any(|key| self.keys.contains(&key))
+    }
 }
 
 fn names_a_body(name: &str, rest: &RestOperation) -> bool {

@@ -8,6 +8,7 @@ use super::LeftOut;
 use super::openapi::Stop;
 use super::refs::Fault;
 use super::schema::{Named, Need, Others, Type};
+use super::words;
 
 /// What all documents describe.
 #[derive(Debug, Default)]
@@ -120,6 +121,22 @@ pub(super) struct Parameter {
     pub(super) place: Place,
     pub(super) named: Named,
     pub(super) list: Option<List>,
+    /// The object that it is a member of.
+    pub(super) inside: Option<Inside>,
+}
+
+/// A member of an object that a query spells member by member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Inside {
+    pub(super) object: String,
+    pub(super) member: String,
+}
+
+impl Inside {
+    /// Whether a param of this name is its object.
+    pub(super) fn is_of(&self, param: &str) -> bool {
+        words::same_name(&self.object, param)
+    }
 }
 
 /// Where a parameter lies.

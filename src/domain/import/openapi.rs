@@ -461,6 +461,7 @@ fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Resul
                 ..schema::Named::default()
             },
             list: None,
+            inside: None,
         });
         parameter.named.need = Need::Required;
         parameter.named.default = None;

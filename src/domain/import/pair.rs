@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::matching::alike;
+use super::matching::Names;
 use super::model::{Body, Parameter, RestOperation, RpcOperation};
 use super::words::{self, Meaning};
 
@@ -224,10 +224,11 @@ fn overlap(rest: &RestOperation, rpc: &RpcOperation) -> usize {
     if let Body::Members { members, .. } = &rest.body {
         names.extend(members.iter().map(|member| member.name.as_str()));
     }
+    let known = Names::of(names.iter().copied());
     let twins = rpc
         .params
         .iter()
-        .filter(|param| names.iter().any(|name| alike(name, &param.name)));
+        .filter(|param| known.have_alike(&param.name));
     let twins = twins.count();
     let all = names.len() + rpc.params.len() - twins.min(names.len());
     (twins * 100).checked_div(all).unwrap_or(0)

@@ -3,12 +3,15 @@
 //! Law: what has no spelling in a route is left out with a note where it is optional, and leaves out the whole
 //! operation where it is required.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
-use super::model::{List, Parameter, Place, text};
+use super::model::{Inside, List, Parameter, Place, text};
 use super::openapi::Stop;
 use super::refs::{Refs, shown};
-use super::schema::{self, Named, Need, Schema, Type};
+use super::schema::{self, Named, Need, Others, Schema, Type};
 
 /// Headers that the document does not get to declare (OpenAPI 3.1 §4.8.12.1), those that the proxy takes along
 /// anyway, and those of a single connection.
@@ -52,18 +55,19 @@ pub(super) fn read<'v>(
     notes: &mut Vec<String>,
 ) -> Result<Declared, Stop> {
     let mut declared: Vec<(&str, &str, &Value)> = Vec::new();
+    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for list in lists.into_iter().flatten() {
         for parameter in list.as_array().into_iter().flatten() {
             let parameter = refs.follow(parameter)?;
             let (Some(name), Some(place)) = (text(parameter, "name"), text(parameter, "in")) else {
                 continue;
             };
-            match declared
-                .iter_mut()
-                .find(|known| known.0 == name && known.1 == place)
-            {
-                Some(known) => known.2 = parameter,
-                None => declared.push((name, place, parameter)),
+            match places.entry((name, place)) {
+                Entry::Occupied(known) => declared[*known.get()].2 = parameter,
+                Entry::Vacant(free) => {
+                    free.insert(declared.len());
+                    declared.push((name, place, parameter));
+                }
             }
         }
     }
@@ -94,15 +98,36 @@ pub(super) fn read<'v>(
                 continue;
             }
         };
-        match one(refs, name, place, parameter, notes)? {
-            Some(parameter) => found.parameters.push(parameter),
-            None if place == Place::Query && !name.is_empty() => {
-                found.unread.push(name.to_owned());
-            }
-            None => {}
+        let read = one(refs, (name, place), parameter, notes)?;
+        if read.is_empty() && place == Place::Query && !name.is_empty() {
+            found.unread.push(name.to_owned());
         }
+        found.parameters.extend(read);
     }
+    tell_apart(&mut found, notes)?;
     Ok(found)
+}
+
+/// Leaves out members of objects whose name in the query another parameter has.
+fn tell_apart(found: &mut Declared, notes: &mut Vec<String>) -> Result<(), Stop> {
+    let mut names = BTreeSet::new();
+    let mut stop = Ok(());
+    let own = |parameter: &Parameter| parameter.place == Place::Query && parameter.inside.is_none();
+    for parameter in found.parameters.iter().filter(|parameter| own(parameter)) {
+        names.insert(parameter.named.name.clone());
+    }
+    found.parameters.retain(|parameter| {
+        if parameter.inside.is_none() || names.insert(parameter.named.name.clone()) {
+            return true;
+        }
+        let named = &parameter.named;
+        let why = "another parameter has its name in the query";
+        if let Err(why) = left_out(&named.name, named.need, why, notes) {
+            stop = Err(why);
+        }
+        false
+    });
+    stop
 }
 
 fn is_not_ours(name: &str) -> bool {
@@ -116,16 +141,18 @@ fn is_header(name: &str) -> bool {
 
 fn one<'v>(
     refs: &Refs<'v>,
-    name: &str,
-    place: Place,
+    (name, place): (&str, Place),
     parameter: &'v Value,
     notes: &mut Vec<String>,
-) -> Result<Option<Parameter>, Stop> {
+) -> Result<Vec<Parameter>, Stop> {
     let need = match place {
         Place::Path => Need::Required,
         Place::Query | Place::Header => Need::of(parameter.get("required")),
     };
     let schema = schema::read(refs, parameter.get("schema"))?;
+    if let Some(spelling) = Spelling::of(&schema, (name, place), parameter) {
+        return members(&schema, (name, need), spelling, notes);
+    }
     let shape = if parameter.get("content").is_some() {
         Err("it is JSON inside a URL")
     } else if name.is_empty() {
@@ -134,18 +161,103 @@ fn one<'v>(
         shape(&schema, place, parameter)
     };
     match (shape, need) {
-        (Ok((kind, list)), need) => Ok(Some(Parameter {
-            place,
-            named: Named {
-                name: name.to_owned(),
-                kind,
-                need,
-                default: schema.default,
-            },
-            list,
-        })),
-        (Err(why), need) => left_out(name, need, why, notes).map(|()| None),
+        (Ok((kind, list)), need) => {
+            if schema.kind == Type::Array && list.is_none() {
+                notes.push(format!(
+                    "look: the list `{}` is one text for RPC, as the URL spells it",
+                    shown(name)
+                ));
+            }
+            Ok(vec![Parameter {
+                place,
+                named: Named {
+                    name: name.to_owned(),
+                    kind,
+                    need,
+                    default: schema.default,
+                },
+                list,
+                inside: None,
+            }])
+        }
+        (Err(why), need) => left_out(name, need, why, notes).map(|()| Vec::new()),
     }
+}
+
+/// How a query spells an object member by member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// `filter[eq]=a`
+    Deep,
+    /// `eq=a`
+    Exploded,
+}
+
+impl Spelling {
+    /// Returns the spelling of an object whose members are known (OpenAPI 3.0 §4.7.12.2).
+    fn of(schema: &Schema, (name, place): (&str, Place), parameter: &Value) -> Option<Spelling> {
+        let is_object = schema.kind == Type::Object && !schema.members.is_empty();
+        if !is_object
+            || place != Place::Query
+            || name.is_empty()
+            || parameter.get("content").is_some()
+        {
+            return None;
+        }
+        let explode = parameter.get("explode").and_then(Value::as_bool);
+        match text(parameter, "style").unwrap_or("form") {
+            "deepObject" => Some(Spelling::Deep),
+            "form" if explode != Some(false) => Some(Spelling::Exploded),
+            _ => None,
+        }
+    }
+}
+
+/// The members of an object in the query, each a parameter of its own.
+fn members(
+    schema: &Schema,
+    (object, need): (&str, Need),
+    spelling: Spelling,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Parameter>, Stop> {
+    let mut found = Vec::new();
+    for member in &schema.members {
+        let name = match spelling {
+            Spelling::Deep => format!("{object}[{}]", member.name),
+            Spelling::Exploded => member.name.clone(),
+        };
+        let need = match (need, member.need) {
+            (Need::Required, Need::Required) => Need::Required,
+            (_, _) => Need::Optional,
+        };
+        if matches!(member.kind, Type::Object | Type::Array) || name.is_empty() {
+            let why =
+                "it is a list or an object inside an object, which has no one spelling in a URL";
+            left_out(&name, need, why, notes)?;
+            continue;
+        }
+        found.push(Parameter {
+            place: Place::Query,
+            named: Named {
+                name,
+                kind: member.kind.clone(),
+                need,
+                default: member.default.clone(),
+            },
+            list: None,
+            inside: Some(Inside {
+                object: object.to_owned(),
+                member: member.name.clone(),
+            }),
+        });
+    }
+    if schema.others == Others::Allowed {
+        notes.push(format!(
+            "look: only the named members of `{}` are read from the query",
+            shown(object)
+        ));
+    }
+    Ok(found)
 }
 
 /// Leaves out a parameter, or the operation that requires it.
@@ -170,14 +282,16 @@ fn shape(
 ) -> Result<(Type, Option<List>), &'static str> {
     match (&schema.kind, place) {
         (Type::Object, _) => Err("it is an object, which has no one spelling in a URL"),
-        (Type::Array, Place::Query) => {
+        (Type::Array, _) => {
             let items = schema.items.clone().unwrap_or_default();
             if matches!(items, Type::Object | Type::Array) {
                 return Err("it is a list of lists or objects");
             }
-            list_style(parameter).map(|list| (scalar(items), Some(list)))
+            let list = list_style(place, parameter)?;
+            // What no list of a route is cut at stays within one text.
+            let kind = list.map_or(Type::String, |_| scalar(items));
+            Ok((kind, list))
         }
-        (Type::Array, Place::Path | Place::Header) => Err("it is a list outside of a query"),
         (kind, _) => Ok((kind.clone(), None)),
     }
 }
@@ -196,13 +310,23 @@ fn scalar(kind: Type) -> Type {
     }
 }
 
-/// `style` and `explode` of a query parameter; `form` explodes unless told otherwise.
-fn list_style(parameter: &Value) -> Result<List, &'static str> {
+/// `style` and `explode` of a list (OpenAPI 3.0 §4.7.12.1); `form` explodes unless told otherwise. A list that is one
+/// text for a route is none.
+fn list_style(place: Place, parameter: &Value) -> Result<Option<List>, &'static str> {
     let explode = parameter.get("explode").and_then(Value::as_bool);
-    match text(parameter, "style").unwrap_or("form") {
-        "form" if explode == Some(false) => Ok(List::Commas),
-        "form" => Ok(List::Repeated),
-        "spaceDelimited" | "pipeDelimited" if explode == Some(true) => Ok(List::Repeated),
-        _ => Err("its style of a list is none that a route has"),
+    let default = match place {
+        Place::Query => "form",
+        Place::Path | Place::Header => "simple",
+    };
+    match (place, text(parameter, "style").unwrap_or(default)) {
+        (Place::Query, "form") if explode == Some(false) => Ok(Some(List::Commas)),
+        (Place::Query, "form") => Ok(Some(List::Repeated)),
+        (Place::Query, "spaceDelimited" | "pipeDelimited") if explode == Some(true) => {
+            Ok(Some(List::Repeated))
+        }
+        (Place::Query, "spaceDelimited" | "pipeDelimited") => Ok(None),
+        (Place::Header, "simple") => Ok(Some(List::Commas)),
+        (Place::Path, "simple") => Ok(None),
+        (_, _) => Err("its style of a list is none that a route has"),
     }
 }

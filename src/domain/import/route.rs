@@ -3,7 +3,6 @@
 //! The short form is taken wherever it says all there is; only what it cannot say is spelled out.
 
 use super::bind;
-use super::hole;
 use super::model::{Body, Call, Forms, Reply, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, Pair};
 use super::refs::shown;
@@ -119,10 +118,10 @@ fn bound_pair(
     let mut comments = notes(&rest.notes, &rpc.notes);
     comments.push(format!("paired: {}{decided}", pair.rule.reason()));
     let mut drafted = assemble(rest, rpc, &bindings);
-    comments.extend(bindings.notes);
+    comments.extend(bindings.notes.iter().cloned());
     match rpc.call {
         Call::ByName | Call::ByPosition => {
-            drafted.outcome = outcome(rest.reply, &bindings.bounds);
+            drafted.outcome = outcome(rest.reply, &bindings);
         }
         Call::Tool => comments.push(tool_outcome(rest.reply)),
     }
@@ -203,7 +202,7 @@ pub(super) fn rest_alone(rest: &RestOperation, taken: &mut Taken) -> (Drafted, K
         notes: Vec::new(),
     };
     let mut drafted = assemble(rest, &rpc, &bindings);
-    drafted.outcome = outcome(rest.reply, &bindings.bounds);
+    drafted.outcome = outcome(rest.reply, &bindings);
     drafted.comments.clone_from(&rest.notes);
     drafted.comments.push(
         "unpaired: no RPC operation is known for it; look at the name of the method".to_owned(),
@@ -302,8 +301,7 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         Call::ByName | Call::ByPosition => literal(&rpc.name),
         Call::Tool => "tools/call".to_owned(),
     };
-    let others =
-        (bindings.others == Others::Allowed).then(|| hole::unique("others", &bindings.names()));
+    let others = (bindings.others == Others::Allowed).then(|| bindings.free("others"));
     let name = if rpc.name.is_empty() {
         rest.title()
     } else {
@@ -406,6 +404,14 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
         match &bound.rpc {
             AtRpc::Named(name) => members.push((name.clone(), hole)),
             AtRpc::Position(at) => positions.push((*at, hole)),
+            AtRpc::Inside(object, member) => {
+                let member = (member.clone(), hole);
+                match &**object {
+                    AtRpc::Named(name) => add_inside(&mut members, name, member),
+                    AtRpc::Position(at) => add_inside(&mut positions, at, member),
+                    AtRpc::Inside(..) | AtRpc::Twin | AtRpc::Equal => {}
+                }
+            }
             AtRpc::Twin | AtRpc::Equal => {}
         }
     }
@@ -423,15 +429,28 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
     }
 }
 
+/// Adds a member to the object at a place.
+fn add_inside<P: PartialEq + Clone>(
+    places: &mut Vec<(P, Pattern)>,
+    place: &P,
+    member: (String, Pattern),
+) {
+    let known = places.iter_mut().find(|(known, _)| known == place);
+    match known {
+        Some((_, Pattern::Object(members))) => members.push(member),
+        Some((_, Pattern::Text(_) | Pattern::List(_))) => {}
+        None => places.push((place.clone(), Pattern::Object(vec![member]))),
+    }
+}
+
 /// A text that has no holes.
 fn literal(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
 /// The row that differs from the built-in table.
-fn outcome(reply: Reply, bounds: &[Bound]) -> Option<[String; 2]> {
-    let taken: Vec<String> = bounds.iter().map(|bound| bound.hole.clone()).collect();
-    let hole = hole::unique("reply", &taken);
+fn outcome(reply: Reply, bindings: &Bindings) -> Option<[String; 2]> {
+    let hole = bindings.free("reply");
     match reply {
         Reply::Usual => None,
         Reply::Json(status) => Some([

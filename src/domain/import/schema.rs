@@ -3,6 +3,8 @@
 //! Only types, enumerations and the members of an object are read; a route never refuses more than the server
 //! behind it. Laws: what is not understood is [`Type::Any`], and a schema that refers to itself ends.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::refs::{Fault, Refs};
@@ -72,7 +74,9 @@ pub(super) struct Schema {
     pub(super) others: Others,
     /// `additionalProperties`, where it says something.
     additional: Option<Others>,
-    required: Vec<String>,
+    required: BTreeSet<String>,
+    /// The names of the members.
+    known: BTreeSet<String>,
     access: Access,
 }
 
@@ -179,9 +183,10 @@ fn read_members<'v>(
 ) -> Result<(), Fault> {
     for (name, schema) in properties {
         let brief = brief(refs, schema)?;
-        let known = found.members.iter().any(|member| member.name == *name);
+        let known = found.known.contains(name);
         // In a pattern `...` means the members that are not named.
         if !known && brief.access == Access::Both && name != "..." {
+            found.known.insert(name.clone());
             found.members.push(Named {
                 name: name.clone(),
                 kind: brief.json_type(),
@@ -280,10 +285,11 @@ fn enumeration(allowed: &[Value], found: &mut Schema) -> Type {
         !word.is_empty() && word.chars().all(plain)
     };
     let mut words = Vec::new();
+    let mut seen = BTreeSet::new();
     for value in allowed.iter().filter(|value| !value.is_null()) {
         match value.as_str() {
             Some(word) if spellable(word) => {
-                if !words.iter().any(|known| known == word) {
+                if seen.insert(word) {
                     words.push(word.to_owned());
                 }
             }

@@ -8,7 +8,9 @@ use super::{Draft, Given, Kind, draft};
 pub(crate) mod any;
 mod either;
 mod names;
+mod objects;
 mod references;
+mod size;
 mod version_3_2;
 
 fn given(kind: Kind, document: Value) -> Given {

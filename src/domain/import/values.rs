@@ -1,5 +1,7 @@
 //! The values of one call, once it is known where each of them lies on either side.
 
+use std::collections::BTreeMap;
+
 use super::hole::{self, Absence};
 use super::model::{Call, List, RestOperation, RpcOperation};
 use super::refs::shown;
@@ -21,6 +23,8 @@ pub(super) enum AtRest {
 pub(super) enum AtRpc {
     Named(String),
     Position(usize),
+    /// In an object, as the member of this name.
+    Inside(Box<AtRpc>, String),
     /// It is the same as another value, which is there.
     Twin,
     /// It equals another value, which is there.
@@ -47,7 +51,7 @@ impl Bound {
                 let name = format!("={}", self.hole);
                 hole::spell(&name, &self.kind, None, &self.absence)
             }
-            AtRpc::Named(_) | AtRpc::Position(_) => {
+            AtRpc::Named(_) | AtRpc::Position(_) | AtRpc::Inside(..) => {
                 hole::spell(&self.hole, &self.kind, self.list, &self.absence)
             }
         }
@@ -73,6 +77,10 @@ impl Bound {
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     pub(super) bounds: Vec<Bound>,
+    /// The names of holes that are in use.
+    pub(super) names: hole::Names,
+    /// For each named param, its first value.
+    pub(super) params: BTreeMap<String, usize>,
     /// Whether members that nobody names go along.
     pub(super) others: Others,
     /// Names of the query that have no place on the other side.
@@ -81,9 +89,28 @@ pub(super) struct Bindings {
 }
 
 impl Bindings {
-    /// The names that are in use.
-    pub(super) fn names(&self) -> Vec<String> {
-        self.bounds.iter().map(|bound| bound.hole.clone()).collect()
+    /// Adds a value.
+    pub(super) fn push(&mut self, bound: Bound) {
+        if let AtRpc::Named(name) = &bound.rpc {
+            let at = self.bounds.len();
+            self.params.entry(name.clone()).or_insert(at);
+        }
+        self.bounds.push(bound);
+    }
+
+    /// Returns the value that is the param of this name.
+    pub(super) fn of_param(&self, name: &str) -> Option<&Bound> {
+        self.bounds.get(*self.params.get(name)?)
+    }
+
+    /// Takes the name of a hole for something of any name.
+    pub(super) fn unique(&mut self, wire: &str) -> String {
+        self.names.unique(wire)
+    }
+
+    /// Returns the name of a hole for something of any name, which stays free.
+    pub(super) fn free(&self, wire: &str) -> String {
+        self.names.clone().unique(wire)
     }
 
     /// Whether holes by name and members of the body are all there is to say.
@@ -105,11 +132,28 @@ impl Bindings {
         self.notes.push(format!("look: {text}"));
     }
 
+    /// Gives each object that a query spells a name that no other param has.
+    pub(super) fn name_objects_apart(&mut self) {
+        for bound in &mut self.bounds {
+            if let AtRpc::Inside(place, _) = &mut bound.rpc
+                && let AtRpc::Named(name) = &mut **place
+                && self.params.contains_key(name)
+            {
+                let wanted = name.clone();
+                let mut number = 2;
+                while self.params.contains_key(name) {
+                    *name = format!("{wanted}_{number}");
+                    number += 1;
+                }
+            }
+        }
+    }
+
     /// In an array only the last element may be absent.
     pub(super) fn fix_positions(&mut self, rpc: &RpcOperation) {
         let positions = self.bounds.iter().filter_map(|bound| match bound.rpc {
             AtRpc::Position(at) => Some(at),
-            AtRpc::Named(_) | AtRpc::Twin | AtRpc::Equal => None,
+            AtRpc::Inside(..) | AtRpc::Named(_) | AtRpc::Twin | AtRpc::Equal => None,
         });
         let last = positions.max();
         let mut notes = Vec::new();

@@ -86,7 +86,7 @@ pub(super) fn same_name(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-fn plain(name: &str) -> Vec<String> {
+pub(super) fn plain(name: &str) -> Vec<String> {
     words(name).iter().map(|word| singular(word)).collect()
 }
 
