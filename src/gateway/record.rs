@@ -13,10 +13,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Version};
 use tokio::time::Instant;
 
+use request_line::Target;
 pub(super) use {beginning::Beginning, request_line::RequestLine, settled::FailureCause};
 
 use super::Arrival;
@@ -47,7 +47,7 @@ pub(super) struct Record {
     side: Side,
     method: Method,
     version: Version,
-    target: Option<PathAndQuery>,
+    target: Target,
     rpc_method: Option<Arc<str>>,
     route: Option<usize>,
     /// The stream that is asked for, where it is one.

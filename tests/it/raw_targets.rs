@@ -124,6 +124,8 @@ fn a_refused_call_is_logged_with_its_target() {
             ["method=PUT", "path=/x "],
         ),
         ("PUT /version HTTP/3.0", ["method=PUT", "path=/version "]),
+        ("GET foo HTTP/1.1", ["method=GET", "path=foo "]),
+        ("GET u:secret@foo?a HTTP/1.1", ["method=GET", "path=foo "]),
     ] {
         let mut client = track.proxy.connect();
         client.send(format!("{line}\r\nHost: a.example\r\n\r\n"));

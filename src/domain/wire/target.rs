@@ -31,7 +31,8 @@ pub struct RawTarget {
 pub struct RefusedLine {
     /// The method.
     pub method: Method,
-    /// The path and query; whatever a target cannot have is percent-encoded.
+    /// The path and query, or the target itself where it has no path, without user information; whatever a target cannot
+    /// have is percent-encoded.
     pub target: String,
 }
 
@@ -81,10 +82,11 @@ impl RefusedLine {
         let end = memrchr(b' ', rest).filter(|end| rest[end + 1..].starts_with(b"HTTP/"));
         let target = &rest[..end.unwrap_or(rest.len())];
         let path = &target[authority_end(target)..];
-        if path.first() != Some(&b'/') {
-            return None;
-        }
-        let told = &path[..path.len().min(TOLD)];
+        let shown = match path.first() {
+            Some(b'/') => path,
+            Some(_) | None => without_user(target),
+        };
+        let told = &shown[..shown.len().min(TOLD)];
         let target = encode(told, |byte, _| !class::is(byte, TARGET));
         Some(RefusedLine {
             method: Method::from_bytes(method).ok()?,
@@ -112,6 +114,15 @@ fn authority_end(target: &[u8]) -> usize {
         .iter()
         .position(|byte| matches!(byte, b'/' | b'?' | b'#'));
     length.map_or(target.len(), |length| authority + length)
+}
+
+/// A target without a path of its own, from its host on: user information (RFC 3986 §3.2.1) may be a secret.
+fn without_user(target: &[u8]) -> &[u8] {
+    let scheme = target.windows(3).position(|three| three == b"://");
+    let query = memchr(b'?', target).unwrap_or(target.len());
+    let user = memrchr(b'@', &target[..query]);
+    let start = scheme.map(|at| at + 3).max(user.map(|at| at + 1));
+    &target[start.unwrap_or(0)..]
 }
 
 /// Where in a target a byte stands.
@@ -185,19 +196,24 @@ mod tests {
             (b"GET http://u:p@a/x HTTP/1.1\r\n", "GET /x"),
             (b"GET /x HTTP/3.0\r\n", "GET /x"),
             (b"GET /half", "GET /half"),
+            (b"GET foo HTTP/1.1\r\n", "GET foo"),
+            (b"GET foo\x1B[0m bar HTTP/1.1\r\n", "GET foo%1B[0m%20bar"),
+            (b"GET a:1 HTTP/1.1\r\n", "GET a:1"),
+            (b"GET u:p@a:1 HTTP/1.1\r\n", "GET a:1"),
+            (b"GET u:p/w@a:1?b@c HTTP/1.1\r\n", "GET a:1?b@c"),
+            (b"GET http://u:p@a HTTP/1.1\r\n", "GET a"),
+            (b"GET http://u:p@a?b HTTP/1.1\r\n", "GET a?b"),
+            (b"GET http:/u:p@a HTTP/1.1\r\n", "GET a"),
+            (b"GET  HTTP/1.1\r\n", "GET "),
         ] {
             assert_eq!(told(input).as_deref(), Some(expected));
         }
-        for input in [
-            "GET a:1 HTTP/1.1",
-            "\x16\x03",
-            "",
-            "GET",
-            "GET http://u:p@a HTTP/1.1",
-        ] {
+        for input in ["\x16\x03", "", "GET", "\x16\x03 a HTTP/1.1"] {
             assert_eq!(told(input.as_bytes()), None);
         }
-        let long = [b"GET /".as_slice(), &[b'a'; 9000]].concat();
-        assert_eq!(told(&long).unwrap().len(), 4 + TOLD);
+        for start in ["GET /", "GET a"] {
+            let long = [start.as_bytes(), &[b'a'; 9000]].concat();
+            assert_eq!(told(&long).unwrap().len(), 4 + TOLD);
+        }
     }
 }

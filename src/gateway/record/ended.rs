@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use http::uri::PathAndQuery;
-
 use super::settled::ResultRead;
 use super::{Keyed, Record, Role};
 use crate::domain::failure::{Blame, Reason};
@@ -184,7 +182,7 @@ impl Record {
 
     /// The path that it asks for.
     fn path(&self) -> &str {
-        self.target.as_ref().map_or("", PathAndQuery::path)
+        self.target.path()
     }
 
     /// The name of the route, or of the stream that is asked for.

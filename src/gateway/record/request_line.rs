@@ -1,5 +1,6 @@
 //! The request line (RFC 9112 §3), as far as it is recorded of each call that the request brings.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
@@ -8,11 +9,37 @@ use http::{Method, Version, request};
 use crate::domain::wire::RefusedLine;
 use crate::gateway::{Arrival, HeadTook};
 
+/// A request target, but for its authority.
+#[derive(Debug, Clone)]
+pub(in crate::gateway) enum Target {
+    /// A valid one.
+    Valid(PathAndQuery),
+    /// That of a request line that is refused, which need not begin with a slash.
+    Refused(Arc<str>),
+    /// That of a CONNECT.
+    Absent,
+}
+
+impl Target {
+    fn of(head: &request::Parts) -> Target {
+        let target = head.uri.path_and_query().cloned();
+        target.map_or(Target::Absent, Target::Valid)
+    }
+
+    /// The path; a refused one may have a query.
+    pub(in crate::gateway) fn path(&self) -> &str {
+        match self {
+            Target::Valid(target) => target.path(),
+            Target::Refused(target) => target,
+            Target::Absent => "",
+        }
+    }
+}
+
 /// What is recorded of the request line.
 pub(in crate::gateway) struct RequestLine {
     pub(in crate::gateway) method: Method,
-    /// The target, but for its authority; none of a CONNECT.
-    pub(in crate::gateway) target: Option<PathAndQuery>,
+    pub(in crate::gateway) target: Target,
     pub(in crate::gateway) version: Version,
     /// How long the head took, where it did not come at once.
     pub(in crate::gateway) took: Duration,
@@ -37,7 +64,7 @@ impl RequestLine {
     fn replaced(self, refused: &RefusedLine) -> RequestLine {
         RequestLine {
             method: refused.method.clone(),
-            target: refused.target.parse().ok().or(self.target),
+            target: Target::Refused(refused.target.as_str().into()),
             ..self
         }
     }
@@ -46,7 +73,7 @@ impl RequestLine {
     pub(in crate::gateway) fn within(head: &request::Parts) -> RequestLine {
         RequestLine {
             method: head.method.clone(),
-            target: head.uri.path_and_query().cloned(),
+            target: Target::of(head),
             version: head.version,
             took: Duration::ZERO,
         }
