@@ -448,12 +448,15 @@ fn an_integer_with_a_fraction_of_zero_is_that_integer() {
         ("3e0", "3"),
         ("0.3e1", "3"),
         ("-0.0", "0"),
+        // Digits keep their text, however many there are.
+        ("18446744073709551616", "18446744073709551616"),
+        ("-0", "-0"),
     ] {
         let params = format!(r#"{{"limit":{limit}}}"#);
         let line = format!("GET /objects?limit={digits}");
         arrives(&upstream, &proxy, ("objects/list", &params), (&line, ""));
     }
-    for limit in ["3.5", "1e400", "18446744073709551616.0"] {
+    for limit in ["3.5", "1e30", "-1E30", "1e400", "18446744073709551616.0"] {
         let params = format!(r#"{{"limit":{limit}}}"#);
         refused(
             &upstream,

@@ -36,6 +36,36 @@ fn write(inside: &str, value: Option<&str>) -> Result<Vec<String>, String> {
 }
 
 #[test]
+fn an_integer_beyond_64_bits_is_read_in_digits_only() {
+    let digits = "123456789012345678901234567890";
+    let list = format!("[1,{digits}]");
+    for (hole, value, texts) in [
+        ("x:integer", digits, vec![digits]),
+        ("x:integer[]", &*list, vec!["1", digits]),
+        ("x:integer[,]", &*list, vec![&list[1..list.len() - 1]]),
+    ] {
+        assert_eq!(write(hole, Some(value)).unwrap(), texts, "{hole}");
+        assert_eq!(
+            read(hole, &texts).unwrap().as_deref(),
+            Some(value),
+            "{hole}"
+        );
+    }
+    for other in ["1e30", "1E+30", "-1e30", "1e20", "18446744073709551616.0"] {
+        for (hole, value) in [
+            ("x:integer", other.to_owned()),
+            ("x:integer?", other.to_owned()),
+            ("x:integer[]", format!("[1,{other}]")),
+            ("x:integer[,]", format!("[1,{other}]")),
+        ] {
+            assert!(write(hole, Some(&value)).is_err(), "{hole} {other}");
+            assert!(read(hole, &[other]).is_err(), "{hole} {other}");
+        }
+        assert!(slot(&format!("x:integer={other}")).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn a_text_becomes_the_value_of_its_declared_type() {
     let rows: &[(&str, &[&str], Option<&str>)] = &[
         ("x", &["123"], Some("\"123\"")),
