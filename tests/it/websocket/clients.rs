@@ -5,7 +5,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::ends::{End, accept, connect, connect_with};
 use super::{before, metric};
-use crate::scene::{rpc_failure, saying};
+use crate::scene::{answer, before_rest, rpc_failure, saying};
 use crate::support::{Proxy, Track, Upstream, becomes, both, eventually, rpc_only};
 
 const CALLS: &str = "dualgauge_calls_in_flight";
@@ -55,6 +55,37 @@ fn a_client_on_a_socket_is_served_as_one_that_posts() {
     let own = own.filter(|(name, _)| name.to_lowercase().starts_with("sec-websocket"));
     assert_eq!(own.count(), 0, "{head}");
     becomes(|| metric(&proxy, CALLS), &0.0);
+}
+
+#[test]
+fn a_client_on_a_socket_reads_the_refusal_of_a_rest_server_in_the_data() {
+    for (status, number) in [
+        ("401 Unauthorized", 401),
+        ("403 Forbidden", 403),
+        ("429 Too Many Requests", 429),
+        ("503 Service Unavailable", 503),
+    ] {
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Retry-After", "7"),
+            ("WWW-Authenticate", "Bearer"),
+        ];
+        let rest = Upstream::answering(answer(status, &headers, "{}"));
+        let proxy = before_rest(
+            &rest,
+            "[rpc]\nwebsocket = true\n[[route]]\nname = \"one\"\nrest = \"GET /one\"\nrpc = \"one\"\n",
+        );
+        let mut client = connect(&proxy);
+        client.say(r#"{"jsonrpc":"2.0","id":3,"method":"one"}"#);
+        let said = client.hear();
+        let data = &said["error"]["data"];
+        assert_eq!((&said["id"], &data["status"]), (&json!(3), &json!(number)));
+        assert_eq!(data["retry_after"], 7, "{said}");
+        assert_eq!(data["www_authenticate"], json!(["Bearer"]), "{said}");
+        // The socket goes on.
+        client.say(r#"[{"jsonrpc":"2.0","id":4,"method":"one"}]"#);
+        assert_eq!(client.hear()[0]["error"]["data"]["retry_after"], 7);
+    }
 }
 
 #[test]
