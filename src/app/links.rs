@@ -20,7 +20,7 @@ use crate::upstream::link::{
     Apart, Bounds, Inbox, LinkHandle, LinkPlaces, Links, Opener, Reach, Standing, Way, WeakLink,
     WeakOpener, open, opener, own,
 };
-use crate::upstream::{Mcp, Stdio, Tasks};
+use crate::upstream::{Mcp, Memory, Stdio, Tasks};
 
 /// How many links may wait to be begun.
 const LAUNCHES: usize = 16;
@@ -80,17 +80,17 @@ struct OwnServer {
 }
 
 impl LinkThread {
-    /// Starts the thread.
+    /// Starts the thread. What its links decode is counted in `memory`.
     ///
     /// # Errors
     /// What the system says of it.
-    pub(super) fn start() -> io::Result<LinkThread> {
+    pub(super) fn start(memory: Memory) -> io::Result<LinkThread> {
         let (launches, inbox) = mpsc::channel(LAUNCHES);
         let (over, ended) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("links".to_owned())
             .spawn(move || {
-                if let Err(error) = serve(inbox) {
+                if let Err(error) = serve(inbox, &memory) {
                     tracing::error!(%error, "the thread of the links has failed");
                 }
                 // Dropped, it says the same.
@@ -270,33 +270,33 @@ impl Known {
 }
 
 /// Runs the owners until no more can be launched and all have ended.
-fn serve(mut launches: mpsc::Receiver<Launch>) -> io::Result<()> {
+fn serve(mut launches: mpsc::Receiver<Launch>, memory: &Memory) -> io::Result<()> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let tasks = Tasks::default();
         while let Some(launch) = launches.recv().await {
-            tasks.start(begin(launch, tasks.clone()));
+            tasks.start(begin(launch, (tasks.clone(), memory.clone())));
         }
         tasks.idle().await;
     });
     Ok(())
 }
 
-async fn begin(launch: Launch, tasks: Tasks) {
+async fn begin(launch: Launch, (tasks, memory): (Tasks, Memory)) {
     let Launch {
         plan,
         work,
         standing,
     } = launch;
     match work {
-        Work::One(inbox) => conduct(plan, inbox, standing, tasks).await,
+        Work::One(inbox) => conduct(plan, inbox, standing, (tasks, memory)).await,
         Work::Each(mut links, over) => {
             while let Some(Apart { inbox, place }) = links.recv().await {
                 let inbox = inbox.until(over.clone());
                 let (plan, standing) = (plan.clone(), standing.clone());
-                let own = tasks.clone();
+                let own = (tasks.clone(), memory.clone());
                 tasks.start(async move {
                     conduct(plan, inbox, standing, own).await;
                     drop(place);
@@ -306,13 +306,18 @@ async fn begin(launch: Launch, tasks: Tasks) {
     }
 }
 
-async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>, tasks: Tasks) {
+async fn conduct(
+    plan: UpstreamPlan,
+    inbox: Inbox,
+    standing: Arc<Standing>,
+    (tasks, memory): (Tasks, Memory),
+) {
     match plan.transport.clone() {
         // They have no link that the process owns.
         Transport::Http | Transport::Frames(_) => {}
         Transport::Mcp(server) => {
             let settings = server.link.settings.clone();
-            let transport = Mcp::new(&plan, *server, tasks);
+            let transport = Mcp::new(&plan, *server, (tasks, memory));
             own((&plan.name, transport), settings, inbox, &standing).await;
         }
         Transport::Stdio(child) => {

@@ -39,6 +39,7 @@ use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
     FlagState, Names, OwnUse, Process, Shown, StoreState, Sunset, render, standings,
 };
+use crate::upstream::Memory;
 
 /// How many requests may wait for the owner of the state.
 const COMMANDS: usize = 64;
@@ -156,8 +157,9 @@ pub fn run(
     let tokens = Tokens::new(config.admin_tokens.clone());
     let names = Arc::new(Names::new());
     let (listeners, sockets) = sockets(config, &mut inherited)?;
-    let links = LinkThread::start()?;
     let plan = control.plan();
+    let memory = Memory::of(plan.limits.memory);
+    let links = LinkThread::start(memory.clone())?;
     let certificates = Certificates::of(&plan)?;
     let linked = runtime.block_on(links.follow(&plan));
     let traced = plan.trace.as_ref();
@@ -166,7 +168,7 @@ pub fn run(
     let workers = Workers::start(
         listeners,
         (&plan, &linked),
-        (&names, sending.spans()),
+        (&names, sending.spans(), memory),
         certificates.follow(&plan).as_ref(),
     )
     .map_err(at("listen.address", listen))?;

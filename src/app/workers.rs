@@ -50,7 +50,7 @@ impl Workers {
     pub fn start(
         listeners: Vec<Vec<TcpListener>>,
         (plan, links): (&Arc<Plan>, &Links),
-        (names, spans): (&Arc<Names>, Option<&Spans>),
+        (names, spans, memory): (&Arc<Names>, Option<&Spans>, Memory),
         tls: Option<&Arc<ServerConfig>>,
     ) -> io::Result<Workers> {
         let first = listeners.iter().flatten().next();
@@ -67,7 +67,7 @@ impl Workers {
             offload: Offload::of_workers(listeners.len()),
             ids: Ids::new(0),
             spans: spans.cloned(),
-            memory: Memory::of(plan.limits.memory),
+            memory,
             share: WorkerShare {
                 worker: 0,
                 workers: listeners.len(),

@@ -15,6 +15,7 @@ use crate::domain::jsonrpc::{RequestId, Unnumbered, ended_subscription};
 use crate::domain::pending::{Repeat, Say, Unanswered};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
+use crate::upstream::Full;
 use crate::upstream::link::{Asker, LinkUpstream, Recall, Said};
 
 /// The id of a response that the proxy writes, which no call has on a link.
@@ -156,9 +157,15 @@ pub(super) fn unanswered(why: Unanswered, upstream: &UpstreamPlan, limit: Durati
             Failure::new(Reason::UpstreamCut, message).because(cause)
         }
         Unanswered::Late => late(limit),
-        Unanswered::TooLarge => {
+        Unanswered::TooLarge(status) => {
             let message = "the server's answer is longer than the limit of a message";
-            Failure::new(Reason::UpstreamTooLarge, message)
+            Failure::new(Reason::UpstreamTooLarge, message).upstream_status(status)
+        }
+        Unanswered::NoRoom => no_room(Full),
+        Unanswered::CodedStream => {
+            let message =
+                "the server's event stream has a content coding; such a stream is not read";
+            Failure::new(Reason::UpstreamNotProtocol, message)
         }
         Unanswered::Misnumbered => {
             let message = "the server answered a call with an id of another type";

@@ -26,6 +26,7 @@ use self::era::Manners;
 use self::survivors::Process;
 use super::lines::{Line, Lines};
 use super::link::{Event, Link};
+use crate::domain::json::unmarked;
 use crate::domain::plan::StdioPlan;
 use crate::domain::redact::Redaction;
 use crate::telemetry::clock;
@@ -183,7 +184,7 @@ impl Link for Running {
     async fn event(&mut self) -> Event {
         loop {
             match self.lines.next() {
-                Some(Line::Whole(line)) => return Event::Message(line),
+                Some(Line::Whole(line)) => return Event::Message(unmarked(line)),
                 Some(Line::Cut(_)) => return Event::Overlong,
                 None => {}
             }

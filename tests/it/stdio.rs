@@ -33,6 +33,13 @@ fn ask(proxy: &Proxy, method: &str) -> Value {
     proxy.rpc(call(method, "{}")).json()
 }
 
+#[test]
+fn a_byte_order_mark_before_a_line_is_ignored() {
+    let proxy = before_child("");
+    let said = ask(&proxy, "marked");
+    assert_eq!(said["result"]["got"], serde_json::json!({}), "{said}");
+}
+
 /// What an answer to `echo` says of the child.
 fn pid(proxy: &Proxy) -> u64 {
     ask(proxy, "echo")["result"]["pid"].as_u64().unwrap()

@@ -87,6 +87,21 @@ fn posted_calls_share_a_socket_and_keep_their_ids() {
 }
 
 #[test]
+fn a_byte_order_mark_before_a_message_is_ignored() {
+    let upstream = Upstream::start();
+    let proxy = before(&upstream, "[rpc]\nwebsocket = true\n");
+    let mut server = accept(&upstream);
+    let mut client = ends::connect(&proxy);
+    client.say("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"do\"}");
+    let heard = server.hear();
+    server.say(format!("\u{feff}{}", result(&heard["id"], "[1]")));
+    assert_eq!(
+        client.hear_text(),
+        r#"{"jsonrpc":"2.0","id":5,"result":[1]}"#
+    );
+}
+
+#[test]
 fn rest_clients_are_translated_for_a_socket() {
     let upstream = Upstream::start();
     let proxy = before(&upstream, ROUTE);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::domain::json::{Json, Kind};
+use crate::domain::json::{Json, Kind, unmarked};
 
 /// One message of a socket where both protocols may be spoken.
 #[derive(Debug, Clone)]
@@ -31,14 +31,16 @@ impl Heard {
     /// Tells the protocol of a message: what has `jsonrpc` is JSON-RPC, any other object is a frame.
     #[must_use]
     pub fn of(text: &Bytes, depth: u16) -> Heard {
+        // RFC 8259 §8.1 lets a reader ignore a byte order mark.
+        let text = unmarked(text.clone());
         let Ok(json) = Json::parse(text.clone(), depth) else {
             return Heard::Noise(Noise::NotJson);
         };
         match json.kind() {
-            Kind::Object if json.has(VERSION) => Heard::Rpc(text.clone()),
+            Kind::Object if json.has(VERSION) => Heard::Rpc(text),
             Kind::Object => Heard::Frame(json),
             // A batch is one where any of its elements is a message.
-            Kind::Array if is_batch(&json) => Heard::Rpc(text.clone()),
+            Kind::Array if is_batch(&json) => Heard::Rpc(text),
             Kind::Array | Kind::String | Kind::Number | Kind::Boolean | Kind::Null => {
                 Heard::Noise(Noise::NotAnObject)
             }

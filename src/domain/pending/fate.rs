@@ -22,7 +22,9 @@ impl Pending {
                 Unanswered::Busy
                 | Unanswered::Unreachable
                 | Unanswered::Late
-                | Unanswered::TooLarge
+                | Unanswered::TooLarge(_)
+                | Unanswered::NoRoom
+                | Unanswered::CodedStream
                 | Unanswered::Misnumbered
                 | Unanswered::Unusable(_) => self.fail(flight.waiting.ask.ticket, why),
             }

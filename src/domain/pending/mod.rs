@@ -174,8 +174,12 @@ pub enum Unanswered {
     Cut,
     /// No answer came in time.
     Late,
-    /// The answer is longer than the limit.
-    TooLarge,
+    /// The answer is longer than the limit; it has this status of HTTP, or 0 where it was no HTTP.
+    TooLarge(u16),
+    /// The answer is coded, and the process has no room for it as it was before.
+    NoRoom,
+    /// The answer is an event stream with a content coding.
+    CodedStream,
     /// The answer has an id of another type than the question.
     Misnumbered,
     /// The server said something else than an answer, with this status of HTTP; 0 where it was no HTTP.

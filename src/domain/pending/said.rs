@@ -82,7 +82,7 @@ impl Pending {
         };
         if let Some(flight) = self.flights.remove(&id) {
             self.unanswered = 0;
-            self.fail(flight.waiting.ask.ticket, Unanswered::TooLarge);
+            self.fail(flight.waiting.ask.ticket, Unanswered::TooLarge(0));
         }
     }
 

@@ -28,6 +28,7 @@ use crate::domain::claim::{self, Head};
 use crate::domain::event::Form;
 use crate::domain::failure::Failure;
 use crate::domain::frame::{Heard, Stray};
+use crate::domain::json::unmarked;
 use crate::domain::jsonrpc::{self, RequestId};
 use crate::domain::pending::Heartbeat;
 use crate::domain::pieces::Pieces;
@@ -201,7 +202,7 @@ impl Conversation {
                 event = frames.next(intake) => match event {
                     Event::Message(message) => {
                         silence.used();
-                        underway.hear(message, |id| self.recall(id));
+                        underway.hear(unmarked(message), |id| self.recall(id));
                     }
                     Event::Written => {
                         silence.used();

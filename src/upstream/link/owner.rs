@@ -19,6 +19,7 @@ use super::recall::Recall;
 use super::spread::Load;
 use super::standing::Account;
 use super::{Asked, Event, Inbox, Link, Said, Standing, Transport};
+use crate::domain::json::unmarked;
 use crate::domain::pending::{Ask, Hearers, Input, Output, Pending, Settings, Ticket, Unanswered};
 use crate::telemetry::clock;
 
@@ -292,7 +293,7 @@ impl<T: Transport> Owner<'_, T> {
                 self.line = Line::Down;
                 self.lost(&why);
             }
-            Told::Event(Event::Message(message)) => self.said(message, Input::Message),
+            Told::Event(Event::Message(message)) => self.said(unmarked(message), Input::Message),
             Told::Event(Event::Beside(id, message)) => {
                 self.said(message, |message| Input::Beside(id, message));
             }

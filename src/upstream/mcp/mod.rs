@@ -5,6 +5,7 @@
 //! Several POSTs run at a time, all of them within the one task that owns the link.
 
 mod call;
+mod coded;
 mod own_stream;
 mod post;
 mod refused;
@@ -23,7 +24,7 @@ pub use session::Session;
 
 use self::post::{Came, Door, Letter, Outcome};
 use super::link::Transport;
-use super::{HttpUpstream, Tasks};
+use super::{HttpUpstream, Memory, Tasks};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::parse_response;
 use crate::domain::local::STATELESS;
@@ -76,16 +77,20 @@ enum Mode {
 }
 
 impl Mcp {
-    /// The server of a plan. Connections are served by `tasks`.
+    /// The server of a plan. Connections are served by `tasks`; what is decoded is counted in `memory`.
     #[must_use]
-    pub fn new(upstream: &UpstreamPlan, plan: McpPlan, tasks: Tasks) -> Mcp {
+    pub fn new(upstream: &UpstreamPlan, plan: McpPlan, (tasks, memory): (Tasks, Memory)) -> Mcp {
         let calls = plan.link.settings.order.in_flight();
         let http = UpstreamPlan {
             connections: calls + SUBSCRIPTIONS + OWN_CONNECTIONS,
             queue: calls,
             ..upstream.clone()
         };
-        let door = Door::new(HttpUpstream::new(http, tasks.clone()), tasks, &plan);
+        let door = Door::new(
+            HttpUpstream::new(http, tasks.clone()),
+            (tasks, memory),
+            &plan,
+        );
         Mcp {
             plan: Rc::new(plan),
             door,

@@ -13,6 +13,7 @@ use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
 use tokio::time::{sleep, timeout};
 
+use super::coded::is_coded;
 use super::post::{Door, LAST_EVENT, LONGEST_REST, OTHER, Place, REST, SESSION, parts};
 use crate::domain::mcp::{Looks, NoStream, looks, no_stream};
 use crate::domain::pending::Unanswered;
@@ -145,6 +146,14 @@ impl Door {
         let content_type = head.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         if looks(head.status.as_u16(), content_type) == Looks::Events {
+            if is_coded(&head.headers) {
+                let upstream = &self.plan().name;
+                tracing::warn!(
+                    upstream,
+                    "the server's own stream has a content coding; such a stream is not read"
+                );
+                return Opened::End(Followed::Refused);
+            }
             return Opened::Stream(body, lease);
         }
         if read_whole(body, OTHER).await.is_ok() {

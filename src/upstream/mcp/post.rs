@@ -10,9 +10,8 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::refused::refused;
+use super::coded::is_coded;
 use super::retry::retry;
-use crate::domain::json::unmarked;
 use crate::domain::jsonrpc::{self, Heard};
 use crate::domain::mcp::{Body as Read, Looks, looks, read_body};
 use crate::domain::outcome::{RestReply, refuses};
@@ -23,7 +22,7 @@ use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
 use crate::telemetry::clock;
 use crate::upstream::link::Event;
 use crate::upstream::{
-    Body, Coding, CodingError, Exchange, HttpUpstream, Inflow, Lease, ReadFault, Repeat, Tasks,
+    Body, CodingError, Exchange, HttpUpstream, Inflow, Lease, Memory, ReadFault, Repeat, Tasks,
     UpstreamError, chain, read_whole,
 };
 
@@ -32,13 +31,6 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 /// The revision that is spoken.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-
-/// A body without its content coding and without a byte order mark.
-pub(super) fn plain(headers: &HeaderMap, body: Bytes, most: usize) -> Result<Bytes, CodingError> {
-    let unknown = |name: String| CodingError::Malformed(std::io::Error::other(name));
-    let coding = Coding::of(headers).map_err(unknown)?;
-    coding.decode(body, most, |_| true).map(unmarked)
-}
 
 /// How much is read of an answer that is no message, so that its connection can serve again.
 pub(super) const OTHER: usize = 64 * 1024;
@@ -98,6 +90,8 @@ pub(super) struct Door {
     depth: u16,
     /// Where messages go that answer nothing.
     heard: Option<mpsc::Sender<Event>>,
+    /// Counts what is decoded.
+    pub(super) memory: Memory,
 }
 
 /// Where a stream stands, for the case that it breaks off.
@@ -128,7 +122,11 @@ impl Place {
 }
 
 impl Door {
-    pub(super) fn new(http: HttpUpstream, tasks: Tasks, plan: &McpPlan) -> Door {
+    pub(super) fn new(
+        http: HttpUpstream,
+        (tasks, memory): (Tasks, Memory),
+        plan: &McpPlan,
+    ) -> Door {
         Door {
             target: http.plan().path.clone().into(),
             http: Rc::new(http),
@@ -137,6 +135,7 @@ impl Door {
             limit: plan.message_limit,
             depth: plan.link.settings.depth,
             heard: None,
+            memory,
         }
     }
 
@@ -260,6 +259,9 @@ impl Door {
             .and_then(|value| value.to_str().ok());
         let looks = looks(status, content_type);
         match (looks, id) {
+            (Looks::Events, Some(_)) if is_coded(&head.headers) => {
+                return Outcome::Failed(Unanswered::CodedStream);
+            }
             (Looks::Events, Some(id)) => return self.stream(body, lease, (id, headers)).await,
             (Looks::Json | Looks::Other, _) | (Looks::Events, None) => {}
         }
@@ -268,7 +270,7 @@ impl Door {
             Looks::Other | Looks::Events => OTHER,
         };
         if id.is_some() && refuses(status) {
-            return Outcome::Refused(refused(head, (body, lease), most).await);
+            return Outcome::Refused(self.refused(head, (body, lease), most).await);
         }
         let body = match read_whole(body, most).await {
             Ok(body) => {
@@ -276,16 +278,17 @@ impl Door {
                 body
             }
             Err(ReadFault::TooLarge(_)) if looks == Looks::Json => {
-                return Outcome::Failed(Unanswered::TooLarge);
+                return Outcome::Failed(Unanswered::TooLarge(status));
             }
             // What it is not is known from its head.
             Err(_) if looks != Looks::Json => Bytes::new(),
             Err(_) => return Outcome::Failed(Unanswered::Cut),
         };
-        let body = match plain(&head.headers, body, most) {
+        let body = match self.plain(&head.headers, body, most) {
             Ok(body) => body,
-            Err(CodingError::TooLarge(_)) => return Outcome::Failed(Unanswered::TooLarge),
-            Err(CodingError::Malformed(_) | CodingError::NoRoom) => {
+            Err(CodingError::TooLarge(_)) => return Outcome::Failed(Unanswered::TooLarge(status)),
+            Err(CodingError::NoRoom) => return Outcome::Failed(Unanswered::NoRoom),
+            Err(CodingError::Malformed(_)) => {
                 return Outcome::Failed(Unanswered::Unusable(status));
             }
         };
@@ -327,7 +330,7 @@ impl Door {
             lease.spoil();
             if place.reader.is_losing() {
                 // It would come again.
-                return Outcome::Failed(Unanswered::TooLarge);
+                return Outcome::Failed(Unanswered::TooLarge(200));
             }
             drop((body, lease));
             fruitless = if place.last == before {
@@ -368,7 +371,7 @@ impl Door {
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
         let is_stream = looks(head.status.as_u16(), content_type) == Looks::Events;
-        is_stream.then_some((body, lease))
+        (is_stream && !is_coded(&head.headers)).then_some((body, lease))
     }
 
     /// Hears a stream up to the answer; nothing where it ends before.
@@ -377,7 +380,7 @@ impl Door {
             while let Some(piece) = place.reader.next() {
                 let event = match piece {
                     Piece::Event(event) => event,
-                    Piece::Oversize => return Some(Outcome::Failed(Unanswered::TooLarge)),
+                    Piece::Oversize => return Some(Outcome::Failed(Unanswered::TooLarge(200))),
                     Piece::Between(_) | Piece::Feed(_) | Piece::Unfinished(_) => continue,
                 };
                 if let Some(outcome) = self.event(&event, place, Some(id)).await {

@@ -4,30 +4,33 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response;
 
-use super::post::plain;
+use super::post::Door;
 use crate::domain::outcome::RestReply;
 use crate::upstream::{Inflow, Lease, read_whole};
 
-/// Reads an answer whose status refuses the request. A body that cannot be read counts as none.
-pub(super) async fn refused(
-    head: response::Parts,
-    (body, lease): (Inflow, Lease),
-    most: usize,
-) -> RestReply {
-    let mut reply = RestReply {
-        status: head.status.as_u16(),
-        headers: head.headers,
-        body: Bytes::new(),
-    };
-    // An event stream may have no end.
-    if !reply.is_event_stream()
-        && let Ok(body) = read_whole(body, most).await
-    {
-        lease.release();
-        reply.body = plain(&reply.headers, body, most).unwrap_or_default();
+impl Door {
+    /// Reads an answer whose status refuses the request. A body that cannot be read counts as none.
+    pub(super) async fn refused(
+        &self,
+        head: response::Parts,
+        (body, lease): (Inflow, Lease),
+        most: usize,
+    ) -> RestReply {
+        let mut reply = RestReply {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: Bytes::new(),
+        };
+        // An event stream may have no end.
+        if !reply.is_event_stream()
+            && let Ok(body) = read_whole(body, most).await
+        {
+            lease.release();
+            reply.body = self.plain(&reply.headers, body, most).unwrap_or_default();
+        }
+        if reply.body.is_empty() {
+            reply.headers.remove(CONTENT_TYPE);
+        }
+        reply
     }
-    if reply.body.is_empty() {
-        reply.headers.remove(CONTENT_TYPE);
-    }
-    reply
 }

@@ -143,6 +143,7 @@ impl Child {
         let answer = result(id, &json!({"got": params, "pid": std::process::id()}));
         match method {
             "echo" => say(&answer),
+            "marked" => say(&format!("\u{feff}{answer}")),
             "ask" => say(&result(id, &json!({"got": params}))),
             "seen" => say(&result(id, &json!(self.seen))),
             "variables" => {

@@ -196,7 +196,9 @@ impl World {
                     Unanswered::Busy | Unanswered::Unreachable => writes == 0,
                     Unanswered::Cut
                     | Unanswered::Late
-                    | Unanswered::TooLarge
+                    | Unanswered::TooLarge(_)
+                    | Unanswered::NoRoom
+                    | Unanswered::CodedStream
                     | Unanswered::Misnumbered
                     | Unanswered::Unusable(_) => writes > 0,
                 };

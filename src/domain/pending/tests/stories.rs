@@ -143,7 +143,7 @@ fn an_error_without_an_id_may_be_about_a_notice() {
 fn what_is_too_long_fails_the_one_who_must_have_asked() {
     let mut link = Driven::ready(Order::Serial);
     link.asks(1);
-    let large = [Output::Failed(Ticket(1), Unanswered::TooLarge)];
+    let large = [Output::Failed(Ticket(1), Unanswered::TooLarge(0))];
     assert_eq!(link.take(Input::Overlong), large);
     assert_eq!(link.take(Input::Overlong), []);
     assert_eq!(link.pending.counts().skipped, 1);

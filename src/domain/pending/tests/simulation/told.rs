@@ -30,7 +30,7 @@ impl World {
     pub(super) fn why(&mut self) -> Unanswered {
         match self.dice.below(7) {
             0 => Unanswered::Cut,
-            1 => Unanswered::TooLarge,
+            1 => Unanswered::TooLarge(200),
             2 => Unanswered::Unusable(500),
             3 => Unanswered::Unreachable,
             4 => Unanswered::Busy,
