@@ -70,6 +70,11 @@ fn every_configuration_of_an_earlier_version_still_passes_check() {
 
 /// The notes of `check` on the fixture, by the name of the key that they stand at.
 fn upgrade_notes(arguments: &[&str]) -> Vec<(String, String)> {
+    noted(arguments, "changed defaults affect it: ")
+}
+
+/// The notes that begin so.
+fn noted(arguments: &[&str], beginning: &str) -> Vec<(String, String)> {
     let file = fixture().join("dualgauge.toml");
     let command = [
         &[
@@ -89,7 +94,7 @@ fn upgrade_notes(arguments: &[&str]) -> Vec<(String, String)> {
         .iter()
         .map(|note| (text(note, "key"), text(note, "message")));
     notes
-        .filter(|(_, what)| what.starts_with("changed defaults affect it: "))
+        .filter(|(_, what)| what.starts_with(beginning))
         .collect()
 }
 
@@ -110,7 +115,37 @@ fn check_notes_each_route_that_a_changed_default_affects() {
     assert!(!has("route[0]", "`empty_answer`"), "{notes:?}");
     assert!(has("route[3]", "`unknown_members`"), "{notes:?}");
     assert_eq!(notes.len(), 4, "{notes:?}");
-    assert!(upgrade_notes(&["--no-upgrade-notes"]).is_empty());
+    let general = "changed defaults affect all routes: ";
+    let all = "`failure_codes`, `origin`, `near_paths`, `event_stream`";
+    let note = format!("{general}{all} (CHANGELOG.md, Upgrading)");
+    assert_eq!(noted(&[], general), [("route".to_owned(), note)]);
+    assert!(noted(&["--no-upgrade-notes"], "changed defaults").is_empty());
+}
+
+#[test]
+fn check_notes_no_change_that_a_key_settles() {
+    let settled = |keys: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("dualgauge.toml");
+        let config = format!(
+            "{keys}\n[upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9001/\"\n[upstream.new]\nside = \"rpc\"\n\
+             url = \"http://127.0.0.1:9002/\"\n[[route]]\nname = \"a\"\nrest = \"GET /a\"\nrpc = \"a\"\nschema.result = {{ type = \"array\" }}\n"
+        );
+        fs::write(&file, config).unwrap();
+        run_to_end(program(&["check", "--config", file.to_str().unwrap()])).output
+    };
+    let plain = settled("");
+    assert!(
+        plain.contains("affect all routes: `failure_codes`, `origin`, "),
+        "{plain}"
+    );
+    assert!(plain.contains("`schema_budget`"), "{plain}");
+    let keys = "[rpc]\nfailure_codes = { upstream_timeout = -32002 }\n[cors]\norigins = \"*\"";
+    let settled = settled(keys);
+    assert!(
+        settled.contains("affect all routes: `near_paths`, `event_stream` "),
+        "{settled}"
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub use message::Message;
 pub use prove::check;
 pub use report::{Direction, Finding, Kind, Never, RouteReport, Strange, Verdict, Weight, Witness};
 pub use rules::Rule;
-pub use upgrade::{Change, Written, changes};
+pub use upgrade::{Change, GeneralChange, Written, changes, general_changes};
 
 #[cfg(test)]
 mod arbitrary;

@@ -1,9 +1,12 @@
 //! Defaults that changed, and the routes that a change affects.
 //!
-//! CHANGELOG.md has the section "Upgrading" with one row for each change. A note is printed for each route, so that an
-//! operator sees before the upgrade which calls behave differently. A key that is written in the file settles its change.
+//! CHANGELOG.md has the section "Upgrading" with one row for each change. A note is printed for each route that a change
+//! affects, and one for the changes that affect all alike, so that an operator sees before the upgrade which calls behave
+//! differently. A key that is written in the file settles its change.
 
 use super::mapped::lacks_tool_failures;
+use crate::domain::cors::{Cors, Origins};
+use crate::domain::failure::FailureCodes;
 use crate::domain::outcome::{Row, RpcReplyPattern, ToolResult};
 use crate::domain::plan::Plan;
 use crate::domain::route::{Carries, Effect, EmptyBody, Extra, Form, Route, Unknown, has_content};
@@ -38,11 +41,13 @@ pub enum Change {
     ToolResult,
     /// A row reads or writes a code that failures of the proxy had before.
     FormerCode,
+    /// The check against a schema has a budget.
+    SchemaBudget,
 }
 
 impl Change {
     /// All changes, in the order in which they are printed.
-    pub const ALL: [Change; 10] = [
+    pub const ALL: [Change; 11] = [
         Change::UnknownQuery,
         Change::EmptyBody,
         Change::UnknownMembers,
@@ -53,6 +58,7 @@ impl Change {
         Change::ToolError,
         Change::ToolResult,
         Change::FormerCode,
+        Change::SchemaBudget,
     ];
 }
 
@@ -71,8 +77,66 @@ impl Change {
             Change::ToolError => "tool_error",
             Change::ToolResult => "tool_result",
             Change::FormerCode => "former_code",
+            Change::SchemaBudget => "schema_budget",
         }
     }
+}
+
+/// A default that changed for all routes alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GeneralChange {
+    /// Failures of the proxy have codes of their own.
+    FailureCodes,
+    /// `Origin` and `Host` of translated calls are checked.
+    Origin,
+    /// Paths near that of a route are decided by one rule.
+    NearPaths,
+    /// An event stream as the answer to a translated call is refused.
+    EventStream,
+}
+
+impl GeneralChange {
+    /// All changes, in the order in which they are printed.
+    pub const ALL: [GeneralChange; 4] = [
+        GeneralChange::FailureCodes,
+        GeneralChange::Origin,
+        GeneralChange::NearPaths,
+        GeneralChange::EventStream,
+    ];
+
+    /// The word used in the note; the page on `check` explains each.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            GeneralChange::FailureCodes => "failure_codes",
+            GeneralChange::Origin => "origin",
+            GeneralChange::NearPaths => "near_paths",
+            GeneralChange::EventStream => "event_stream",
+        }
+    }
+}
+
+/// Returns the changes that affect all routes of a plan alike, unless a key of it settles them; none without a route that
+/// is served over HTTP.
+#[must_use]
+pub fn general_changes(plan: &Plan) -> Vec<GeneralChange> {
+    let routes = || {
+        plan.routes
+            .routes()
+            .iter()
+            .filter(|route| !route.is_frame())
+    };
+    if routes().next().is_none() {
+        return Vec::new();
+    }
+    let any_origin = |cors: &Cors| cors.origins == Origins::Any;
+    let affects = |change: &GeneralChange| match change {
+        GeneralChange::FailureCodes => plan.face.failure_codes == FailureCodes::default(),
+        GeneralChange::Origin => !plan.cors.as_ref().is_some_and(any_origin),
+        GeneralChange::NearPaths => routes().any(|route| route.enters_from(Side::Rest)),
+        GeneralChange::EventStream => true,
+    };
+    GeneralChange::ALL.into_iter().filter(affects).collect()
 }
 
 /// The keys of a route that its file writes.
@@ -142,6 +206,10 @@ impl Looked<'_> {
             Change::ErrorStatus => self.to_rest && !self.reads_all(&REFUSALS),
             Change::RpcStatus => self.to_rpc,
             Change::ToolError => self.to_rpc && lacks_tool_failures(route),
+            Change::SchemaBudget => {
+                (self.to_rest || self.to_rpc)
+                    && (route.schema.params.is_some() || route.schema.result.is_some())
+            }
             Change::FormerCode => route.outcomes.rows().iter().any(has_former_code),
         }
     }
