@@ -216,7 +216,8 @@ pub(super) async fn rpc_answer(
 fn answer_of_rest(of: RouteOf<'_>, call: &Bindings, reply: &RestReply) -> Result<ForRpc, Failure> {
     let (route, limits) = (of.route(), &of.plan.limits);
     let bounds = (limits.reply(), terms(limits));
-    let answered = route.outcomes.rest_to_rpc(reply, call, bounds)?;
+    let mut answered = route.outcomes.rest_to_rpc(reply, call, bounds)?;
+    answered.answer = route.outcomes.sent(answered.answer);
     // The schema of a tool's results does not describe the result that an HTTP error becomes.
     let fits = match &answered.answer {
         RpcAnswer::Result(_) if answered.tool_error && reply.status >= 400 => Ok(()),

@@ -17,6 +17,7 @@ use super::long_texts::{self, RouteOf};
 use super::record::Record;
 use super::render::{self, Answer, Whole, status};
 use crate::domain::failure::{Blame, Failure, Reason};
+use crate::domain::json::Json;
 use crate::domain::jsonrpc::{
     self, Call, Members, Response, ResponseFault, Unnumbered, parse_response,
 };
@@ -292,8 +293,8 @@ async fn rpc_answer(
     fits?;
     let answer = answered.answer;
     match &answer {
-        RpcAnswer::Result(_) if answered.tool_error && reply.status >= 400 => {
-            record.answered_tool_error(200);
+        RpcAnswer::Result(result) if answered.tool_error && reply.status >= 400 => {
+            record.answered_tool_failure(200, &Json::sent(result.clone()));
             record.served_with(reply.status);
         }
         RpcAnswer::Result(_) if answered.tool_error => record.answered_tool_error(200),

@@ -75,6 +75,45 @@ fn an_empty_success_of_a_call_that_may_do_something_is_null() {
     }
 }
 
+/// A route of a tool without rows, one whose row writes `null`, and one that is safe.
+const TOOLS: &str = r#"
+[[route]]
+name = "touch"
+rest = "POST /touch"
+rpc = "tools/call"
+params = { name = "touch", arguments = "{a={}}" }
+body = "{a={}}"
+[[route]]
+name = "row"
+rest = "POST /row"
+rpc = "tools/call"
+params = { name = "row", arguments = "{a={}}" }
+body = "{a={}}"
+[[route.outcome]]
+rest = { status = 200 }
+rpc = { result = "{_:null}" }
+[[route]]
+name = "look"
+rest = "GET /look"
+rpc = "tools/call"
+params = { name = "look" }
+"#;
+
+#[test]
+fn an_empty_success_of_a_tool_is_a_result_without_content() {
+    let upstream = Upstream::answering(answer("200 OK", &[], ""));
+    let proxy = before_rest(&upstream, TOOLS);
+    for tool in ["touch", "row"] {
+        let said = call("tools/call", &format!(r#"{{"name":"{tool}"}}"#));
+        let empty = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+        assert_eq!(proxy.rpc(&*said).text(), empty, "{tool}");
+        let batch = proxy.rpc(format!("[{said}]"));
+        assert_eq!(batch.text(), format!("[{empty}]"), "{tool}");
+    }
+    let said = proxy.rpc(call("tools/call", r#"{"name":"look"}"#)).json();
+    assert_eq!(rpc_failure(&said).1, "upstream_empty");
+}
+
 #[test]
 fn a_draft_of_a_document_that_promises_no_content_takes_an_empty_success() {
     let folder = tempfile::tempdir().unwrap();

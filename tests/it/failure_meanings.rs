@@ -175,13 +175,18 @@ fn the_failure_of_a_tool_is_a_result_with_the_words_of_the_server() {
     for (status, headers, body, words) in rows {
         let proxy = before(status, headers, body, "");
         is_failed_tool(&proxy.rpc(TOOL), words);
+        let (outcome, blame) = match status.as_bytes()[0] {
+            b'5' => ("outcome=error", Some("blame=upstream")),
+            _ => ("outcome=tool_error", None),
+        };
         let line = proxy.log_line(&[
             "rpc_method=tools/call",
-            "outcome=tool_error",
+            outcome,
             "status=200",
             &format!("upstream_status={}", &status[..3]),
         ]);
-        assert!(!line.contains("blame="), "{line}");
+        assert_eq!(line.contains("blame="), blame.is_some(), "{line}");
+        assert!(line.contains(blame.unwrap_or_default()), "{line}");
         let said = proxy.rpc(format!("[{TOOL}]")).json();
         assert_eq!(said[0]["result"]["isError"], true, "{said}");
     }

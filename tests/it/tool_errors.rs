@@ -212,6 +212,63 @@ fn a_guard_takes_nothing_back_when_a_rest_server_refuses_what_the_tools_fail_at(
     proxy.log_line(&["stage=passthrough", "outcome=tool_error"]);
 }
 
+/// The servers of both ways fail at what is missing with a 5xx: the REST server itself, and another proxy that makes a
+/// tool's result of it.
+fn expect_alike(side: &str, round: fn(&Proxy)) {
+    let fails = |request: &Message| match misses(request) {
+        true => answer("503 Service Unavailable", &[], ""),
+        false => json("{}"),
+    };
+    let (rest, behind) = (Upstream::serving(fails), Upstream::serving(fails));
+    let inner = before_rest(&behind, ROUTE);
+    let config = format!(
+        "[listen]\nworkers = 1\n[upstream.rest]\nside = \"rest\"\nurl = \"http://{}\"\n[upstream.rpc]\nside = \"rpc\"\nurl = \"http://{}/rpc\"\n{CLIENT}{ROUTE}",
+        rest.address(),
+        inner.address()
+    );
+    let proxy =
+        Proxy::start_with_flags(&config, &FLAGS.replace("\"rest\"", &format!("\"{side}\"")));
+    expect_content(&proxy, round);
+    for stage in ["stage=translate", "stage=passthrough"] {
+        proxy.log_line(&[stage, "outcome=error", "blame=upstream"]);
+    }
+    let log = proxy.log();
+    assert!(!log.contains("outcome=tool_error"), "{log}");
+    let metrics = proxy.metrics();
+    for stage in ["translate", "passthrough"] {
+        let series = format!(
+            r#"dualgauge_calls_total{{route="tool",client="app",side="{side}",stage="{stage}",outcome="error",blame="upstream"}}"#
+        );
+        assert!(metrics.value(&series) > 0.0, "{series}");
+    }
+}
+
+#[test]
+fn a_guard_counts_a_5xx_alike_where_it_passes_through_and_where_it_is_the_result_of_a_tool() {
+    expect_alike("rest", round);
+    expect_alike("rpc", rpc_round);
+}
+
+#[test]
+fn a_guard_takes_a_flag_back_when_the_server_behind_the_new_way_fails() {
+    let rest = Upstream::serving(|request| match misses(request) {
+        true => answer("500 Internal Server Error", &[], ""),
+        false => json("{}"),
+    });
+    let rpc = Upstream::serving(|request| {
+        let id = Called::of(request).id().to_owned();
+        json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#))
+    });
+    let flags = FLAGS.replace("\"rest\"", "\"rpc\"");
+    let proxy = Proxy::start_with_flags(&format!("{}{CLIENT}{ROUTE}", both(&rest, &rpc)), &flags);
+    let reason = eventually("the guard takes the flag back", || {
+        rpc_round(&proxy);
+        let flag = proxy.ask("GET", "/api/v1/flags/mover", "").json();
+        flag["tripped"]["reason"].as_str().map(str::to_owned)
+    });
+    assert!(!reason.contains("tool error rate "), "{reason}");
+}
+
 /// The result of the tool, which both servers give alike.
 fn said(request: &Message) -> &'static str {
     match misses(request) {

@@ -14,8 +14,9 @@ use crate::domain::json::Json;
 use crate::domain::local::{
     HANDSHAKES, Local, LocalAnswer, Locals, RestLocal, RpcLocal, STATELESS,
 };
+use crate::domain::outcome::EMPTY_TOOL_RESULT;
 use crate::domain::plan::RpcFace;
-use crate::domain::route::{RouteTable, Segments};
+use crate::domain::route::{RouteTable, Segments, TOOL_CALL};
 
 /// Headers that HTTP itself writes, or that would change where the answer ends.
 const NOT_SAID: [HeaderName; 8] = [
@@ -228,7 +229,9 @@ fn rpc(
             routes.routes(),
             TITLE,
         )))),
-        RawAnswer::Word(LocalWord::Nothing) => Some(LocalAnswer::Result(Json::literal("null"))),
+        RawAnswer::Word(LocalWord::Nothing) => {
+            Some(LocalAnswer::Result(Json::literal(nothing(&local.call))))
+        }
         RawAnswer::Result(result) => Some(LocalAnswer::Result(result.clone())),
         RawAnswer::Error(error) => Some(LocalAnswer::Error(error.clone())),
         RawAnswer::Frame(_) => {
@@ -240,5 +243,13 @@ fn rpc(
             problems.push(answer.problem(message));
             None
         }
+    }
+}
+
+/// The result that says nothing: `null` is none of a tool.
+fn nothing(call: &RawLocalCall) -> &'static str {
+    match call {
+        RawLocalCall::Rpc(method) if method.value.as_str() == TOOL_CALL => EMPTY_TOOL_RESULT,
+        RawLocalCall::Rest(_) | RawLocalCall::Rpc(_) | RawLocalCall::Frame(_) => "null",
     }
 }

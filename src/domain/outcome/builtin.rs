@@ -156,6 +156,9 @@ fn title_of(status: u16) -> Option<&'static str> {
     status.canonical_reason()
 }
 
+/// The result of a tool that has nothing to tell: `content` is required (MCP, schema, `CallToolResult`).
+pub const EMPTY_TOOL_RESULT: &str = r#"{"content":[]}"#;
+
 /// The member of a tool's result that keeps the REST answer.
 const KEPT: &str = "dualgauge/answer";
 
@@ -315,6 +318,19 @@ pub(super) fn restored_tool(result: &Json) -> Option<RestAnswer> {
     }
     let data = result.member("_meta")?.member(KEPT)?;
     restored(&data, &Kept::of(&data)?)
+}
+
+/// The status and the headers of the failed REST answer that [`tool_result`] has put into a result.
+pub(super) fn kept_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
+    let kept = Kept::of(&result.member("_meta")?.member(KEPT)?)?;
+    Some((forwarded(kept.status), kept.headers()))
+}
+
+/// Returns whether a tool's result that says `isError: true` was made from a 5xx of a REST server. The tool did not fail
+/// then, its server did.
+#[must_use]
+pub fn is_server_failure(result: &Json) -> bool {
+    kept_head(result).is_some_and(|(status, _)| status >= 500)
 }
 
 /// What the value of an answer has beside its body.

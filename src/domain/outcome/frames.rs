@@ -40,14 +40,8 @@ impl Outcomes {
             let written = row.write_rpc(&reading, call, terms).ok();
             let written = written.filter(|_| agrees)?;
             let bears = id.is_some_and(|id| borne(pattern, Some(frame), id).is_some());
-            let answered = Answered {
-                tool_error: self.is_tool_error(&written.answer),
-                answer: written.answer,
-                dropped: written.dropped,
-                row: Some(place),
-            };
             Some((
-                answered,
+                self.answered_rpc(written, place),
                 if bears {
                     Addressed::ToCaller
                 } else {
@@ -66,12 +60,7 @@ impl Outcomes {
             let silent = matches!(row.rest.body, BodyPattern::Nothing);
             let reading = silent.then(|| Reading::of(row.facts.holes.len(), OPEN, terms.depth))?;
             let written = row.write_rpc(&reading, call, terms).ok()?;
-            Some(Answered {
-                tool_error: self.is_tool_error(&written.answer),
-                answer: written.answer,
-                dropped: written.dropped,
-                row: Some(place),
-            })
+            Some(self.answered_rpc(written, place))
         })
     }
 

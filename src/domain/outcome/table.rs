@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::builtin::{self, EmptySuccess, ReplyLimits};
+use super::builtin::{self, EMPTY_TOOL_RESULT, EmptySuccess, ReplyLimits};
 use super::draft::RowSource;
 use super::problem::write_problem;
 use super::row::{Content, Row, Seen, ToolResult, Written, pieces_say_failure, says_failure};
@@ -12,6 +12,7 @@ use crate::domain::failure::Failure;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pattern::{Bindings, Facts, PatternError};
+use crate::domain::pieces::Pieces;
 use crate::domain::side::Side;
 use crate::domain::translate::Terms;
 
@@ -171,11 +172,7 @@ impl Outcomes {
                 let row = &self.rows[*place];
                 let read = row.read_rest(&seen, terms.depth);
                 if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, terms)) {
-                    let tool_error = self.is_tool_error(&written.answer);
-                    return Ok(Answered {
-                        tool_error,
-                        ..answered(written, *place)
-                    });
+                    return Ok(self.answered_rpc(written, *place));
                 }
             }
         }
@@ -195,6 +192,20 @@ impl Outcomes {
         })
     }
 
+    /// The answer that a row has written for an RPC client.
+    pub(super) fn answered_rpc(
+        &self,
+        written: Written<RpcAnswer>,
+        row: usize,
+    ) -> Answered<RpcAnswer> {
+        Answered {
+            tool_error: self.is_tool_error(&written.answer),
+            answer: written.answer,
+            dropped: written.dropped,
+            row: Some(row),
+        }
+    }
+
     /// Returns the result of a tool where the built-in table made an error of it for a REST client.
     fn tool_result(&self, answer: RpcAnswer) -> RpcAnswer {
         match answer {
@@ -204,6 +215,36 @@ impl Outcomes {
                 RpcAnswer::Result(result.into_bytes().into())
             }
             answer @ (RpcAnswer::Result(_) | RpcAnswer::Error(_)) => answer,
+        }
+    }
+
+    /// Returns the answer as an RPC client gets it: a tool's `null`, which is no result of a tool, is a result without
+    /// content. Read back, both are the same to a row that forgets the result.
+    #[must_use]
+    pub fn sent(&self, answer: RpcAnswer) -> RpcAnswer {
+        match answer {
+            RpcAnswer::Result(result) if self.tool == ToolResult::Succeeded && is_null(&result) => {
+                let empty = Json::literal(EMPTY_TOOL_RESULT);
+                RpcAnswer::Result(empty.into_bytes().into())
+            }
+            answer @ (RpcAnswer::Result(_) | RpcAnswer::Error(_)) => answer,
+        }
+    }
+
+    /// The REST answer of a tool's failure, and whether it is a tool error. One that was made from a REST answer whose body
+    /// was cut keeps that answer's status and headers.
+    fn tool_failure(&self, result: Json) -> (RestAnswer, bool) {
+        let kept = builtin::kept_head(&result);
+        let error = builtin::tool_failure(result);
+        match kept {
+            Some((status, headers)) => {
+                let answer = RestAnswer {
+                    headers,
+                    ..write_problem(status, "", &error)
+                };
+                (answer, false)
+            }
+            None => (write_problem(self.tool_error_status, "", &error), true),
         }
     }
 
@@ -242,8 +283,7 @@ impl Outcomes {
             Reply::Result(result)
                 if self.tool == ToolResult::Succeeded && says_failure(&result) =>
             {
-                let error = builtin::tool_failure(result);
-                (write_problem(self.tool_error_status, "", &error), true)
+                self.tool_failure(result)
             }
             reply @ (Reply::Result(_) | Reply::Error(_)) => (builtin::rpc_to_rest(reply), false),
         };
@@ -254,6 +294,11 @@ impl Outcomes {
             tool_error,
         }
     }
+}
+
+/// Whether a result is `null`; one that came as content may have white space around it.
+fn is_null(result: &Pieces) -> bool {
+    matches!(result.chunks(), [chunk] if chunk.trim_ascii() == b"null")
 }
 
 fn answered<A>(written: Written<A>, row: usize) -> Answered<A> {

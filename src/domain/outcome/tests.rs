@@ -380,6 +380,42 @@ fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
 }
 
 #[test]
+fn the_result_of_a_tool_that_has_nothing_to_tell_is_no_null() {
+    use super::{Outcomes, ToolResult};
+    use crate::domain::pattern::{Bindings, Facts};
+    use crate::domain::translate::Terms;
+    let terms = Terms {
+        depth: 128,
+        now: String::new,
+    };
+    let answered = |(status, body): (u16, &'static str), tool: ToolResult| {
+        let mut outcomes = Outcomes::build(Vec::new(), &Facts::default(), tool).unwrap();
+        outcomes.take_empty_success();
+        let reply = rest(status, "application/json", body);
+        let answered = outcomes.rest_to_rpc(&reply, &Bindings::default(), (LIMITS, terms));
+        match outcomes.sent(answered.unwrap().answer) {
+            RpcAnswer::Result(result) => String::from_utf8(result.into_bytes().to_vec()).unwrap(),
+            RpcAnswer::Error(error) => panic!("{error:?}"),
+        }
+    };
+    for reply in [
+        (200, ""),
+        (200, " \r\n"),
+        (201, ""),
+        (202, ""),
+        (203, ""),
+        (204, ""),
+        (205, ""),
+        (200, "null"),
+        (200, " null\n"),
+    ] {
+        assert_eq!(answered(reply, ToolResult::Succeeded), r#"{"content":[]}"#);
+        assert_eq!(answered(reply, ToolResult::Any).trim(), "null");
+    }
+    assert_eq!(answered((200, "[null]"), ToolResult::Succeeded), "[null]");
+}
+
+#[test]
 fn a_result_says_failure_just_where_its_member_does() {
     use super::row::says_failure;
     let says = |result: &'static str| says_failure(&Json::literal(result));

@@ -88,7 +88,7 @@ fn settle(
         }
         RpcAnswer::Error(error) => note(record, Some(error.code)),
     }
-    Ok(answered.answer)
+    Ok(route.outcomes.sent(answered.answer))
 }
 
 pub(super) fn failure(why: Fault, upstream: &UpstreamPlan, limit: Duration) -> Failure {

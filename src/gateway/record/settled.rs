@@ -7,7 +7,7 @@ use super::{Ending, Record};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{Reply, parse_response};
-use crate::domain::outcome::says_failure;
+use crate::domain::outcome::{is_server_failure, says_failure};
 use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
@@ -76,6 +76,15 @@ impl Record {
         self.ending.code = Some(code);
     }
 
+    /// The call has this result of a tool, which says that it failed. The upstream is to blame where the result was made
+    /// from a 5xx, as it is where the 5xx itself is the answer.
+    pub(in crate::gateway) fn answered_tool_failure(&mut self, status: u16, result: &Json) {
+        self.answered_tool_error(status);
+        if is_server_failure(result) {
+            self.ending.outcome = Some((Outcome::Error, Some(Blame::Upstream)));
+        }
+    }
+
     /// The call has the result of a tool that says that it failed: the call itself is nobody's fault.
     pub(in crate::gateway) fn answered_tool_error(&mut self, status: u16) {
         self.ending.outcome = Some((Outcome::ToolError, None));
@@ -90,7 +99,7 @@ impl Record {
     /// The call has a result of the RPC server, which the client gets with the status 200.
     pub(in crate::gateway) fn answered_result(&mut self, result: &Json) {
         if self.is_tool_error(result) {
-            self.answered_tool_error(200);
+            self.answered_tool_failure(200, result);
         } else {
             self.answered(200);
         }
@@ -139,7 +148,7 @@ impl Record {
                 self.answered_error(status, error.code, Blame::of_code(error.code));
             }
             Reply::Result(result) if status < 400 && self.is_tool_error(result) => {
-                self.answered_tool_error(status);
+                self.answered_tool_failure(status, result);
             }
             Reply::Result(_) => {}
         }
