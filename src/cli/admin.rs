@@ -159,8 +159,13 @@ impl Admin {
         Ok((response.status(), text))
     }
 
-    /// Asks the API, and waits for the answer. No other server is told a token or asked for a change.
+    /// Asks the API, and waits for the answer.
     pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
+        serde_json::from_slice(&self.body(ask)?).map_err(|_| AdminFault::NoJson)
+    }
+
+    /// Returns the body of an answer that is no refusal. No other server is told a token or asked for a change.
+    pub(super) fn body(&self, ask: &Ask<'_>) -> Result<Bytes, AdminFault> {
         let probe = Admin {
             authority: self.authority.clone(),
             token: None,
@@ -172,12 +177,12 @@ impl Admin {
         }
         let response = self.answer(ask)?;
         let status = response.status();
-        let value: Result<Value, _> = serde_json::from_slice(response.body());
         if !status.is_success() {
-            let detail = value.map(|problem| words(&problem)).unwrap_or_default();
+            let problem: Result<Value, _> = serde_json::from_slice(response.body());
+            let detail = problem.map(|problem| words(&problem)).unwrap_or_default();
             return Err(AdminFault::Refused { status, detail });
         }
-        value.map_err(|_| AdminFault::NoJson)
+        Ok(response.into_body())
     }
 
     fn answer(&self, ask: &Ask<'_>) -> Result<Response<Bytes>, AdminFault> {

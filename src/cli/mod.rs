@@ -252,7 +252,7 @@ struct ExplainArguments {
     /// The main configuration file
     #[arg(long, value_name = "FILE", required_unless_present = "admin")]
     config: Option<PathBuf>,
-    /// The admin listener of a running process, which explains what is in force, in JSON, in place of the files
+    /// The admin listener of a running process, which explains what is in force, in place of the files
     #[arg(long, value_name = "URL", conflicts_with_all = ["config", "reply"])]
     admin: Option<String>,
     /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Message, Proxy};
+use crate::support::{Message, Proxy, program, run_to_end};
 use crate::two_servers::Servers;
 
 const ROUTES: &str = r#"
@@ -212,6 +212,28 @@ fn a_running_process_explains_what_is_in_force() {
     let live = calls[0].explained_live(&proxy);
     assert_eq!(live["decision"]["why"], "kill switch");
     assert_eq!(live["decision"]["stage"], "passthrough");
+    let changed = live["decision"]["changed"].as_str().unwrap();
+    assert!(
+        changed.starts_with("the kill switch was thrown by anna "),
+        "{changed}"
+    );
+    let admin = format!("http://{}", proxy.admin());
+    let words = run_to_end(program(&["explain", "--admin", &admin, "/search?q=a"]));
+    assert_eq!(words.code, Some(0), "{words:?}");
+    let lines: Vec<&str> = words.output.lines().collect();
+    assert_eq!(lines[0], "GET /search?q=a");
+    assert!(
+        words
+            .output
+            .contains("\n  decision   passthrough, kill switch\n"),
+        "{words:?}"
+    );
+    assert!(
+        words
+            .output
+            .contains("             the kill switch was thrown by anna "),
+        "{words:?}"
+    );
     // The files say nothing of it.
     let by_files = calls[0].explained(&proxy);
     assert_eq!(by_files["decision"]["stage"], "translate");

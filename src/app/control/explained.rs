@@ -3,9 +3,12 @@
 use http::Uri;
 use sha2::{Digest as _, Sha256};
 
+use super::Control;
 use crate::domain::claim::Head;
 use crate::domain::explain::{Asked, Explanation, Means, explain};
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Kill;
+use crate::domain::rollout::standing::Signature;
 use crate::server::admin::Supposed;
 use crate::telemetry::clock;
 
@@ -33,4 +36,59 @@ pub(super) fn explained(plan: &Plan, call: &Supposed) -> Vec<Explanation> {
         unix_seconds: clock::whole_unix_seconds,
     };
     explain(plan, asked, means)
+}
+
+impl Control {
+    /// Explains a call, with the changes at run time that it rests on.
+    pub(super) fn explained(&self, call: &Supposed) -> Vec<Explanation> {
+        let mut explanations = explained(&self.plan, call);
+        let decisions = explanations.iter_mut();
+        for decision in decisions.filter_map(|one| one.decision.as_mut()) {
+            decision.changed = match &decision.flag {
+                Some(flag) => self.changed(flag),
+                None => self.kill_in_words(),
+            };
+            for passed in &mut decision.passed_over {
+                passed.changed = self.changed(&passed.flag);
+            }
+        }
+        explanations
+    }
+
+    /// The kill switch, where it is on: nothing else decides then.
+    fn kill_in_words(&self) -> Option<String> {
+        if self.plan.rollout.kill == Kill::Off {
+            return None;
+        }
+        let by = self.kill_over(self.standing.kill.as_ref())?;
+        Some(format!("the kill switch was thrown by {}", signed(&by)))
+    }
+
+    /// What was changed of a flag at run time, in words.
+    fn changed(&self, flag: &str) -> Option<String> {
+        let stands = self.standing.of(flag, &self.text_hash(flag));
+        let trip = stands.and_then(|stands| stands.trip.as_ref());
+        if let Some(trip) = trip {
+            return Some(format!("tripped {}: {}", trip.at, trip.reason));
+        }
+        if let Some(reason) = self.tripped_here.get(flag) {
+            return Some(format!("tripped: {reason}"));
+        }
+        if let Some(flip) = stands.and_then(|stands| stands.flip.as_ref()) {
+            let (stage, percent) = (flip.stage.as_str(), flip.percent);
+            return Some(format!(
+                "flipped to {stage} {percent} % by {}",
+                signed(&flip.by)
+            ));
+        }
+        let ramp = stands.and_then(|stands| stands.ramp)?;
+        Some(format!("step {} of its ramp", ramp.step + 1))
+    }
+}
+
+fn signed(by: &Signature) -> String {
+    match &by.why {
+        Some(why) => format!("{} {} ({why})", by.who, by.at),
+        None => format!("{} {}", by.who, by.at),
+    }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
-use super::explained::explained;
 use super::reports::Counts;
 use super::{Control, Facts, Polled};
 use crate::domain::calendar::Moment;
@@ -145,7 +144,7 @@ where
             Command::Ready(reply) => tell(reply, self.readiness().await),
             Command::Change { asked, reply } => self.change(&asked, reply).await,
             Command::Explain { call, reply } => {
-                tell(reply, explained(&self.control.plan(), &call));
+                tell(reply, self.control.explained(&call));
             }
             Command::History(reply) => tell(reply, self.control.history()),
             Command::Metrics(reply) => self.metrics(reply).await,

@@ -61,7 +61,7 @@ impl Page {
         if explanation.proof != Proof::None.as_str() {
             let _ = write!(text, "  ({})", explanation.proof);
         }
-        if let Some(fault) = explanation.token {
+        if let Some(fault) = &explanation.token {
             let _ = write!(text, "  its token proves nothing: {fault}");
         }
         self.row("client", &text);
@@ -86,11 +86,14 @@ impl Page {
 
     fn decision(&mut self, decision: &Decided) {
         self.row("decision", &format!("{}, {}", decision.stage, decision.why));
-        if let Some(candidate) = decision.candidate {
+        if let Some(changed) = &decision.changed {
+            self.row("", changed);
+        }
+        if let Some(candidate) = &decision.candidate {
             self.row("candidate", candidate);
         }
         for flag in &decision.passed_over {
-            let why = match (flag.why, flag.bucket) {
+            let why = match (&*flag.why, flag.bucket) {
                 ("held_back", _) => "the caller is held back, whatever the percentage".to_owned(),
                 (_, Some(bucket)) => format!("the caller's bucket is {bucket} of 100000"),
                 ("tripped", None) => "its guard has taken it back".to_owned(),
@@ -100,6 +103,9 @@ impl Page {
                 "",
                 &format!("not flag {} ({} %): {why}", flag.flag, flag.percent),
             );
+            if let Some(changed) = &flag.changed {
+                self.row("", &format!("  {changed}"));
+            }
         }
     }
 
@@ -143,7 +149,7 @@ impl Page {
         if let Some(body) = &sent.body {
             self.row("", body.as_str());
         }
-        if let Some(note) = sent.note {
+        if let Some(note) = &sent.note {
             self.row("", &format!("({note})"));
         }
     }
@@ -176,8 +182,8 @@ impl Page {
     }
 
     fn answer(&mut self, answer: &Answer) {
-        let row = match (&answer.row, answer.note) {
-            (_, Some(note)) => note.to_owned(),
+        let row = match (&answer.row, &answer.note) {
+            (_, Some(note)) => note.to_string(),
             (Some(row), None) => format!("by {}", row_line(row)),
             (None, None) => "by the built-in table".to_owned(),
         };

@@ -1,8 +1,7 @@
 //! What becomes of a request, as a running process tells it: flips, trips and the kill switch count.
 //!
-//! The answer is printed as it is told, in the form of `--format json`.
+//! It is printed as an explanation by files is.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use http::Method;
@@ -10,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::http_file::Request;
 use super::input::{self, InputError};
-use super::unreadable;
-use crate::cli::admin::{Admin, AdminArguments, Ask};
+use super::{Explained, print, unreadable};
+use crate::cli::admin::{Admin, AdminArguments, AdminFault, Ask};
 use crate::cli::{CommandError, ExplainArguments};
 
 /// Where calls are explained.
@@ -23,24 +22,24 @@ pub(super) fn explain(arguments: &ExplainArguments, url: &str) -> Result<ExitCod
         Err(error) => return Ok(unreadable(&error)?),
     };
     let admin = Admin::of(&AdminArguments::at(url, arguments.token_file.clone()))?;
-    let mut told = Vec::new();
+    let mut explained = Vec::new();
     for (name, question) in questions {
-        let answer = admin.ask(&Ask {
+        let answer = admin.body(&Ask {
             method: Method::POST,
             path: PATH,
             body: Some(question),
             tag: None,
         })?;
-        let mut one = answer.get(0).cloned().unwrap_or_default();
-        if let Some(one) = one.as_object_mut() {
-            one.insert("name".to_owned(), json!(name));
-        }
-        told.push(one);
+        // Values stay the bytes that they are.
+        let told: Vec<Explained> =
+            serde_json::from_slice(&answer).map_err(|_| AdminFault::NoJson)?;
+        let of = told.into_iter().flat_map(|one| one.explanations).collect();
+        explained.push(Explained {
+            name,
+            explanations: of,
+        });
     }
-    let told = Value::from(told);
-    io::stdout()
-        .lock()
-        .write_all(format!("{told:#}\n").as_bytes())?;
+    print(arguments.format, &explained)?;
     Ok(ExitCode::SUCCESS)
 }
 

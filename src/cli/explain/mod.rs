@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{CommandError, ExplainArguments, Format, configuration};
@@ -23,7 +23,7 @@ use crate::telemetry::clock;
 pub(super) use input::InputError;
 
 /// One request of the input, and what becomes of each call in it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Explained {
     /// What a `###` line calls it.
     name: Option<String>,
@@ -70,16 +70,24 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
             explanations: explain_one(plan, asked, means),
         }
     });
-    let explained: Vec<Explained> = explained.collect();
+    print(arguments.format, &explained.collect::<Vec<_>>())?;
+    io::stderr().lock().write_all(BY_FILES.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A note on what the files do not say.
+const BY_FILES: &str = "note: the files say nothing of flips, trips and the kill switch; `--admin URL` in place of \
+                        `--config` asks a running process\n";
+
+fn print(format: Format, explained: &[Explained]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match arguments.format {
-        Format::Human => out.write_all(human::render(&explained).as_bytes())?,
+    match format {
+        Format::Human => out.write_all(human::render(explained).as_bytes()),
         Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
-            out.write_all(b"\n")?;
+            serde_json::to_writer_pretty(&mut out, explained).map_err(io::Error::from)?;
+            out.write_all(b"\n")
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What cannot be read is said with its causes.

@@ -60,7 +60,7 @@ fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<
             headers: Vec::new(),
             body: shown(case, Some(said)),
             dropped: 0,
-            note: Some("by the proxy itself"),
+            note: Some("by the proxy itself".into()),
         });
         return Ok(());
     }
@@ -79,7 +79,7 @@ fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<
                 authority: upstream.authority.as_str().to_owned(),
                 method: carrier(upstream).to_owned(),
                 body: Some(Value::of(case.secrets().hide_bytes(case.asked.body))),
-                note: Some("as it came, over the client's own socket"),
+                note: Some("as it came, over the client's own socket".into()),
                 ..Sent::default()
             });
             Ok(())
@@ -153,7 +153,7 @@ fn answer(case: &Case<'_>, route: &Route, call: &Bindings) -> Result<Option<Answ
         headers: Vec::new(),
         body: shown(case, Some(answered.answer)),
         dropped: answered.dropped,
-        note: Some(note),
+        note: Some(note.into()),
     }))
 }
 

@@ -36,7 +36,7 @@ use super::pattern::{Bindings, Now};
 use super::plan::{Plan, Transport, UpstreamPlan};
 use super::redact::Redaction;
 use super::rollout::{
-    self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, Stage, Way,
+    self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, Stage, Way, Why,
     WithoutKey, bucket,
 };
 use super::route::Route;
@@ -152,8 +152,8 @@ impl<'a> Case<'a> {
             side: self.side,
             request: secrets.hide(&format!("{} {target}", head.method)),
             client: self.caller.name.to_owned(),
-            proof: self.caller.proof.as_str(),
-            token: self.token.map(TokenFault::as_str),
+            proof: self.caller.proof.as_str().into(),
+            token: self.token.map(|fault| fault.as_str().into()),
             ..Explanation::default()
         }
     }
@@ -212,14 +212,33 @@ impl<'a> Case<'a> {
         );
         explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {
-            stage: decision.stage.as_str(),
+            stage: decision.stage.as_str().into(),
             why: self.plan.rollout.describe(decision.why).into_owned(),
-            candidate: self.candidate(route, decision.stage),
+            flag: self.flag(decision.why),
+            changed: None,
+            candidate: self.candidate(route, decision.stage).map(Into::into),
             passed_over: route.map_or_else(Vec::new, |index| {
                 self.passed_over(&self.plan.routes.route(index).name)
             }),
         });
         decision
+    }
+
+    /// The name of the flag that has decided.
+    fn flag(&self, why: Why) -> Option<String> {
+        let index = match why {
+            Why::Flag(index) | Why::Share(index, _) | Why::Keyless(index) | Why::Session(index) => {
+                index
+            }
+            Why::Default
+            | Why::Killed
+            | Why::Brownout
+            | Why::Unrouted
+            | Why::Local
+            | Why::Preflight => return None,
+        };
+        let flag = self.plan.rollout.flags.get(index);
+        flag.map(|flag| flag.name.clone())
     }
 
     /// What is run beside the call, once it is answered.
@@ -256,7 +275,8 @@ impl<'a> Case<'a> {
                 Some(PassedOver {
                     flag: flag.name.clone(),
                     percent: flag.percent.to_string(),
-                    why,
+                    why: why.into(),
+                    changed: None,
                     bucket: bucket.map(Bucket::get),
                 })
             })
@@ -292,8 +312,8 @@ impl<'a> Case<'a> {
         explanation.refused = Some(Refused {
             status,
             code: codes.of(failure.reason),
-            reason: row.label,
-            blame: row.blame.as_str(),
+            reason: row.label.into(),
+            blame: row.blame.as_str().into(),
             message: secrets.hide(&failure.message),
             document: Value::of(secrets.hide_bytes(&document.into_bytes())),
         });
@@ -337,7 +357,7 @@ impl<'a> Case<'a> {
                 Some(_) => carrier(upstream).to_owned(),
             },
             target: self.secrets().hide(target),
-            note: Some(note),
+            note: Some(note.into()),
             ..Sent::default()
         }
     }

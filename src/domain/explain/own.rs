@@ -72,7 +72,9 @@ pub(super) fn rpc(
 
 pub(super) fn decided(case: &Case<'_>, why: Why, explanation: &mut Explanation) {
     explanation.decision = Some(Decided {
-        stage: "none",
+        stage: "none".into(),
+        flag: None,
+        changed: None,
         candidate: None,
         why: case.plan.rollout.describe(why).into_owned(),
         passed_over: Vec::new(),
@@ -86,7 +88,7 @@ pub(super) fn noted(
     note: &'static str,
 ) -> Answer {
     Answer {
-        note: Some(note),
+        note: Some(note.into()),
         ..answer(case, (status, headers), &Bytes::new())
     }
 }
@@ -101,6 +103,6 @@ fn answer(case: &Case<'_>, (status, headers): (u16, &HeaderMap), body: &Bytes) -
         headers: case.headers(headers),
         body: (!body.is_empty()).then(|| Value::of(hidden)),
         dropped: 0,
-        note: Some("by the proxy itself"),
+        note: Some("by the proxy itself".into()),
     }
 }

@@ -163,7 +163,7 @@ pub(super) fn sent(
         },
         headers,
         body: Some(Value::of(secrets.hide_bytes(&message))),
-        note: Some(note),
+        note: Some(note.into()),
     }
 }
 

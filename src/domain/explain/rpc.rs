@@ -415,7 +415,7 @@ fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) 
         target: String::new(),
         headers: Vec::new(),
         body: body.map(|body| Value::of(secrets.hide_bytes(&body))),
-        note: Some("over the client's own socket; an id there is one of the proxy's own"),
+        note: Some("over the client's own socket; an id there is one of the proxy's own".into()),
     }
 }
 

@@ -23,12 +23,14 @@ pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
         rpc: line(Side::Rpc),
     });
     explanation.decision = Some(Decided {
-        stage: decision.stage.as_str(),
+        stage: decision.stage.as_str().into(),
         why: case.plan.rollout.describe(decision.why).into_owned(),
+        flag: case.flag(decision.why),
+        changed: None,
         candidate: decision
             .stage
             .candidate()
-            .map(|_| "none: streams are not opened twice to be compared"),
+            .map(|_| "none: streams are not opened twice to be compared".into()),
         passed_over: case.passed_over(&declared.name),
     });
     let way = decision.stage.control();

@@ -1,7 +1,10 @@
 //! What an explanation consists of: texts that people and programs read, nothing of which is a secret.
 
+use std::borrow::Cow;
+
+use serde::de::Error as _;
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, Row, RpcReplyPattern};
@@ -10,11 +13,14 @@ use crate::domain::rollout::Proof;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 
+/// A text of the program's own, or the same as another process has told it.
+pub(super) type Word = Cow<'static, str>;
+
 /// What becomes of one call.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Explanation {
     /// The face that it speaks to.
-    #[serde(serialize_with = "side")]
+    #[serde(serialize_with = "side", deserialize_with = "read_side")]
     pub side: Side,
     /// `GET /items/7`
     pub request: String,
@@ -23,10 +29,10 @@ pub struct Explanation {
     /// Who calls.
     pub client: String,
     /// Whether that is `authenticated` or `declared`; `none` for everyone else.
-    pub proof: &'static str,
+    pub proof: Word,
     /// Why a bearer token that the call bears proves nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Word>,
     /// Whose call it is.
     pub route: Option<NamedRoute>,
     /// The stage, and why.
@@ -52,7 +58,7 @@ impl Default for Explanation {
             request: String::new(),
             message: None,
             client: String::new(),
-            proof: Proof::None.as_str(),
+            proof: Proof::None.as_str().into(),
             token: None,
             route: None,
             decision: None,
@@ -67,7 +73,7 @@ impl Default for Explanation {
 }
 
 /// A route, as the table writes it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NamedRoute {
     /// Its name.
     pub name: String,
@@ -88,34 +94,44 @@ impl NamedRoute {
 }
 
 /// A decision.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Decided {
     /// The stage.
-    pub stage: &'static str,
+    pub stage: Word,
     /// The rule, as the log names it.
     pub why: String,
+    /// The flag that it is of, if it is one.
+    #[serde(skip)]
+    pub flag: Option<String>,
+    /// What was changed at run time so that it decides, in words; absent where the files say so, or are all that is
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
     /// What is run beside it, only to compare; absent where the stage compares nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub candidate: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Word>,
     /// The flags that were tried before.
     pub passed_over: Vec<PassedOver>,
 }
 
 /// A flag with a percentage that did not take a call.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PassedOver {
     /// Its name.
     pub flag: String,
     /// Its share.
     pub percent: String,
     /// Why: `tripped`, `bucket`, `held_back` or `no_key`.
-    pub why: &'static str,
+    pub why: Word,
     /// The caller's bucket; none for a caller without a key.
     pub bucket: Option<u32>,
+    /// What was changed of it at run time, in words; absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
 }
 
 /// A hole and its value.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HoleValue {
     /// Its name.
     pub name: String,
@@ -127,7 +143,7 @@ pub struct HoleValue {
 }
 
 /// A request to an upstream.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Sent {
     /// The name of the upstream.
     pub upstream: String,
@@ -138,16 +154,16 @@ pub struct Sent {
     /// Path and query.
     pub target: String,
     /// The headers that the proxy writes; those of the hop aside.
-    #[serde(serialize_with = "headers")]
+    #[serde(serialize_with = "headers", deserialize_with = "read_headers")]
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Value>,
     /// What else is to be known.
-    pub note: Option<&'static str>,
+    pub note: Option<Word>,
 }
 
 /// A row that could answer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RowLine {
     /// Where the table says it.
     pub key: String,
@@ -158,16 +174,16 @@ pub struct RowLine {
 }
 
 /// A failure, as the caller gets it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Refused {
     /// The HTTP status.
     pub status: u16,
     /// The RPC code.
     pub code: i32,
     /// The reason.
-    pub reason: &'static str,
+    pub reason: Word,
     /// Whose fault it is.
-    pub blame: &'static str,
+    pub blame: Word,
     /// The message.
     pub message: String,
     /// The body; empty for a notification.
@@ -175,21 +191,21 @@ pub struct Refused {
 }
 
 /// The answer to a reply.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Answer {
     /// The row that the reply fits; none for the built-in table.
     pub row: Option<RowLine>,
     /// The HTTP status.
     pub status: u16,
     /// The headers.
-    #[serde(serialize_with = "headers")]
+    #[serde(serialize_with = "headers", deserialize_with = "read_headers")]
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Value>,
     /// How many members no pattern named.
     pub dropped: usize,
     /// What else is to be known.
-    pub note: Option<&'static str>,
+    pub note: Option<Word>,
 }
 
 /// A value: JSON as the bytes it is, or a text that is none.
@@ -215,6 +231,40 @@ impl Serialize for Value {
             Err(_) => serializer.serialize_str(&self.0),
         }
     }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        // What is no JSON is an empty text at least: the document of a notification.
+        let text = raw.get();
+        Ok(Value(if text == "\"\"" {
+            String::new()
+        } else {
+            text.to_owned()
+        }))
+    }
+}
+
+fn read_side<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Side, D::Error> {
+    let word = Word::deserialize(deserializer)?;
+    let side = Side::ALL.into_iter().find(|side| side.as_str() == word);
+    side.ok_or_else(|| D::Error::custom("no side"))
+}
+
+fn read_headers<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(String, String)>, D::Error> {
+    #[derive(Deserialize)]
+    struct Header {
+        name: String,
+        value: String,
+    }
+    let headers = Vec::<Header>::deserialize(deserializer)?;
+    Ok(headers
+        .into_iter()
+        .map(|header| (header.name, header.value))
+        .collect())
 }
 
 fn side<S: Serializer>(side: &Side, serializer: S) -> Result<S::Ok, S::Error> {

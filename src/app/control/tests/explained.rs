@@ -4,7 +4,6 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use super::{Folder, asked, at, flip};
 use crate::app::control::Control;
-use crate::app::control::explained::explained;
 use crate::domain::explain::Explanation;
 use crate::domain::rollout::Stage;
 use crate::domain::rollout::standing::Change;
@@ -41,16 +40,16 @@ fn call(device: &str) -> Supposed {
 }
 
 fn told(control: &Control, call: &Supposed) -> Explanation {
-    let told = explained(&control.plan(), call);
+    let told = control.explained(call);
     let text = serde_json::to_string(&told).unwrap();
     assert!(!text.contains("opensesame"), "{text}");
     told.into_iter().next().unwrap()
 }
 
 /// The stage and the rule.
-fn decided(control: &Control, call: &Supposed) -> (&'static str, String) {
+fn decided(control: &Control, call: &Supposed) -> (String, String) {
     let decision = told(control, call).decision.unwrap();
-    (decision.stage, decision.why)
+    (decision.stage.into_owned(), decision.why)
 }
 
 #[tokio::test]
@@ -58,7 +57,7 @@ async fn flips_trips_and_the_kill_switch_count() {
     let folder = Folder::new();
     let mut control = folder.open().await;
     let call = call("d");
-    let said = |stage, why: &str| (stage, why.to_owned());
+    let said = |stage: &str, why: &str| (stage.to_owned(), why.to_owned());
     let change = async |control: &mut Control, change| {
         control.change(&asked(change), at(1)).await.unwrap();
     };
@@ -67,11 +66,14 @@ async fn flips_trips_and_the_kill_switch_count() {
         said("passthrough", "flag ios-first")
     );
     let flip = flip("ios-first", Stage::Translate, "100");
+    assert_eq!(changed(&control, &call), None);
     control.change(&flip, at(1)).await.unwrap();
     assert_eq!(
         decided(&control, &call),
         said("translate", "flag ios-first")
     );
+    let flipped = "flipped to translate 100 % by anna 1970-01-01T00:00:01.000Z";
+    assert_eq!(changed(&control, &call).as_deref(), Some(flipped));
     let trip = Change::Trip {
         flag: "ios-first".to_owned(),
         reason: "failures".to_owned(),
@@ -80,11 +82,19 @@ async fn flips_trips_and_the_kill_switch_count() {
     assert_eq!(decided(&control, &call), said("passthrough", "default"));
     let passed = told(&control, &call).decision.unwrap().passed_over;
     assert_eq!(
-        (passed[0].flag.as_str(), passed[0].why),
+        (passed[0].flag.as_str(), &*passed[0].why),
         ("ios-first", "tripped")
     );
+    let changed = passed[0].changed.as_deref();
+    assert_eq!(changed, Some("tripped 1970-01-01T00:00:01.000Z: failures"));
     change(&mut control, Change::Kill).await;
     assert_eq!(decided(&control, &call), said("passthrough", "kill switch"));
+    let thrown = "the kill switch was thrown by anna 1970-01-01T00:00:01.000Z";
+    assert_eq!(changed(&control, &call).as_deref(), Some(thrown));
+}
+
+fn changed(control: &Control, call: &Supposed) -> Option<String> {
+    told(control, call).decision.unwrap().changed
 }
 
 #[tokio::test]
@@ -95,9 +105,9 @@ async fn who_is_held_back_is_told_so() {
     let mut seen = Vec::new();
     for device in 0..40 {
         let decision = told(&control, &call(&device.to_string())).decision.unwrap();
-        seen.push(match decision.stage {
-            "translate" => "taken",
-            _ => decision.passed_over[0].why,
+        seen.push(match &*decision.stage {
+            "translate" => "taken".to_owned(),
+            _ => decision.passed_over[0].why.to_string(),
         });
     }
     seen.sort_unstable();
