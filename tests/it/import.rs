@@ -233,3 +233,41 @@ fn a_server_that_is_silent_is_given_up() {
         ended.errors
     );
 }
+
+/// Pages of one tool each: the cursor of a page is its number, up to the last one, which repeats itself.
+fn pages(method: &str, params: &Value) -> Option<Value> {
+    let page: usize = match params["cursor"].as_str() {
+        Some(cursor) => cursor.parse().unwrap(),
+        None => 0,
+    };
+    let tool = json!({ "name": format!("tool_{page}"), "inputSchema": {} });
+    let next = (page + 1).min(150).to_string();
+    (method == "tools/list").then(|| json!({ "tools": [tool], "nextCursor": next }))
+}
+
+#[test]
+fn all_pages_are_read_until_the_cursor_does_not_advance() {
+    let server = knowing(pages);
+    let draft = drafted(&server, &["--method", "tools/list"]);
+    for page in [0, 100, 150] {
+        let name = format!("name = \"tool_{page}\"");
+        assert_eq!(draft.matches(&name).count(), 2, "route and params: {draft}");
+    }
+    assert_eq!(server.requests().len(), 151);
+}
+
+#[test]
+fn a_server_that_leaves_rpc_discover_unanswered_is_asked_for_its_tools() {
+    let server = Upstream::serving(|request| {
+        let called = Called::of(request);
+        if called.method() == "rpc.discover" {
+            assert_eq!(called.params(), "{}");
+            // A head without the body that it promises.
+            return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+                .to_vec();
+        }
+        reply(request, tools)
+    });
+    let draft = drafted(&server, &["--timeout", "2"]);
+    assert!(draft.contains("name = \"find_coach\""), "{draft}");
+}
