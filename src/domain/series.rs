@@ -2,6 +2,56 @@
 
 use std::collections::BTreeMap;
 
+/// The families whose labels hold names of routes, clients, flags and prefixes, each with all of its labels.
+pub const FAMILIES: [(&str, &[&str]); 15] = [
+    (
+        "dualgauge_calls_total",
+        &["route", "client", "side", "stage", "outcome", "blame"],
+    ),
+    (
+        "dualgauge_decisions_total",
+        &["client", "side", "reason", "flag"],
+    ),
+    ("dualgauge_keyless_calls_total", &["flag"]),
+    (
+        "dualgauge_call_duration_seconds",
+        &["route", "client", "side", "stage", "outcome"],
+    ),
+    (
+        "dualgauge_upstream_duration_seconds",
+        &["route", "client", "side", "stage", "outcome"],
+    ),
+    ("dualgauge_dropped_members_total", &["route"]),
+    ("dualgauge_events_total", &["route", "side", "kind"]),
+    (
+        "dualgauge_verdicts_total",
+        &["route", "client", "side", "stage", "verdict"],
+    ),
+    ("dualgauge_candidates_skipped_total", &["route", "reason"]),
+    ("dualgauge_candidates_failed_total", &["route", "reason"]),
+    (
+        "dualgauge_candidate_duration_seconds",
+        &["route", "side", "stage"],
+    ),
+    ("dualgauge_mismatching_fields", &["route"]),
+    (
+        "dualgauge_last_seen_timestamp_seconds",
+        &["route", "client", "side"],
+    ),
+    (
+        "dualgauge_route_sunset_timestamp_seconds",
+        &["route", "side"],
+    ),
+    ("dualgauge_unrouted_calls_total", &["prefix"]),
+];
+
+/// Returns the labels of such a family.
+#[must_use]
+pub fn labels_of(family: &str) -> Option<&'static [&'static str]> {
+    let known = FAMILIES.into_iter().find(|(name, _)| *name == family)?;
+    Some(known.1)
+}
+
 /// The rules for series whose labels hold names of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesRules {

@@ -2,8 +2,7 @@
 
 use crate::config::problem::{Problem, nearest};
 use crate::config::raw::RawMetrics;
-use crate::domain::series::SeriesRules;
-use crate::telemetry::metrics::{bounded_families, labels_of};
+use crate::domain::series::{FAMILIES, SeriesRules, labels_of};
 
 pub(super) fn compile(raw: &RawMetrics, problems: &mut Vec<Problem>) -> SeriesRules {
     for (family, kept) in &raw.labels {
@@ -13,10 +12,12 @@ pub(super) fn compile(raw: &RawMetrics, problems: &mut Vec<Problem>) -> SeriesRu
                 family.value
             );
             let problem = family.problem(message);
-            problems.push(match nearest(&family.value, bounded_families()) {
-                Some(known) => problem.hint(format!("did you mean `{known}`?")),
-                None => problem,
-            });
+            problems.push(
+                match nearest(&family.value, FAMILIES.map(|(name, _)| name)) {
+                    Some(known) => problem.hint(format!("did you mean `{known}`?")),
+                    None => problem,
+                },
+            );
             continue;
         };
         let unknown = kept

@@ -106,8 +106,8 @@ impl FrameFlood {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::chatter::FRAMES;
     use super::*;
+    use crate::domain::wire::chatter::FRAMES;
 
     const PING: &[u8] = b"\x89\x80abcd";
     const MANY: usize = FRAMES as usize;

@@ -46,6 +46,6 @@ pub use process::{
 };
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
-pub use series::{SeriesEstimate, Shown, bounded_families, estimate, labels_of};
+pub use series::{SeriesEstimate, Shown, estimate};
 pub use shard::{Fields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
 pub use usage::usage;

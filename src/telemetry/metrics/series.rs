@@ -70,18 +70,6 @@ pub(super) const SERIES_OVERFLOW: Family = Family {
     help: "Series beyond the limit, which are counted under the name overflow; 0 while all of them have their own names.",
 };
 
-/// Returns the labels of a family that can be left out, or nothing where the family has none.
-#[must_use]
-pub fn labels_of(family: &str) -> Option<&'static [&'static str]> {
-    let known = BOUNDED.into_iter().find(|known| known.name == family)?;
-    Some(known.labels)
-}
-
-/// Returns the names of the families whose labels can be left out.
-pub fn bounded_families() -> impl Iterator<Item = &'static str> {
-    BOUNDED.into_iter().map(|family| family.name)
-}
-
 /// A value that several series of a family can share.
 pub(super) trait Merge {
     /// Takes the value of another series in.

@@ -53,6 +53,12 @@ fn values(page: &str, family: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
+fn the_families_that_the_configuration_knows_are_those_with_a_limit() {
+    let bounded = BOUNDED.map(|family| (family.name, family.labels));
+    assert_eq!(bounded, crate::domain::series::FAMILIES);
+}
+
+#[test]
 fn pairs_beyond_the_limit_are_counted_together() {
     let (names, mut shard) = (Names::new(), Shard::new());
     calls(&names, &mut shard, 200, 400);
