@@ -1,12 +1,12 @@
 //! The files of keys, of certificates and of what headers say: read once all is decoded.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::problem::Problem;
 use crate::config::raw::{
     RawClientTls, RawConfig, RawFile, RawHeaderValue, RawServer, RawUpstream,
 };
+use crate::config::regular;
 
 /// Far beyond any set of keys.
 const LONGEST: u64 = 1024 * 1024;
@@ -69,11 +69,5 @@ pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) ->
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let unreadable = |error| format!("`{shown}` cannot be read: {error}");
-    let length = fs::metadata(path).map_err(unreadable)?.len();
-    if length > LONGEST {
-        return Err(format!(
-            "`{shown}` is longer than {LONGEST} bytes, so it is no key, no certificate and no header"
-        ));
-    }
-    fs::read(path).map_err(unreadable)
+    regular::read(path, LONGEST).map_err(unreadable)
 }

@@ -7,6 +7,7 @@
 //! replica   what a shared store needs of the machine: a name, the file of a password
 //! schema    files of schemas that routes name
 //! keys      files of keys and certificates
+//! regular   reads files: regular ones alone, and so much of them at most
 //! raw       what the files say
 //! flags     the flags file, a document of its own
 //! compile   what that means: a plan, or every problem
@@ -29,6 +30,7 @@ pub mod load;
 pub mod problem;
 pub mod raw;
 mod reader;
+pub mod regular;
 mod replica;
 mod schema;
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! What `[rollout.store]` leaves to the machine: the name of a replica, and the file of the password.
 
-use std::fs;
 use std::path::Path;
 
 use crate::config::problem::Problem;
 use crate::config::raw::RawStore;
+use crate::config::regular;
+
+/// Far beyond any password.
+const LONGEST: u64 = 64 * 1024;
 
 /// What a replica is called unless it is said: as its host.
 pub(super) fn host_name() -> String {
@@ -27,7 +30,7 @@ pub(super) fn read_password(store: &mut RawStore, folder: &Path) -> Result<(), P
         return Ok(());
     };
     file.value = folder.join(&file.value);
-    let text = fs::read_to_string(&file.value).map_err(|error| {
+    let text = regular::read_text(&file.value, LONGEST).map_err(|error| {
         let shown = file.value.display();
         file.problem(format!("`{shown}` cannot be read: {error}"))
     })?;

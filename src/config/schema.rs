@@ -1,13 +1,13 @@
 //! The files of schemas: read once all is decoded, relative to the file that names them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::config::problem::{Located, Place, Problem};
 use crate::config::raw::{RawConfig, RawSchema};
+use crate::config::regular;
 
 /// Puts in place of each name of a file what the file holds; gives the files that were read.
 pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
@@ -43,6 +43,7 @@ fn folder<'c>(schema: &'c Located<RawSchema>, main: Option<&'c Path>) -> &'c Pat
 
 fn read(path: &Path) -> Result<Value, String> {
     let shown = path.display();
-    let text = fs::read(path).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
+    let text = regular::read(path, regular::LONGEST)
+        .map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
     serde_json::from_slice(&text).map_err(|error| format!("`{shown}` is no JSON: {error}"))
 }

@@ -3,7 +3,6 @@
 //! figment's own provider reads TOML 1.0, forgets the lines and replaces arrays when it merges. Here the arrays
 //! of several files are joined before figment sees them, so `route[7]` still knows its file and line.
 
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 use crate::config::digest::{Digest, Digests};
 use crate::config::layer::{Layer, SaidKind, element, join};
 use crate::config::problem::{Place, Position, Problem};
+use crate::config::regular;
 
 /// What the keys of sets begin with: routes of several files are one list, but a set is of one file.
 const SETS: &str = "outcomes.";
@@ -39,7 +39,7 @@ pub(super) enum Part {
 impl Document {
     /// Reads a file, and notes it.
     pub(super) fn read(path: &Path, digests: &mut Digests) -> Result<Self, Problem> {
-        let bytes = fs::read(path).map_err(|error| {
+        let bytes = regular::read(path, regular::LONGEST).map_err(|error| {
             Problem::of_file(Place::file(path), format!("cannot be read: {error}"))
         })?;
         digests.insert(path.to_path_buf(), Digest::of(&bytes));

@@ -7,6 +7,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::config::regular;
 use crate::store::error::StoreError;
 
 const LOCK: &str = "lock";
@@ -100,7 +101,7 @@ impl Folder {
     /// What a file holds, if there is one.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.file(name);
-        match fs::read(&path) {
+        match regular::read(&path, regular::LONGEST_STATE) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(refused(&path, "read")(error)),

@@ -1,12 +1,12 @@
 //! What earlier versions left: `flips.json`, of version 1. It is read once, so that no flip is lost, and never
 //! written again by whoever has a [`crate::store::Store`].
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::regular;
 use crate::domain::rollout::{Percent, Stage};
 use crate::store::error::{Damage, StoreError};
 use crate::store::folder::refused;
@@ -73,7 +73,7 @@ pub(super) struct Header {
 
 /// The revision and the flips of the file, if there is one.
 pub(super) fn read(path: &Path) -> Result<Option<(u64, Vec<Flip>)>, StoreError> {
-    let text = match fs::read(path) {
+    let text = match regular::read(path, regular::LONGEST_STATE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refused(path, "read")(error)),

@@ -469,3 +469,23 @@ fn the_api_reads_the_files_again_and_tells_what_came_of_it() {
         "why=\"new route\"",
     ]);
 }
+
+#[test]
+fn a_fifo_in_the_place_of_the_flags_file_blocks_nothing() {
+    let servers = Servers::start();
+    let proxy = moving(&servers);
+    let file = proxy.folder().join("flags.toml");
+    fs::remove_file(&file).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    assert!(made.unwrap().success());
+    proxy.log_line(&["ERROR", "flags.toml", "no regular file"]);
+    assert_eq!(proxy.ask("GET", "/readyz", "").status(), 200);
+    let flag = proxy.ask("PUT", "/api/v1/flags/mover", PASSTHROUGH);
+    assert_eq!(part(&flag, 200, "/stage"), "passthrough");
+    fs::remove_file(&file).unwrap();
+    write(&proxy, "flags.toml", MOVER);
+    becomes(
+        || proxy.ask("GET", "/readyz", "").text().to_owned(),
+        &"ready\n".to_owned(),
+    );
+}

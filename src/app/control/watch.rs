@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::problem::{Place, Problems};
 use crate::config::raw::RawConfig;
-use crate::config::{Digest, Digests};
+use crate::config::{Digest, Digests, regular};
 
 /// What a look at the files has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn digest(path: &Path) -> Option<Digest> {
     let bytes = if path.is_dir() {
         names(path)?
     } else {
-        fs::read(path).ok()?
+        regular::read(path, regular::LONGEST).ok()?
     };
     Some(Digest::of(&bytes))
 }
