@@ -85,8 +85,8 @@ async fn flips_trips_and_the_kill_switch_count() {
         (passed[0].flag.as_str(), &*passed[0].why),
         ("ios-first", "tripped")
     );
-    let changed = passed[0].changed.as_deref();
-    assert_eq!(changed, Some("tripped 1970-01-01T00:00:01.000Z: failures"));
+    let former = passed[0].changed.as_deref();
+    assert_eq!(former, Some("tripped 1970-01-01T00:00:01.000Z: failures"));
     change(&mut control, Change::Kill).await;
     assert_eq!(decided(&control, &call), said("passthrough", "kill switch"));
     let thrown = "the kill switch was thrown by anna 1970-01-01T00:00:01.000Z";
