@@ -26,6 +26,7 @@ mod local;
 mod long_texts;
 mod marks;
 mod offload;
+mod peers;
 mod recalls;
 mod record;
 mod render;
@@ -64,6 +65,7 @@ pub use call_ids::CallIds;
 pub use candidate::{Clerk, Desk};
 pub use installed::Installed;
 pub use offload::Offload;
+pub use peers::Peer as CountedPeer;
 pub use recalls::Recalls;
 pub use sessions::Sessions;
 pub use worker::{Common, Connected, Worker};
@@ -87,6 +89,8 @@ pub struct Arrival {
     spelling: Option<Spelling>,
     /// Its target, where that of its head is another one.
     target: Option<Rc<SentTarget>>,
+    /// With whose calls it counts, unless a trusted hop sends it that names nobody.
+    counted: Option<Rc<CountedPeer>>,
 }
 
 /// Where a connection comes from.
@@ -145,7 +149,23 @@ impl Arrival {
             refused: None,
             spelling: None,
             target: None,
+            counted: None,
         }
+    }
+
+    /// Counts the calls of the connection as those of a peer.
+    #[must_use]
+    pub fn counted(self, peer: Option<Rc<CountedPeer>>) -> Arrival {
+        Arrival {
+            counted: peer,
+            ..self
+        }
+    }
+
+    /// The address of the other end.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.peer().address()
     }
 
     /// The arrivals of a connection that serves one call at a time, and writes interim responses to it.
@@ -209,6 +229,7 @@ impl Arrival {
             refused,
             spelling: None,
             target: None,
+            counted: self.counted.clone(),
         }
     }
 
@@ -254,7 +275,7 @@ impl Arrival {
 pub fn handle(
     worker: Rc<Worker>,
     request: Request<Inflow>,
-    arrival: Arrival,
+    mut arrival: Arrival,
 ) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
     let installed = worker.installed();
     let (head, body) = request.into_parts();
@@ -263,6 +284,9 @@ pub fn handle(
         forward::origin_form(&mut head);
     }
     let plan = &installed.plan;
+    if arrival.counted.is_none() {
+        arrival.counted = worker.caller(plan, (arrival.address(), &head.headers));
+    }
     let is_trusted = || plan.rollout.clients.hops().trusts(arrival.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
     let hop = hops::step(&mut head);

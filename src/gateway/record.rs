@@ -22,7 +22,7 @@ pub(super) use {beginning::Beginning, request_line::RequestLine, settled::Failur
 use super::Arrival;
 use super::candidate::Candidate;
 use super::headers::{Hop, add_hop};
-use super::{Installed, Worker};
+use super::{CountedPeer, Installed, Worker};
 use crate::domain::calendar::Moment;
 use crate::domain::claim;
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
@@ -74,6 +74,8 @@ pub(super) struct Record {
     candidate: Option<Candidate>,
     /// Where it comes from.
     arrival: Option<Arrival>,
+    /// With whose calls it counts.
+    peer: Option<Rc<CountedPeer>>,
     /// Where what servers tell goes while this call is open, if to this call alone.
     ear: Option<Ear>,
     /// The trace that the call belongs to.
@@ -134,7 +136,7 @@ impl Record {
         side: Side,
         line: RequestLine,
     ) -> Box<Record> {
-        worker.begun();
+        worker.begun(line.peer.as_ref());
         // It passes through many hands, and none of them moves it.
         placed(|| Record {
             worker: worker.clone(),
@@ -168,6 +170,7 @@ impl Record {
             role: Role::Call,
             candidate: None,
             arrival: None,
+            peer: line.peer,
             ear: None,
             trace: None,
         })
@@ -204,6 +207,7 @@ impl Record {
             role: Role::Waiting,
             candidate: None,
             arrival: self.arrival.clone(),
+            peer: None,
             // Nobody hears how far a second run is.
             ear: None,
             trace: self.trace,
@@ -377,12 +381,16 @@ impl Record {
 
     /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
     pub(super) fn admit(&self) -> Result<(), Failure> {
-        let most = self.worker.share(self.installed.plan.limits.in_flight);
-        if self.worker.in_flight() <= most {
+        if self.worker.may_call(self.peer()) {
             return Ok(());
         }
         let message = "more calls are in progress than this proxy takes at a time; try again later";
         Err(Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1)))
+    }
+
+    /// With whose calls it counts.
+    pub(super) fn peer(&self) -> Option<&Rc<CountedPeer>> {
+        self.peer.as_ref()
     }
 
     pub(super) fn worker(&self) -> &Rc<Worker> {

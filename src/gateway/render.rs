@@ -126,7 +126,7 @@ pub(super) fn answer(mut record: Box<Record>, answer: Answer) -> Response<Answer
                 candidate.skip(Skip::Stream);
             }
             let tasks = record.worker().tasks().clone();
-            let connected = record.worker().connected();
+            let connected = record.worker().connected(record.peer().cloned());
             tasks.start(async move {
                 tunnel::run(record, client, upstream, (silence, max_age)).await;
                 // Until here both connections are among those that the worker may have.

@@ -4,16 +4,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
+use super::Arrival;
 use super::call_ids::CallIds;
 use super::candidate::{Bench, Desk};
 use super::installed::Installed;
 use super::offload::Offload;
+use super::peers::{Peer, Peers};
 use super::recalls::Recalls;
 use super::rooms::Rooms;
 use super::sessions::Sessions;
@@ -40,6 +43,7 @@ pub struct Worker {
     own_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
+    peers: Peers,
     patience: Cell<Patience>,
     ends: Cell<bool>,
     ended: Notify,
@@ -109,11 +113,34 @@ pub(super) enum Patience {
 
 /// A connection of a client.
 #[derive(Debug)]
-pub struct Connected(Rc<Worker>);
+pub struct Connected(Rc<Worker>, Option<Rc<Peer>>);
 
 impl Drop for Connected {
     fn drop(&mut self) {
         self.0.connections.set(self.0.connections.get() - 1);
+        if let Some(peer) = &self.1 {
+            peer.disconnects();
+        }
+    }
+}
+
+impl Connected {
+    /// Counts the connection for its peer, which is known only now where it comes behind a PROXY header. None where the
+    /// peer has its part.
+    #[must_use]
+    pub fn count(&mut self, arrival: Arrival) -> Option<Arrival> {
+        if self.1.is_none()
+            && let Some(peer) = self.0.peer(arrival.address())
+        {
+            let taken = usize::try_from(self.0.connections() - 1).unwrap_or(usize::MAX);
+            let has_room = peer.may_connect(self.0.most_connections(), taken);
+            peer.connects();
+            self.1 = Some(peer);
+            if !has_room {
+                return None;
+            }
+        }
+        Some(arrival.counted(self.1.clone()))
     }
 }
 
@@ -141,6 +168,7 @@ impl Worker {
             own_ids: RefCell::default(),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
+            peers: Peers::default(),
             patience: Cell::new(Patience::Waits),
             ends: Cell::new(false),
             ended: Notify::new(),
@@ -244,19 +272,27 @@ impl Worker {
         &self.common.recalls
     }
 
-    /// Counts a call that begins, or goes on.
-    pub(super) fn begun(&self) {
+    /// Counts a call of a peer that begins, or goes on.
+    pub(super) fn begun(&self, peer: Option<&Rc<Peer>>) {
         self.in_flight.set(self.in_flight.get() + 1);
+        if let Some(peer) = peer {
+            peer.call_begins();
+        }
     }
 
-    /// Counts a call that ends, or waits for nothing but its client.
-    pub(super) fn ended(&self) {
+    /// Counts a call of a peer that ends, or waits for nothing but its client.
+    pub(super) fn ended(&self, peer: Option<&Rc<Peer>>) {
         self.in_flight.set(self.in_flight.get() - 1);
+        if let Some(peer) = peer {
+            peer.call_ends();
+        }
     }
 
-    /// How many calls are in progress.
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.get()
+    /// Returns whether a call that has just begun may go on.
+    pub(super) fn may_call(&self, peer: Option<&Rc<Peer>>) -> bool {
+        let most = self.share(self.installed().plan.limits.in_flight);
+        let before = self.in_flight.get() - 1;
+        before < most && peer.is_none_or(|peer| peer.may_call(most, before))
     }
 
     /// What all bodies of the process take.
@@ -269,18 +305,43 @@ impl Worker {
         self.common.share.of(whole)
     }
 
-    /// Whether one connection of a client more may be open.
+    /// Returns how many connections of clients may be open.
+    fn most_connections(&self) -> usize {
+        self.share(self.installed().plan.limits.connections)
+    }
+
+    /// Returns the peer at an address, unless it is a trusted hop, which brings the calls of others.
     #[must_use]
-    pub fn has_room(&self) -> bool {
-        let most = self.share(self.installed().plan.limits.connections);
-        self.connections.get() < most as u64
+    pub fn peer(&self, address: IpAddr) -> Option<Rc<Peer>> {
+        let is_hop = self.installed().plan.rollout.clients.hops().trusts(address);
+        (!is_hop).then(|| self.peers.at(address))
+    }
+
+    /// Returns the client that a trusted hop names in the head of a request.
+    pub(super) fn caller(
+        &self,
+        plan: &Plan,
+        (hop, headers): (IpAddr, &http::HeaderMap),
+    ) -> Option<Rc<Peer>> {
+        self.peer(plan.rollout.clients.hops().caller(hop, headers))
+    }
+
+    /// Whether one connection of a client more may be open, of this peer if it is known.
+    #[must_use]
+    pub fn has_room(&self, peer: Option<&Peer>) -> bool {
+        let most = self.most_connections();
+        let taken = usize::try_from(self.connections.get()).unwrap_or(usize::MAX);
+        taken < most && peer.is_none_or(|peer| peer.may_connect(most, taken))
     }
 
     /// Counts a connection of a client for as long as the value lives.
     #[must_use]
-    pub fn connected(self: &Rc<Self>) -> Connected {
+    pub fn connected(self: &Rc<Self>, peer: Option<Rc<Peer>>) -> Connected {
         self.connections.set(self.connections.get() + 1);
-        Connected(self.clone())
+        if let Some(peer) = &peer {
+            peer.connects();
+        }
+        Connected(self.clone(), peer)
     }
 
     /// How many connections of clients are open.
@@ -376,7 +437,7 @@ impl Worker {
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
         shard.gauges.candidates_in_flight = self.bench.running() as u64;
         shard.gauges.calls_limit = self.share(installed.plan.limits.in_flight) as u64;
-        shard.gauges.connections_limit = self.share(installed.plan.limits.connections) as u64;
+        shard.gauges.connections_limit = self.most_connections() as u64;
         shard.gauges.pools = installed.pools();
         shard.upstream_calls = installed.calls();
         shard.addresses = installed.addresses();

@@ -43,7 +43,7 @@ use crate::domain::plan::{Limits, Plan};
 use crate::domain::preface::PrefaceUse;
 use crate::domain::rollout::Epoch;
 use crate::domain::wire::Limits as WireLimits;
-use crate::gateway::{Arrival, HeadTook, Worker, handle};
+use crate::gateway::{Arrival, Connected, HeadTook, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
 use crate::upstream::{Bell, Inflow, Interims, Reins, Socket as Client};
@@ -316,17 +316,27 @@ async fn idle(
 }
 
 fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: Ending) {
-    if !worker.has_room() {
+    // Behind a PROXY header is a client that is not known yet.
+    let peer = match worker.installed().plan.preface {
+        PrefaceUse::Off => worker.peer(accepted.peer.ip()),
+        PrefaceUse::Required => None,
+    };
+    if !worker.has_room(peer.as_deref()) {
         worker.count(|shard| shard.refused_connection());
         return;
     }
+    let admitted = (accepted, worker.connected(peer));
     worker
         .tasks()
-        .start(serve(worker.clone(), accepted, ending));
+        .start(serve(worker.clone(), admitted, ending));
 }
 
 /// Brings a connection to where bytes can be read from it; none where the client does not get there in time.
-async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(Client, Arrival)> {
+async fn take(
+    worker: &Worker,
+    (accepted, connected): (Accepted, &mut Connected),
+    limit: Duration,
+) -> Option<(Client, Arrival)> {
     let Accepted {
         mut stream,
         peer,
@@ -359,7 +369,11 @@ async fn take(worker: &Worker, accepted: Accepted, limit: Duration) -> Option<(C
         Client::Plain(_) | Client::Deferring(_) => Arrival::from_peer(client, reach),
         Client::Secured(_) => Arrival::secured(client, reach, socket::subject(&socket)),
     };
-    Some((socket, arrival))
+    let counted = connected.count(arrival);
+    if counted.is_none() {
+        worker.count(|shard| shard.refused_connection());
+    }
+    Some((socket, counted?))
 }
 
 /// A client's socket, of which hyper reads what the inspector passes on.
@@ -378,14 +392,14 @@ fn inspect(
 }
 
 /// Serves one connection until it ends, or drains.
-async fn serve(worker: Rc<Worker>, accepted: Accepted, ending: Ending) {
+async fn serve(worker: Rc<Worker>, admitted: (Accepted, Connected), ending: Ending) {
+    let (accepted, mut connected) = admitted;
     let Ending { last, mut drains } = ending;
-    let _connected = worker.connected();
     let limits = worker.installed().plan.limits;
     // A handshake that a drain drops has brought no call yet. Its room, and that of HTTP/2, are apart: a connection of
     // HTTP/1.1 would keep them for as long as it is open.
     let taken = tokio::select! {
-        taken = Box::pin(take(&worker, accepted, limits.header_timeout)) => taken,
+        taken = Box::pin(take(&worker, (accepted, &mut connected), limits.header_timeout)) => taken,
         _ = drains.changed() => return,
     };
     let Some((socket, arrivals)) = taken else {

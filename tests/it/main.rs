@@ -37,6 +37,7 @@ mod every_kind;
 mod expect;
 mod explained;
 mod failure_meanings;
+mod fairness;
 mod flags_at_run_time;
 mod floods;
 mod forwarded;

@@ -63,7 +63,7 @@ pub(in crate::gateway) async fn command(
     let line = RequestLine {
         method: Method::GET,
         version: Version::HTTP_11,
-        ..RequestLine::within(who.head)
+        ..RequestLine::within(who.head, who.arrival)
     };
     let mut record = Record::begin(who.worker, &installed, Side::Rest, line);
     let routes = &installed.plan.routes;

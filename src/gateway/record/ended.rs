@@ -23,10 +23,10 @@ impl Drop for Record {
         }
         match self.role {
             Role::Call => {
-                self.worker.ended();
+                self.worker.ended(self.peer());
                 self.write();
             }
-            Role::Reading => self.worker.ended(),
+            Role::Reading => self.worker.ended(self.peer()),
             Role::Candidate(_) => self.write_candidate(),
             Role::Waiting | Role::Noise(_) => {}
         }

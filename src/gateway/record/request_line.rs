@@ -1,5 +1,6 @@
 //! The request line (RFC 9112 §3), as far as it is recorded of each call that the request brings.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use http::uri::PathAndQuery;
 use http::{Method, Version, request};
 
 use crate::domain::wire::RefusedLine;
-use crate::gateway::{Arrival, HeadTook};
+use crate::gateway::{Arrival, CountedPeer, HeadTook};
 
 /// A request target, but for its authority.
 #[derive(Debug, Clone)]
@@ -43,6 +44,8 @@ pub(in crate::gateway) struct RequestLine {
     pub(in crate::gateway) version: Version,
     /// How long the head took, where it did not come at once.
     pub(in crate::gateway) took: Duration,
+    /// With whose calls the call counts.
+    pub(in crate::gateway) peer: Option<Rc<CountedPeer>>,
 }
 
 impl RequestLine {
@@ -51,7 +54,7 @@ impl RequestLine {
         let took = head.extensions.get();
         let line = RequestLine {
             took: took.map_or(Duration::ZERO, |HeadTook(took)| *took),
-            ..RequestLine::within(head)
+            ..RequestLine::within(head, arrival)
         };
         match arrival.refused_line() {
             Some(refused) => line.replaced(refused),
@@ -70,12 +73,13 @@ impl RequestLine {
     }
 
     /// That of a call in a request which was read before.
-    pub(in crate::gateway) fn within(head: &request::Parts) -> RequestLine {
+    pub(in crate::gateway) fn within(head: &request::Parts, arrival: &Arrival) -> RequestLine {
         RequestLine {
             method: head.method.clone(),
             target: Target::of(head),
             version: head.version,
             took: Duration::ZERO,
+            peer: arrival.counted.clone(),
         }
     }
 }

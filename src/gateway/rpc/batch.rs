@@ -223,7 +223,7 @@ struct Others(Vec<Part>);
 impl Others {
     fn hold(parts: Vec<Part>) -> Others {
         for (record, _) in &parts {
-            record.worker().ended();
+            record.worker().ended(record.peer());
         }
         Others(parts)
     }
@@ -231,7 +231,7 @@ impl Others {
     fn take(&mut self) -> Vec<Part> {
         let parts = std::mem::take(&mut self.0);
         for (record, _) in &parts {
-            record.worker().begun();
+            record.worker().begun(record.peer());
         }
         parts
     }

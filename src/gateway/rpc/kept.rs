@@ -17,7 +17,7 @@ impl Kept {
     /// One more call is answered.
     pub(super) fn keep(&self, mut record: Record) {
         record.is_whole();
-        record.worker().ended();
+        record.worker().ended(record.peer());
         self.records.borrow_mut().push(record);
     }
 
@@ -32,7 +32,7 @@ impl Kept {
     fn go_on(&self) -> Vec<Record> {
         let records = self.records.take();
         for record in &records {
-            record.worker().begun();
+            record.worker().begun(record.peer());
         }
         records
     }

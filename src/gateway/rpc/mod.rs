@@ -279,7 +279,7 @@ impl Letter {
 
     /// The record of one of its messages.
     fn record(&self) -> Box<Record> {
-        let line = RequestLine::within(&self.head);
+        let line = RequestLine::within(&self.head, &self.arrival);
         let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
         let mut record = record.since(self.since);
         record.comes_from(&self.arrival);

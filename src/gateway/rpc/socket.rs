@@ -79,6 +79,7 @@ pub(super) fn accept(
     };
     let upgrade = head.extensions.remove::<OnUpgrade>();
     let worker = reading.worker().clone();
+    let counted = arrival.counted.clone();
     // From here on each message has a record of its own.
     reading.discard();
     let conversation = Conversation {
@@ -90,7 +91,7 @@ pub(super) fn accept(
         form: Cell::new(None),
         closing: Cell::new(None),
     };
-    let connected = worker.connected();
+    let connected = worker.connected(counted);
     worker.tasks().start(async move {
         // A client that is gone by now has said nothing.
         if let Some(upgrade) = upgrade
@@ -406,7 +407,7 @@ impl Conversation {
         let installed = self.worker.installed();
         let line = RequestLine {
             version: Version::HTTP_11,
-            ..RequestLine::within(&self.head)
+            ..RequestLine::within(&self.head, &self.arrival)
         };
         let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, line);
         let identity = identify(&mut reading, &self.head.headers, &self.arrival);

@@ -35,6 +35,7 @@ mod gate;
 mod mismatches;
 mod problem;
 mod question;
+mod seats;
 mod serve;
 mod target;
 #[cfg(test)]

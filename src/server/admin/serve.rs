@@ -7,6 +7,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,10 +20,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time;
 
+use super::problem::Problem;
+use super::seats::{Seat, Seats};
 use crate::server::admin::{Admin, Command, Tokens};
 
-/// One more waits in the backlog of the listener.
-const MAX_CONNECTIONS: usize = 64;
 /// For a whole request head, and so also for the pause between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEAD: usize = 16 * 1024;
@@ -51,16 +56,21 @@ pub async fn serve(
     });
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
+    let mut seats = Seats::new();
     let mut shutdown = pin!(shutdown);
     loop {
+        let has_room = seats.has_room();
         // Every branch is cancel-safe: a connection is either still in the backlog or already spawned.
         tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(ended) = connections.join_next() => report(ended),
-            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+            () = seats.changed(), if !has_room => {}
+            accepted = listener.accept(), if has_room => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(converse(stream, Arc::clone(&admin), closing.clone()));
+                    let (admin, seat) = (Arc::clone(&admin), seats.seat());
+                    let talk = converse(stream, (admin, seat.clone()), closing.clone());
+                    seats.add(connections.spawn(talk), seat);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the admin listener could not accept a connection");
@@ -77,14 +87,43 @@ pub async fn serve(
 }
 
 fn report(ended: Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended {
+    // One that was cancelled has given way to another one.
+    if let Err(error) = ended
+        && !error.is_cancelled()
+    {
         tracing::error!(%error, "a connection of the admin listener failed");
     }
 }
 
+/// Frees the place of a connection when it ends, however it ends.
+struct Leaving(Arc<Seat>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+fn busy() -> Response<Full<Bytes>> {
+    let detail = "as many connections use the admin API as may at a time; try again later";
+    let mut response = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).render();
+    response
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 /// One connection, from its first request to its last.
-async fn converse(stream: TcpStream, admin: Arc<Admin>, mut closing: Closing) {
-    let service = service_fn(|request| async { Ok::<_, Infallible>(admin.answer(request).await) });
+async fn converse(stream: TcpStream, (admin, seat): (Arc<Admin>, Arc<Seat>), mut closing: Closing) {
+    let seat = Leaving(seat);
+    let service = service_fn(|request: Request<Incoming>| async {
+        let answer = match seat.0.begin(request.uri().path()) {
+            Ok(()) => admin.answer(request).await,
+            Err(_) => busy(),
+        };
+        seat.0.end();
+        Ok::<_, Infallible>(answer)
+    });
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())

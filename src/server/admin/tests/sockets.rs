@@ -125,3 +125,55 @@ async fn the_end_closes_idle_connections() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn probes_are_answered_beside_600_slow_clients() {
+    listening(|address| async move {
+        let mut slow = Vec::new();
+        for _ in 0..600 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET /metr").await.unwrap();
+            slow.push(stream);
+        }
+        // The scripted owner is not ready.
+        for (path, status) in [("/healthz", 200), ("/readyz", 503)] {
+            let text =
+                format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+            let mut probe = TcpStream::connect(address).await.unwrap();
+            let answer = exchange(&mut probe, &text).await;
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{answer}"
+            );
+        }
+        slow
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn slow_clients_of_the_api_leave_places_to_probes() {
+    listening(|address| async move {
+        let mut slow = Vec::new();
+        for number in 0..60 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let text = format!(
+                "PUT /api/v1/flags/ios-first HTTP/1.1\r\nhost: {address}\r\n\
+                 content-type: application/json\r\ncontent-length: 9\r\n\r\n"
+            );
+            stream.write_all(text.as_bytes()).await.unwrap();
+            if number >= 48 {
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+                assert!(answer.starts_with("HTTP/1.1 503 "), "{number}: {answer}");
+            }
+            slow.push(stream);
+        }
+        let text = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        let mut probe = TcpStream::connect(address).await.unwrap();
+        let answer = exchange(&mut probe, &text).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        slow
+    })
+    .await;
+}

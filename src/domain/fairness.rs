@@ -1,0 +1,65 @@
+//! The part of a limit that one peer may take.
+//!
+//! One peer may take all places until four of five are taken. Of the rest it may take at most half of what other peers have
+//! left. So the rest is never one peer's, and a peer that comes later finds a place.
+
+/// The last places of a limit, one of five. Small limits have none.
+const fn rest_of(limit: usize) -> usize {
+    limit / 5
+}
+
+/// Returns whether a peer that holds `own` of the `taken` places may take one more.
+#[must_use]
+pub fn may_take(limit: usize, taken: usize, own: usize) -> bool {
+    let rest = rest_of(limit);
+    let Some(beyond) = taken.checked_sub(limit - rest) else {
+        return true;
+    };
+    // A peer counts with what it holds, whenever it took that.
+    let own = own.min(beyond);
+    let left = rest.saturating_sub(beyond - own);
+    rest == 0 || own < left.div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lets peers come one after the other, each as often as it may; how many places each has got.
+    fn fill(limit: usize, peers: usize) -> Vec<usize> {
+        let mut held = vec![0; peers];
+        for peer in 0..peers {
+            while held.iter().sum::<usize>() < limit
+                && may_take(limit, held.iter().sum(), held[peer])
+            {
+                held[peer] += 1;
+            }
+        }
+        held
+    }
+
+    #[test]
+    fn one_peer_takes_four_of_five_and_half_of_the_rest() {
+        assert_eq!(fill(10_000, 1), [9_000]);
+        assert_eq!(fill(100, 5), [90, 5, 3, 1, 1]);
+        assert_eq!(fill(10, 2), [9, 1]);
+        assert_eq!(fill(4, 1), [4], "too small for a rest");
+    }
+
+    proptest! {
+        #[test]
+        fn a_peer_that_comes_second_finds_a_place(limit in 10..20_000_usize) {
+            let held = fill(limit, 2);
+            prop_assert!(held[1] > 0, "{held:?}");
+            prop_assert!(held[0] <= limit - limit / 10);
+        }
+
+        #[test]
+        fn below_four_of_five_nobody_is_refused(limit in 1..9_999_usize, part in 0..100_usize) {
+            let taken = (limit - limit / 5) * part / 100;
+            prop_assert!(may_take(limit, taken, taken));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The connections and calls of each peer, so that no peer takes what others need.
+//!
+//! A peer is an IPv4 address or an IPv6 network of 64 bits. A trusted hop is no peer: calls that come by it are those of the
+//! client that it names. Law: an entry lives as long as a connection or a call of its peer.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::rc::{Rc, Weak};
+
+use crate::domain::fairness::may_take;
+
+type Entries = RefCell<HashMap<IpAddr, Weak<Peer>>>;
+
+/// The peers of one worker.
+#[derive(Debug, Default)]
+pub(super) struct Peers(Rc<Entries>);
+
+/// One peer.
+#[derive(Debug)]
+pub struct Peer {
+    address: IpAddr,
+    connections: Cell<usize>,
+    calls: Cell<usize>,
+    is_logged: Cell<bool>,
+    entries: Rc<Entries>,
+}
+
+impl Peers {
+    /// Returns the entry of the peer at an address.
+    pub(super) fn at(&self, address: IpAddr) -> Rc<Peer> {
+        let address = network(address);
+        let mut entries = self.0.borrow_mut();
+        if let Some(peer) = entries.get(&address).and_then(Weak::upgrade) {
+            return peer;
+        }
+        let peer = Rc::new(Peer {
+            address,
+            connections: Cell::new(0),
+            calls: Cell::new(0),
+            is_logged: Cell::new(false),
+            entries: self.0.clone(),
+        });
+        entries.insert(address, Rc::downgrade(&peer));
+        peer
+    }
+}
+
+/// One host of IPv6 has all addresses of a network.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+impl Peer {
+    /// Returns whether it may open one more connection where `taken` of `limit` are open.
+    pub(super) fn may_connect(&self, limit: usize, taken: usize) -> bool {
+        let may = may_take(limit, taken, self.connections.get());
+        self.log_unless(may, "limits.connections");
+        may
+    }
+
+    /// Returns whether the call that has just begun may go on, where `taken` of `limit` were in progress before it.
+    pub(super) fn may_call(&self, limit: usize, taken: usize) -> bool {
+        let may = may_take(limit, taken, self.calls.get().saturating_sub(1));
+        self.log_unless(may, "limits.in_flight");
+        may
+    }
+
+    pub(super) fn connects(&self) {
+        self.connections.set(self.connections.get() + 1);
+    }
+
+    pub(super) fn disconnects(&self) {
+        self.connections.set(self.connections.get() - 1);
+    }
+
+    pub(super) fn call_begins(&self) {
+        self.calls.set(self.calls.get() + 1);
+    }
+
+    pub(super) fn call_ends(&self) {
+        self.calls.set(self.calls.get() - 1);
+    }
+
+    fn log_unless(&self, may: bool, limit: &str) {
+        if !may && !self.is_logged.replace(true) {
+            let peer = self.address;
+            tracing::warn!(%peer, limit, "one peer has its part of a limit of which little is left; more of it is refused");
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.entries.borrow_mut().remove(&self.address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_lives_as_long_as_its_peer_has_something() {
+        let peers = Peers::default();
+        let one = peers.at("192.0.2.1".parse().unwrap());
+        let same = peers.at("::ffff:192.0.2.1".parse().unwrap());
+        assert!(Rc::ptr_eq(&one, &same));
+        drop(one);
+        assert_eq!(peers.0.borrow().len(), 1);
+        drop(same);
+        assert!(peers.0.borrow().is_empty());
+    }
+
+    #[test]
+    fn the_addresses_of_one_network_are_one_peer() {
+        let peers = Peers::default();
+        let at = |text: &str| peers.at(text.parse().unwrap());
+        let one = at("2001:db8::1");
+        assert!(Rc::ptr_eq(&one, &at("2001:db8::ffff:2")));
+        assert!(!Rc::ptr_eq(&one, &at("2001:db8:0:1::1")));
+    }
+}
