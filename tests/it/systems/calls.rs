@@ -108,7 +108,7 @@ fn proven(table: &str, more: &str) -> String {
     let config = format!("include = [\"table.toml\"]\n{old}{new}{more}");
     std::fs::write(folder.path().join("table.toml"), table).unwrap();
     std::fs::write(&file, config).unwrap();
-    let run = run_to_end(program(&["check", "--config", file.to_str().unwrap()]));
+    let run = run_to_end(program(&["check", "-v", "--config", file.to_str().unwrap()]));
     assert_eq!(run.code, Some(0), "{}\n{}", run.output, run.errors);
     assert!(run.output.contains("\nok: "), "{}", run.output);
     run.output
