@@ -20,7 +20,11 @@ pub(crate) fn explain(folder: &Path, requests: &str) -> Vec<Json> {
     // It says alone that the files do not know what was changed since.
     let faults: Vec<&str> = ended.errors.lines().skip(1).collect();
     assert!(faults.is_empty(), "{}", ended.errors);
-    assert!(ended.errors.starts_with("note: the files say nothing of flips"));
+    assert!(
+        ended
+            .errors
+            .starts_with("note: the files say nothing of flips")
+    );
     let told = Json::parse(&ended.output);
     let first = |explained: &Json| {
         let [one] = explained.at("explanations").elements() else {
