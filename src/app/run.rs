@@ -162,8 +162,8 @@ pub fn run(
     let links = LinkThread::start(memory.clone())?;
     let certificates = Certificates::of(&plan)?;
     let linked = runtime.block_on(links.follow(&plan));
-    let traced = plan.trace.as_ref();
-    let sending = SpanThread::start(traced.and_then(|trace| trace.export.as_ref()))?;
+    let exported = plan.trace.as_ref().and_then(|trace| trace.export.as_ref());
+    let sending = SpanThread::start(exported)?;
     let listen = config.listen.address.value;
     let workers = Workers::start(
         listeners,
@@ -206,10 +206,14 @@ pub fn run(
         supervisor: surroundings.supervisor,
         addresses,
     };
-    inherited
-        .predecessor
-        .map_or(Ok(()), |process| heir::tell(&process))?;
+    replaces(inherited)?;
     runtime.block_on(operate(control, life, tokens, page))
+}
+
+/// Tells the process that this one replaces, if there is one, that calls are taken.
+fn replaces(inherited: Inherited) -> io::Result<()> {
+    let predecessor = inherited.predecessor;
+    predecessor.map_or(Ok(()), |process| heir::tell(&process))
 }
 
 /// The state, beside the process that this one is to replace where there is one.

@@ -366,10 +366,8 @@ impl<'t> Table<'t> {
 
 /// Returns a hint for a variable that has one `_` between a table and its key in place of two.
 fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> {
-    let tables = name.match_indices('_').map(|(at, _)| name.split_at(at));
-    let (table, key) = tables
-        .filter(|(table, _)| known.contains(table))
-        .next_back()?;
+    let mut tables = name.match_indices('_').map(|(at, _)| name.split_at(at));
+    let (table, key) = tables.rfind(|(table, _)| known.contains(table))?;
     let (said, meant) = (name.to_uppercase(), format!("{table}_{key}").to_uppercase());
     let meant = variable
         .contains(&said)

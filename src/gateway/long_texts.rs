@@ -90,7 +90,7 @@ pub(super) async fn json(
         let bounds: Bounds<'_> = (limits, worker.memory());
         return intake::decoded(coding, body, bounds, purse);
     }
-    let (limits, memory) = (limits.clone(), worker.memory().clone());
+    let (limits, memory) = (*limits, worker.memory().clone());
     let work = move || intake::decoded(coding, body, (&limits, &memory), None);
     pinned(|| worker.offload().run(work)).await?
 }

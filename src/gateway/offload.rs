@@ -51,6 +51,10 @@ impl Offload {
         let permit = self.0.clone().acquire_owned().await;
         // The semaphore is never closed.
         let permit = permit.map_err(|closed| not_done().because(closed))?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the call waits for it; the permit bounds how many there are"
+        )]
         let done = spawn_blocking(move || {
             let result = work();
             drop(permit);

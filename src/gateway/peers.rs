@@ -58,14 +58,18 @@ impl Peer {
     /// Returns whether it may open one more connection where `taken` of `limit` are open.
     pub(super) fn may_connect(&self, limit: usize, taken: usize) -> bool {
         let may = may_take(limit, taken, self.connections.get());
-        self.log_unless(may, "limits.connections");
+        if !may {
+            self.log_refusal("limits.connections");
+        }
         may
     }
 
     /// Returns whether the call that has just begun may go on, where `taken` of `limit` were in progress before it.
     pub(super) fn may_call(&self, limit: usize, taken: usize) -> bool {
         let may = may_take(limit, taken, self.calls.get().saturating_sub(1));
-        self.log_unless(may, "limits.in_flight");
+        if !may {
+            self.log_refusal("limits.in_flight");
+        }
         may
     }
 
@@ -85,8 +89,8 @@ impl Peer {
         self.calls.set(self.calls.get() - 1);
     }
 
-    fn log_unless(&self, may: bool, limit: &str) {
-        if !may && !self.is_logged.replace(true) {
+    fn log_refusal(&self, limit: &str) {
+        if !self.is_logged.replace(true) {
             let peer = self.address;
             tracing::warn!(%peer, limit, "one peer has its part of a limit of which little is left; more of it is refused");
         }

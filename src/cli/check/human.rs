@@ -77,9 +77,9 @@ impl Lines {
         self.text.push_str(&format!("{:indent$}{words}\n", ""));
     }
 
-    /// Whether a statement is printed; one that is not is counted.
-    fn shows(&mut self, is_normal_form: bool) -> bool {
-        let is_hidden = is_normal_form && self.detail == Detail::Brief;
+    /// Returns whether a normal form is printed; one that is not is counted.
+    fn shows_normal_form(&mut self) -> bool {
+        let is_hidden = self.detail == Detail::Brief;
         self.hidden += usize::from(is_hidden);
         !is_hidden
     }
@@ -124,7 +124,7 @@ fn report(checked: &Checked<'_>, detail: Detail) -> String {
         for statement in statements(route, report) {
             if let Some(set) = statement.set {
                 sets.add((set, &route.name), statement);
-            } else if lines.shows(statement.is_normal_form) {
+            } else if !statement.is_normal_form || lines.shows_normal_form() {
                 lines.line(2, &statement.text);
                 statement.loss.iter().for_each(|loss| lines.witness(loss));
             }
@@ -150,7 +150,7 @@ fn write_set(name: &str, set: &Set<'_>, lines: &mut Lines) {
     let words: Vec<String> = sizes.into_iter().chain(verdict).collect();
     lines.line(0, &format!("{name}: {}", words.join(", ")));
     for said in &set.said {
-        if lines.shows(said.statement.is_normal_form) {
+        if !said.statement.is_normal_form || lines.shows_normal_form() {
             lines.line(2, &said.text(set.routes));
             let loss = said.statement.loss.iter();
             loss.for_each(|loss| lines.witness(loss));
@@ -163,7 +163,7 @@ fn write_event(event: &Event, report: &EventReport, lines: &mut Lines) {
     let what = format!("{} from {}", event.key, report.from.as_str());
     lines.line(0, &format!("{what}: {}", report.verdict.as_str()));
     for norm in &report.norms {
-        if lines.shows(true) {
+        if lines.shows_normal_form() {
             lines.line(2, &format!("normal form: {}", norm.says));
         }
     }

@@ -45,15 +45,24 @@ pub enum NoStream {
     Later,
 }
 
-/// Reads the status of such an answer. `opened` says that the same session had a stream before.
+/// Whether the same session had a stream of the server's own before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormerStream {
+    /// It had one.
+    Opened,
+    /// It had none.
+    None,
+}
+
+/// Reads the status of such an answer.
 ///
 /// A server without a stream must answer 405 (MCP 2025-11-25, "Listening for Messages from the Server"); many answer 404
 /// or 501. Only a POST of the session shows that the session is gone.
 #[must_use]
-pub fn no_stream(status: u16, opened: bool) -> NoStream {
+pub fn no_stream(status: u16, former: FormerStream) -> NoStream {
     match status {
         405 | 501 => NoStream::Never,
-        400 | 404 if opened => NoStream::Doubtful,
+        400 | 404 if former == FormerStream::Opened => NoStream::Doubtful,
         // Another stream of this session may be open still (409), or the server is busy.
         408 | 409 | 429 | 500..=599 => NoStream::Later,
         _ => NoStream::Refused,
@@ -139,17 +148,17 @@ mod tests {
 
     #[test]
     fn a_get_that_is_not_found_ends_no_session() {
-        for opened in [false, true] {
-            assert_eq!(no_stream(405, opened), NoStream::Never);
-            assert_eq!(no_stream(501, opened), NoStream::Never);
-            assert_eq!(no_stream(403, opened), NoStream::Refused);
+        for former in [FormerStream::None, FormerStream::Opened] {
+            assert_eq!(no_stream(405, former), NoStream::Never);
+            assert_eq!(no_stream(501, former), NoStream::Never);
+            assert_eq!(no_stream(403, former), NoStream::Refused);
             for busy in [408, 409, 429, 500, 503] {
-                assert_eq!(no_stream(busy, opened), NoStream::Later);
+                assert_eq!(no_stream(busy, former), NoStream::Later);
             }
         }
         for status in [400, 404] {
-            assert_eq!(no_stream(status, false), NoStream::Refused);
-            assert_eq!(no_stream(status, true), NoStream::Doubtful);
+            assert_eq!(no_stream(status, FormerStream::None), NoStream::Refused);
+            assert_eq!(no_stream(status, FormerStream::Opened), NoStream::Doubtful);
         }
     }
 

@@ -12,7 +12,7 @@ mod result;
 mod revision;
 mod said;
 
-pub use answer::{Body, Looks, NoStream, looks, no_stream, read_body};
+pub use answer::{Body, FormerStream, Looks, NoStream, looks, no_stream, read_body};
 pub use envelope::{Dressed, dressed, header_value};
 pub use mirrored::{Mirrored, list_tools, next_page};
 pub use outgoing::Outgoing;

@@ -94,7 +94,7 @@ impl FrameFlood {
         let (is_last, code) = (self.head[0] & FIN != 0, self.head[0] & 0x0f);
         match code {
             CLOSE => Brings::End,
-            CLOSE.. => Brings::Nothing,
+            control if control > CLOSE => Brings::Nothing,
             0 if is_last => Brings::Something,
             _ if self.length() > 0 => Brings::Something,
             _ => Brings::Nothing,

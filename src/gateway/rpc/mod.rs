@@ -404,6 +404,16 @@ impl Letter {
         }
     }
 
+    /// Fails where a message is not one that translation takes, and a local answer is made for its method.
+    fn check_for_local(&self, record: &mut Record, call: &Call) -> Result<(), Failure> {
+        let Some(fault) = &self.fault else {
+            return Ok(());
+        };
+        record.is_invalid(MessageFault::Invalid, Handling::Refused);
+        let local = self.installed.plan.locals.rpc(&call.method);
+        local.map_or(Ok(()), |_| Err(Failure::clone(fault)))
+    }
+
     async fn call(
         &self,
         record: &mut Record,
@@ -422,12 +432,7 @@ impl Letter {
             claim::mcp(plan, &self.head.headers, call)?;
         }
         let cancels = self.cancels(call);
-        if self.fault.is_some() {
-            record.is_invalid(MessageFault::Invalid, Handling::Refused);
-            if plan.locals.rpc(&call.method).is_some() {
-                return Err(self.check_valid().err().unwrap_or_else(|| full(plan)));
-            }
-        }
+        self.check_for_local(record, call)?;
         if let Some(own) = local::rpc(
             record,
             plan,

@@ -41,8 +41,8 @@ impl Letter {
         let answered = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match answered.answer {
-            // Most results are sent in the pieces that they are written in.
-            RpcAnswer::Result(result) if !self.era(call).may_change(&call.method) => {
+            // A REST server asks for no input in the words of MCP, so the pieces of its result need no look.
+            RpcAnswer::Result(result) if self.era(call) == Era::Sessions => {
                 jsonrpc::result(&id, result)
             }
             RpcAnswer::Result(result) => {

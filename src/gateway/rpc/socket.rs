@@ -5,7 +5,10 @@
 //! told before it. Of a client that goes away nothing runs on. When the program ends, no message is taken any more, and
 //! the connection closes behind the last answer, also of a frame that passes as it is.
 
+mod call;
+
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -200,28 +203,11 @@ impl Conversation {
             let alarm = silence.alarm();
             // Cancel-safe, each of them: what is under way stays where it is.
             tokio::select! {
-                event = frames.next(intake) => match event {
-                    Event::Message(message) => {
-                        silence.used();
-                        underway.hear(unmarked(message), |id| self.recall(id));
+                event = frames.next(intake) => {
+                    if self.take(event, (&mut silence, &mut underway), door).is_break() {
+                        break;
                     }
-                    Event::Written => {
-                        silence.used();
-                        underway.written();
-                    }
-                    Event::Sign => {
-                        silence.heard();
-                        self.listen(door);
-                    }
-                    // The end follows.
-                    Event::Overlong => {}
-                    // A socket of a client has only the first of these.
-                    Event::Lost(_)
-                    | Event::Beside(..)
-                    | Event::Failed(..)
-                    | Event::Forgotten(_)
-                    | Event::Unwritten(_) => break,
-                },
+                }
                 said = ears.next(&mut underway, attention) => match said {
                     ears::Said::Answer(reply) => {
                         let behind = self.arrival.sockets().behind();
@@ -248,6 +234,43 @@ impl Conversation {
         }
         // Nobody waits for what is still under way.
         drop(underway);
+        self.close(frames).await;
+    }
+
+    /// Takes what came over the socket of the client. Breaks where the connection is lost.
+    fn take(
+        &self,
+        event: Event,
+        (silence, underway): (&mut Silence, &mut Underway),
+        door: Door,
+    ) -> ControlFlow<()> {
+        match event {
+            Event::Message(message) => {
+                silence.used();
+                underway.hear(unmarked(message), |id| self.recall(id));
+            }
+            Event::Written => {
+                silence.used();
+                underway.written();
+            }
+            Event::Sign => {
+                silence.heard();
+                self.listen(door);
+            }
+            // The end follows.
+            Event::Overlong => {}
+            // A socket of a client has only the first of these.
+            Event::Lost(_)
+            | Event::Beside(..)
+            | Event::Failed(..)
+            | Event::Forgotten(_)
+            | Event::Unwritten(_) => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Closes the socket of the client, and says why.
+    async fn close<S: AsyncRead + AsyncWrite + Unpin>(&self, mut frames: Frames<S>) {
         if frames.is_flooded() {
             self.worker
                 .count(|shard| shard.cut_connection(Cut::Chatter));
@@ -400,70 +423,6 @@ impl Conversation {
             arrival: &self.arrival,
             socket: self.number,
         }
-    }
-
-    /// A message of JSON-RPC.
-    async fn call(&self, Message { text: body, minted }: Message) -> Option<Reply> {
-        let installed = self.worker.installed();
-        let line = RequestLine {
-            version: Version::HTTP_11,
-            ..RequestLine::within(&self.head, &self.arrival)
-        };
-        let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, line);
-        let identity = identify(&mut reading, &self.head.headers, &self.arrival);
-        let kept = reading.admit().and_then(|()| {
-            let kept = self.worker.memory().keep(body);
-            kept.map_err(no_room)
-        });
-        let read = match kept {
-            Ok(body) => {
-                let read = long_texts::messages(&self.worker, &body, &installed.plan.limits).await;
-                let read = read.and_then(|read| read.map_err(refusal::no_message));
-                read.map(|incoming| (body, incoming))
-            }
-            Err(failure) => Err(failure),
-        };
-        let (body, incoming) = match read {
-            Ok(read) => read,
-            Err(failure) => {
-                let codes = &installed.plan.face.failure_codes;
-                let whole = render::rpc_failure(&failure, codes, &RequestId::null());
-                reading.failed(whole.status.as_u16(), &failure);
-                return Some(Reply::alone(whole.body.into_bytes()));
-            }
-        };
-        let letter = Letter {
-            since: reading.beginning(),
-            worker: self.worker.clone(),
-            head: self.head.clone(),
-            body,
-            arrival: self.arrival.clone(),
-            author: Author::new(identity, &installed.plan),
-            socket: Some(self.number),
-            minted,
-            kept: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
-            installed,
-            fault: None,
-        };
-        let (whole, followed_by) = match incoming {
-            jsonrpc::Incoming::Single(item) => {
-                let room = Cell::new(letter.installed.plan.limits.answer);
-                match letter.answer(reading, item, Company::Batch(&room)).await.0 {
-                    Said::Message(whole, candidate) => (*whole, candidate.into_iter().collect()),
-                    Said::Forwarded(_) | Said::Nothing => return None,
-                }
-            }
-            jsonrpc::Incoming::Batch(items) => {
-                reading.discard();
-                letter.answers(items).await?
-            }
-        };
-        drop(letter.given());
-        Some(Reply {
-            text: whole.body.into_bytes(),
-            followed_by,
-            room: None,
-        })
     }
 }
 

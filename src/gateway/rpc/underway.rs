@@ -316,7 +316,7 @@ mod tests {
         }
         // The third of them counts as the call does.
         underway.hear(call("5"), |_| Vec::new());
-        assert_eq!(begin(&mut underway), [Bytes::new(); 0]);
+        assert_eq!(begin(&mut underway), Vec::<Bytes>::new());
         assert_eq!(underway.count(), 5);
         underway.hear(cancelled("1"), |_| Vec::new());
         assert!(underway.served().now_or_never().is_some());

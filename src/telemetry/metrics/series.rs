@@ -227,7 +227,7 @@ fn merge<'t, V: Merge, const N: usize>(
 fn lines(family: &Family) -> u64 {
     match family.kind {
         MetricType::HISTOGRAM => LINES,
-        _ => 1,
+        MetricType::COUNTER | MetricType::GAUGE | MetricType::SUMMARY | MetricType::UNTYPED => 1,
     }
 }
 

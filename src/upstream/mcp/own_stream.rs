@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::coded::is_coded;
 use super::post::{Door, LAST_EVENT, LONGEST_REST, OTHER, Place, REST, SESSION, parts};
-use crate::domain::mcp::{Looks, NoStream, looks, no_stream};
+use crate::domain::mcp::{FormerStream, Looks, NoStream, looks, no_stream};
 use crate::domain::pending::Unanswered;
 use crate::domain::sse::Piece;
 use crate::upstream::{Body, Inflow, Lease, read_whole};
@@ -59,14 +59,14 @@ impl Door {
     pub(super) async fn follow(&self, headers: HeaderMap) -> Followed {
         let mut place = Place::new(self.limit());
         let mut fruitless: u32 = 0;
-        let mut opened = false;
+        let mut former = FormerStream::None;
         loop {
             let before = place.heard;
-            match self.open_own(headers.clone(), &place, opened).await {
+            match self.open_own(headers.clone(), &place, former).await {
                 Opened::End(why) => return why,
                 Opened::Later => {}
                 Opened::Stream(mut body, mut lease) => {
-                    opened = true;
+                    former = FormerStream::Opened;
                     place.begin(self.limit());
                     let (ended, last) = self.overhear(&mut body, &mut place).await;
                     lease.spoil();
@@ -131,8 +131,16 @@ impl Door {
         place.last = None;
     }
 
-    async fn open_own(&self, mut headers: HeaderMap, place: &Place, opened: bool) -> Opened {
-        let in_session = headers.contains_key(SESSION);
+    async fn open_own(
+        &self,
+        mut headers: HeaderMap,
+        place: &Place,
+        former: FormerStream,
+    ) -> Opened {
+        let former = match headers.contains_key(SESSION) {
+            true => former,
+            false => FormerStream::None,
+        };
         if let Some(last) = place.last.clone() {
             headers.insert(LAST_EVENT, last);
         }
@@ -160,7 +168,7 @@ impl Door {
             lease.release();
         }
         let status = head.status.as_u16();
-        let followed = match no_stream(status, opened && in_session) {
+        let followed = match no_stream(status, former) {
             NoStream::Later => return Opened::Later,
             NoStream::Never => Followed::Never,
             NoStream::Refused => Followed::Refused,

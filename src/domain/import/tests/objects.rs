@@ -17,22 +17,28 @@ fn filter() -> Value {
     })
 }
 
-fn deep(required: bool) -> Value {
-    json!({ "name": "filter", "in": "query", "required": required, "style": "deepObject",
+fn deep() -> Value {
+    json!({ "name": "filter", "in": "query", "required": true, "style": "deepObject",
         "explode": true, "schema": filter() })
+}
+
+fn optional_deep() -> Value {
+    let mut parameter = deep();
+    parameter["required"] = json!(false);
+    parameter
 }
 
 #[test]
 fn a_deep_object_is_read_member_by_member() {
     assert_eq!(
-        routes([with(deep(true))]),
+        routes([with(deep())]),
         "[[route]]\n\
          name = \"items\"\n\
          rest = \"GET /items?filter%5Beq%5D={filter_eq:string}&filter%5Bgt%5D={filter_gt:integer?}\"\n\
          rpc = \"items\"\n\
          params = { filter = { eq = \"{filter_eq}\", gt = \"{filter_gt}\" } }"
     );
-    let optional = routes([with(deep(false))]);
+    let optional = routes([with(optional_deep())]);
     assert!(optional.contains("{filter_eq:string?}"), "{optional}");
 }
 
@@ -50,7 +56,7 @@ fn a_deep_object_belongs_to_the_param_of_its_name() {
         ),
     ] {
         let method = json!({ "name": "items", "params": params, "paramStructure": structure });
-        let documents = [with(deep(true)), rpc(json!([method]))];
+        let documents = [with(deep()), rpc(json!([method]))];
         assert_eq!(drafted(documents.clone()).report.paired, 1);
         let found = routes(documents);
         assert!(found.contains(expected), "{found}");
@@ -84,7 +90,7 @@ fn a_member_without_one_spelling_is_left_out() {
 fn an_object_is_named_apart_from_other_params() {
     let parameters = json!([
         { "name": "filter", "in": "path", "required": true },
-        deep(false),
+        optional_deep(),
     ]);
     let paths = json!({ "/items/{filter}": { "get": { "parameters": parameters } } });
     let found = routes([rest(paths)]);
