@@ -164,14 +164,13 @@ pub fn run(
     let linked = runtime.block_on(links.follow(&plan));
     let exported = plan.trace.as_ref().and_then(|trace| trace.export.as_ref());
     let sending = SpanThread::start(exported)?;
-    let listen = config.listen.address.value;
     let workers = Workers::start(
         listeners,
         (&plan, &linked),
         (&names, sending.spans(), memory),
         certificates.follow(&plan).as_ref(),
     )
-    .map_err(at("listen.address", listen))?;
+    .map_err(at("listen.address", config.listen.address.value))?;
     // The workers keep the links open, and nobody else does.
     drop(linked);
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
@@ -181,12 +180,11 @@ pub fn run(
         addresses,
         summary: Summary::of(config, &plan, addresses),
     })?;
-    let began = clock::moment(clock::wall());
     let counting = Counting::begin(
         (workers.remote(), names.clone()),
         control.replica().to_owned(),
         &control.plan(),
-        began,
+        clock::moment(clock::wall()),
     );
     let page = Page {
         counting,
