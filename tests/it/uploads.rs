@@ -1,7 +1,5 @@
 //! Clients that send the bodies of their requests slowly. The limits are real and short: nothing here sleeps.
 
-use std::time::Instant;
-
 use crate::support::{Proxy, Upstream, Wire, rest_only, rpc_only};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n";
@@ -28,14 +26,12 @@ fn slow_uploads_leave_their_connections_to_calls_that_wait() {
         rest_only(&upstream)
     ));
     let mut slow: Vec<_> = (0..256).map(|_| half(&proxy, &upstream)).collect();
-    let began = Instant::now();
     let mut client = proxy.connect();
     client.send(GET);
     let mut server = upstream.accept();
     server.read_request();
     server.send(DONE);
     assert_eq!(client.read_answer().status(), 200);
-    eprintln!("the call had its answer after {:?}", began.elapsed());
     // The one that has been waited for longest has ended, and no other one.
     let (mut first, mut other) = (slow.remove(0), slow.remove(0));
     let answer = first.0.read_answer();

@@ -124,8 +124,15 @@ fn a_server_that_refuses_the_get_alone_keeps_its_session() {
     }
 }
 
+/// What a server makes of a ping in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pinged {
+    Answered,
+    NotFound,
+}
+
 /// A server whose stream ends once and is not found then. It answers `ping` as a server that knows the session, or not.
-fn without_its_stream(knows_session: bool) -> Upstream {
+fn without_its_stream(pinged: Pinged) -> Upstream {
     let turns = AtomicUsize::new(0);
     let notice = r#"data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
     sessions_with_streams(
@@ -135,7 +142,7 @@ fn without_its_stream(knows_session: bool) -> Upstream {
             _ => begun(": here\n\n"),
         },
         move |_, called| match called.method() {
-            "ping" if !knows_session => answer("404 Not Found", &[], ""),
+            "ping" if pinged == Pinged::NotFound => answer("404 Not Found", &[], ""),
             _ => result(called, "1"),
         },
     )
@@ -143,7 +150,7 @@ fn without_its_stream(knows_session: bool) -> Upstream {
 
 #[test]
 fn a_session_that_lost_its_stream_is_begun_anew_if_a_post_is_not_found_either() {
-    let server = without_its_stream(false);
+    let server = without_its_stream(Pinged::NotFound);
     let proxy = before(&server, "");
     becomes(|| proxy.metrics().value(STARTS), &2.0);
     becomes(|| listened(&server).len(), &3);
@@ -152,7 +159,7 @@ fn a_session_that_lost_its_stream_is_begun_anew_if_a_post_is_not_found_either() 
 
 #[test]
 fn a_session_that_lost_its_stream_goes_on_if_a_post_is_accepted() {
-    let server = without_its_stream(true);
+    let server = without_its_stream(Pinged::Answered);
     let proxy = before(&server, "");
     becomes(|| asked(&server).contains(&"POST ping".to_owned()), &true);
     assert_eq!(ask(&proxy, "any")["result"], 1);

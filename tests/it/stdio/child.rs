@@ -176,41 +176,48 @@ impl Child {
                 held.iter().rev().for_each(|held| say(held));
                 say(&answer);
             }
-            "null" => say(
-                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
-            ),
-            "chatter" => {
-                for noise in [
-                    "Starting up...",
-                    "5",
-                    "",
-                    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error"}}"#,
-                    r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
-                    r#"{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}"#,
-                    r#"{"jsonrpc":"2.0","id":999999,"result":{}}"#,
-                ] {
-                    say(noise);
-                }
-                say(&answer);
-                say(&answer);
-            }
-            "around" => {
-                for told in ["1", "2", "", "3"] {
-                    say(&match told {
-                        "" => answer.clone(),
-                        _ => format!(
-                            r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"line":{told}}}}}"#
-                        ),
-                    });
-                }
-            }
-            "stringly" => say(&result(&json!(id.to_string()), &json!({}))),
-            "deep" => {
-                let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-                say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{deep}}}"#));
-            }
-            "large" => say(&result(id, &json!("x".repeat(5000)))),
-            _ => {}
+            _ => says(method, (id, &answer)),
         }
+    }
+}
+
+/// Says what a client may not expect.
+fn says(method: &str, (id, answer): (&Value, &str)) {
+    match method {
+        "null" => {
+            say(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#)
+        }
+        "chatter" => {
+            for noise in [
+                "Starting up...",
+                "5",
+                "",
+                r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error"}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+                r#"{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}"#,
+                r#"{"jsonrpc":"2.0","id":999999,"result":{}}"#,
+            ] {
+                say(noise);
+            }
+            say(answer);
+            say(answer);
+        }
+        "around" => {
+            for told in ["1", "2", "", "3"] {
+                say(&match told {
+                    "" => answer.to_owned(),
+                    _ => format!(
+                        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"line":{told}}}}}"#
+                    ),
+                });
+            }
+        }
+        "stringly" => say(&result(&json!(id.to_string()), &json!({}))),
+        "deep" => {
+            let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+            say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{deep}}}"#));
+        }
+        "large" => say(&result(id, &json!("x".repeat(5000)))),
+        _ => {}
     }
 }
