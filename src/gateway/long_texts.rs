@@ -84,9 +84,10 @@ pub(super) async fn json(
     purse: Option<&Tap>,
 ) -> Result<Option<Json>, Failure> {
     let is_coded = coding != Coding::Identity;
-    let may_move = purse.is_none() || !is_coded;
-    let is_worth = is_long(body.len()) || (is_coded && is_long_coded(body.len()));
-    if !(may_move && is_worth) {
+    let may_be_long = is_long(body.len()) || (is_coded && is_long_coded(body.len()));
+    // Decoding takes memory from the purse, which belongs to this thread.
+    let needs_purse = is_coded && purse.is_some();
+    if !may_be_long || needs_purse {
         let bounds: Bounds<'_> = (limits, worker.memory());
         return intake::decoded(coding, body, bounds, purse);
     }

@@ -92,7 +92,7 @@ impl Peer {
     fn log_refusal(&self, limit: &str) {
         if !self.is_logged.replace(true) {
             let peer = self.address;
-            tracing::warn!(%peer, limit, "one peer has its part of a limit of which little is left; more of it is refused");
+            tracing::warn!(%peer, limit, "a peer has its whole share of a limit that is nearly used up; its further connections or calls are refused");
         }
     }
 }
