@@ -183,11 +183,17 @@ impl Matching {
         if self.members.iter().any(Option::is_some) {
             return None;
         }
+        let noun = words::of_path(rest).pop();
+        let names_a_body = |name: &str| {
+            const USUAL: &[&str] = &["body", "data", "payload", "request", "input", "item"];
+            let noun = noun.as_deref();
+            USUAL.contains(&name) || noun.is_some_and(|noun| words::same_name(noun, name))
+        };
         let fits = |at: &usize| match (&rest.body, &rpc.params[*at].kind) {
             (Body::None, _) => false,
             (Body::Members { .. }, kind) => {
-                let named = names_a_body(&rpc.params[*at].name, rest);
-                *kind == Type::Object || (*kind == Type::Any && named)
+                let is_named = || names_a_body(&rpc.params[*at].name);
+                *kind == Type::Object || (*kind == Type::Any && is_named())
             }
             (Body::Whole { kind, .. }, param) => {
                 param == kind || *param == Type::Any || *kind == Type::Any
@@ -202,32 +208,54 @@ impl Matching {
     }
 }
 
-/// Names of the REST side, among which one that is alike is looked for.
-#[derive(Debug)]
+/// Names of several REST operations, among which those that are alike are looked for.
+#[derive(Debug, Default)]
 pub(super) struct Names {
-    keys: BTreeSet<Key>,
+    /// For each key, the operations that have it, each once.
+    keys: BTreeMap<Key, Vec<usize>>,
+    operations: usize,
 }
 
 impl Names {
-    pub(super) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Names {
-        let rules = |name| [Rule::SameWords, Rule::SameEnd].map(|rule: Rule| rule.rest_keys(name));
-        Names {
-            keys: names.flat_map(rules).flatten().collect(),
+    /// The names of each operation.
+    pub(super) fn of(operations: &[Vec<&str>]) -> Names {
+        let mut found = Names {
+            operations: operations.len(),
+            ..Names::default()
+        };
+        for (at, names) in operations.iter().enumerate() {
+            for key in names.iter().flat_map(|name| keys(name, Rule::rest_keys)) {
+                let known = found.keys.entry(key).or_default();
+                if known.last() != Some(&at) {
+                    known.push(at);
+                }
+            }
         }
+        found
     }
 
-    /// Whether one of them and a param may mean one value.
-    pub(super) fn have_alike(&self, param: &str) -> bool {
-        let rules = [Rule::SameWords, Rule::SameEnd];
-        let mut keys = rules.iter().flat_map(|rule| rule.rpc_keys(param));
-        keys.any(|key| self.keys.contains(&key))
+    /// Returns for each operation how many of these params may mean one of its values.
+    pub(super) fn twins<'n>(&self, params: impl Iterator<Item = &'n str>) -> Vec<usize> {
+        let mut twins = vec![0; self.operations];
+        // The param, counted from 1, that each operation has had last.
+        let mut last = vec![0; self.operations];
+        for (number, param) in (1..).zip(params) {
+            for key in keys(param, Rule::rpc_keys) {
+                for at in self.keys.get(&key).into_iter().flatten() {
+                    if last[*at] != number {
+                        last[*at] = number;
+                        twins[*at] += 1;
+                    }
+                }
+            }
+        }
+        twins
     }
 }
 
-fn names_a_body(name: &str, rest: &RestOperation) -> bool {
-    const USUAL: &[&str] = &["body", "data", "payload", "request", "input", "item"];
-    USUAL.contains(&name)
-        || words::of_path(rest)
-            .last()
-            .is_some_and(|noun| words::same_name(noun, name))
+/// The keys of a name under all rules by which two names may be alike.
+fn keys(name: &str, of: fn(Rule, &str) -> Vec<Key>) -> Vec<Key> {
+    let mut found = of(Rule::SameWords, name);
+    found.extend(of(Rule::SameEnd, name));
+    found
 }

@@ -12,6 +12,7 @@
 //! values    the values of one call: where each lies on either side
 //! bind      what two operations say → those values
 //! route     one route, from a pair or from one side alone
+//! places    the params of a route, by name or by position
 //! table     all of them, without two that one call could mean
 //! write     the table as TOML
 //! ```
@@ -28,6 +29,7 @@ mod openapi;
 mod openrpc;
 mod pair;
 mod parameter;
+mod places;
 mod refs;
 mod reply;
 mod route;

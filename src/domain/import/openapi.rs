@@ -4,6 +4,8 @@
 //! method QUERY, `additionalOperations` and `in: querystring`. An operation that no route can express, or that
 //! needs a reference which cannot be followed, is left out with its reason, and everything else is read.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use http::Method;
 use serde_json::{Map, Value};
 
@@ -96,6 +98,9 @@ fn read_item<'v>(
     let additional = additional.into_iter().flatten();
     let additional = additional.map(|(method, operation)| (method.clone(), operation));
     for (method, operation) in fixed.chain(additional) {
+        refs.steps(path.matches('/').count() + method.len())?;
+        refs.text(path)?;
+        refs.text(prefix)?;
         let title = format!("{method} {prefix}{path}");
         let context = Context {
             refs,
@@ -230,7 +235,10 @@ impl<'v> Context<'_, 'v> {
             notes.push("deprecated in the document".to_owned());
         }
         let prefix = match operation.get("servers").or(self.item.get("servers")) {
-            Some(servers) => &prefix(Some(servers), &mut notes),
+            Some(servers) => {
+                self.refs.steps(servers.as_array().map_or(0, Vec::len))?;
+                &prefix(Some(servers), &mut notes)
+            }
             None => self.prefix,
         };
         let path = format!("{prefix}{}", self.path);
@@ -247,6 +255,7 @@ impl<'v> Context<'_, 'v> {
         let body = self.body(operation, &mut notes)?;
         let reply = self.reply(operation, &mut notes)?;
         let id = text(operation, "operationId").filter(|id| !id.trim().is_empty());
+        self.refs.text(id.unwrap_or_default())?;
         Ok(RestOperation {
             method: self.method.clone(),
             path,
@@ -268,6 +277,7 @@ impl<'v> Context<'_, 'v> {
                 Ok(method) => Effect::of(&method),
                 Err(_) => Effect::Unsafe,
             };
+            self.refs.steps(responses.len())?;
             reply::read((self.refs, effect), responses, notes)
         })
     }
@@ -283,6 +293,7 @@ impl<'v> Context<'_, 'v> {
         if content.is_empty() {
             return Ok(Body::None);
         }
+        self.refs.steps(content.len())?;
         if matches!(self.method.as_str(), "HEAD" | "TRACE") {
             return Err(Stop::left_out(format!(
                 "it declares a body, but {} requests have no body (RFC 9110 §9.3)",
@@ -440,21 +451,24 @@ fn beside(segment: &str) -> Stop {
 
 /// Gives each hole of the path its parameter, in the order of the path.
 fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Result<(), Stop> {
-    let mut complete: Vec<Parameter> = Vec::new();
+    let (path, others): (Vec<Parameter>, Vec<Parameter>) = std::mem::take(parameters)
+        .into_iter()
+        .partition(|parameter| parameter.place == Place::Path);
+    let path = path.into_iter();
+    let named = path.map(|parameter| (parameter.named.name.clone(), parameter));
+    let mut declared: BTreeMap<String, Parameter> = named.collect();
+    let mut seen = BTreeSet::new();
     for segment in segments {
         let Segment::Hole { name, .. } = segment else {
             continue;
         };
-        if complete.iter().any(|known| known.named.name == *name) {
+        if !seen.insert(name.as_str()) {
             return Err(Stop::left_out(format!(
                 "its path has the parameter `{}` twice",
                 shown(name)
             )));
         }
-        let declared = parameters
-            .iter()
-            .find(|parameter| parameter.place == Place::Path && parameter.named.name == *name);
-        let mut parameter = declared.cloned().unwrap_or(Parameter {
+        let mut parameter = declared.remove(name).unwrap_or_else(|| Parameter {
             place: Place::Path,
             named: schema::Named {
                 name: name.clone(),
@@ -465,13 +479,8 @@ fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Resul
         });
         parameter.named.need = Need::Required;
         parameter.named.default = None;
-        complete.push(parameter);
+        parameters.push(parameter);
     }
-    complete.extend(
-        parameters
-            .drain(..)
-            .filter(|parameter| parameter.place != Place::Path),
-    );
-    *parameters = complete;
+    parameters.extend(others);
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! An OpenRPC document, or the answer to `tools/list` → RPC operations.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::model::{Call, Forms, Operations, RpcOperation, text};
@@ -72,7 +74,9 @@ fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<Rpc
         Some("by-position") => (Call::ByPosition, Forms::One),
         Some(_) | None => (Call::ByPosition, Forms::Either),
     };
+    refs.text(name)?;
     let mut params: Vec<Named> = Vec::new();
+    let mut names = BTreeSet::new();
     let declared = method.get("params").and_then(Value::as_array);
     for param in declared.into_iter().flatten() {
         let param = refs.follow(param)?;
@@ -82,7 +86,8 @@ fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<Rpc
             Some(name) if !name.is_empty() && name != "..." => name.to_owned(),
             Some(_) | None => format!("param{}", params.len() + 1),
         };
-        if params.iter().any(|known| known.name == name) {
+        refs.text(&name)?;
+        if !names.insert(name.clone()) {
             notes.push(format!("look: it has the param `{}` twice", shown(&name)));
             if call == Call::ByName {
                 continue;
@@ -98,8 +103,10 @@ fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<Rpc
     let errors = method.get("errors").and_then(Value::as_array);
     for error in errors.into_iter().flatten().take(MOST_ERRORS) {
         let error = refs.follow(error)?;
-        let code = error.get("code").map(plain).unwrap_or_default();
+        let code = error.get("code").filter(|code| code.is_number());
+        let code = code.map(plain).unwrap_or_default();
         let message = text(error, "message").unwrap_or_default();
+        refs.text(message)?;
         notes.push(shown(&format!("error {code}: {message}")));
     }
     Ok(RpcOperation {

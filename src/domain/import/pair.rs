@@ -170,20 +170,16 @@ fn settle(
     (rest, rpc): (&[RestOperation], &[RpcOperation]),
     found: &mut Pairs,
 ) {
-    let scores: Vec<(usize, usize, usize)> = if group.rest.len() * group.rpc.len() > MOST_RIVALS {
+    let scores = if group.rest.len() * group.rpc.len() > MOST_RIVALS {
         Vec::new()
     } else {
-        let all = group.rest.iter().flat_map(|one| {
-            let with = |other: &usize| (*one, *other, overlap(&rest[*one], &rpc[*other]));
-            group.rpc.iter().map(with)
-        });
-        all.collect()
+        scores(group, (rest, rpc))
     };
+    let of_rest = best(scores.iter().map(|(one, _, score)| (*one, *score)));
+    let of_rpc = best(scores.iter().map(|(_, other, score)| (*other, *score)));
     for (one, other, score) in &scores {
-        let mut rivals = scores
-            .iter()
-            .filter(|(rest, rpc, _)| (rest, rpc) != (one, other) && (rest == one || rpc == other));
-        if rivals.all(|(_, _, rival)| rival < score) {
+        let alone = Some(&(*score, 1));
+        if of_rest.get(one) == alone && of_rpc.get(other) == alone {
             found.rest_taken.insert(*one);
             found.rpc_taken.insert(*other);
             found.pairs.push(Pair {
@@ -214,22 +210,48 @@ fn of(group: &[usize], taken: &BTreeSet<usize>) -> Vec<usize> {
     left.filter(|at| !taken.contains(at)).collect()
 }
 
-/// How many parameters have a twin, in hundredths of all.
-fn overlap(rest: &RestOperation, rpc: &RpcOperation) -> usize {
-    let mut names: Vec<&str> = rest
-        .parameters
-        .iter()
+/// For each operation, its best score and how many have that.
+fn best(scores: impl Iterator<Item = (usize, usize)>) -> BTreeMap<usize, (usize, usize)> {
+    let mut found: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for (at, score) in scores {
+        let (best, count) = found.entry(at).or_insert((score, 0));
+        if score > *best {
+            (*best, *count) = (score, 1);
+        } else if score == *best {
+            *count += 1;
+        }
+    }
+    found
+}
+
+/// Each pair of a group, and how many parameters have a twin, in hundredths of all.
+fn scores(
+    group: &Group,
+    (rest, rpc): (&[RestOperation], &[RpcOperation]),
+) -> Vec<(usize, usize, usize)> {
+    let names: Vec<Vec<&str>> = group.rest.iter().map(|at| names(&rest[*at])).collect();
+    let known = Names::of(&names);
+    let mut scores = Vec::new();
+    for other in &group.rpc {
+        let params = &rpc[*other].params;
+        let twins = known.twins(params.iter().map(|param| param.name.as_str()));
+        for ((one, names), twins) in group.rest.iter().zip(&names).zip(twins) {
+            let all = names.len() + params.len() - twins.min(names.len());
+            let score = (twins * 100).checked_div(all).unwrap_or(0);
+            scores.push((*one, *other, score));
+        }
+    }
+    scores
+}
+
+/// The names of the values of an operation.
+fn names(operation: &RestOperation) -> Vec<&str> {
+    let parameters = operation.parameters.iter();
+    let mut names: Vec<&str> = parameters
         .map(|Parameter { named, .. }| named.name.as_str())
         .collect();
-    if let Body::Members { members, .. } = &rest.body {
+    if let Body::Members { members, .. } = &operation.body {
         names.extend(members.iter().map(|member| member.name.as_str()));
     }
-    let known = Names::of(names.iter().copied());
-    let twins = rpc
-        .params
-        .iter()
-        .filter(|param| known.have_alike(&param.name));
-    let twins = twins.count();
-    let all = names.len() + rpc.params.len() - twins.min(names.len());
-    (twins * 100).checked_div(all).unwrap_or(0)
+    names
 }

@@ -73,6 +73,7 @@ pub(super) fn read<'v>(
     }
     let mut found = Declared::default();
     for (name, place, parameter) in declared {
+        refs.text(name)?;
         let place = match place {
             "path" => Place::Path,
             "query" => Place::Query,
@@ -151,7 +152,7 @@ fn one<'v>(
     };
     let schema = schema::read(refs, parameter.get("schema"))?;
     if let Some(spelling) = Spelling::of(&schema, (name, place), parameter) {
-        return members(&schema, (name, need), spelling, notes);
+        return members(refs, &schema, (name, need), spelling, notes);
     }
     let shape = if parameter.get("content").is_some() {
         Err("it is JSON inside a URL")
@@ -215,6 +216,7 @@ impl Spelling {
 
 /// The members of an object in the query, each a parameter of its own.
 fn members(
+    refs: &Refs<'_>,
     schema: &Schema,
     (object, need): (&str, Need),
     spelling: Spelling,
@@ -222,6 +224,8 @@ fn members(
 ) -> Result<Vec<Parameter>, Stop> {
     let mut found = Vec::new();
     for member in &schema.members {
+        // Each of them has the name of the object.
+        refs.text(object)?;
         let name = match spelling {
             Spelling::Deep => format!("{object}[{}]", member.name),
             Spelling::Exploded => member.name.clone(),

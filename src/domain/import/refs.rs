@@ -16,8 +16,13 @@ use crate::domain::percent::{self, Plus};
 const LONGEST_CHAIN: usize = 32;
 /// Nesting of a document, at most.
 const DEEPEST: usize = 200;
-/// Schemas that are looked at, at most; `allOf` of `allOf` multiplies.
-const MOST_STEPS: usize = 500_000;
+/// Members, elements and references that are looked at, at most: what is referred to again and again multiplies. It is
+/// more than twice what a document may have.
+const MOST_STEPS: usize = 1_000_000;
+/// Words of enumerations that are read, at most, for the same reason.
+const MOST_WORDS: usize = 1_000_000;
+/// Bytes of a text that count as one step.
+const STEP: usize = 64;
 /// Members whose value is an example or a text, whatever it looks like.
 const OPAQUE: &[&str] = &["example", "examples", "default", "enum", "const"];
 /// Members whose own members have any names (OpenAPI 3.2 §4.7, JSON Schema 2020-12 §10.3).
@@ -63,9 +68,9 @@ pub enum Fault {
     /// A schema made of schemas made of schemas.
     #[error("`allOf` inside `allOf` leads to itself, or is nested more than {0} deep")]
     AllOf(usize),
-    /// Schemas that multiply.
+    /// References that multiply.
     #[error(
-        "schemas that lead to more than {MOST_STEPS} others; `allOf` inside `allOf` multiplies"
+        "its references lead to more than {MOST_STEPS} values; what is referred to again and again multiplies"
     )]
     TooMany,
 }
@@ -76,6 +81,7 @@ pub(super) struct Refs<'v> {
     root: &'v Value,
     anchors: BTreeMap<&'v str, &'v Value>,
     steps: Cell<usize>,
+    words: Cell<usize>,
 }
 
 impl<'v> Refs<'v> {
@@ -90,17 +96,19 @@ impl<'v> Refs<'v> {
             root,
             anchors,
             steps: Cell::new(0),
+            words: Cell::new(0),
         })
     }
 
     /// The value itself, or what it refers to.
     pub(super) fn follow(&self, value: &'v Value) -> Result<&'v Value, Fault> {
-        self.step()?;
+        self.steps(1)?;
         let mut value = value;
         for _ in 0..LONGEST_CHAIN {
             let Some(reference) = reference(value) else {
                 return Ok(value);
             };
+            self.text(reference)?;
             value = self.named(reference)?;
         }
         let reference = reference(value).unwrap_or_default();
@@ -125,14 +133,39 @@ impl<'v> Refs<'v> {
         found.ok_or_else(dangling)
     }
 
-    /// Counts one more schema.
-    pub(super) fn step(&self) -> Result<(), Fault> {
-        let steps = self.steps.get() + 1;
+    /// Counts members or elements that are looked at.
+    ///
+    /// # Errors
+    /// [`Fault::TooMany`]
+    pub(super) fn steps(&self, count: usize) -> Result<(), Fault> {
+        let steps = self.steps.get().saturating_add(count);
         self.steps.set(steps);
         if steps > MOST_STEPS {
             Err(Fault::TooMany)
         } else {
             Ok(())
+        }
+    }
+
+    /// Counts a text that becomes part of an operation; short ones count for nothing.
+    ///
+    /// # Errors
+    /// [`Fault::TooMany`]
+    pub(super) fn text(&self, text: &str) -> Result<(), Fault> {
+        self.steps(text.len() / STEP)
+    }
+
+    /// Returns whether an enumeration may be read, and counts its words.
+    pub(super) fn may_read_words(&self, values: &[Value]) -> bool {
+        let more = |count: usize| {
+            let words = self.words.get().saturating_add(count);
+            self.words.set(words);
+            words <= MOST_WORDS
+        };
+        // The number counts first, so that those that are one too many are not looked at.
+        more(values.len()) && {
+            let texts = values.iter().filter_map(Value::as_str);
+            more(texts.map(|text| text.len() / STEP).sum())
         }
     }
 }
@@ -195,11 +228,17 @@ pub fn printable(text: &str) -> String {
 /// A text of the document, short and on one line.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 120;
-    let words = printable(text)
+    /// Nothing behind it is looked at: spaces may be many.
+    const LOOKED_AT: usize = 1_000;
+    let seen = text
+        .char_indices()
+        .nth(LOOKED_AT)
+        .map(|(at, _)| &text[..at]);
+    let words = printable(seen.unwrap_or(text))
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    if words.chars().count() <= LONGEST {
+    if seen.is_none() && words.chars().count() <= LONGEST {
         return words;
     }
     let cut: String = words.chars().take(LONGEST).collect();

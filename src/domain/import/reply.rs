@@ -41,6 +41,10 @@ pub(super) fn read<'v>(
         // An absent body is null for an RPC client, and null is 204 again.
         return Ok(Reply::Usual);
     }
+    let members = ["headers", "content"]
+        .iter()
+        .filter_map(|name| response.get(name)?.as_object());
+    refs.steps(members.map(Map::len).sum())?;
     if has_location(response) {
         notes.push(format!(
             "look: its {status} has the header Location; where the result has what the URL needs, add \

@@ -2,9 +2,12 @@
 //!
 //! The short form is taken wherever it says all there is; only what it cannot say is spelled out.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::bind;
 use super::model::{Body, Call, Forms, Reply, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, Pair};
+use super::places::Places;
 use super::refs::shown;
 use super::schema::Others;
 use super::table::Taken;
@@ -131,9 +134,9 @@ fn bound_pair(
 }
 
 fn notes(rest: &[String], rpc: &[String]) -> Vec<String> {
-    let mut notes = rest.to_vec();
-    notes.extend(rpc.iter().filter(|note| !rest.contains(note)).cloned());
-    notes
+    let known: BTreeSet<&String> = rest.iter().collect();
+    let others = rpc.iter().filter(|note| !known.contains(note));
+    rest.iter().chain(others).cloned().collect()
 }
 
 fn tool_outcome(reply: Reply) -> String {
@@ -345,14 +348,21 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
 
 fn url(rest: &RestOperation, bindings: &Bindings) -> String {
     let mut url = String::new();
+    let in_path = bindings
+        .bounds
+        .iter()
+        .filter_map(|bound| match &bound.rest {
+            AtRest::Path(name) => Some((name.as_str(), bound)),
+            AtRest::Query(_) | AtRest::Header(_) | AtRest::Member(_) | AtRest::Body => None,
+        });
+    let in_path: BTreeMap<&str, &Bound> = in_path.collect();
     for segment in &rest.segments {
         url.push('/');
         match segment {
             Segment::Literal(text) => url.push_str(text),
             Segment::Hole { name, verb } => {
-                let of = AtRest::Path(name.clone());
-                let bound = bindings.bounds.iter().find(|bound| bound.rest == of);
-                url.push_str(&bound.map(Bound::declared).unwrap_or_default());
+                let bound = in_path.get(name.as_str());
+                url.push_str(&bound.map(|bound| bound.declared()).unwrap_or_default());
                 if let Some(verb) = verb {
                     url.push(':');
                     url.push_str(verb);
@@ -397,24 +407,25 @@ fn rest_of(hole: &str) -> (String, Pattern) {
 }
 
 fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Pattern {
-    let mut positions: Vec<(usize, Pattern)> = Vec::new();
-    let mut members = Vec::new();
+    let mut positions: Places<usize> = Places::default();
+    let mut members: Places<String> = Places::default();
     for bound in &bindings.bounds {
         let hole = Pattern::Text(bound.named());
         match &bound.rpc {
-            AtRpc::Named(name) => members.push((name.clone(), hole)),
-            AtRpc::Position(at) => positions.push((*at, hole)),
+            AtRpc::Named(name) => members.add(name.clone(), hole),
+            AtRpc::Position(at) => positions.add(*at, hole),
             AtRpc::Inside(object, member) => {
                 let member = (member.clone(), hole);
                 match &**object {
-                    AtRpc::Named(name) => add_inside(&mut members, name, member),
-                    AtRpc::Position(at) => add_inside(&mut positions, at, member),
+                    AtRpc::Named(name) => members.add_inside(name, member),
+                    AtRpc::Position(at) => positions.add_inside(at, member),
                     AtRpc::Inside(..) | AtRpc::Twin | AtRpc::Equal => {}
                 }
             }
             AtRpc::Twin | AtRpc::Equal => {}
         }
     }
+    let (mut positions, mut members) = (positions.all, members.all);
     members.extend(others.map(rest_of));
     match rpc.call {
         Call::ByName => Pattern::Object(members),
@@ -426,20 +437,6 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
             ("name".to_owned(), Pattern::Text(literal(&rpc.name))),
             ("arguments".to_owned(), Pattern::Object(members)),
         ]),
-    }
-}
-
-/// Adds a member to the object at a place.
-fn add_inside<P: PartialEq + Clone>(
-    places: &mut Vec<(P, Pattern)>,
-    place: &P,
-    member: (String, Pattern),
-) {
-    let known = places.iter_mut().find(|(known, _)| known == place);
-    match known {
-        Some((_, Pattern::Object(members))) => members.push(member),
-        Some((_, Pattern::Text(_) | Pattern::List(_))) => {}
-        None => places.push((place.clone(), Pattern::Object(vec![member]))),
     }
 }
 

@@ -152,10 +152,10 @@ fn merge<'v>(
     for part in list(members, "allOf") {
         merge(refs, part, depth - 1, found)?;
     }
-    read_type(members, found);
+    read_type(refs, members, found);
     one_of(refs, members, found)?;
     if let Some(default) = schema.get("default").or_else(|| members.get("default")) {
-        found.default = Some(default.clone());
+        found.default = is_short(default).then(|| default.clone());
     }
     if members.get("readOnly") == Some(&Value::Bool(true)) {
         found.access = Access::Server;
@@ -168,8 +168,11 @@ fn merge<'v>(
         Some(Value::Bool(false)) => found.additional = Some(Others::None),
         Some(_) | None => {}
     }
-    let names = list(members, "required").filter_map(Value::as_str);
-    found.required.extend(names.map(str::to_owned));
+    for name in list(members, "required").filter_map(Value::as_str) {
+        refs.steps(1)?;
+        refs.text(name)?;
+        found.required.insert(name.to_owned());
+    }
     if let Some(properties) = members.get("properties").and_then(Value::as_object) {
         read_members(refs, properties, found)?;
     }
@@ -182,6 +185,7 @@ fn read_members<'v>(
     found: &mut Schema,
 ) -> Result<(), Fault> {
     for (name, schema) in properties {
+        refs.text(name)?;
         let brief = brief(refs, schema)?;
         let known = found.known.contains(name);
         // In a pattern `...` means the members that are not named.
@@ -204,13 +208,13 @@ fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, Fault> {
     let Some(members) = refs.follow(schema)?.as_object() else {
         return Ok(found);
     };
-    read_type(members, &mut found);
+    read_type(refs, members, &mut found);
     one_of(refs, members, &mut found)?;
     if found.kind == Type::Any {
         // One level is enough for the usual `allOf: [{ $ref }]` around a reference.
         for part in list(members, "allOf") {
             if let Some(members) = refs.follow(part)?.as_object() {
-                read_type(members, &mut found);
+                read_type(refs, members, &mut found);
             }
         }
     }
@@ -225,15 +229,34 @@ fn list<'v>(members: &'v Map<String, Value>, name: &str) -> impl Iterator<Item =
     list.into_iter().flatten()
 }
 
+/// Whether a default may be kept: a longer one has no spelling in a route.
+fn is_short(default: &Value) -> bool {
+    const LONGEST: usize = 1_000;
+    const MOST: usize = 20;
+    match default {
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => text.len() <= LONGEST,
+        Value::Array(elements) => {
+            let is_nested = |value: &Value| value.is_array() || value.is_object();
+            let is_plain = |value: &Value| !is_nested(value) && is_short(value);
+            elements.len() <= MOST && elements.iter().all(is_plain)
+        }
+        Value::Object(members) => members.is_empty(),
+    }
+}
+
 /// `type`, `nullable`, `enum`, `const` and what their absence tells.
-fn read_type(members: &Map<String, Value>, found: &mut Schema) {
+fn read_type(refs: &Refs<'_>, members: &Map<String, Value>, found: &mut Schema) {
+    /// JSON has no more types.
+    const MOST_TYPES: usize = 7;
     if members.get("nullable") == Some(&Value::Bool(true)) {
         found.nullable = Nullable::Yes;
     }
     let kind = match members.get("type") {
         Some(Value::String(word)) => type_of(word),
         Some(Value::Array(words)) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            let words = words.iter().filter_map(Value::as_str);
+            let words: Vec<&str> = words.take(MOST_TYPES).collect();
             if words.contains(&"null") {
                 found.nullable = Nullable::Yes;
             }
@@ -259,7 +282,7 @@ fn read_type(members: &Map<String, Value>, found: &mut Schema) {
     if let Some(allowed) = allowed
         && matches!(found.kind, Type::Any | Type::String)
     {
-        found.kind = enumeration(allowed, found);
+        found.kind = enumeration(refs, allowed, found);
     }
 }
 
@@ -276,7 +299,12 @@ fn type_of(word: &str) -> Type {
 }
 
 /// Words that a hole can name; anything else is what it was.
-fn enumeration(allowed: &[Value], found: &mut Schema) -> Type {
+fn enumeration(refs: &Refs<'_>, allowed: &[Value], found: &mut Schema) -> Type {
+    if !refs.may_read_words(allowed) {
+        // Null may be among them.
+        found.nullable = Nullable::Yes;
+        return found.kind.clone();
+    }
     if allowed.contains(&Value::Null) {
         found.nullable = Nullable::Yes;
     }
@@ -318,7 +346,7 @@ fn one_of<'v>(
                 found.nullable = Nullable::Yes;
                 continue;
             }
-            read_type(members, &mut choice);
+            read_type(refs, members, &mut choice);
         }
         if choice.nullable == Nullable::Yes {
             found.nullable = Nullable::Yes;

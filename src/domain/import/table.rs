@@ -52,11 +52,7 @@ pub(super) fn table(found: Operations) -> Table {
     }
     // A name that an RPC operation has is not free for one that only REST has.
     taken.reserve(&found);
-    let doubts = Doubts {
-        found: &found,
-        pairs: &pairs,
-        refusals: &refusals,
-    };
+    let doubts = Doubts::of(&found, &pairs, &refusals);
     add_alone(&found, &doubts, &mut taken, &mut drafts);
     drafts.sort_by_key(|(at, _, _)| *at);
     let left_out = [found.left_out, found.rpc_left_out].concat();
@@ -216,16 +212,37 @@ fn is_rpc_path(key: &str) -> bool {
 }
 
 /// Why operations are alone.
-struct Doubts<'d> {
+#[derive(Debug)]
+pub(super) struct Doubts<'d> {
     found: &'d Operations,
     pairs: &'d Pairs,
-    refusals: &'d [(usize, usize, String)],
+    /// For each operation of a pair that cannot be one route: the other one, and why.
+    of_rest: BTreeMap<usize, (usize, &'d str)>,
+    of_rpc: BTreeMap<usize, (usize, &'d str)>,
 }
 
-impl Doubts<'_> {
-    fn of_rest(&self, at: usize) -> Option<String> {
-        let refused = self.refusals.iter().find(|(rest, _, _)| *rest == at);
-        if let Some((_, rpc, why)) = refused {
+impl<'d> Doubts<'d> {
+    /// `refusals` are pairs that cannot be one route: a REST operation, an RPC operation, and why.
+    pub(super) fn of(
+        found: &'d Operations,
+        pairs: &'d Pairs,
+        refusals: &'d [(usize, usize, String)],
+    ) -> Doubts<'d> {
+        let why = |refusal: &'d (usize, usize, String)| refusal.2.as_str();
+        let of_rest = refusals.iter();
+        let of_rest = of_rest.map(|refusal| (refusal.0, (refusal.1, why(refusal))));
+        let of_rpc = refusals.iter();
+        let of_rpc = of_rpc.map(|refusal| (refusal.1, (refusal.0, why(refusal))));
+        Doubts {
+            found,
+            pairs,
+            of_rest: of_rest.collect(),
+            of_rpc: of_rpc.collect(),
+        }
+    }
+
+    pub(super) fn of_rest(&self, at: usize) -> Option<String> {
+        if let Some((rpc, why)) = self.of_rest.get(&at) {
             let title = shown(&self.found.rpc[*rpc].title());
             return Some(format!("look: it seems to be `{title}`, but {why}"));
         }
@@ -234,8 +251,7 @@ impl Doubts<'_> {
     }
 
     fn of_rpc(&self, at: usize) -> Option<String> {
-        let refused = self.refusals.iter().find(|(_, rpc, _)| *rpc == at);
-        if let Some((rest, _, why)) = refused {
+        if let Some((rest, why)) = self.of_rpc.get(&at) {
             let title = shown(&self.found.rest[*rest].title());
             return Some(format!("look: it seems to be `{title}`, but {why}"));
         }

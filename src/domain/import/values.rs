@@ -1,6 +1,6 @@
 //! The values of one call, once it is known where each of them lies on either side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::hole::{self, Absence};
 use super::model::{Call, List, RestOperation, RpcOperation};
@@ -134,17 +134,31 @@ impl Bindings {
 
     /// Gives each object that a query spells a name that no other param has.
     pub(super) fn name_objects_apart(&mut self) {
+        let objects = self.bounds.iter().filter_map(|bound| match &bound.rpc {
+            AtRpc::Inside(place, _) => match &**place {
+                AtRpc::Named(name) => Some(name.clone()),
+                AtRpc::Position(_) | AtRpc::Inside(..) | AtRpc::Twin | AtRpc::Equal => None,
+            },
+            AtRpc::Named(_) | AtRpc::Position(_) | AtRpc::Twin | AtRpc::Equal => None,
+        });
+        let objects: BTreeSet<String> = objects.collect();
+        let mut apart: BTreeMap<String, String> = BTreeMap::new();
         for bound in &mut self.bounds {
             if let AtRpc::Inside(place, _) = &mut bound.rpc
                 && let AtRpc::Named(name) = &mut **place
                 && self.params.contains_key(name)
             {
                 let wanted = name.clone();
-                let mut number = 2;
-                while self.params.contains_key(name) {
-                    *name = format!("{wanted}_{number}");
-                    number += 1;
-                }
+                let found = apart.entry(wanted).or_insert_with_key(|wanted| {
+                    let mut found = wanted.clone();
+                    let mut number = 2;
+                    while self.params.contains_key(&found) || objects.contains(&found) {
+                        found = format!("{wanted}_{number}");
+                        number += 1;
+                    }
+                    found
+                });
+                name.clone_from(found);
             }
         }
     }
