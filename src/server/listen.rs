@@ -26,9 +26,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
 use tokio::time::error::Elapsed;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::accepting::AcceptPause;
 use super::alarm::OneAlarm;
 use super::flushed::Flushed;
 use super::http2;
@@ -53,9 +54,6 @@ const BACKLOG: i32 = 1024;
 
 /// How often unused upstream connections are looked at.
 const TIDY: Duration = Duration::from_secs(1);
-
-/// How long accepting pauses when the system has no room, such as for file descriptors.
-const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// The part of a drain in which calls that the proxy answers end with an answer of its own: a tenth, and no more than this.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -218,21 +216,20 @@ pub async fn run(
         last: Rc::default(),
         drains,
     };
+    let mut pause = AcceptPause::of("calls");
     let mut tidy = interval(TIDY);
     tidy.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        // Every branch is cancel-safe: accept, recv and tick lose nothing when another one wins.
+        // Every branch is cancel-safe: accept, recv, the pause and tick lose nothing when another one wins.
         tokio::select! {
-            accepted = accept(&listeners, &turn) => match accepted {
+            accepted = accept(&listeners, &turn), if !pause.is_on() => match accepted {
                 Ok((stream, peer, reach)) => {
                     let tls = tls.clone();
                     admit(&worker, Accepted { stream, peer, reach, tls }, ending.clone());
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    sleep(NO_ROOM).await;
-                }
+                Err(error) => pause.begin(&error),
             },
+            () = pause.ends(), if pause.is_on() => {}
             command = commands.recv() => match command {
                 Some(Command::Install(next, done)) => {
                     let Installation { plan, links, tls: shown, epoch } = *next;

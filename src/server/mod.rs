@@ -1,5 +1,6 @@
 //! Listeners: accept, inspect, serve, drain. What a request means is the gateway's.
 
+mod accepting;
 pub mod admin;
 mod alarm;
 mod certificate;

@@ -1,0 +1,112 @@
+//! The pause of a listener after connections that could not be accepted, such as where no file descriptor is left.
+//!
+//! The listener for calls and the admin listener use it. Law: a fault neither ends the listener nor keeps its thread busy, and it
+//! does not fill the log.
+
+use std::io::{Error, ErrorKind};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::telemetry::clock;
+
+/// The length of a pause.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The time between two lines of the log.
+const LOGGED_EVERY: Duration = Duration::from_secs(10);
+
+/// The pause of one listener.
+#[derive(Debug)]
+pub(super) struct AcceptPause {
+    listener: &'static str,
+    until: Option<Instant>,
+    logged: Option<Instant>,
+    /// The faults since then.
+    faults: u64,
+}
+
+impl AcceptPause {
+    pub(super) const fn of(listener: &'static str) -> AcceptPause {
+        AcceptPause {
+            listener,
+            until: None,
+            logged: None,
+            faults: 0,
+        }
+    }
+
+    /// Returns whether nothing is to be accepted now.
+    pub(super) const fn is_on(&self) -> bool {
+        self.until.is_some()
+    }
+
+    /// Waits for the end of the pause. Cancel-safe.
+    pub(super) async fn ends(&mut self) {
+        if let Some(until) = self.until {
+            sleep_until(until).await;
+            self.until = None;
+        }
+    }
+
+    /// Begins a pause, unless the fault concerns one connection only.
+    pub(super) fn begin(&mut self, error: &Error) {
+        let listener = self.listener;
+        if is_of_one_connection(error) {
+            tracing::debug!(listener, %error, "a connection ended before it was accepted");
+            return;
+        }
+        let now = clock::now();
+        self.until = Some(now + PAUSE);
+        self.faults += 1;
+        if self.logged.is_none_or(|at| now - at >= LOGGED_EVERY) {
+            let faults = std::mem::take(&mut self.faults);
+            self.logged = Some(now);
+            tracing::warn!(listener, %error, faults, "no connection can be accepted; clients wait");
+        }
+    }
+}
+
+/// Returns whether the next connection may well be accepted at once.
+fn is_of_one_connection(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_without_descriptors_pauses_and_goes_on() {
+        let mut pause = AcceptPause::of("calls");
+        assert!(!pause.is_on());
+        let begun = clock::now();
+        // EMFILE
+        pause.begin(&Error::from_raw_os_error(24));
+        assert!(pause.is_on());
+        pause.ends().await;
+        assert!(!pause.is_on());
+        assert_eq!((clock::now() - begun).as_millis(), PAUSE.as_millis());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_gone_delays_no_other() {
+        let mut pause = AcceptPause::of("calls");
+        pause.begin(&ErrorKind::ConnectionAborted.into());
+        assert!(!pause.is_on());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn faults_are_logged_once_in_a_while() {
+        let mut pause = AcceptPause::of("calls");
+        let mut logged = 0;
+        for _ in 0..=400 {
+            pause.begin(&Error::from_raw_os_error(24));
+            logged += u32::from(pause.faults == 0);
+            pause.ends().await;
+        }
+        assert_eq!(logged, 3, "in 20 seconds");
+    }
+}
