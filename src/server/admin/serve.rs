@@ -3,13 +3,15 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -17,11 +19,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time;
 
 use super::problem::Problem;
 use super::seats::{Seat, Seats};
+use crate::server::accepting::AcceptPause;
 use crate::server::admin::{Admin, Command, Tokens};
 
 /// For a whole request head, and so also for the pause between two requests.
@@ -32,8 +35,6 @@ const MAX_HEAD: usize = 16 * 1024;
 const LIFETIME: Duration = Duration::from_secs(60);
 /// How long a request under way may take once its connection is to end.
 const GRACE: Duration = Duration::from_secs(6);
-/// The pause after the system has refused a connection, as it does when it has no file descriptors left.
-const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Never carries a value: that its sender is gone is the message.
 type Closing = watch::Receiver<()>;
@@ -57,6 +58,7 @@ pub async fn serve(
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut seats = Seats::new();
+    let mut pause = AcceptPause::of("admin");
     let mut shutdown = pin!(shutdown);
     loop {
         let has_room = seats.has_room();
@@ -66,16 +68,16 @@ pub async fn serve(
             () = &mut shutdown => break,
             Some(ended) = connections.join_next() => report(ended),
             () = seats.changed(), if !has_room => {}
-            accepted = listener.accept(), if has_room => match accepted {
-                Ok((stream, _)) => {
+            () = pause.ends(), if pause.is_on() => {}
+            accepted = listener.accept(), if has_room && !pause.is_on() => match accepted {
+                Ok((stream, peer)) => {
                     let (admin, seat) = (Arc::clone(&admin), seats.seat());
                     let talk = converse(stream, (admin, seat.clone()), closing.clone());
-                    seats.add(connections.spawn(talk), seat);
+                    seats.add(peer.ip(), (connections.spawn(talk), seat));
+                    // The request may be there already: it is read before another connection can displace this one.
+                    yield_now().await;
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the admin listener could not accept a connection");
-                    time::sleep(REFUSED_PAUSE).await;
-                }
+                Err(error) => pause.begin(&error),
             },
         }
     }
@@ -104,6 +106,37 @@ impl Drop for Leaving {
     }
 }
 
+/// The body of a request, which tells the place of its connection when it waits for the client.
+struct Awaited {
+    body: Incoming,
+    seat: Arc<Seat>,
+}
+
+impl Body for Awaited {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let came = Pin::new(&mut self.body).poll_frame(context);
+        match came.is_pending() {
+            true => self.seat.waits(),
+            false => self.seat.works(),
+        }
+        came
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 fn busy() -> Response<Full<Bytes>> {
     let detail = "as many connections use the admin API as may at a time; try again later";
     let mut response = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).render();
@@ -118,10 +151,15 @@ async fn converse(stream: TcpStream, (admin, seat): (Arc<Admin>, Arc<Seat>), mut
     let seat = Leaving(seat);
     let service = service_fn(|request: Request<Incoming>| async {
         let answer = match seat.0.begin(request.uri().path()) {
-            Ok(()) => admin.answer(request).await,
+            Ok(()) => {
+                let seat = seat.0.clone();
+                admin
+                    .answer(request.map(|body| Awaited { body, seat }))
+                    .await
+            }
             Err(_) => busy(),
         };
-        seat.0.end();
+        seat.0.waits();
         Ok::<_, Infallible>(answer)
     });
     let mut connection = pin!(

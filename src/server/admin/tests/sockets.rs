@@ -152,6 +152,35 @@ async fn probes_are_answered_beside_600_slow_clients() {
 }
 
 #[tokio::test]
+async fn the_kill_switch_acts_beside_slow_clients_of_the_api() {
+    listening(|address| async move {
+        let body = "content-type: application/json\r\ncontent-length: 9\r\n\r\n";
+        let flag = format!("PUT /api/v1/flags/ios-first HTTP/1.1\r\nhost: {address}\r\n{body}");
+        let kill = format!("PUT /api/v1/kill HTTP/1.1\r\nhost: {address}\r\n{body}");
+        let page = format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let mut slow = Vec::new();
+        for (clients, text) in [(20, &*page), (60, &flag), (100, &kill), (100, "PUT /ap")] {
+            for _ in 0..clients {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                stream.write_all(text.as_bytes()).await.unwrap();
+                slow.push(stream);
+            }
+        }
+        for method in ["PUT", "DELETE"] {
+            let text = format!(
+                "{method} /api/v1/kill HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+                 content-type: application/json\r\ncontent-length: 15\r\n\r\n{{\"who\":\"anna\"}} "
+            );
+            let mut operator = TcpStream::connect(address).await.unwrap();
+            let answer = exchange(&mut operator, &text).await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        }
+        slow
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn slow_clients_of_the_api_leave_places_to_probes() {
     listening(|address| async move {
         let mut slow = Vec::new();
