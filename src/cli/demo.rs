@@ -100,7 +100,8 @@ impl Sample {
                     let shutdown = async {
                         let _ = stopped.await;
                     };
-                    serve(listener, database, shutdown).await
+                    serve(listener, database, shutdown).await;
+                    Ok(())
                 })
             })?;
         Ok(Sample {

@@ -32,7 +32,8 @@ pub(super) fn sample(arguments: &SampleArguments) -> Result<ExitCode, CommandErr
                 _ = interrupt.recv() => {}
             }
         };
-        serve(listener, database, shutdown).await
+        serve(listener, database, shutdown).await;
+        Ok::<_, io::Error>(())
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -44,22 +44,18 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// A call that cannot be answered, because its body never comes: the connection is closed.
 type Broken = Box<dyn Error + Send + Sync>;
 
+/// The pause after the system has refused a connection.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
 /// Never carries a value: that its sender is gone is the message.
 type Closing = watch::Receiver<()>;
 
 /// Serves the sample until `shutdown` is ready; then ends streams and idle connections at once, gives calls
 /// under way five seconds, and returns when every connection is closed.
 ///
-/// Works on any runtime; all connections share the thread that polls this future.
-///
-/// # Errors
-///
-/// When the listener itself fails. What happens to one connection ends that connection only.
-pub async fn serve(
-    listener: TcpListener,
-    database: Database,
-    shutdown: impl Future<Output = ()>,
-) -> io::Result<()> {
+/// Works on any runtime; all connections share the thread that polls this future. What happens to one connection ends
+/// that connection only, and a listener that cannot accept tries again.
+pub async fn serve(listener: TcpListener, database: Database, shutdown: impl Future<Output = ()>) {
     let sample = Rc::new(RefCell::new(Sample::new(database)));
     // A set of its own, so that the caller's runtime need not be a local one.
     let local = LocalSet::new();
@@ -70,32 +66,32 @@ async fn accept(
     listener: TcpListener,
     sample: Rc<RefCell<Sample>>,
     shutdown: impl Future<Output = ()>,
-) -> io::Result<()> {
+) {
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     // Every branch is cancel-safe: a connection is either still in the backlog or already spawned.
-    let ended = loop {
+    loop {
         tokio::select! {
             biased;
-            () = &mut shutdown => break Ok(()),
+            () = &mut shutdown => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
                     connections.spawn_local(converse(stream, sample.clone(), closing.clone()));
                 }
                 Err(error) if left_early(&error) => {}
-                Err(error) => break Err(error),
+                // Such as where the process has no file descriptor left: the client waits.
+                Err(_) => time::sleep(NO_ROOM).await,
             },
         }
-    };
+    }
     drop(listener);
     drop(open);
     let all_closed = async { while connections.join_next().await.is_some() {} };
     if time::timeout(GRACE, all_closed).await.is_err() {
         connections.shutdown().await;
     }
-    ended
 }
 
 /// Whether a client was gone before its connection was accepted, which is no fault of the listener.

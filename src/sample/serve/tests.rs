@@ -23,8 +23,7 @@ async fn with_server<F: Future<Output = ()>>(talk: impl FnOnce(String, oneshot::
     let server = serve(listener, Database::seeded().unwrap(), async {
         let _ = ended.await;
     });
-    let (served, ()) = within(async { tokio::join!(server, talk(address, end)) }).await;
-    served.unwrap();
+    within(async { tokio::join!(server, talk(address, end)) }).await;
 }
 
 async fn read_until(stream: &mut TcpStream, end: &str) -> String {
