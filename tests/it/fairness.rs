@@ -49,6 +49,73 @@ fn one_peer_leaves_connections_to_others() {
     assert_eq!(told.count(), 1, "{log}");
 }
 
+fn behind_a_balancer(limits: &str) -> Track {
+    let keys = "workers = 1\ntrusted = [\"127.0.0.1\"]\nproxy_protocol = \"required\"";
+    let upstream = Upstream::start();
+    let config = rest_only(&upstream).replace("workers = 1", keys);
+    let proxy = Proxy::start(&format!("{config}[limits]\n{limits}\n"));
+    Track { proxy, upstream }
+}
+
+/// The beginning of a connection of this client, as a balancer sends it.
+fn header(client: &str) -> String {
+    format!("PROXY TCP4 {client} 10.0.0.1 56324 443\r\n")
+}
+
+#[test]
+fn one_client_behind_a_proxy_header_leaves_connections_to_others() {
+    let track = behind_a_balancer("connections = 10");
+    let proxy = &track.proxy;
+    let from = |client: &str| {
+        let mut wire = proxy.connect();
+        // A connection that is refused may be gone already.
+        let _ = wire.try_send(header(client));
+        wire
+    };
+    let open = || proxy.metrics().value("dualgauge_client_connections");
+    let mut held = Vec::new();
+    for number in 1..=9_u8 {
+        held.push(from("192.0.2.1"));
+        becomes(open, &f64::from(number));
+    }
+    from("192.0.2.1").expect_gone();
+    let refused = "dualgauge_refused_connections_total";
+    becomes(|| proxy.metrics().value(refused), &1.0);
+    // The same balancer brings another client.
+    let mut other = from("192.0.2.2");
+    other.send(get("192.0.2.1"));
+    let mut server = track.upstream.accept();
+    server.read_request();
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+    assert_eq!(other.read_answer().status(), 200);
+    drop(held);
+    let log = track.proxy.stop().log;
+    let told = log.matches("peer=192.0.2.1 limit=limits.connections");
+    assert_eq!(told.count(), 1, "{log}");
+}
+
+#[test]
+fn one_client_behind_a_proxy_header_leaves_calls_to_others() {
+    let track = behind_a_balancer("in_flight = 10");
+    // What such a client says of others does not count.
+    let call = |client: &str, said: &str| format!("{}{}", header(client), get(said));
+    let said = |number: usize| format!("198.51.100.{number}");
+    let open: Vec<_> = (0..9)
+        .map(|number| track.open(call("192.0.2.1", &said(number))))
+        .collect();
+    let mut refused = track.proxy.connect();
+    refused.send(call("192.0.2.1", "198.51.100.200"));
+    assert_eq!(refused.read_answer().status(), 503);
+    let mut other = track.open(call("192.0.2.2", "192.0.2.1"));
+    other
+        .server
+        .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+    assert_eq!(other.client.read_answer().status(), 200);
+    drop(open);
+    let log = track.proxy.stop().log;
+    assert_eq!(log.matches("peer=192.0.2.1 ").count(), 1, "{log}");
+}
+
 #[test]
 fn one_client_behind_a_trusted_hop_leaves_calls_to_others() {
     let upstream = Upstream::start();
