@@ -11,6 +11,8 @@ mod post;
 mod refused;
 mod retry;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -222,7 +222,8 @@ impl Door {
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Result<Exchange, Unanswered> {
-        let limit = self.http.plan().connect_timeout;
+        let plan = self.http.plan();
+        let limit = plan.wait_for_turn(plan.timeout);
         let sent = async {
             let permit = self.http.reserve(limit).await?;
             let attempt = self.http.attempt(clock::now());
