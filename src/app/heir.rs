@@ -17,6 +17,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::inherited::{ADMIN, CALLS, PREDECESSOR};
+use crate::config::load::SOFT_NOFILE;
 
 /// How long it may take until it serves.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,6 +47,8 @@ pub(super) enum HeirFault {
 pub(super) struct Sockets {
     pub(super) calls: Vec<TcpListener>,
     pub(super) admin: TcpListener,
+    /// The soft limit of open files that this process was started with, if it has another one now.
+    pub(super) open_files: Option<u64>,
 }
 
 /// A successor that does not serve yet.
@@ -81,6 +84,10 @@ impl Heir {
             // They name this process.
             .env_remove("LISTEN_PID")
             .env_remove("WATCHDOG_PID");
+        match sockets.open_files {
+            Some(limit) => command.env(SOFT_NOFILE, limit.to_string()),
+            None => command.env_remove(SOFT_NOFILE),
+        };
         let mappings = (FIRST..)
             .zip(given)
             .map(|(child_fd, (_, parent_fd))| FdMapping {

@@ -9,6 +9,8 @@ use std::os::unix::net::UnixDatagram;
 
 use listenfd::ListenFd;
 
+use crate::config::load::SOFT_NOFILE;
+
 /// What the admin listener is called.
 pub(super) const ADMIN: &str = "admin";
 /// What listeners for calls are called.
@@ -22,6 +24,8 @@ pub struct Inherited {
     pub(super) calls: Vec<TcpListener>,
     pub(super) admin: Option<TcpListener>,
     pub(super) predecessor: Option<UnixDatagram>,
+    /// The soft limit of open files that the first of all predecessors was started with.
+    pub(super) open_files: Option<u64>,
 }
 
 impl Inherited {
@@ -34,7 +38,11 @@ impl Inherited {
         let mut given = ListenFd::from_env();
         let names = variables.iter().find(|(name, _)| name == "LISTEN_FDNAMES");
         let mut names = names.map_or("", |(_, names)| names).split(':');
-        let mut inherited = Inherited::default();
+        let open_files = variables.iter().find(|(name, _)| name == SOFT_NOFILE);
+        let mut inherited = Inherited {
+            open_files: open_files.and_then(|(_, limit)| limit.parse().ok()),
+            ..Inherited::default()
+        };
         for place in 0..given.len() {
             match names.next().unwrap_or_default() {
                 ADMIN => inherited.admin = given.take_tcp_listener(place)?,

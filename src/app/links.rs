@@ -80,17 +80,17 @@ struct OwnServer {
 }
 
 impl LinkThread {
-    /// Starts the thread. What its links decode is counted in `memory`.
+    /// Starts the thread. What its links decode is counted in `memory`; children get the limit `open_files`, if there is one.
     ///
     /// # Errors
     /// What the system says of it.
-    pub(super) fn start(memory: Memory) -> io::Result<LinkThread> {
+    pub(super) fn start(memory: Memory, open_files: Option<u64>) -> io::Result<LinkThread> {
         let (launches, inbox) = mpsc::channel(LAUNCHES);
         let (over, ended) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("links".to_owned())
             .spawn(move || {
-                if let Err(error) = serve(inbox, &memory) {
+                if let Err(error) = serve(inbox, (&memory, open_files)) {
                     tracing::error!(%error, "the thread of the links has failed");
                 }
                 // Dropped, it says the same.
@@ -270,34 +270,51 @@ impl Known {
 }
 
 /// Runs the owners until no more can be launched and all have ended.
-fn serve(mut launches: mpsc::Receiver<Launch>, memory: &Memory) -> io::Result<()> {
+fn serve(
+    mut launches: mpsc::Receiver<Launch>,
+    (memory, open_files): (&Memory, Option<u64>),
+) -> io::Result<()> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let tasks = Tasks::default();
         while let Some(launch) = launches.recv().await {
-            tasks.start(begin(launch, (tasks.clone(), memory.clone())));
+            let shared = Shared {
+                tasks: tasks.clone(),
+                memory: memory.clone(),
+                open_files,
+            };
+            tasks.start(begin(launch, shared));
         }
         tasks.idle().await;
     });
     Ok(())
 }
 
-async fn begin(launch: Launch, (tasks, memory): (Tasks, Memory)) {
+/// What all links of the process share.
+#[derive(Clone)]
+struct Shared {
+    tasks: Tasks,
+    memory: Memory,
+    /// The limit of open files that children get, if it is another one than that of this process.
+    open_files: Option<u64>,
+}
+
+async fn begin(launch: Launch, shared: Shared) {
     let Launch {
         plan,
         work,
         standing,
     } = launch;
     match work {
-        Work::One(inbox) => conduct(plan, inbox, standing, (tasks, memory)).await,
+        Work::One(inbox) => conduct(plan, inbox, standing, shared).await,
         Work::Each(mut links, over) => {
             while let Some(Apart { inbox, place }) = links.recv().await {
                 let inbox = inbox.until(over.clone());
                 let (plan, standing) = (plan.clone(), standing.clone());
-                let own = (tasks.clone(), memory.clone());
-                tasks.start(async move {
+                let own = shared.clone();
+                shared.tasks.start(async move {
                     conduct(plan, inbox, standing, own).await;
                     drop(place);
                 });
@@ -306,12 +323,12 @@ async fn begin(launch: Launch, (tasks, memory): (Tasks, Memory)) {
     }
 }
 
-async fn conduct(
-    plan: UpstreamPlan,
-    inbox: Inbox,
-    standing: Arc<Standing>,
-    (tasks, memory): (Tasks, Memory),
-) {
+async fn conduct(plan: UpstreamPlan, inbox: Inbox, standing: Arc<Standing>, shared: Shared) {
+    let Shared {
+        tasks,
+        memory,
+        open_files,
+    } = shared;
     match plan.transport.clone() {
         // They have no link that the process owns.
         Transport::Http | Transport::Frames(_) => {}
@@ -322,7 +339,7 @@ async fn conduct(
         }
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
-            let transport = Stdio::new(&plan.name, *child);
+            let transport = Stdio::new(&plan.name, *child).with_open_files(open_files);
             own((&plan.name, transport), settings, inbox, &standing).await;
         }
         Transport::WebSocket(ref socket) => {

@@ -8,6 +8,7 @@ mod heir;
 pub mod inherited;
 mod life;
 mod links;
+mod open_files;
 pub mod run;
 mod sockets;
 mod spans;

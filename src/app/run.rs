@@ -22,6 +22,7 @@ use super::heir::{self, Sockets};
 use super::inherited::Inherited;
 use super::life::{Life, Signals, live, lively};
 use super::links::LinkThread;
+use super::open_files::OpenFiles;
 use super::spans::SpanThread;
 use super::started::{Started, Summary};
 use super::supervisor::Supervisor;
@@ -152,14 +153,16 @@ pub fn run(
     // Opening the store and compiling may have something to log.
     let settings = &files.config().log;
     let log = log::init(format(settings), settings.level.value.as_str())?;
+    let open_files = OpenFiles::raise(&inherited, files.config().listen.workers.value);
     let control = runtime.block_on(opened(files, &inherited))?;
     let config = control.config();
     let tokens = Tokens::new(config.admin_tokens.clone());
     let names = Arc::new(Names::new());
-    let (listeners, sockets) = sockets(config, &mut inherited)?;
+    let (listeners, sockets) = sockets(config, &mut inherited, &open_files)?;
     let plan = control.plan();
+    open_files.check(&plan);
     let memory = Memory::of(plan.limits.memory);
-    let links = LinkThread::start(memory.clone())?;
+    let links = LinkThread::start(memory.clone(), open_files.before())?;
     let certificates = Certificates::of(&plan)?;
     let linked = runtime.block_on(links.follow(&plan));
     let exported = plan.trace.as_ref().and_then(|trace| trace.export.as_ref());
@@ -180,14 +183,9 @@ pub fn run(
         addresses,
         summary: Summary::of(config, &plan, addresses),
     })?;
-    let counting = Counting::begin(
-        (workers.remote(), names.clone()),
-        control.replica().to_owned(),
-        &control.plan(),
-        clock::moment(clock::wall()),
-    );
     let page = Page {
-        counting,
+        counting: counting((&workers, &names), &control),
+        open_files,
         remote: workers.remote(),
         links,
         certificates,
@@ -206,6 +204,15 @@ pub fn run(
     };
     replaces(inherited)?;
     runtime.block_on(operate(control, life, tokens, page))
+}
+
+fn counting((workers, names): (&Workers, &Arc<Names>), control: &Control) -> Counting {
+    Counting::begin(
+        (workers.remote(), names.clone()),
+        control.replica().to_owned(),
+        &control.plan(),
+        clock::moment(clock::wall()),
+    )
 }
 
 /// Tells the process that this one replaces, if there is one, that calls are taken.
@@ -233,6 +240,7 @@ fn format(log: &RawLog) -> LogFormat {
 fn sockets(
     config: &RawConfig,
     inherited: &mut Inherited,
+    open_files: &OpenFiles,
 ) -> Result<(Vec<Vec<StdListener>>, Sockets), RunError> {
     let (listen, count) = (config.listen.address.value, config.listen.workers.value);
     let address = config.admin.value;
@@ -251,7 +259,12 @@ fn sockets(
             own.collect::<io::Result<_>>()?
         }
     };
-    Ok((listeners, Sockets { calls, admin }))
+    let sockets = Sockets {
+        calls,
+        admin,
+        open_files: open_files.before(),
+    };
+    Ok((listeners, sockets))
 }
 
 fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
@@ -265,6 +278,7 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
 /// What follows the plan, and what the page of metrics is made of.
 struct Page {
     counting: Counting,
+    open_files: OpenFiles,
     remote: Remote,
     links: LinkThread,
     certificates: Certificates,
@@ -353,6 +367,7 @@ async fn operate(control: Control, life: Life, tokens: Tokens, page: Page) -> Re
     let (close, closed) = oneshot::channel::<()>();
     let hooks = Hooks {
         install: async |plan: Arc<Plan>| {
+            page.open_files.check(&plan);
             page.counting.follow(&plan, clock::moment(clock::wall()));
             let links = page.links.follow(&plan).await;
             let tls = page.certificates.follow(&plan);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
+use rustix::process::{Resource, getrlimit};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
@@ -68,6 +69,7 @@ impl Workers {
             ids: Ids::new(0),
             spans: spans.cloned(),
             memory,
+            open_files: getrlimit(Resource::Nofile).current,
             share: WorkerShare {
                 worker: 0,
                 workers: listeners.len(),
@@ -85,8 +87,7 @@ impl Workers {
         };
         for (index, listeners) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
-            let (plan, links) = (plan.clone(), links.clone());
-            let over = over.clone();
+            let (plan, links, over) = (plan.clone(), links.clone(), over.clone());
             let common = Common {
                 ids: Ids::new(seed()),
                 share: WorkerShare {

@@ -33,13 +33,18 @@ const INHERITED: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 ];
 
-/// The variables of systemd's protocols: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3).
-const SUPERVISION: [&str; 4] = [
+/// The variables of systemd's protocols: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3); and the limit of open files
+/// that the process was started with which this one replaces.
+const SUPERVISION: [&str; 5] = [
     "LISTEN_FDNAMES",
     "NOTIFY_SOCKET",
     "WATCHDOG_PID",
     "WATCHDOG_USEC",
+    SOFT_NOFILE,
 ];
+
+/// The variable by which a process tells its successor the soft limit of open files that it was started with.
+pub const SOFT_NOFILE: &str = "PREDECESSOR_SOFT_NOFILE";
 
 /// The tables that an included file may say.
 const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];

@@ -11,6 +11,7 @@ pub mod check;
 pub mod claim;
 pub mod compare;
 pub mod cors;
+pub mod descriptors;
 pub mod document;
 pub mod envelope;
 pub mod event;

@@ -12,6 +12,7 @@ use super::caller::Remembered;
 use super::forward::parse_target;
 use super::labels::PlanLabels;
 use super::worker::Common;
+use crate::domain::descriptors::{Budget, Descriptors};
 use crate::domain::failure::Failure;
 use crate::domain::pending::Rank;
 use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
@@ -28,6 +29,8 @@ use crate::upstream::{FramesUpstream, HttpUpstream, Tasks, Upstream};
 pub struct Installed {
     /// The plan.
     pub plan: Arc<Plan>,
+    /// The connections that the limit of open files allows.
+    pub(super) budget: Budget,
     /// In the order of the plan.
     upstreams: Vec<Upstream>,
     /// The same servers, over connections of their own for what is run only to compare.
@@ -63,11 +66,17 @@ impl Installed {
         before: Option<&Installed>,
         tasks: &Tasks,
     ) -> Installed {
+        let files = Descriptors {
+            limit: common.open_files,
+            workers: common.share.workers,
+        };
+        let budget = Budget::of(&plan, files);
         let servers = plan.upstreams.all.iter().enumerate();
         let upstreams = servers
             .clone()
             .map(|(place, wanted)| {
                 let before = before.map(|before| &before.upstreams[..]);
+                let wanted = &lowered(wanted, wanted.connections, budget);
                 match (links.of(place), &wanted.transport) {
                     (Some(link), _) => linked(wanted, link, Rank::Client),
                     (None, Transport::Frames(frames)) => {
@@ -88,8 +97,7 @@ impl Installed {
                     }
                     (None, _) => {
                         let before = before.map(|before| &before.beside[..]);
-                        let mut wanted = wanted.clone();
-                        wanted.connections = concurrency;
+                        let mut wanted = lowered(wanted, concurrency, budget);
                         // What is run only to compare is refused by no breaker, and asks for no sign of health.
                         (wanted.watch.breaker, wanted.watch.check) = (None, None);
                         Upstream::Http(kept_or_opened(&wanted, before, tasks))
@@ -110,6 +118,7 @@ impl Installed {
             targets: targets.collect(),
             has_response_streams: servers.any(|server| server.transport.has_response_streams()),
             plan,
+            budget,
             upstreams,
             beside,
             labels,
@@ -327,6 +336,14 @@ fn framed(
             })
         }
     })
+}
+
+/// Returns the plan of an upstream with so many `connections`, or with as many of them as the limit of open files allows.
+fn lowered(wanted: &UpstreamPlan, connections: usize, budget: Budget) -> UpstreamPlan {
+    UpstreamPlan {
+        connections: budget.connections(connections),
+        ..wanted.clone()
+    }
 }
 
 fn kept_or_opened(

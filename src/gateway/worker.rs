@@ -75,6 +75,8 @@ pub struct Common {
     pub spans: Option<Spans>,
     /// What all bodies take.
     pub memory: Memory,
+    /// The limit of open files of the process, if there is one.
+    pub open_files: Option<u64>,
     /// Which of the workers this is.
     pub share: WorkerShare,
 }
@@ -94,6 +96,7 @@ impl Common {
             ids: Ids::new(0),
             spans: None,
             memory: Memory::of(plan.limits.memory),
+            open_files: None,
             share: WorkerShare {
                 worker: 0,
                 workers: 1,
@@ -307,7 +310,7 @@ impl Worker {
 
     /// Returns how many connections of clients may be open.
     fn most_connections(&self) -> usize {
-        self.share(self.installed().plan.limits.connections)
+        self.share(self.installed().budget.clients())
     }
 
     /// Returns the peer at an address, unless it is a trusted hop, which brings the calls of others.

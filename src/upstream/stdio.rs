@@ -17,6 +17,8 @@ use std::time::Duration;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use memchr::memchr2;
 use rustix::process::{Pid, Signal, kill_process_group};
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, Rlimit, prlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -48,6 +50,8 @@ pub struct Stdio {
     plan: Arc<StdioPlan>,
     /// What came of asking children for the revision.
     manners: Rc<Cell<Manners>>,
+    /// The soft limit of open files of a child, if it is another one than that of this process.
+    open_files: Option<u64>,
 }
 
 impl Stdio {
@@ -58,7 +62,14 @@ impl Stdio {
             name: name.into(),
             plan: Arc::new(plan),
             manners: Rc::new(Cell::new(Manners::Answers)),
+            open_files: None,
         }
+    }
+
+    /// Returns the same with a soft limit of open files for its children.
+    #[must_use]
+    pub fn with_open_files(self, open_files: Option<u64>) -> Stdio {
+        Stdio { open_files, ..self }
     }
 
     fn start(&self) -> std::io::Result<Running> {
@@ -81,9 +92,13 @@ impl Stdio {
         }
         let mut child = command.spawn()?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok());
+        let pid = pid.and_then(Pid::from_raw);
+        if let (Some(pid), Some(limit)) = (pid, self.open_files) {
+            limit_open_files(pid, limit);
+        }
         Ok(Running {
             name: self.name.clone(),
-            group: Group(pid.and_then(Pid::from_raw)),
+            group: Group(pid),
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
@@ -105,6 +120,24 @@ impl Stdio {
         self.start()
             .map_err(|error| format!("`{program}` cannot be started: {error}"))
     }
+}
+
+/// Sets the soft limit of open files of a child that has just been started.
+///
+/// Only Linux can do so from outside; in the child before its program runs it would take unsafe code.
+fn limit_open_files(child: Pid, limit: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        let own = rustix::process::getrlimit(Resource::Nofile);
+        let limits = Rlimit {
+            current: Some(limit),
+            ..own
+        };
+        // A child of another user keeps the limit of this process, and one that has ended needs none.
+        let _ = prlimit(Some(child), Resource::Nofile, limits);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (child, limit);
 }
 
 /// A process group; what is left of it does not outlive the link.

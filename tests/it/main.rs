@@ -30,6 +30,7 @@ mod dashboards;
 mod decided;
 mod demo;
 mod deprecated;
+mod descriptors;
 mod empty_success;
 mod envelope;
 mod event_stream_refused;
