@@ -45,7 +45,7 @@ impl Configuration {
     /// it is left out: a flag that names a client, where a client cannot be decoded.
     ///
     /// # Errors
-    /// Every problem. Where the main file cannot be read or is no TOML, that alone.
+    /// Every problem. Where the main file cannot be read or is no TOML, that and what is wrong whatever it says.
     pub fn inspect(sources: &Sources) -> Result<Configuration, Flawed> {
         let lone = |problems| Flawed {
             part: None,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use figment::value::{Dict, Value};
 
+use crate::config::beside;
 use crate::config::decode;
 use crate::config::digest::Digests;
 use crate::config::include;
@@ -47,7 +48,7 @@ const SUPERVISION: [&str; 5] = [
 pub const SOFT_NOFILE: &str = "PREDECESSOR_SOFT_NOFILE";
 
 /// The tables that an included file may say.
-const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
+pub(super) const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
 
 /// Where a configuration comes from.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +91,8 @@ fn is_inherited(name: &str) -> bool {
 /// Reads and merges all that is said, and decodes it.
 ///
 /// # Errors
-/// Every problem that reading and decoding find. Where the main file cannot be read or is no TOML, that alone.
+/// Every problem that reading and decoding find. Where the main file cannot be read or is no TOML, that and what is wrong
+/// whatever it says.
 pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     load_noting(sources, &mut Digests::new())
 }
@@ -125,7 +127,8 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
     let defaults = defaults(&mut problems)?;
     let usual = defaults.values.clone();
     let (files, paths) = match &sources.file {
-        Some(file) => read_files(file, digests, &mut problems)?,
+        Some(file) => read_files(file, digests, &mut problems)
+            .map_err(|unreadable| without_main(unreadable, file, sources))?,
         None => (Layer::new("files"), Vec::new()),
     };
     let variables = variables(&sources.environment, &mut problems);
@@ -165,6 +168,18 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
     config.default_rpc_paths();
     let config = Some(config);
     Ok(Loaded { config, problems })
+}
+
+/// Returns what is wrong although the main file cannot be read or is no TOML: the problems of other files and of
+/// variables.
+fn without_main(unreadable: Problem, main: &Path, sources: &Sources) -> Problems {
+    let mut problems = vec![unreadable];
+    match defaults(&mut Vec::new()) {
+        Ok(defaults) => problems.extend(beside::problems(main, defaults)),
+        Err(problem) => problems.push(problem),
+    }
+    variables(&sources.environment, &mut problems);
+    Problems::new(problems)
 }
 
 /// Lists of tables: an element that cannot be decoded is left out.

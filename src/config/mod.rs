@@ -5,6 +5,7 @@
 //!   toml, include, layer    TOML 1.1 with the place of each key; files joined; which layer said what
 //! decode    walks the merged tree by reader and kind
 //! replica   what a shared store needs of the machine: a name, the file of a password
+//! beside    problems of other files while the main file is no TOML
 //! schema    files of schemas that routes name
 //! keys      files of keys and certificates
 //! regular   reads files: regular ones alone, and so much of them at most
@@ -17,6 +18,7 @@
 //!
 //! Nothing but `compile` knows what a pattern, a flag or a limit is for.
 
+mod beside;
 pub mod compile;
 pub mod configuration;
 mod decode;

@@ -338,6 +338,46 @@ fn a_syntax_error_has_a_column_and_the_parsers_words() {
 }
 
 #[test]
+fn a_main_file_that_is_no_toml_hides_no_problem_of_other_files() {
+    let main =
+        "include = ['r.toml', 'none.toml']\n[limits]\nbody = \n[rollout]\nflags = 'flags.toml'\n";
+    let route = "[[route]]\nname = 'a'\nrset = 'GET /'\nrpc = 'a'\noutcomes = ['of-main']\n";
+    let fixture = Fixture::new(main)
+        .file("r.toml", route)
+        .file("flags.toml", "[[flag]]\nname = 'f'\nstage = 'on'\n")
+        .variable("DUALGAUGE_RPC__PATHS", "[")
+        .variable("DUALGAUGE_UPSTREAM__OLD__TIMEOUT", "1s");
+    let problems = fixture.problems();
+    let told = problems.lines().filter(|line| !line.starts_with(' '));
+    let told: Vec<_> = told.collect();
+    let expected = [
+        "dualgauge.toml:3:8: ",
+        "flags.toml:3: flag[0].stage: ",
+        "r.toml:1: route[0]: `rest` is missing",
+        "r.toml:3: route[0].rset: unknown key",
+        "DUALGAUGE_RPC__PATHS: rpc.paths: ",
+    ];
+    assert_eq!(told.len(), expected.len(), "{problems}");
+    for (told, expected) in told.iter().zip(expected) {
+        assert!(told.starts_with(expected), "{problems}");
+    }
+}
+
+#[test]
+fn a_main_file_that_is_no_toml_names_no_file_by_a_value_that_is_broken() {
+    for main in [
+        "include = ['r.toml, 'x']\n",
+        "include = [r.toml]\n",
+        "a = \n[[include]]\nb = 'r.toml'\n",
+        "a = \n[rollout]\nflags = r.toml\n",
+    ] {
+        let fixture = Fixture::new(main).file("r.toml", "[[route]]\n");
+        let problems = fixture.problems();
+        assert_eq!(problems.lines().count(), 1, "{main}: {problems}");
+    }
+}
+
+#[test]
 fn a_file_is_included_once_and_the_main_file_never() {
     let fixture = Fixture::new("include = ['*.toml', 'r.toml']\n").file(
         "r.toml",

@@ -94,6 +94,40 @@ impl Document {
         Ok(graft.problems)
     }
 
+    /// Returns the strings of the value at a path, which is a string or an array. A document that is no TOML has those
+    /// that are well-formed themselves.
+    pub(super) fn strings_at(&self, path: &[&str]) -> Vec<String> {
+        let (table, _) = DeTable::parse_recoverable(&self.text);
+        let (Some((last, before)), mut table) = (path.split_last(), table.get_ref()) else {
+            return Vec::new();
+        };
+        for name in before {
+            match member(table, name).and_then(|value| value.get_ref().as_table()) {
+                Some(inner) => table = inner,
+                None => return Vec::new(),
+            }
+        }
+        let Some(value) = member(table, last) else {
+            return Vec::new();
+        };
+        let items = match value.get_ref().as_array() {
+            Some(items) => items.iter().collect(),
+            None => vec![value],
+        };
+        items
+            .into_iter()
+            .filter_map(|item| self.string(item))
+            .collect()
+    }
+
+    /// Returns a string, unless it is what the parser made of a fault.
+    fn string(&self, value: &Spanned<DeValue<'_>>) -> Option<String> {
+        let text = value.get_ref().as_str()?;
+        let (again, errors) = DeValue::parse_recoverable(self.text.get(value.span())?);
+        let is_whole = errors.is_empty() && again.get_ref().as_str() == Some(text);
+        is_whole.then(|| text.to_owned())
+    }
+
     fn line_index(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at) - 1
     }
@@ -119,6 +153,12 @@ impl Document {
             }),
         }
     }
+}
+
+fn member<'t, 'd>(table: &'t DeTable<'d>, name: &str) -> Option<&'t Spanned<DeValue<'d>>> {
+    let mut members = table.iter();
+    let found = members.find(|(found, _)| found.get_ref() == name);
+    found.map(|(_, value)| value)
 }
 
 /// Of lines and characters: more than this is in no file.

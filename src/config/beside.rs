@@ -1,0 +1,62 @@
+//! Problems of other files while the main file is no TOML.
+//!
+//! The parser reads on behind a fault, so the included files and the flags file are mostly known. What is reported holds
+//! whatever the main file says: the faults of their TOML, and values that cannot be decoded.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::decode;
+use crate::config::digest::Digests;
+use crate::config::flags;
+use crate::config::include;
+use crate::config::layer::{Layer, Merged};
+use crate::config::load::ROUTE_TABLES;
+use crate::config::problem::{Place, Problem};
+use crate::config::reader;
+use crate::config::toml::{Document, Part};
+
+/// Returns the problems of the files that the main file names.
+pub(super) fn problems(main: &Path, defaults: Layer) -> Vec<Problem> {
+    let Ok(document) = Document::read(main, &mut Digests::new()) else {
+        return Vec::new();
+    };
+    let folder = main.parent().unwrap_or(Path::new(""));
+    let patterns = document.strings_at(&["include"]);
+    let named = patterns.iter().flat_map(|pattern| {
+        // What a broken file names may not be what it means.
+        include::matching(folder, pattern).unwrap_or_default()
+    });
+    let mut paths: Vec<PathBuf> = named.filter(|path| path != main).collect();
+    paths.sort();
+    paths.dedup();
+    let mut problems = included(&paths, defaults);
+    let flags = document.strings_at(&["rollout", "flags"]).into_iter();
+    for path in flags.map(|flags| folder.join(flags)) {
+        if path.is_file() {
+            problems.extend(flags::load_parts(&path).1);
+        }
+    }
+    problems
+}
+
+fn included(paths: &[PathBuf], defaults: Layer) -> Vec<Problem> {
+    let (mut problems, mut layer) = (Vec::new(), Layer::new("files"));
+    for path in paths {
+        let read = Document::read(path, &mut Digests::new());
+        match read.and_then(|read| read.add_to(&mut layer, Part::Included(ROUTE_TABLES))) {
+            Ok(found) => problems.extend(found),
+            Err(unreadable) => problems.push(unreadable),
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(merged) = Merged::new(vec![defaults, layer]) {
+        // The configuration lacks what the main file says, so nothing is made of it.
+        let _ = reader::read(&merged, &mut found, decode::config);
+    }
+    let is_of_them = |problem: &Problem| match &problem.place {
+        Place::File { path, .. } => paths.contains(path),
+        Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => false,
+    };
+    problems.extend(found.into_iter().filter(is_of_them));
+    problems
+}
