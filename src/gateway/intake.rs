@@ -65,7 +65,7 @@ pub(super) async fn json(
     match body {
         Content::Coming(body, tap) => {
             let coding = coding(headers)?;
-            let body = whole(headers, body, (limits, worker.memory())).await?;
+            let body = whole(headers, body, (limits, worker)).await?;
             if let Some(tap) = tap {
                 tap.keeps(&body);
             }
@@ -155,22 +155,30 @@ fn coding(headers: &HeaderMap) -> Result<Coding, Failure> {
 }
 
 /// Reads a body that says that it is JSON.
-async fn whole(headers: &HeaderMap, body: Inflow, bounds: Bounds<'_>) -> Result<Bytes, Failure> {
+async fn whole(
+    headers: &HeaderMap,
+    body: Inflow,
+    bounds: (&Limits, &Worker),
+) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         refusal::media_type(headers)?;
     }
     raw(body, bounds).await
 }
 
-/// Reads a body, whatever it is.
-pub(super) async fn raw(body: Inflow, (limits, memory): Bounds<'_>) -> Result<Bytes, Failure> {
-    let mut read = pin!(read_kept(body, limits.body, memory));
+/// Reads a body, whatever it is. One that is not complete when calls end at the end of a drain is given up.
+pub(super) async fn raw(
+    body: Inflow,
+    (limits, worker): (&Limits, &Worker),
+) -> Result<Bytes, Failure> {
+    let mut read = pin!(read_kept(body, limits.body, worker.memory()));
     let read = match read.as_mut().now_or_never() {
         // It was here: no clock and no timer is set for it.
         Some(read) => read,
         None => {
             // Dropped at its limit, the body closes the connection behind the answer.
-            let read = timeout(limits.body_timeout, read).await;
+            let read = timeout(limits.body_timeout, read);
+            let read = worker.body_unless_it_ends(read).await?;
             read.map_err(|_| {
                 let message = format!("the body was not complete within {:?}", limits.body_timeout);
                 Failure::new(Reason::RequestTimeout, message)

@@ -144,7 +144,7 @@ fn passing<'i>(
 async fn read(record: &mut Record, body: Inflow) -> Result<Bytes, Failure> {
     let (worker, installed) = (record.worker().clone(), record.installed().clone());
     let since = body.is_awaited().then(clock::now);
-    let body = intake::raw(body, (&installed.plan.limits, worker.memory())).await?;
+    let body = intake::raw(body, (&installed.plan.limits, &*worker)).await?;
     record.body_came(since);
     Ok(body)
 }

@@ -396,6 +396,26 @@ impl Worker {
         &self,
         waiting: impl Future<Output = T>,
     ) -> Result<T, Failure> {
+        let message =
+            "this proxy ends, and the server had not answered yet; it may have done its work";
+        self.wait(waiting, message).await
+    }
+
+    /// Waits until then for the body of a request that no upstream has got yet.
+    pub(super) async fn body_unless_it_ends<T>(
+        &self,
+        reading: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let message =
+            "this proxy ends, and the request was not complete yet; it was sent to no server";
+        self.wait(reading, message).await
+    }
+
+    async fn wait<T>(
+        &self,
+        waiting: impl Future<Output = T>,
+        message: &'static str,
+    ) -> Result<T, Failure> {
         let ends = async {
             if !self.ends.get() {
                 self.ended.notified().await;
@@ -405,10 +425,7 @@ impl Worker {
         tokio::select! {
             biased;
             came = waiting => Ok(came),
-            () = ends => {
-                let message = "this proxy ends, and the server had not answered yet; it may have done its work";
-                Err(Failure::new(Reason::Draining, message).advise(Advice::RetryAfter(1)))
-            }
+            () = ends => Err(Failure::new(Reason::Draining, message).advise(Advice::RetryAfter(1))),
         }
     }
 

@@ -231,6 +231,36 @@ fn each_translated_call_of_a_batch_is_answered_at_the_end_of_the_drain() {
 }
 
 #[test]
+fn calls_whose_bodies_are_not_complete_are_answered_at_the_end_of_the_drain() {
+    let upstream = Upstream::nowhere();
+    let route = "[[route]]\nname = \"b\"\nrest = \"POST /b\"\nrpc = \"b\"\n";
+    let proxy = before_rpc(&upstream, &format!("{route}[limits]\ndrain = \"300ms\"\n"));
+    let [mut rest, mut rpc] = ["/b", "/rpc"].map(|path| {
+        let mut client = proxy.connect();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json");
+        client.send(format!("{head}\r\nContent-Length: 99\r\n\r\n{{\"id\":"));
+        client
+    });
+    let in_flight = || proxy.metrics().value("dualgauge_calls_in_flight");
+    becomes(in_flight, &2.0);
+    proxy.signal("TERM");
+    let answer = rest.read_answer();
+    assert_eq!(answer.status(), 503);
+    assert_eq!(answer.head.one("retry-after"), Some("1"));
+    assert_eq!(problem(&answer).0, "draining");
+    let answer = rpc.read_answer();
+    assert_eq!(answer.status(), 503);
+    assert_eq!(rpc_failure(&answer.json()), (-31044, "draining"));
+    let stopped = proxy.wait();
+    assert!(stopped.status.success(), "{stopped:?}");
+    assert_eq!(
+        stopped.log.matches("reason=draining").count(),
+        2,
+        "{stopped:?}"
+    );
+}
+
+#[test]
 fn a_second_signal_ends_the_program_at_once() {
     let upstream = Upstream::start();
     let proxy = Proxy::start(&with_drain(&upstream, "5m"));

@@ -34,7 +34,7 @@ pub(super) async fn read(
         let unread = posted::Body { text: None, fault };
         return Ok(Read::Other(Content::Coming(body, None), unread));
     }
-    let body = intake::raw(body, bounds).await?;
+    let body = intake::raw(body, (&plan.limits, &**reading.worker())).await?;
     if fault.is_none()
         && let Ok(incoming) = long_texts::messages(reading.worker(), &body, &plan.limits).await?
         && incoming.has_message()
