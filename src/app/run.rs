@@ -323,6 +323,7 @@ impl Page {
             reloads_ok: facts.reloads.succeeded,
             reloads_failed: facts.reloads.failed,
             loaded_at: facts.reloads.loaded_at,
+            now: clock::wall(),
             flags: plan.rollout.flags.iter().map(FlagState::from).collect(),
             trips: facts.trips,
             rulings: facts.rulings,

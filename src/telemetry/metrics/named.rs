@@ -13,6 +13,7 @@ use super::series::{First, Last, Shown};
 use super::shard::{CallCounts, Counts, Snapshot};
 use crate::domain::failure::Blame;
 use crate::domain::rollout::Stage;
+use crate::telemetry::clock::moment;
 
 /// All of them. Counters and gauges come first: they are small, and say more than histograms.
 pub(super) fn families(
@@ -175,7 +176,11 @@ fn usage(
         Some((labels, Last(seen.all().last?)))
     });
     let seen = shown.table(&family::LAST_SEEN, seen).into_iter();
-    let seen = seen.map(|(labels, Last(at))| gauge(&family::LAST_SEEN, &labels, at.unix() as f64));
+    let now = moment(process.now);
+    let seen = seen.map(|(labels, Last(at))| {
+        let at = at.min(now);
+        gauge(&family::LAST_SEEN, &labels, at.unix() as f64)
+    });
     let sunsets = process.sunsets.iter().map(|sunset| {
         let labels = [sunset.route.as_str(), sunset.side.as_str()];
         (labels, First(sunset.at))

@@ -16,6 +16,8 @@ pub struct Process {
     pub reloads_ok: u64,
     /// Reloads that were refused and left the plan as it was.
     pub reloads_failed: u64,
+    /// The time of this page: a clock that was ahead may have been set back since something was dated.
+    pub now: SystemTime,
     /// When the live plan was loaded.
     pub loaded_at: SystemTime,
     /// The flags of the live plan; names are unique.

@@ -18,7 +18,7 @@ use crate::domain::stream::Kind;
 use crate::domain::token::TokenFault;
 use crate::domain::wire::Cut;
 
-fn process() -> Process {
+pub(super) fn process() -> Process {
     let flag = |name: &str, side, thousandths| {
         FlagState::from(&Flag {
             name: name.to_owned(),
@@ -38,6 +38,7 @@ fn process() -> Process {
     Process {
         reloads_ok: 3,
         reloads_failed: 1,
+        now: UNIX_EPOCH + Duration::from_secs(1_900_000_000),
         loaded_at: UNIX_EPOCH + Duration::from_millis(1_770_000_000_250),
         flags: vec![
             flag("ios-first", Some(Side::Rest), 12_500),

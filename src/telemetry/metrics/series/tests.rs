@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
 use crate::telemetry::metrics::labels::{CallLabels, Names};
 use crate::telemetry::metrics::shard::{Shard, Timing};
-use crate::telemetry::metrics::tests::page_with;
+use crate::telemetry::metrics::tests::{page_with, process};
+use crate::telemetry::metrics::{Process, render};
 
 fn rules(limit: u64, labels: &[(&str, &[&str])]) -> SeriesRules {
     let labels = labels.iter().map(|(family, kept)| {
@@ -131,6 +132,18 @@ fn a_label_that_is_left_out_is_summed_over() {
     let wanted = (r#"{side="rest"}"#.to_owned(), 1_800_000_000.0);
     assert_eq!(last, BTreeMap::from([wanted]));
     assert_eq!(values(&page, "dualgauge_calls_total").len(), 12);
+}
+
+#[test]
+fn a_call_was_last_seen_no_later_than_now() {
+    let (names, mut shard) = (Names::new(), Shard::new());
+    calls(&names, &mut shard, 1, 1);
+    let now = UNIX_EPOCH + Duration::from_secs(1_799_999_000);
+    let process = Process { now, ..process() };
+    let series = (&rules(1_000, &[]), &mut Shown::default());
+    let page = render(&names, &[shard.snapshot()], &process, series);
+    let last = values(&page, "dualgauge_last_seen_timestamp_seconds");
+    assert_eq!(last.into_values().collect::<Vec<_>>(), [1_799_999_000.0]);
 }
 
 #[test]
