@@ -32,6 +32,7 @@ use crate::config::load::Sources;
 use crate::config::raw::{LogFormatWord, RawConfig, RawLog};
 use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
+use crate::domain::rollout::Glob;
 use crate::server::admin::{self, Readiness, Tokens};
 use crate::server::listen;
 use crate::store::Health;
@@ -377,6 +378,7 @@ async fn operate(control: Control, life: Life, tokens: Tokens, page: Page) -> Re
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Moment| page.counting.counts(&plan, at).await,
         mismatches: async || page.remote.mismatches().await,
+        forget: async |routes: &Glob| page.remote.forget_mismatches(routes).await,
         upstreams: async |plan: Arc<Plan>| page.upstreams(&plan).await,
     };
     let owner = own(control, inbox, hooks);

@@ -1,5 +1,6 @@
 //! The workers: one thread each, with a runtime and a listener of its own.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,7 +17,7 @@ use tokio_rustls::rustls::ServerConfig;
 use super::comparing::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::{Plan, WorkerShare};
-use crate::domain::rollout::Epoch;
+use crate::domain::rollout::{Epoch, Glob};
 use crate::domain::trace::Ids;
 use crate::gateway::{Common, Offload, Sessions, Worker};
 use crate::server::listen::{self, Command, Entrance, Installation};
@@ -228,6 +229,14 @@ impl Remote {
             all.merge(&own);
         }
         all
+    }
+
+    /// Lets all workers forget the mismatches of routes; returns the names of these in order.
+    pub async fn forget_mismatches(&self, routes: &Glob) -> Vec<String> {
+        let command = |reply| Command::ForgetMismatches(routes.clone(), reply);
+        let names = self.copies(command).await.into_iter().flatten();
+        let names: BTreeSet<Arc<str>> = names.collect();
+        names.iter().map(|name| (**name).to_owned()).collect()
     }
 
     /// What every worker copies. All are asked before the first answer is waited for.

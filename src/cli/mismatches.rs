@@ -1,18 +1,21 @@
-//! `dualgauge mismatches`: failed candidates, and fields that differ, as a running process knows them.
+//! `dualgauge mismatches`: failed candidates, and fields that differ, as a running process knows them, and their reset.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
+use http::Method;
 use serde_json::Value;
 
-use crate::cli::admin::{Admin, AdminArguments};
-use crate::cli::{CommandError, Format};
+use crate::cli::admin::{Admin, AdminArguments, Ask};
+use crate::cli::{CommandError, Format, words};
 use crate::domain::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   dualgauge mismatches
+  dualgauge mismatches --since 30m
+  dualgauge mismatches --reset --route items.get
   dualgauge mismatches --route 'agent.*' --format json
   dualgauge mismatches --admin http://10.0.0.5:9090 --token-file token";
 
@@ -21,6 +24,13 @@ pub(super) struct MismatchesArguments {
     /// Only routes whose names fit; `*` stands for any text
     #[arg(long, value_name = "GLOB", default_value = "*")]
     route: String,
+    /// Only what was met since then: a duration before now, such as `30m`, `12h` or `2d`, or a time, such as
+    /// `2026-06-30T12:00:00Z`. Counts also include earlier calls
+    #[arg(long, value_name = "DURATION|TIME", conflicts_with = "reset")]
+    since: Option<String>,
+    /// Forget the mismatches and failed candidates of these routes, for example after a fix. Metrics keep their counts
+    #[arg(long)]
+    reset: bool,
     /// How they are written
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -32,8 +42,22 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
     let admin = Admin::of(&arguments.admin)?;
     let mut path = "/api/v1/mismatches?route=".to_owned();
     encode(&arguments.route, Keep::Nothing, &mut path);
-    let told = admin.get(&path)?;
+    if let Some(since) = &arguments.since {
+        path.push_str("&since=");
+        encode(since, Keep::Nothing, &mut path);
+    }
+    let method = match arguments.reset {
+        true => Method::DELETE,
+        false => Method::GET,
+    };
+    let told = admin.ask(&Ask {
+        method,
+        path: &path,
+        body: None,
+        tag: None,
+    })?;
     let text = match arguments.format {
+        Format::Human if arguments.reset => human_reset(&told),
         Format::Human => human(&told),
         Format::Json => {
             let mut text = serde_json::to_string_pretty(&told).map_err(io::Error::from)?;
@@ -45,23 +69,44 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
     Ok(ExitCode::SUCCESS)
 }
 
+fn human_reset(told: &Value) -> String {
+    let routes = list(told, "routes");
+    let mut text = match routes {
+        [] => "no mismatches\n".to_owned(),
+        routes => format!("reset: {}\n", words::count(routes.len() as u64, "route")),
+    };
+    for route in routes {
+        text.push_str(&format!("  {}\n", plain(route.as_str())));
+    }
+    text
+}
+
 fn human(told: &Value) -> String {
     let routes = list(told, "routes");
     let mut text = String::new();
+    let since = told.get("since").and_then(Value::as_str);
+    // With a time, the count is of more calls than those that are asked for.
+    let counted = |of: &Value| {
+        let count = words::count(number(of, "count"), "call");
+        match since {
+            None => count,
+            Some(_) => format!("{count} in all, the last at {}", word(of, "last")),
+        }
+    };
     // A failed candidate weighs more than a field that differs.
     let (with, without): (Vec<_>, Vec<_>) = routes.iter().partition(|route| failures(route) > 0);
     for route in with.into_iter().chain(without) {
         text.push_str(&format!("{}\n", word(route, "route")));
         if failures(route) > 0 {
-            let count = failures(route);
-            text.push_str(&format!("  candidate failed  {count} {}\n", calls(count)));
+            let count = counted(&route["failed"]);
+            text.push_str(&format!("  candidate failed  {count}\n"));
             for sample in list(&route["failed"], "samples") {
                 text.push_str(&failed_line(sample));
             }
         }
         for field in list(route, "fields") {
-            let (name, count) = (word(field, "field"), number(field, "count"));
-            text.push_str(&format!("  {name}  {count} {}\n", calls(count)));
+            let (name, count) = (word(field, "field"), counted(field));
+            text.push_str(&format!("  {name}  {count}\n"));
             for sample in list(field, "samples") {
                 text.push_str(&line(sample));
             }
@@ -70,7 +115,10 @@ fn human(told: &Value) -> String {
     }
     more(&mut text, "", number(told, "more"));
     if text.is_empty() {
-        text.push_str("no mismatches\n");
+        text.push_str(&match since {
+            None => "no mismatches\n".to_owned(),
+            Some(_) => format!("no mismatches since {}\n", word(told, "since")),
+        });
     }
     text
 }
@@ -119,10 +167,6 @@ fn more(text: &mut String, indent: &str, count: u64) {
     }
 }
 
-const fn calls(count: u64) -> &'static str {
-    if count == 1 { "call" } else { "calls" }
-}
-
 fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     let found = value.get(name).and_then(Value::as_array);
     found.map_or(&[], Vec::as_slice)
@@ -130,7 +174,11 @@ fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
 
 /// A text of the API, which may bear what a server said: nothing of it moves the cursor.
 fn word(value: &Value, name: &str) -> String {
-    let text = value.get(name).and_then(Value::as_str).unwrap_or("?");
+    plain(value.get(name).and_then(Value::as_str))
+}
+
+fn plain(text: Option<&str>) -> String {
+    let text = text.unwrap_or("?");
     let plain = |c: char| !c.is_control();
     if text.chars().all(plain) {
         return text.to_owned();

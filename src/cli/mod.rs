@@ -94,7 +94,7 @@ enum Command {
     ///
     /// Asks the admin API of a process for the last mismatches of the stages shadow and verify: of each route and each
     /// field of its answers in how many calls they differed, and the last of them. Values are not shown unless the
-    /// configuration says so.
+    /// configuration says so. The process forgets those of a route when the route changes, and when you say `--reset`.
     #[command(after_help = mismatches::EXAMPLES)]
     Mismatches(mismatches::MismatchesArguments),
     /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server

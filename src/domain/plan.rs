@@ -126,6 +126,21 @@ impl Plan {
         framed.filter(is_served).or(found.filter(passes))
     }
 
+    /// Returns whether calls of a route are translated and compared as those of the route of another plan, and go to
+    /// upstreams of the same names.
+    #[must_use]
+    pub fn compares_like(&self, route: usize, (other, of_other): (&Plan, usize)) -> bool {
+        let upstream = |plan: &Plan, route, side| {
+            let upstream = plan.upstream_for(Some(route), side);
+            upstream.map(|upstream| upstream.name.clone())
+        };
+        let mut sides = Side::ALL.into_iter();
+        let routes = (self.routes.route(route), other.routes.route(of_other));
+        routes.0.translates_like(routes.1)
+            && self.comparing.get(route) == other.comparing.get(of_other)
+            && sides.all(|side| upstream(self, route, side) == upstream(other, of_other, side))
+    }
+
     /// The upstream of a side for those who ask for a stream.
     #[must_use]
     pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&UpstreamPlan> {

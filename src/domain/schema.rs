@@ -6,6 +6,7 @@
 //! differently is refused here as it is by patterns. A validation has a budget of steps and memory; where it keeps
 //! within it, its verdict is that of the validator without a budget.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::error::ValidationErrorKind;
@@ -34,6 +35,8 @@ const MOST_REGEX: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Schema {
     validator: Validator<Metered>,
+    /// Tells the texts of two schemas apart.
+    source_hash: u64,
     /// The limit that counts the memory of validations.
     room: OnceLock<Arc<dyn Room>>,
 }
@@ -74,10 +77,17 @@ impl Schema {
         match options.build(schema) {
             Ok(validator) => Ok(Schema {
                 validator,
+                source_hash: hash(schema),
                 room: OnceLock::new(),
             }),
             Err(error) => Err(refusal(&error)),
         }
+    }
+
+    /// Returns whether both were compiled from the same JSON.
+    #[must_use]
+    pub fn has_source_of(&self, other: &Schema) -> bool {
+        self.source_hash == other.source_hash
     }
 
     /// Counts the memory of all validations from now on in `room`. Only the first call has an effect.
@@ -150,6 +160,12 @@ fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option
 /// A fault without the value that has it.
 fn masked(fault: &ValidationError<'_>) -> String {
     fault.masked_with("it").to_string()
+}
+
+fn hash(schema: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    schema.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn refusal(error: &ValidationError<'_>) -> String {

@@ -1,6 +1,6 @@
 //! A plan with what one worker needs to serve it: its upstreams, and the handles of its labels.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{LazyCell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -173,6 +173,20 @@ impl Installed {
         self.upstreams.get(place).filter(|_| passes)
     }
 
+    /// Returns what tells whether a route of some name is translated and compared as an earlier plan does it.
+    pub(super) fn routes_kept_from<'i>(
+        &'i self,
+        before: &'i Installed,
+    ) -> impl Fn(&str) -> bool + use<'i> {
+        // Mostly nobody asks, so the names are not sorted before the first question.
+        let now = LazyCell::new(|| places(&self.plan));
+        let then = LazyCell::new(|| places(&before.plan));
+        move |name| match (now.get(name), then.get(name)) {
+            (Some(now), Some(then)) => self.plan.compares_like(*now, (&before.plan, *then)),
+            (None, _) | (_, None) => false,
+        }
+    }
+
     /// Another plan holds in place of this one.
     pub(super) fn gives_way_to(&self, next: &Installed) {
         let pooled = self.all_upstreams();
@@ -310,6 +324,13 @@ impl Installed {
             .copied()
             .unwrap_or(self.labels.other)
     }
+}
+
+/// Returns the place of each route in the table, by its name.
+fn places(plan: &Plan) -> BTreeMap<&str, usize> {
+    let routes = plan.routes.routes().iter().enumerate();
+    let places = routes.map(|(place, route)| (route.name.as_str(), place));
+    places.collect()
 }
 
 fn linked(wanted: &UpstreamPlan, link: &Reach, rank: Rank) -> Upstream {

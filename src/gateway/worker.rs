@@ -23,7 +23,7 @@ use super::sessions::Sessions;
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::plan::{Plan, WorkerShare};
-use crate::domain::rollout::Epoch;
+use crate::domain::rollout::{Epoch, Glob};
 use crate::domain::trace::{Ids, Trace};
 use crate::telemetry::metrics::{Names, Shard, Snapshot};
 use crate::telemetry::spans::Spans;
@@ -192,8 +192,24 @@ impl Worker {
         ));
         before.gives_way_to(&next);
         self.bench.allow(next.plan.candidates);
-        *self.installed.borrow_mut() = next;
+        *self.installed.borrow_mut() = next.clone();
         self.swapped.notify_waiters();
+        // They tell of rules that hold no longer.
+        let kept = next.routes_kept_from(&before);
+        self.bench.forget(|route| !kept(route));
+    }
+
+    /// Returns whether the plan in force has a route as an earlier one has it.
+    pub(super) fn keeps_route(&self, before: &Installed, route: usize) -> bool {
+        let now = self.installed();
+        let name = &before.plan.routes.route(route).name;
+        now.routes_kept_from(before)(name)
+    }
+
+    /// Forgets the mismatches and failed candidates of routes, and returns the names of these.
+    #[must_use]
+    pub fn forget_mismatches(&self, routes: &Glob) -> Vec<Arc<str>> {
+        self.bench.forget(|route| routes.fits(route))
     }
 
     /// The plan that a call begins with, and keeps.

@@ -42,7 +42,7 @@ use crate::domain::compare::Mismatches;
 use crate::domain::hosts::Reach;
 use crate::domain::plan::{Limits, Plan};
 use crate::domain::preface::PrefaceUse;
-use crate::domain::rollout::Epoch;
+use crate::domain::rollout::{Epoch, Glob};
 use crate::domain::wire::Limits as WireLimits;
 use crate::gateway::{Arrival, Connected, HeadTook, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
@@ -72,6 +72,8 @@ pub enum Command {
     Snapshot(oneshot::Sender<Snapshot>),
     /// Copy the last mismatches.
     Mismatches(oneshot::Sender<Mismatches>),
+    /// Forget the mismatches of routes, and tell the names of these.
+    ForgetMismatches(Glob, oneshot::Sender<Vec<Arc<str>>>),
     /// Accept nothing more, let calls in progress end, and return.
     Drain,
     /// The same for a process that another one follows on the same sockets.
@@ -239,6 +241,9 @@ pub async fn run(
                 }
                 Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
                 Some(Command::Mismatches(reply)) => drop(reply.send(worker.mismatches())),
+                Some(Command::ForgetMismatches(routes, reply)) => {
+                    drop(reply.send(worker.forget_mismatches(&routes)));
+                }
                 Some(Command::Retire) => {
                     ending.last.set(true);
                     break;
@@ -305,6 +310,9 @@ async fn idle(
             Some(command) = commands.recv() => match command {
                 Command::Snapshot(reply) => drop(reply.send(worker.snapshot())),
                 Command::Mismatches(reply) => drop(reply.send(worker.mismatches())),
+                Command::ForgetMismatches(routes, reply) => {
+                    drop(reply.send(worker.forget_mismatches(&routes)));
+                }
                 // Nothing begins by another plan any more, and it ends already.
                 Command::Install(..) | Command::Drain | Command::Retire => {}
             },

@@ -33,7 +33,7 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What the owner needs of the workers.
 #[derive(Debug)]
-pub struct Hooks<I, M, C, D, N> {
+pub struct Hooks<I, M, C, D, F, N> {
     /// Hands a plan to every worker; ready when all of them have it for their next call.
     pub install: I,
     /// Renders the page of metrics.
@@ -42,6 +42,8 @@ pub struct Hooks<I, M, C, D, N> {
     pub counts: C,
     /// Puts the last mismatches of all workers together.
     pub mismatches: D,
+    /// Lets all workers forget the mismatches of routes; returns the names of these.
+    pub forget: F,
     /// Tells how the servers behind stand: what keeps some calls from being served, and what makes the process unready.
     pub upstreams: N,
 }
@@ -62,9 +64,9 @@ enum Phase {
     Replaced,
 }
 
-struct Owner<I, M, C, D, N> {
+struct Owner<I, M, C, D, F, N> {
     control: Control,
-    hooks: Hooks<I, M, C, D, N>,
+    hooks: Hooks<I, M, C, D, F, N>,
     /// The plan that the workers were given last.
     offered: Arc<Plan>,
     installed: Installed,
@@ -75,15 +77,16 @@ struct Owner<I, M, C, D, N> {
 ///
 /// The workers are expected to have [`Control::plan`] of before this call. It works on files between its waits, so
 /// it runs on a thread that serves no calls.
-pub async fn own<I, M, C, D, N>(
+pub async fn own<I, M, C, D, F, N>(
     control: Control,
     mut commands: mpsc::Receiver<Command>,
-    hooks: Hooks<I, M, C, D, N>,
+    hooks: Hooks<I, M, C, D, F, N>,
 ) where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
     D: AsyncFn() -> Mismatches,
+    F: AsyncFn(&Glob) -> Vec<String>,
     N: AsyncFn(Arc<Plan>) -> Readiness,
 {
     let mut owner = Owner {
@@ -119,12 +122,13 @@ pub async fn own<I, M, C, D, N>(
     }
 }
 
-impl<I, M, C, D, N> Owner<I, M, C, D, N>
+impl<I, M, C, D, F, N> Owner<I, M, C, D, F, N>
 where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Moment) -> Counts,
     D: AsyncFn() -> Mismatches,
+    F: AsyncFn(&Glob) -> Vec<String>,
     N: AsyncFn(Arc<Plan>) -> Readiness,
 {
     /// One that has handed over takes nothing back.
@@ -150,6 +154,11 @@ where
             Command::Metrics(reply) => self.metrics(reply).await,
             Command::Usage { route, idle, reply } => self.usage((route, idle), reply).await,
             Command::Mismatches(reply) => self.mismatches(reply).await,
+            Command::ForgetMismatches {
+                routes,
+                signed,
+                reply,
+            } => self.forget(&routes, signed, reply).await,
             Command::Reload(reply) => {
                 let reloaded = self.control.reload(wall()).await;
                 self.follow(reloaded).await;
@@ -298,6 +307,28 @@ where
             Ok(found) => tell(reply, found),
             // As above.
             Err(_) => tracing::error!("not every worker has told its mismatches"),
+        }
+    }
+
+    async fn forget(
+        &self,
+        routes: &Glob,
+        (who, why): (String, Option<String>),
+        reply: oneshot::Sender<Vec<String>>,
+    ) {
+        match time::timeout(WORKERS_TIMEOUT, (self.hooks.forget)(routes)).await {
+            Ok(forgotten) => {
+                tracing::info!(
+                    who,
+                    why,
+                    routes = routes.as_str(),
+                    forgotten = forgotten.len(),
+                    "the mismatches were reset"
+                );
+                tell(reply, forgotten);
+            }
+            // As above.
+            Err(_) => tracing::error!("not every worker has reset its mismatches"),
         }
     }
 

@@ -20,6 +20,7 @@ mod frames;
 mod identity;
 mod lifecycle;
 mod routes;
+mod same_routes;
 mod streams;
 
 /// One upstream for each side.

@@ -50,10 +50,26 @@ pub struct Sample {
     pub candidate: Shown,
 }
 
-/// A count of calls with the last few of them.
+/// A number of calls, and when the last of them was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The number.
+    pub count: u64,
+    /// The time of the last call in milliseconds since 1970; 0 without a call.
+    pub last_ms: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.count = self.count.saturating_add(other.count);
+        self.last_ms = self.last_ms.max(other.last_ms);
+    }
+}
+
+/// A tally of calls with samples of the last few of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recent<S> {
-    count: u64,
+    tally: Tally,
     /// The latest last.
     samples: Vec<S>,
 }
@@ -69,7 +85,7 @@ pub type Failed = Recent<FailedCandidate>;
 struct OfRoute {
     failed: Failed,
     fields: BTreeMap<String, Field>,
-    more: u64,
+    more: Tally,
 }
 
 /// The last mismatches.
@@ -77,23 +93,23 @@ struct OfRoute {
 pub struct Mismatches {
     routes: BTreeMap<Arc<str>, OfRoute>,
     samples: usize,
-    more: u64,
+    more: Tally,
 }
 
 impl<S> Default for Recent<S> {
     fn default() -> Self {
         Recent {
-            count: 0,
+            tally: Tally::default(),
             samples: Vec::new(),
         }
     }
 }
 
 impl<S: Ord> Recent<S> {
-    /// Returns the number of calls.
+    /// Returns the number of calls, and when the last of them was.
     #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// Returns the last of them, the latest first.
@@ -132,36 +148,44 @@ impl Mismatches {
                 control: difference.control.clone(),
                 candidate: difference.candidate.clone(),
             };
-            self.add(route, &difference.field, count, [sample]);
+            let tally = Tally {
+                count,
+                last_ms: called.at_ms,
+            };
+            self.add(route, &difference.field, tally, [sample]);
         }
     }
 
     /// Keeps one failed candidate of a route.
     pub fn keep_failed(&mut self, route: &Arc<str>, failed: FailedCandidate) {
-        self.add_failed(route, 1, [failed]);
+        let tally = Tally {
+            count: 1,
+            last_ms: failed.called.at_ms,
+        };
+        self.add_failed(route, tally, [failed]);
     }
 
     /// Adds what another worker has kept.
     pub fn merge(&mut self, other: &Mismatches) {
-        self.more = self.more.saturating_add(other.more);
+        self.more.add(other.more);
         for (route, of_route) in &other.routes {
-            if of_route.failed.count > 0 {
+            if of_route.failed.tally.count > 0 {
                 let samples = of_route.failed.samples.iter().cloned();
-                self.add_failed(route, of_route.failed.count, samples);
+                self.add_failed(route, of_route.failed.tally, samples);
             }
             for (name, field) in &of_route.fields {
-                self.add(route, name, field.count, field.samples.iter().cloned());
+                self.add(route, name, field.tally, field.samples.iter().cloned());
             }
             if let Some(known) = self.routes.get_mut(route) {
-                known.more = known.more.saturating_add(of_route.more);
+                known.more.add(of_route.more);
             }
         }
     }
 
     /// Returns the entry of a route; `None` if there are too many routes, and counts the calls then.
-    fn entry(&mut self, route: &Arc<str>, count: u64) -> Option<&mut OfRoute> {
+    fn entry(&mut self, route: &Arc<str>, tally: Tally) -> Option<&mut OfRoute> {
         if !self.routes.contains_key(route) && self.routes.len() >= ROUTES {
-            self.more = self.more.saturating_add(count);
+            self.more.add(tally);
             return None;
         }
         Some(self.routes.entry(route.clone()).or_default())
@@ -170,14 +194,14 @@ impl Mismatches {
     fn add_failed(
         &mut self,
         route: &Arc<str>,
-        count: u64,
+        tally: Tally,
         samples: impl IntoIterator<Item = FailedCandidate>,
     ) {
-        let Some(of_route) = self.entry(route, count) else {
+        let Some(of_route) = self.entry(route, tally) else {
             return;
         };
         let known = &mut of_route.failed;
-        known.count = known.count.saturating_add(count);
+        known.tally.add(tally);
         for sample in samples {
             // Differences share their room; failed candidates have the number of routes as their bound.
             known.keep(sample, SAMPLES);
@@ -188,19 +212,19 @@ impl Mismatches {
         &mut self,
         route: &Arc<str>,
         field: &str,
-        count: u64,
+        tally: Tally,
         samples: impl IntoIterator<Item = Sample>,
     ) {
         let all = self.samples;
-        let Some(of_route) = self.entry(route, count) else {
+        let Some(of_route) = self.entry(route, tally) else {
             return;
         };
         if !of_route.fields.contains_key(field) && of_route.fields.len() >= FIELDS {
-            of_route.more = of_route.more.saturating_add(count);
+            of_route.more.add(tally);
             return;
         }
         let known = of_route.fields.entry(field.to_owned()).or_default();
-        known.count = known.count.saturating_add(count);
+        known.tally.add(tally);
         let mut more = 0;
         for sample in samples {
             let room = ALL_SAMPLES.saturating_sub(all + more);
@@ -213,7 +237,7 @@ impl Mismatches {
     #[must_use]
     pub fn failed(&self, route: &str) -> Option<&Failed> {
         let failed = self.routes.get(route).map(|of_route| &of_route.failed);
-        failed.filter(|failed| failed.count > 0)
+        failed.filter(|failed| failed.tally.count > 0)
     }
 
     /// The routes that have any, by name.
@@ -234,22 +258,33 @@ impl Mismatches {
 
     /// How often a field of a route differed that had no room.
     #[must_use]
-    pub fn more_of(&self, route: &str) -> u64 {
-        self.routes.get(route).map_or(0, |of_route| of_route.more)
+    pub fn more_of(&self, route: &str) -> Tally {
+        let of_route = self.routes.get(route);
+        of_route.map_or_else(Tally::default, |of_route| of_route.more)
     }
 
     /// How often a field of a route differed that had no room itself.
     #[must_use]
-    pub fn more(&self) -> u64 {
+    pub fn more(&self) -> Tally {
         self.more
     }
 
-    /// Forgets a route, such as one whose rules are others now.
-    pub fn forget(&mut self, route: &str) {
-        if let Some(gone) = self.routes.remove(route) {
-            let samples = gone.fields.values().map(|field| field.samples.len());
-            self.samples = self.samples.saturating_sub(samples.sum());
+    /// Forgets routes, and returns their names. When no route is left, the calls that had no room are forgotten too:
+    /// nobody knows of which routes they were.
+    pub fn forget(&mut self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+        let gone = self
+            .routes
+            .extract_if(.., |route, _| is_forgotten(route))
+            .map(|(route, of_route)| {
+                let samples = of_route.fields.values().map(|field| field.samples.len());
+                self.samples = self.samples.saturating_sub(samples.sum());
+                route
+            });
+        let gone = gone.collect();
+        if self.routes.is_empty() {
+            self.more = Tally::default();
         }
+        gone
     }
 }
 

@@ -27,7 +27,7 @@ mod tests;
 pub use answer::Answer;
 pub use failed::{Ending, FailedCandidate};
 pub use looked::{Footing, Look, Looked};
-pub use mismatches::{Called, Failed, Field, Mismatches, Sample};
+pub use mismatches::{Called, Failed, Field, Mismatches, Sample, Tally};
 pub use noise::{Counts, Judgement, Noise};
 pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};

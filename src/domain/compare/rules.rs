@@ -61,14 +61,14 @@ pub struct RuleSource {
 }
 
 /// The rules of a route.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     source: RuleSource,
     /// All paths; the first node is the whole answer.
     nodes: Vec<Node>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Node {
     names: BTreeMap<String, usize>,
     any: Option<usize>,

@@ -37,6 +37,22 @@ pub struct Row {
     pub lossy: Option<String>,
 }
 
+impl Row {
+    /// Returns whether both rows take the same answers and write them alike.
+    pub(super) fn answers_like(&self, other: &Row) -> bool {
+        let Row {
+            key: _,
+            origin: _,
+            facts,
+            rest,
+            rpc,
+            tool,
+            lossy: _,
+        } = self;
+        (facts, rest, rpc, tool) == (&other.facts, &other.rest, &other.rpc, &other.tool)
+    }
+}
+
 /// Whether a row takes a tool's result that says `isError: true`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolResult {

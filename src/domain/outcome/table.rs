@@ -106,6 +106,26 @@ impl Outcomes {
         }
     }
 
+    /// Returns whether both tables give the same answers. The places of their rows in the file may differ.
+    #[must_use]
+    pub fn answers_like(&self, other: &Outcomes) -> bool {
+        let Outcomes {
+            rows,
+            orders,
+            tool,
+            tool_error_status,
+            empty,
+        } = self;
+        orders == &other.orders
+            && (tool, tool_error_status) == (&other.tool, &other.tool_error_status)
+            && empty == &other.empty
+            && rows.len() == other.rows.len()
+            && rows
+                .iter()
+                .zip(&other.rows)
+                .all(|(one, other)| one.answers_like(other))
+    }
+
     /// Rows that are known to be told apart.
     #[must_use]
     pub fn of(rows: Vec<Row>) -> Outcomes {

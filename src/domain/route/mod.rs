@@ -12,6 +12,7 @@ mod names;
 mod near;
 mod parse;
 mod path;
+mod same;
 mod segments;
 mod siblings;
 mod source;
@@ -95,7 +96,7 @@ pub struct Route {
 }
 
 /// The REST side of a call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestCall {
     /// The path.
     pub path: Template,
@@ -128,7 +129,7 @@ impl RestCall {
 }
 
 /// The RPC side of a call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcCall {
     /// The method.
     pub method: Words,

@@ -207,11 +207,11 @@ impl Bench {
         looked.take(noise, found);
     }
 
-    /// Judges a comparison by what is known of its route, and keeps what counts.
+    /// Judges a comparison by what is known of its route, and keeps what counts, if the call is given.
     pub(super) fn judge(
         &self,
         (route, look): (&Arc<str>, Look),
-        called: &Called,
+        called: Option<&Called>,
         found: &Comparison,
     ) -> Judged {
         let mut known = self.known.borrow_mut();
@@ -230,7 +230,9 @@ impl Bench {
             | Verdict::BothFailed
             | Verdict::Skipped(_) => Footing::Sure,
         };
-        if judgement.verdict == Verdict::Mismatch {
+        if judgement.verdict == Verdict::Mismatch
+            && let Some(called) = called
+        {
             let counted = judgement.counted.iter().copied();
             self.mismatches.borrow_mut().keep(route, called, counted);
             self.fields.borrow_mut().take();
@@ -276,6 +278,13 @@ impl Bench {
     /// The last mismatches.
     pub(in crate::gateway) fn mismatches(&self) -> Mismatches {
         self.mismatches.borrow().clone()
+    }
+
+    /// Forgets the mismatches and failed candidates of routes, and returns the names of these. What is known of noise
+    /// stays: it is about servers.
+    pub(in crate::gateway) fn forget(&self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+        self.fields.borrow_mut().take();
+        self.mismatches.borrow_mut().forget(is_forgotten)
     }
 
     /// The fields that have differed, without their names: those are text of servers.

@@ -281,8 +281,16 @@ impl Subject {
     }
 
     fn judge(&self, found: &Comparison, look: Look) -> Judged {
+        let called = self.is_current().then(|| self.called());
         self.bench()
-            .judge((&self.route_name(), look), &self.called(), found)
+            .judge((&self.route_name(), look), called.as_ref(), found)
+    }
+
+    /// Returns whether the plan in force has the route as it was when the call began. A sample of another one would tell
+    /// of rules that are gone.
+    fn is_current(&self) -> bool {
+        let now = self.worker.installed();
+        Rc::ptr_eq(&now, &self.installed) || self.worker.keeps_route(&self.installed, self.route)
     }
 
     fn client_name(&self) -> &str {
@@ -331,7 +339,9 @@ impl Subject {
             if self.bench().may_say(Matter::Failure) {
                 self.log_failed(&failed);
             }
-            self.bench().keep_failed(&self.route_name(), failed);
+            if self.is_current() {
+                self.bench().keep_failed(&self.route_name(), failed);
+            }
         }
         self.verdict(not.verdict);
     }

@@ -15,14 +15,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
 use crate::domain::hosts::is_loopback;
+use crate::domain::rollout::Glob;
 use crate::domain::rollout::standing::Change;
 use crate::server::admin::explain::{self, Explained};
 use crate::server::admin::gate::{admit, is_plain_probe};
-use crate::server::admin::mismatches::{self, MismatchesView};
+use crate::server::admin::mismatches::{ForgottenView, MismatchesView};
 use crate::server::admin::problem::{Problem, json, response};
 use crate::server::admin::target::{Target, is_api, parse};
 use crate::server::admin::token::{Barred, Tokens};
 use crate::server::admin::{Asked, Command, Readiness, Supposed, decode, question};
+use crate::telemetry::clock;
 
 /// What a write may hold.
 const MAX_BODY: usize = 64 * 1024;
@@ -89,10 +91,11 @@ impl Admin {
                 is_json(head)?;
                 self.explain(explain::body(&read(body).await?)?).await
             }
-            Target::Mismatches => {
-                let wanted = mismatches::wanted(head.uri.query())?;
-                let found = self.ask(Command::Mismatches).await?;
-                Ok(ok(&MismatchesView::of(&found, &wanted)))
+            Target::Mismatches => self.mismatches(head).await,
+            Target::ForgetMismatches => {
+                let routes = question::forgotten(head.uri.query())?;
+                let signed = signature(head, body, bearer).await?;
+                self.forget_mismatches(routes, signed).await
             }
             Target::Api => Ok(response(StatusCode::OK, JSON, API)),
             Target::Document(side) => {
@@ -136,6 +139,27 @@ impl Admin {
         let (route, idle) = question::usage(head.uri.query())?;
         let ask = |reply| Command::Usage { route, idle, reply };
         Ok(ok(&self.ask(ask).await?))
+    }
+
+    async fn mismatches(&self, head: &Parts) -> Result<Response<Full<Bytes>>, Problem> {
+        let wanted = question::mismatches(head.uri.query(), clock::wall())?;
+        let found = self.ask(Command::Mismatches).await?;
+        Ok(ok(&MismatchesView::of(&found, &wanted)))
+    }
+
+    async fn forget_mismatches(
+        &self,
+        routes: Glob,
+        signed: (String, Option<String>),
+    ) -> Result<Response<Full<Bytes>>, Problem> {
+        let ask = |reply| Command::ForgetMismatches {
+            routes,
+            signed,
+            reply,
+        };
+        Ok(ok(&ForgottenView {
+            routes: self.ask(ask).await?,
+        }))
     }
 
     /// Tells what becomes of a call, which is not made.

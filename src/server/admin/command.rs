@@ -64,6 +64,15 @@ pub enum Command {
     },
     /// The last mismatches of all workers.
     Mismatches(Sender<Mismatches>),
+    /// Forget the mismatches and failed candidates of routes.
+    ForgetMismatches {
+        /// Which routes.
+        routes: Glob,
+        /// Who asks, and why where he says so.
+        signed: (String, Option<String>),
+        /// The names of the routes that had any.
+        reply: Sender<Vec<String>>,
+    },
     /// The page of metrics.
     Metrics(Sender<String>),
     /// Whether calls can be served.

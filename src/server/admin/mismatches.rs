@@ -1,18 +1,42 @@
 //! The last mismatches, as the API tells them.
 
-use http::StatusCode;
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::domain::compare::{Called, Failed, FailedCandidate, Field, Mismatches, Sample};
-use crate::domain::percent::{Plus, decode};
+use crate::domain::compare::{Called, Failed, FailedCandidate, Field, Mismatches, Sample, Tally};
 use crate::domain::rollout::Glob;
-use crate::server::admin::problem::Problem;
 use crate::telemetry::clock::Rfc3339;
+
+/// Which mismatches are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// Those of these routes.
+    pub(super) routes: Glob,
+    /// Those of this time and later, in milliseconds since 1970; all if it is `None`.
+    pub(super) since_ms: Option<u64>,
+}
+
+impl Wanted {
+    fn has(&self, at_ms: u64) -> bool {
+        self.since_ms.is_none_or(|since_ms| at_ms >= since_ms)
+    }
+
+    fn has_any(&self, tally: Tally) -> bool {
+        tally.count > 0 && self.has(tally.last_ms)
+    }
+}
+
+/// The routes whose mismatches were forgotten.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ForgottenView {
+    pub(super) routes: Vec<String>,
+}
 
 /// The mismatches of all routes.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct MismatchesView<'m> {
+    /// The time before which nothing is told.
+    since: Option<String>,
     routes: Vec<RouteView<'m>>,
     /// Mismatches of routes that had no room.
     more: u64,
@@ -32,6 +56,8 @@ struct RouteView<'m> {
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct FailedView<'m> {
     count: u64,
+    /// The time of the last of them.
+    last: Option<String>,
     /// The last of them, the latest first.
     samples: Vec<FailedSampleView<'m>>,
 }
@@ -61,8 +87,10 @@ struct CalledView<'m> {
 struct FieldView<'m> {
     /// The path that would ignore it.
     field: &'m str,
-    /// In how many calls it differed.
+    /// In how many calls it differed, also before the time that is asked for.
     count: u64,
+    /// The time of the last of them.
+    last: String,
     /// The last of them, the latest first.
     samples: Vec<SampleView<'m>>,
 }
@@ -78,34 +106,59 @@ struct SampleView<'m> {
 }
 
 impl<'m> MismatchesView<'m> {
-    pub(super) fn of(mismatches: &'m Mismatches, wanted: &Glob) -> MismatchesView<'m> {
-        let routes = mismatches.routes().filter(|route| wanted.fits(route));
+    pub(super) fn of(mismatches: &'m Mismatches, wanted: &Wanted) -> MismatchesView<'m> {
+        let told = |tally: Tally| match wanted.has_any(tally) {
+            true => tally.count,
+            false => 0,
+        };
+        let routes = mismatches
+            .routes()
+            .filter(|route| wanted.routes.fits(route))
+            .map(|route| RouteView {
+                route,
+                failed: failed(mismatches.failed(route), wanted),
+                fields: mismatches
+                    .fields(route)
+                    .filter(|(_, field)| wanted.has_any(field.tally()))
+                    .map(|found| field(found, wanted))
+                    .collect(),
+                more: told(mismatches.more_of(route)),
+            });
         MismatchesView {
-            routes: routes
-                .map(|route| RouteView {
-                    route,
-                    failed: mismatches.failed(route).map(failed).unwrap_or_default(),
-                    fields: mismatches.fields(route).map(field).collect(),
-                    more: mismatches.more_of(route),
-                })
-                .collect(),
-            more: mismatches.more(),
+            since: wanted.since_ms.map(time),
+            routes: routes.filter(RouteView::has_any).collect(),
+            more: told(mismatches.more()),
         }
     }
 }
 
-fn field<'m>((name, field): (&'m str, &'m Field)) -> FieldView<'m> {
-    FieldView {
-        field: name,
-        count: field.count(),
-        samples: field.samples().map(sample).collect(),
+impl RouteView<'_> {
+    fn has_any(&self) -> bool {
+        self.failed.count > 0 || !self.fields.is_empty() || self.more > 0
     }
 }
 
-fn failed(failed: &Failed) -> FailedView<'_> {
+fn field<'m>((name, field): (&'m str, &'m Field), wanted: &Wanted) -> FieldView<'m> {
+    let samples = field.samples();
+    let samples = samples.filter(|sample| wanted.has(sample.called.at_ms));
+    FieldView {
+        field: name,
+        count: field.tally().count,
+        last: time(field.tally().last_ms),
+        samples: samples.map(sample).collect(),
+    }
+}
+
+fn failed<'m>(failed: Option<&'m Failed>, wanted: &Wanted) -> FailedView<'m> {
+    let Some(failed) = failed.filter(|failed| wanted.has_any(failed.tally())) else {
+        return FailedView::default();
+    };
+    let samples = failed.samples();
+    let samples = samples.filter(|sample| wanted.has(sample.called.at_ms));
     FailedView {
-        count: failed.count(),
-        samples: failed.samples().map(failed_sample).collect(),
+        count: failed.tally().count,
+        last: Some(time(failed.tally().last_ms)),
+        samples: samples.map(failed_sample).collect(),
     }
 }
 
@@ -120,9 +173,8 @@ fn failed_sample(sample: &FailedCandidate) -> FailedSampleView<'_> {
 }
 
 fn called(called: &Called) -> CalledView<'_> {
-    let at: SystemTime = UNIX_EPOCH + Duration::from_millis(called.at_ms);
     CalledView {
-        at: Rfc3339(at).to_string(),
+        at: time(called.at_ms),
         client: &called.client,
         side: called.side.as_str(),
         stage: called.stage.as_str(),
@@ -140,41 +192,74 @@ fn sample(sample: &Sample) -> SampleView<'_> {
     }
 }
 
-/// Reads `route=GLOB` of a query; every route where there is none.
-pub(super) fn wanted(query: Option<&str>) -> Result<Glob, Problem> {
-    let mut glob = None;
-    for part in query.into_iter().flat_map(|query| query.split('&')) {
-        if part.is_empty() {
-            continue;
-        }
-        let value = part.strip_prefix("route=").filter(|_| glob.is_none());
-        let decoded = value.and_then(|value| decode(value, Plus::Space).ok());
-        let wrong = || {
-            let detail = "the query has `route=GLOB` once, or nothing";
-            Problem::new(StatusCode::BAD_REQUEST, detail)
-        };
-        glob = Some(decoded.ok_or_else(wrong)?);
-    }
-    Ok(Glob::new(glob.as_deref().unwrap_or("*")))
+fn time(ms: u64) -> String {
+    let time: SystemTime = UNIX_EPOCH + Duration::from_millis(ms);
+    Rfc3339(time).to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::domain::compare::{Difference, Ending, Kind, Shown};
+    use crate::domain::rollout::Stage;
+    use crate::domain::side::Side;
+
+    fn at(at_ms: u64) -> Called {
+        Called {
+            at_ms,
+            client: Arc::from("ios-app"),
+            side: Side::Rest,
+            stage: Stage::Shadow,
+            call: Arc::from("GET /items/{id}"),
+        }
+    }
+
+    fn told(mismatches: &Mismatches, since_ms: Option<u64>) -> Value {
+        let routes = Glob::new("*");
+        json!(MismatchesView::of(mismatches, &Wanted { routes, since_ms }))
+    }
 
     #[test]
-    fn a_query_names_routes_by_a_glob() {
-        for (query, fits, fits_not) in [
-            (None, "anything", ""),
-            (Some(""), "anything", ""),
-            (Some("route=agent.*"), "agent.get", "items.get"),
-            (Some("route=a%20b"), "a b", "a"),
-        ] {
-            let glob = wanted(query).unwrap_or_else(|problem| panic!("{query:?}: {problem:?}"));
-            assert!(glob.fits(fits) && (fits_not.is_empty() || !glob.fits(fits_not)));
+    fn only_what_was_met_since_a_time_is_told() {
+        let mut mismatches = Mismatches::default();
+        let (items, agent): (Arc<str>, Arc<str>) = (Arc::from("items"), Arc::from("agent"));
+        for (field, at_ms) in [("/body/a", 1000), ("/body/a", 3000), ("/body/b", 1000)] {
+            let difference = Difference {
+                pointer: field.to_owned(),
+                field: field.to_owned(),
+                kind: Kind::Value,
+                control: Shown::kept("1"),
+                candidate: Shown::kept("2"),
+                times: 1,
+            };
+            mismatches.keep(&items, &at(at_ms), [&difference]);
         }
-        for query in ["routes=a", "route=a&route=b", "route=%zz"] {
-            assert!(wanted(Some(query)).is_err(), "{query}");
-        }
+        let endings = (Ending::Status(200), Ending::Status(500));
+        mismatches.keep_failed(&agent, FailedCandidate::new(at(2000), endings, None, None));
+
+        let all = told(&mismatches, None);
+        assert_eq!(all["since"], Value::Null);
+        assert_eq!(all["routes"].as_array().unwrap().len(), 2);
+        assert_eq!(
+            all["routes"][0]["failed"]["last"],
+            "1970-01-01T00:00:02.000Z"
+        );
+        assert_eq!(all["routes"][1]["fields"].as_array().unwrap().len(), 2);
+
+        let later = told(&mismatches, Some(2001));
+        assert_eq!(later["since"], "1970-01-01T00:00:02.001Z");
+        assert_eq!(later["routes"].as_array().unwrap().len(), 1);
+        let fields = later["routes"][0]["fields"].as_array().unwrap();
+        assert_eq!(fields.len(), 1);
+        assert_eq!(
+            (&fields[0]["field"], &fields[0]["count"]),
+            (&json!("/body/a"), &json!(2))
+        );
+        assert_eq!(fields[0]["samples"].as_array().unwrap().len(), 1);
+        assert_eq!(told(&mismatches, Some(3001))["routes"], json!([]));
     }
 }

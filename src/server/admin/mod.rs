@@ -17,7 +17,7 @@
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
 //! GET, POST         /api/v1/explain        what becomes of a call that is not made; a POST only reads as well
 //! GET               /api/v1/usage          who still calls which route, and which may be deleted
-//! GET               /api/v1/mismatches     the last mismatches; `?route=GLOB` for some routes
+//! GET, DELETE       /api/v1/mismatches     the last mismatches, forget them; `?route=GLOB` for some routes
 //! GET               /api/v1/admin.json     this API as an OpenAPI document
 //! GET               /api/v1/openapi.json   what the routes are for a REST client
 //! GET               /api/v1/openrpc.json   what the routes are for an RPC client

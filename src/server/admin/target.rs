@@ -24,6 +24,8 @@ pub(super) enum Target {
     Plan,
     Usage,
     Mismatches,
+    /// Forget mismatches.
+    ForgetMismatches,
     /// Explain the call that the query tells.
     ExplainQuery,
     /// Explain the call that the body tells.
@@ -49,6 +51,7 @@ pub(super) enum Lost {
 const READ: &str = "GET, HEAD";
 const WRITE: &str = "GET, HEAD, PUT, DELETE";
 const SWITCH: &str = "PUT, DELETE";
+const KEPT: &str = "GET, HEAD, DELETE";
 const POST: &str = "POST";
 const ASK: &str = "GET, HEAD, POST";
 
@@ -72,7 +75,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<Target, Lost> {
         "/api/v1/reload" => return Err(Lost::Method { allow: POST }),
         "/api/v1/plan" => Target::Plan,
         "/api/v1/usage" => Target::Usage,
-        "/api/v1/mismatches" => Target::Mismatches,
+        "/api/v1/mismatches" => return kept(method),
         "/api/v1/explain" => return ask(method),
         "/api/v1/admin.json" => Target::Api,
         "/api/v1/openapi.json" => Target::Document(Side::Rest),
@@ -149,6 +152,15 @@ fn ask(method: &Method) -> Result<Target, Lost> {
     }
 }
 
+/// What is read, and can be forgotten.
+fn kept(method: &Method) -> Result<Target, Lost> {
+    match *method {
+        Method::GET | Method::HEAD => Ok(Target::Mismatches),
+        Method::DELETE => Ok(Target::ForgetMismatches),
+        _ => Err(Lost::Method { allow: KEPT }),
+    }
+}
+
 /// A HEAD is answered like a GET; the server leaves the body out.
 fn reads(method: &Method) -> bool {
     *method == Method::GET || *method == Method::HEAD
@@ -169,6 +181,16 @@ mod tests {
             (Method::GET, "/api/v1/usage", Ok(Target::Usage)),
             (Method::GET, "/api/v1/flags", Ok(Target::Flags)),
             (Method::GET, "/api/v1/mismatches", Ok(Target::Mismatches)),
+            (
+                Method::DELETE,
+                "/api/v1/mismatches",
+                Ok(Target::ForgetMismatches),
+            ),
+            (
+                Method::POST,
+                "/api/v1/mismatches",
+                Err(Lost::Method { allow: KEPT }),
+            ),
             (
                 Method::GET,
                 "/api/v1/flags/ios-first",

@@ -156,6 +156,7 @@ fn obey(command: Command) {
             reply.send(Json::string(side.as_str())).unwrap();
         }
         Command::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
+        Command::ForgetMismatches { signed, reply, .. } => reply.send(vec![signed.0]).unwrap(),
         Command::Usage { route, idle, reply } => {
             assert_eq!((route.as_str(), idle), ("*", 30 * 86_400));
             let report = Report {

@@ -344,8 +344,8 @@ pub(super) const MISMATCHING_FIELDS: Family = Family {
     name: "dualgauge_mismatching_fields",
     kind: MetricType::GAUGE,
     labels: &["route"],
-    help: "Different fields of the answers of a route that have differed since the process began, at most 64; which \
-           they are is told by `dualgauge mismatches`.",
+    help: "Different fields of the answers of a route that have differed since the process began, the route was changed \
+           or its mismatches were reset, at most 64; which they are is told by `dualgauge mismatches`.",
 };
 
 pub(super) const SUNSET: Family = Family {

@@ -1,8 +1,13 @@
 //! The last mismatches, as operators read them.
 
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::json;
+
 use super::Scene;
 use crate::scene::{json, json_with, saying};
-use crate::support::{Upstream, program, run_to_end};
+use crate::support::{Ended, Upstream, program, run_to_end};
 
 fn scene() -> Scene {
     let control = Upstream::answering(json(r#"{"token":"secret-1","n":1}"#));
@@ -144,4 +149,98 @@ fn a_failed_candidate_has_the_reason_of_the_proxy() {
         assert_eq!(sample["candidate"], "status 502", "{reason}: {told}");
         assert_eq!(sample["reason"], reason, "{told}");
     }
+}
+
+/// The routes that have mismatches.
+fn routes(scene: &Scene) -> Vec<String> {
+    let told = scene.proxy.ask("GET", "/api/v1/mismatches", "").json();
+    let routes = told["routes"].as_array().unwrap().iter();
+    let names = routes.map(|route| route["route"].as_str().unwrap().to_owned());
+    names.collect()
+}
+
+fn mismatches(scene: &Scene, arguments: &[&str]) -> Ended {
+    let admin = format!("http://{}", scene.proxy.admin());
+    let all = [&["mismatches", "--admin", &admin], arguments].concat();
+    run_to_end(program(&all))
+}
+
+#[test]
+fn a_reset_forgets_mismatches_and_no_counter() {
+    let scene = scene();
+    let fields = || scene.sums("dualgauge_mismatching_fields", &["route"]);
+    let reset = |target| scene.proxy.ask("DELETE", target, "");
+    assert_eq!(fields(), BTreeMap::from([("items.get".to_owned(), 2.0)]));
+    let none = reset("/api/v1/mismatches?route=agent.*");
+    assert_eq!(none.json(), json!({"routes": []}));
+    assert_eq!(routes(&scene), ["items.get"]);
+    let one = reset("/api/v1/mismatches?route=items.*");
+    assert_eq!(one.json(), json!({"routes": ["items.get"]}));
+    assert!(routes(&scene).is_empty());
+    assert!(fields().is_empty(), "{:?}", fields());
+    assert_eq!(reset("/api/v1/mismatches?since=1h").status(), 400);
+    scene
+        .proxy
+        .log_line(&["the mismatches were reset", "forgotten=1"]);
+
+    scene.proxy.rest("GET", "/items/7", &[], "");
+    scene.expect(&[("mismatch", 2.0)]);
+    let told = mismatches(&scene, &[]);
+    assert!(
+        told.output.starts_with("items.get\n  /body/n  1 call\n"),
+        "{told:?}"
+    );
+    let told = mismatches(&scene, &["--reset"]);
+    assert_eq!(told.output, "reset: 1 route\n  items.get", "{told:?}");
+    let told = mismatches(&scene, &["--reset"]);
+    assert_eq!(told.output, "no mismatches", "{told:?}");
+}
+
+#[test]
+fn since_leaves_out_what_was_met_before() {
+    let scene = scene();
+    let told = mismatches(&scene, &["--since", "1h"]);
+    let expected = "items.get\n  /body/n  1 call in all, the last at 2";
+    assert!(told.output.starts_with(expected), "{told:?}");
+    let told = mismatches(&scene, &["--since", "2999-01-01T01:00:00+01:00"]);
+    let expected = "no mismatches since 2999-01-01T00:00:00.000Z";
+    assert_eq!(told.output, expected, "{told:?}");
+    let told = mismatches(&scene, &["--since", "yesterday"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(told.errors.contains("`since` is no time"), "{told:?}");
+}
+
+#[test]
+fn a_reload_forgets_the_mismatches_of_the_routes_that_it_changed() {
+    let scene = scene();
+    let file = scene.proxy.folder().join("dualgauge.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let reload = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let reloaded = scene.proxy.ask("POST", "/api/v1/reload", "");
+        assert_eq!(reloaded.status(), 200, "{reloaded:?}");
+    };
+    let first = "[[route]]\nname = \"items.get\"";
+    let more = "[[route]]\nname = \"first\"\nrest = \"GET /first\"\nrpc = \"first\"\n";
+    let moved = text
+        .replace(first, &format!("{more}{first}"))
+        .replace("POST /find", "POST /search");
+    assert_ne!(moved, text);
+    reload(&moved);
+    assert_eq!(
+        routes(&scene),
+        ["items.get"],
+        "its rules are what they were"
+    );
+    let rule = "rpc = \"items/get\"\ncompare = { ignore = [\"/body/n\"] }";
+    reload(&moved.replace("rpc = \"items/get\"", rule));
+    assert!(routes(&scene).is_empty());
+    scene.proxy.rest("GET", "/items/7", &[], "");
+    scene.expect(&[("mismatch", 2.0)]);
+    let told = mismatches(&scene, &[]);
+    assert!(
+        told.output
+            .starts_with("items.get\n  /body/token  1 call\n"),
+        "{told:?}"
+    );
 }

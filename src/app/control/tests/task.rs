@@ -18,7 +18,7 @@ use crate::domain::calendar::Moment;
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::standing::Change;
-use crate::domain::rollout::{Kill, Stage};
+use crate::domain::rollout::{Glob, Kill, Stage};
 use crate::server::admin::{Admin, Asked, Command, FlagView, Readiness, Refusal, Reloaded, Tokens};
 use crate::telemetry::clock::now;
 
@@ -84,6 +84,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         },
         counts: async |_: Arc<Plan>, _: Moment| Counts::default(),
         mismatches: async || Mismatches::default(),
+        forget: async |routes: &Glob| vec![routes.as_str().to_owned()],
         upstreams: async |_: Arc<Plan>| Readiness::default(),
     };
     let owner = Box::pin(own(folder.open().await, received, hooks));

@@ -52,11 +52,43 @@ fn the_last_few_of_a_field_are_kept_and_all_are_counted() {
     let calls: Vec<_> = (1..=9).map(|at| ("items", "/body/*/a", at)).collect();
     let mismatches = kept(&calls);
     let (name, field) = mismatches.fields("items").next().unwrap();
-    assert_eq!((name, field.count()), ("/body/*/a", 9));
+    assert_eq!((name, field.tally().count), ("/body/*/a", 9));
     assert_eq!(times(field), [9, 8, 7, 6, 5]);
     assert_eq!(field.samples().next().unwrap().pointer, "/body/0/a");
     assert_eq!(mismatches.routes().collect::<Vec<_>>(), ["items"]);
     assert_eq!(mismatches.fields("others").count(), 0);
+}
+
+#[test]
+fn the_time_of_the_last_call_is_known_also_without_its_sample() {
+    let mut mismatches = kept(&[("r", "/body", 7), ("r", "/body", 3)]);
+    let last = |mismatches: &Mismatches| mismatches.fields("r").next().unwrap().1.tally();
+    assert_eq!(
+        last(&mismatches),
+        Tally {
+            count: 2,
+            last_ms: 7
+        }
+    );
+    mismatches.merge(&kept(&[("r", "/body", 9)]));
+    assert_eq!(
+        last(&mismatches),
+        Tally {
+            count: 3,
+            last_ms: 9
+        }
+    );
+    for field in 0..FIELDS {
+        let difference = difference(&format!("/body/{field}"));
+        mismatches.keep(&Arc::from("r"), &called(11), [&difference]);
+    }
+    assert_eq!(
+        mismatches.more_of("r"),
+        Tally {
+            count: 1,
+            last_ms: 11
+        }
+    );
 }
 
 #[test]
@@ -70,7 +102,7 @@ fn a_call_counts_once_for_a_field_that_differs_in_two_ways() {
         [&difference("/body/a"), &other],
     );
     let (_, field) = mismatches.fields("r").next().unwrap();
-    assert_eq!((field.count(), field.samples().count()), (1, 2));
+    assert_eq!((field.tally().count, field.samples().count()), (1, 2));
 }
 
 #[test]
@@ -87,9 +119,9 @@ fn every_direction_has_a_bound() {
         }
     }
     assert_eq!(mismatches.routes().count(), ROUTES);
-    assert_eq!(mismatches.more(), 3 * 2 * (SAMPLES as u64 + 1));
+    assert_eq!(mismatches.more().count, 3 * 2 * (SAMPLES as u64 + 1));
     assert_eq!(mismatches.fields("r00000").count(), FIELDS);
-    assert_eq!(mismatches.more_of("r00000"), 2 * (SAMPLES as u64 + 1));
+    assert_eq!(mismatches.more_of("r00000").count, 2 * (SAMPLES as u64 + 1));
     let all = mismatches
         .routes()
         .flat_map(|route| mismatches.fields(route));
@@ -99,7 +131,7 @@ fn every_direction_has_a_bound() {
     );
     let last = mismatches.fields("r01023").next().unwrap().1;
     assert_eq!(
-        (last.count(), last.samples().count()),
+        (last.tally().count, last.samples().count()),
         (SAMPLES as u64 + 1, 0),
         "counted all the same"
     );
@@ -108,8 +140,9 @@ fn every_direction_has_a_bound() {
 #[test]
 fn a_forgotten_route_makes_room() {
     let mut mismatches = kept(&[("a", "/body", 1), ("b", "/body", 2)]);
-    mismatches.forget("a");
+    assert_eq!(mismatches.forget(|route| route == "a"), [Arc::from("a")]);
     assert_eq!(mismatches, kept(&[("b", "/body", 2)]));
+    assert!(mismatches.forget(|route| route == "a").is_empty());
 }
 
 #[test]
@@ -124,16 +157,18 @@ fn the_last_failed_candidates_of_a_route_are_kept_without_long_causes() {
     one.merge(&other);
     let of_a = one.failed("a").unwrap();
     let times: Vec<_> = of_a.samples().map(|one| one.called.at_ms).collect();
-    assert_eq!((of_a.count(), times), (9, vec![9, 8, 7, 6, 5]));
+    assert_eq!((of_a.tally().count, times), (9, vec![9, 8, 7, 6, 5]));
     assert_eq!(of_a.samples().next().unwrap().cause().unwrap().len(), 300);
     assert!(one.failed("b").is_none());
     assert_eq!(one.fields("a").count(), 0);
     for route in 0..ROUTES {
         one.keep_failed(&Arc::from(format!("r{route}")), failed(1));
     }
-    assert_eq!((one.routes().count(), one.more()), (ROUTES, 2));
-    one.forget("a");
+    assert_eq!((one.routes().count(), one.more().count), (ROUTES, 2));
+    one.forget(|route| route == "a");
     assert!(one.failed("a").is_none());
+    one.forget(|_| true);
+    assert_eq!(one, Mismatches::default(), "and what had no room");
 }
 
 proptest! {

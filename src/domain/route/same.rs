@@ -1,0 +1,60 @@
+//! Whether two compiled routes treat calls alike, although they come from different texts.
+
+use super::{Route, Schemas};
+use crate::domain::schema::Schema;
+
+impl Route {
+    /// Returns whether both routes read, write and answer every call in the same way. Their names, places in the file,
+    /// examples and notes for people may differ.
+    #[must_use]
+    pub fn translates_like(&self, other: &Route) -> bool {
+        // All fields are named, so that a new one is not overlooked here.
+        let Route {
+            name: _,
+            rest,
+            rpc,
+            speech,
+            method,
+            facts,
+            rest_call,
+            rpc_call,
+            extra,
+            unknown_query,
+            form,
+            from,
+            waits,
+            effect,
+            id,
+            silence,
+            timeout,
+            affinity,
+            successor: _,
+            outcomes,
+            lossy: _,
+            examples: _,
+            schema,
+        } = self;
+        (rest, rpc) == (&other.rest, &other.rpc)
+            && (speech, method) == (&other.speech, &other.method)
+            && *facts == other.facts
+            && (rest_call, rpc_call) == (&other.rest_call, &other.rpc_call)
+            && (extra, unknown_query) == (&other.extra, &other.unknown_query)
+            && (form, from, waits) == (&other.form, &other.from, &other.waits)
+            && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
+            && (silence, timeout) == (&other.silence, &other.timeout)
+            && outcomes.answers_like(&other.outcomes)
+            && schema.allows_like(&other.schema)
+    }
+}
+
+impl Schemas {
+    fn allows_like(&self, other: &Schemas) -> bool {
+        let Schemas { params, result } = self;
+        let pairs = [(params, &other.params), (result, &other.result)];
+        pairs.into_iter().all(|pair| match pair {
+            (None, None) => true,
+            (Some(one), Some(other)) => Schema::has_source_of(one, other),
+            (Some(_), None) | (None, Some(_)) => false,
+        })
+    }
+}
