@@ -328,6 +328,41 @@ mod tests {
     }
 
     #[test]
+    fn the_document_of_the_api_has_the_statuses_that_any_request_can_get() {
+        let document: serde_json::Value =
+            serde_json::from_str(crate::server::admin::answer::API).unwrap();
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            let operations = operations.as_object().unwrap().iter();
+            for (method, operation) in operations.filter(|(name, _)| *name != "parameters") {
+                let responses = &operation["responses"];
+                let any = ["200", "400", "401", "403", "503"];
+                // What may have a body may have one that is late, too large or of another type.
+                let written: &[&str] = match method.as_str() {
+                    "get" => &[],
+                    _ => &["408", "413", "415"],
+                };
+                for status in any.iter().chain(written) {
+                    let known = responses.get(status).is_some();
+                    assert!(known, "{method} {path}: {status}");
+                }
+                let unavailable = responses["503"]["$ref"].as_str().unwrap();
+                let unavailable = unavailable.trim_start_matches('#');
+                let says = &document.pointer(unavailable).unwrap()["description"];
+                let says = says.as_str().unwrap();
+                let asks = ["/explain", "/mismatches", "/reload"];
+                let throws = path.ends_with("/kill") && method == "put";
+                let stores =
+                    method != "get" && !throws && !asks.iter().any(|end| path.ends_with(end));
+                assert_eq!(
+                    says.contains("could not be stored"),
+                    stores,
+                    "{method} {path}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn the_routes_have_a_document_for_each_side() {
         for (path, side) in [
             ("/api/v1/openapi.json", Side::Rest),
