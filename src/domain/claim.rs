@@ -4,6 +4,7 @@
 //! Nothing here reads a body; where the body decides, the claim says among which routes. Law: whoever asks
 //! with the same plan and the same head gets the same answer.
 
+mod eras;
 mod near;
 
 use http::{HeaderMap, Method, Uri, request};
@@ -13,11 +14,9 @@ use super::cors;
 use super::failure::Failure;
 use super::hosts::{self, Allowed, Entry, Reach};
 use super::json::Json;
-use super::jsonrpc::Call;
 use super::lifecycle::Window;
 use super::local::{LocalFound, RestLocal};
-use super::mcp;
-use super::plan::{Irregular, Plan, Transport, Unrouted, UpstreamPlan};
+use super::plan::{Irregular, Plan, Unrouted, UpstreamPlan};
 use super::preface::PrefaceUse;
 use super::refusal;
 use super::rollout::{self, Caller, Decision, Kill, Session, Stage, Way, Why};
@@ -27,6 +26,7 @@ use super::stream::{self, Followed};
 use super::translate::RestHead;
 use super::websocket;
 
+pub use eras::{batch, linked, mcp, notification_status, rpc_face_status};
 pub use near::{Nearby, pass_near};
 
 /// The head of a request, as far as routes see it.
@@ -186,42 +186,6 @@ pub fn guard(plan: &Plan, head: Head<'_>, entry: Entry) -> Result<(), Failure> {
         },
     };
     hosts::check(allowed, (head.uri, head.headers), is_hop).map_err(refusal::foreign)
-}
-
-/// Checks what a client of MCP says of itself, where the proxy presents itself as a server of MCP or stands before one
-/// whose messages it reads.
-///
-/// # Errors
-/// A [`Failure`] where the headers say something else than the message, or the revision is not spoken.
-pub fn mcp(plan: &Plan, headers: &HeaderMap, call: &Call) -> Result<(), Failure> {
-    if !speaks_mcp(plan) {
-        return Ok(());
-    }
-    let spoken = plan.locals.versions();
-    mcp::check(headers, call, spoken).map_err(|discord| refusal::discord(discord, spoken))
-}
-
-/// Checks that a batch may be sent: revisions of MCP without sessions have none.
-///
-/// # Errors
-/// A [`Failure`] where it may not.
-pub fn batch(plan: &Plan, headers: &HeaderMap) -> Result<(), Failure> {
-    match speaks_modern_mcp(plan, headers) {
-        true => Err(refusal::no_batch()),
-        false => Ok(()),
-    }
-}
-
-/// Whether a client speaks a revision of MCP without sessions to one who knows them.
-#[must_use]
-pub fn speaks_modern_mcp(plan: &Plan, headers: &HeaderMap) -> bool {
-    mcp::is_modern(headers) && speaks_mcp(plan)
-}
-
-fn speaks_mcp(plan: &Plan) -> bool {
-    let upstream = plan.upstream(Side::Rpc);
-    let is_mcp = upstream.is_some_and(|upstream| matches!(upstream.transport, Transport::Mcp(_)));
-    is_mcp || !plan.locals.versions().is_empty()
 }
 
 /// The headers by which the proxy itself answers a preflight: where the call that it asks for would not pass

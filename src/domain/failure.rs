@@ -132,6 +132,8 @@ pub enum Reason {
     HeaderMismatch,
     /// A revision of MCP that is not spoken.
     UnsupportedVersion,
+    /// A call of MCP without a member of `params._meta` that its revision requires.
+    MissingMeta,
     /// Arguments that no pattern of the route accepts.
     InvalidParams,
     /// Names in the query of a translated call that its route does not know.
@@ -239,7 +241,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 45] = [
+    pub const ALL: [Reason; 46] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -256,6 +258,7 @@ impl Reason {
         Reason::NoBatch,
         Reason::HeaderMismatch,
         Reason::UnsupportedVersion,
+        Reason::MissingMeta,
         Reason::InvalidParams,
         Reason::UnknownQuery,
         Reason::SchemaTooCostly,
@@ -307,6 +310,7 @@ impl Reason {
             Reason::NoBatch => client(400, -32600, "no_batch"),
             Reason::HeaderMismatch => client(400, -32020, "header_mismatch"),
             Reason::UnsupportedVersion => client(400, -32022, "unsupported_version"),
+            Reason::MissingMeta => client(400, -32602, "missing_meta"),
             Reason::InvalidParams => client(400, -32602, "invalid_params"),
             Reason::UnknownQuery => client(400, -32602, "unknown_query"),
             Reason::SchemaTooCostly => client(422, -31080, "schema_too_costly"),
@@ -346,7 +350,7 @@ impl Reason {
     #[must_use]
     pub const fn rpc_face_status(self) -> u16 {
         // What is no HTTP request, or has no RPC path, is no JSON-RPC message either. The others are told so by MCP
-        // (2026-07-28, "Streamable HTTP").
+        // (2026-07-28, "Streamable HTTP", "Per-Request Protocol Fields").
         if matches!(
             self,
             Reason::MalformedHttp
@@ -354,6 +358,7 @@ impl Reason {
                 | Reason::NoBatch
                 | Reason::HeaderMismatch
                 | Reason::UnsupportedVersion
+                | Reason::MissingMeta
         ) {
             return 400;
         }

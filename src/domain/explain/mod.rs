@@ -302,10 +302,12 @@ impl<'a> Case<'a> {
             (Side::Rest, _) => (row.status, problem(&failure, codes).body),
             (Side::Rpc, Some(id)) => {
                 let error = super::jsonrpc::error(id, &error_object(&failure, codes));
-                (failure.reason.rpc_face_status(), error)
+                let headers = self.asked.head.headers;
+                let status = claim::rpc_face_status(self.plan, headers, failure.reason);
+                (status, error)
             }
             (Side::Rpc, None) => (
-                self.plan.face.notification_status.as_u16(),
+                claim::notification_status(self.plan, self.asked.head.headers).as_u16(),
                 super::pieces::Pieces::default(),
             ),
         };

@@ -307,11 +307,11 @@ fn pass_call(
     if shared {
         claim::guard(plan, case.asked.head, case.entry())?;
     }
-    refusal::withheld(upstream, &call.method)?;
+    claim::linked(plan, upstream, Some(case.asked.head.headers), call)?;
     if let Some(note) = kept(upstream, call) {
         let status = match call.id {
             Some(_) => 200,
-            None => plan.face.notification_status.as_u16(),
+            None => claim::notification_status(plan, case.asked.head.headers).as_u16(),
         };
         explanation.answer = Some(own::noted(case, (status, &HeaderMap::new()), note));
         return Ok(());

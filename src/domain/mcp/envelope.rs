@@ -10,7 +10,7 @@ use crate::domain::pieces::PiecesWriter;
 
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
-const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request that says who asks, and the name that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

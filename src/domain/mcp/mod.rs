@@ -20,4 +20,4 @@ pub use result::{Era, InputRequired, fitted};
 pub use revision::{
     Revision, Verdict, agreeable, agreed, agrees, answered, discover, greeting, verdict,
 };
-pub use said::{Discord, check, is_modern};
+pub use said::{Discord, check, check_message, complete, is_modern, named};

@@ -65,6 +65,17 @@ impl Era {
         }
     }
 
+    /// Returns the HTTP status of a server's error for a client of this kind (MCP 2026-07-28, "Protocol Version Header",
+    /// "Per-Request Protocol Fields"). Older clients read errors by their codes alone.
+    #[must_use]
+    pub fn status(self, code: i64) -> u16 {
+        match (self, code) {
+            (Era::Stateless, -32601) => 404,
+            (Era::Stateless, -32022..=-32020) => 400,
+            (Era::Stateless | Era::Sessions, _) => 200,
+        }
+    }
+
     fn of(version: Option<&[u8]>) -> Era {
         let mut known = STATELESS.iter();
         match known.any(|known| version == Some(known.as_bytes())) {
@@ -214,6 +225,25 @@ mod tests {
         ] {
             let got = sent(Era::Stateless, method, result);
             assert_eq!(got.as_deref(), Ok(expected), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_client_without_sessions_reads_the_status_of_an_error() {
+        for (code, status) in [
+            (-32601, 404),
+            (-32020, 400),
+            (-32021, 400),
+            (-32022, 400),
+            // An unknown tool, or arguments that the tool does not take.
+            (-32602, 200),
+            (-32603, 200),
+            (-32019, 200),
+            (-32023, 200),
+            (7, 200),
+        ] {
+            assert_eq!(Era::Stateless.status(code), status, "{code}");
+            assert_eq!(Era::Sessions.status(code), 200, "{code}");
         }
     }
 

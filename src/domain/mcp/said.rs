@@ -6,7 +6,9 @@
 
 use http::{HeaderMap, HeaderName};
 
-use super::envelope::{VERSION_KEY, marked, named_by};
+use super::envelope::{CAPABILITIES_KEY, VERSION_KEY, marked, named_by};
+use super::result::Era;
+use crate::domain::json::Kind;
 use crate::domain::jsonrpc::Call;
 use crate::domain::local::HANDSHAKES;
 
@@ -84,6 +86,57 @@ fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), Discord> {
         (Some(said), Some(name)) if bears(said, &name) => Ok(()),
         (None, Some(_)) => mismatch("`Mcp-Name` is missing".to_owned()),
         (Some(said), name) => differ("Mcp-Name", said, &name.unwrap_or_default()),
+    }
+}
+
+/// Checks that the revision of a message without headers of its own is one of these. A message that names none is of an
+/// older client.
+///
+/// # Errors
+/// [`Discord::Unspoken`].
+pub fn check_message(call: &Call, spoken: &[String]) -> Result<(), Discord> {
+    match version(call) {
+        Ok(Some(version)) => unless_spoken(&version, spoken),
+        // There is no header that it could differ from.
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// Checks that the name or the URI that a call is about is a string, where there is one.
+///
+/// # Errors
+/// Which member has another type.
+pub fn named(call: &Call) -> Result<(), String> {
+    let Some(key) = named_by(&call.method) else {
+        return Ok(());
+    };
+    let params = call.params.as_ref();
+    let name = params.and_then(|params| params.member(key));
+    match name.is_some_and(|name| name.kind() != Kind::String) {
+        true => Err(format!("params/{key}: it must be a string")),
+        false => Ok(()),
+    }
+}
+
+/// Checks that a call of a client without sessions says what the client can do (MCP 2026-07-28, "Per-Request Protocol
+/// Fields"). [`check`] has seen the revision.
+///
+/// # Errors
+/// Which member is missing, or has another type.
+pub fn complete(era: Era, call: &Call) -> Result<(), String> {
+    if era == Era::Sessions {
+        return Ok(());
+    }
+    let meta = call
+        .params
+        .as_ref()
+        .and_then(|params| params.member("_meta"));
+    match meta.and_then(|meta| meta.member(CAPABILITIES_KEY)) {
+        None => Err(format!("params/_meta: `{CAPABILITIES_KEY}` is missing")),
+        Some(said) if said.kind() != Kind::Object => Err(format!(
+            "params/_meta: `{CAPABILITIES_KEY}` must be an object"
+        )),
+        Some(_) => Ok(()),
     }
 }
 
@@ -279,6 +332,66 @@ mod tests {
         let told = called(r#"{"jsonrpc":"2.0","method":"x"}"#.to_owned());
         let headers = HeaderMap::from_iter([(VERSION, HeaderValue::from_static("1"))]);
         assert_eq!(check(&headers, &told, &["2".to_owned()]), Ok(()));
+    }
+
+    fn call_of(method: &str, params: &str) -> Call {
+        called(format!(
+            r#"{{"id":1,"jsonrpc":"2.0","method":"{method}","params":{params}}}"#
+        ))
+    }
+
+    #[test]
+    fn a_call_names_what_it_is_about_by_a_string() {
+        for (method, key) in [
+            ("tools/call", "name"),
+            ("prompts/get", "name"),
+            ("resources/read", "uri"),
+        ] {
+            for value in ["7", "null", "{}", "[]", "true"] {
+                let params = format!(r#"{{"{key}":{value}}}"#);
+                let wrong = format!("params/{key}: it must be a string");
+                assert_eq!(named(&call_of(method, &params)), Err(wrong));
+                assert_eq!(named(&call_of("other", &params)), Ok(()));
+            }
+            let params = format!(r#"{{"{key}":"7"}}"#);
+            assert_eq!(named(&call_of(method, &params)), Ok(()));
+            // The server tells what is missing.
+            assert_eq!(named(&call_of(method, "{}")), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_call_of_a_client_without_sessions_says_what_the_client_can_do() {
+        let able = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}"#;
+        assert_eq!(complete(Era::Stateless, &call_of("x", able)), Ok(()));
+        for params in [
+            "{}",
+            "[]",
+            r#"{"_meta":7}"#,
+            r#"{"_meta":{}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":7}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":null}}"#,
+        ] {
+            let call = call_of("x", params);
+            assert_eq!(complete(Era::Sessions, &call), Ok(()));
+            let wrong = complete(Era::Stateless, &call).unwrap_err();
+            assert!(wrong.contains(CAPABILITIES_KEY), "{params}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn a_message_without_headers_names_a_revision_that_is_spoken() {
+        let spoken = ["2026-07-28".to_owned()];
+        let message = |version: &str| {
+            let params =
+                format!(r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":{version}}}}}"#);
+            check_message(&call_of("x", &params), &spoken)
+        };
+        assert_eq!(message(r#""2026-07-28""#), Ok(()));
+        assert_eq!(message("7"), Ok(()));
+        assert_eq!(check_message(&call_of("x", "{}"), &spoken), Ok(()));
+        let unspoken = Discord::Unspoken("2099-01-01".to_owned());
+        assert_eq!(message(r#""2099-01-01""#), Err(unspoken));
     }
 
     #[test]

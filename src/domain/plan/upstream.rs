@@ -392,6 +392,26 @@ impl UpstreamPlan {
         let link = self.transport.link();
         link.is_some_and(|link| link.settings.greeting.is_some())
     }
+
+    /// Whether a server behind a link speaks MCP: a revision of it is agreed on there.
+    #[must_use]
+    pub fn speaks_mcp(&self) -> bool {
+        match &self.transport {
+            Transport::Mcp(_) => true,
+            Transport::Stdio(_) | Transport::WebSocket(_) => {
+                let link = self.transport.link();
+                link.is_some_and(|link| !link.settings.revisions.is_empty())
+            }
+            Transport::Http | Transport::Frames(_) => false,
+        }
+    }
+
+    /// Whether the handshake of its links takes this revision, beside those that are known here.
+    #[must_use]
+    pub fn agrees_on(&self, revision: &str) -> bool {
+        let link = self.transport.link();
+        link.is_some_and(|link| link.settings.revisions.iter().any(|own| own == revision))
+    }
 }
 
 /// The notification by which a client recalls a call (MCP, "Cancellation").

@@ -234,8 +234,12 @@ impl Letter {
     }
 
     fn silence(&self) -> Response<AnswerBody> {
-        let status = self.installed.plan.face.notification_status;
-        self.written(render::respond(render::acknowledged(status)))
+        self.written(render::respond(render::acknowledged(self.silence_status())))
+    }
+
+    /// The status of a message that is not answered.
+    fn silence_status(&self) -> StatusCode {
+        claim::notification_status(&self.installed.plan, &self.head.headers)
     }
 
     /// A response that the proxy has written: the page that asked may read it.
@@ -341,12 +345,12 @@ impl Letter {
                 self.fail(record, full(&self.installed.plan), Some(&id))
             }
             (Ok(Spoken::Answer(_) | Spoken::Nothing), _) => {
-                record.sent(self.installed.plan.face.notification_status.as_u16());
+                record.sent(self.silence_status().as_u16());
                 Said::Nothing
             }
             // Nobody has settled it: it is one that its client has cancelled.
             (Ok(Spoken::Recalled), _) => {
-                record.sent(self.installed.plan.face.notification_status.as_u16());
+                record.sent(self.silence_status().as_u16());
                 Said::Nothing
             }
             (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
@@ -358,20 +362,14 @@ impl Letter {
     /// A failure for the call that bears an id; a notification gets none, but its record tells.
     fn fail(&self, mut record: Box<Record>, failure: Failure, id: Option<&RequestId>) -> Said {
         let Some(id) = id else {
-            record.failed(
-                self.installed.plan.face.notification_status.as_u16(),
-                &failure,
-            );
+            record.failed(self.silence_status().as_u16(), &failure);
             return Said::Nothing;
         };
         let mut whole = render::rpc_failure(&failure, &self.installed.plan.face.failure_codes, id);
-        let headers = &self.head.headers;
-        if failure.reason == Reason::RouteNotFound
-            && self.socket.is_none()
-            && claim::speaks_modern_mcp(&self.installed.plan, headers)
-        {
-            // MCP 2026-07-28, "Protocol Version Header": a method that is not there is not found.
-            whole.status = render::status(failure.reason.row().status);
+        if self.socket.is_none() {
+            let headers = &self.head.headers;
+            let status = claim::rpc_face_status(&self.installed.plan, headers, failure.reason);
+            whole.status = render::status(status);
         }
         record.failed(whole.status.as_u16(), &failure);
         let candidate = render::beside(&mut record, || Told::failure(&whole, &failure));

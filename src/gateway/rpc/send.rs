@@ -16,7 +16,7 @@ use crate::domain::outcome::RpcAnswer;
 use crate::domain::pieces::Pieces;
 use crate::domain::posted::{Handling, MessageFault, Rewritten, rewritten, takes_envelopes};
 use crate::domain::side::Side;
-use crate::domain::{pending, refusal};
+use crate::domain::{claim, pending, refusal};
 use crate::gateway::ask::{self, Reply};
 use crate::gateway::forward::{Forwarded, InterimResponses, at_upstream, forward};
 use crate::gateway::headers::{self, HasBody, Known};
@@ -165,7 +165,9 @@ impl Letter {
     ) -> Result<Spoken, Failure> {
         // The server behind a link sees neither `Origin` nor `Host`.
         self.guard()?;
-        refusal::withheld(link.plan(), &call.method)?;
+        // The headers of a socket are those of its handshake, and of no message.
+        let headers = self.socket.is_none().then_some(&self.head.headers);
+        claim::linked(&self.installed.plan, link.plan(), headers, call)?;
         let limit = link.plan().timeout;
         let (Some(id), Some(unnumbered)) = (&call.id, call.unnumbered()) else {
             let text = call.text.clone().into_bytes();
@@ -240,21 +242,25 @@ impl Letter {
         let response = long_texts::response(record.worker(), &reply.body, limits.depth).await?;
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
         belongs(&response, minted)?;
-        let fitted = match &response.reply {
+        let (fitted, status) = match &response.reply {
             jsonrpc::Reply::Result(result) => {
                 let fitted = linked.map(|call| self.fitted(call, result)).transpose()?;
                 record.answered_result(result);
-                fitted.flatten()
+                (fitted.flatten(), 200)
             }
             jsonrpc::Reply::Error(error) => {
                 record.answered_error(200, error.code, Blame::of_code(error.code));
-                None
+                // A message of a socket has no status.
+                let posted = linked.filter(|_| self.socket.is_none());
+                let status = posted.map_or(200, |call| self.era(call).status(error.code));
+                (None, status)
             }
         };
-        let whole = render::rpc_message(match fitted {
+        let mut whole = render::rpc_message(match fitted {
             None => response.with_id(&reply.body, id),
             Some(result) => response.with_result(&reply.body, id, result),
         });
+        whole.status = render::status(status);
         Ok(Spoken::Answer(Box::new(whole)))
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::before;
 use super::scripted::{asked, result, stateless, with_sessions};
-use crate::scene::{body_of, call, json_with as json_answer, rpc_failure};
+use crate::scene::{body_of, call, json as json_of, json_with as json_answer, rpc_failure};
 use crate::support::{Message, Proxy};
 
 const VERSION: &str = "2026-07-28";
@@ -96,4 +96,108 @@ fn requests_of_a_client_with_sessions_that_the_server_does_not_know_are_answered
     assert_eq!(asked(&server), ["POST server/discover"]);
     let new = post(&proxy, "ping", None, &modern("ping", json!({})));
     assert_eq!(new.json()["error"]["code"], -32601);
+}
+
+fn refused(said: &Message, status: u16, code: i64) -> Value {
+    let answer = said.json();
+    let got = (said.status(), answer["error"]["code"].as_i64());
+    assert_eq!(got, (status, Some(code)), "{answer}");
+    answer["error"]["data"].clone()
+}
+
+#[test]
+fn a_revision_that_is_not_known_is_refused_before_a_link() {
+    let server = with_sessions(|_, called| result(called, "{}"));
+    let proxy = before(&server, "");
+    let later = "2099-01-01";
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("MCP-Protocol-Version", later),
+        ("Mcp-Method", "tools/list"),
+    ];
+    let meta = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": later,
+        "io.modelcontextprotocol/clientCapabilities": {} } });
+    for body in [
+        call("tools/list", "{}"),
+        call("tools/list", &meta.to_string()),
+    ] {
+        let said = proxy.rest("POST", "/rpc", &headers, body);
+        let data = refused(&said, 400, -32022);
+        assert_eq!(data["requested"], later);
+        assert_eq!(data["supported"][4], VERSION);
+    }
+    assert!(!asked(&server).iter().any(|asked| asked.contains("tools/")));
+}
+
+#[test]
+fn a_call_without_what_its_revision_asks_for_is_refused_before_a_link() {
+    let server = stateless(|_, called| result(called, "{}"));
+    let proxy = before(&server, "");
+    let meta = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": VERSION } });
+    let body = call("tools/list", &meta.to_string());
+    let said = post(&proxy, "tools/list", None, &body);
+    refused(&said, 400, -32602);
+    assert_eq!(rpc_failure(&said.json()), (-32602, "missing_meta"));
+    assert!(!asked(&server).iter().any(|asked| asked.contains("tools/")));
+    let whole = modern("tools/list", json!({}));
+    assert_eq!(post(&proxy, "tools/list", None, &whole).status(), 200);
+}
+
+#[test]
+fn a_name_that_is_not_a_string_is_the_fault_of_the_client() {
+    let server = stateless(|_, called| result(called, "{}"));
+    let proxy = before(&server, "");
+    let named = modern("tools/call", json!({ "name": 7 }));
+    refused(&post(&proxy, "tools/call", None, &named), 200, -32602);
+    refused(&proxy.rpc(call("tools/call", r#"{"name":7}"#)), 200, -32602);
+    let uri = call("resources/read", r#"{"uri":{}}"#);
+    refused(&proxy.rpc(uri), 200, -32602);
+    let failure = r#"dualgauge_failures_total{reason="invalid_params",blame="client",side="rpc"}"#;
+    assert_eq!(proxy.metrics().value(failure), 3.0);
+    assert!(
+        !asked(&server)
+            .iter()
+            .any(|asked| asked.contains("tools/") || asked.contains("resources/"))
+    );
+}
+
+#[test]
+fn a_client_without_sessions_reads_the_errors_of_a_server_behind_a_link_by_their_status() {
+    let server = with_sessions(|_, called| {
+        let id = called.id();
+        let code = called.method();
+        json_of(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"no"}}}}"#
+        ))
+    });
+    let proxy = before(&server, "");
+    for (code, status) in [
+        ("-32601", 404),
+        ("-32021", 400),
+        ("-32602", 200),
+        ("-32603", 200),
+    ] {
+        let wanted = code.parse().unwrap();
+        let new = post(&proxy, code, None, &modern(code, json!({})));
+        refused(&new, status, wanted);
+        refused(&proxy.rpc(call(code, "{}")), 200, wanted);
+    }
+}
+
+#[test]
+fn a_notification_of_a_client_without_sessions_is_accepted_by_the_status_of_its_revision() {
+    let server = stateless(|_, called| result(called, "{}"));
+    let proxy = before(&server, "");
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    let new = proxy.rest(
+        "POST",
+        "/rpc",
+        &[
+            ("Content-Type", "application/json"),
+            ("MCP-Protocol-Version", VERSION),
+        ],
+        told,
+    );
+    assert_eq!(body_of(&new, 202), "");
+    assert_eq!(body_of(&proxy.rpc(told), 204), "");
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::before;
-use super::ends::accept;
+use super::ends::{accept, connect};
 use crate::scene::{call, rpc_failure};
 use crate::support::{Proxy, Upstream};
 
@@ -55,4 +55,35 @@ fn a_revision_that_the_configuration_asks_for_is_taken() {
         assert_eq!(server.hear()["method"], "notifications/initialized");
         drop(proxy);
     }
+}
+
+#[test]
+fn the_revision_of_a_call_is_checked_before_the_call_goes_to_a_socket() {
+    let keys = "initialize = { protocolVersion = \"1.0\" }\n[rpc]\nwebsocket = true\n";
+    let (proxy, mut server) = greeted(keys, json!({"protocolVersion": "1.0"}));
+    assert_eq!(server.hear()["method"], "notifications/initialized");
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("MCP-Protocol-Version", "2.0"),
+    ];
+    let posted = proxy.rest("POST", "/rpc", &headers, call("do", "{}"));
+    assert_eq!(posted.status(), 400, "{posted:?}");
+    let unsupported = (-32022, "unsupported_version");
+    assert_eq!(rpc_failure(&posted.json()), unsupported);
+    let mut client = connect(&proxy);
+    let meta = |version| json!({"_meta": {"io.modelcontextprotocol/protocolVersion": version}});
+    for (version, failure) in [
+        ("2.0", unsupported),
+        ("2026-07-28", (-32602, "missing_meta")),
+    ] {
+        client.say(call("do", &meta(version).to_string()));
+        assert_eq!(rpc_failure(&client.hear()), failure, "{version}");
+    }
+    // The handshake of the link asks for this one.
+    let meta = meta("1.0");
+    client.say(call("do", &meta.to_string()));
+    let asked = server.hear();
+    assert_eq!(asked["params"], meta);
+    server.echo(&asked);
+    assert_eq!(client.hear()["id"], 1);
 }
