@@ -321,3 +321,21 @@ fn the_codes_of_another_proxy_blame_the_side_that_its_table_blames() {
         proxy.log_line(&["outcome=error", &format!("blame={blame}")]);
     }
 }
+
+#[test]
+fn a_rest_answer_that_asks_for_input_is_no_result_for_an_older_client_of_mcp() {
+    let asks = r#"{"resultType":"input_required","requestState":"s"}"#;
+    let proxy = before("200 OK", &[JSON], asks, "");
+    let failure = (-31034, "upstream_input_required");
+    let alone = proxy.rpc(TOOL);
+    assert_eq!(alone.status(), 200, "{alone:?}");
+    assert_eq!(rpc_failure(&alone.json()), failure);
+    let batch = proxy.rpc(format!("[{TOOL},{READ}]")).json();
+    assert_eq!(rpc_failure(&batch[0]), failure);
+    // Another API may use the same words.
+    let wanted: Value = serde_json::from_str(asks).unwrap();
+    assert_eq!(batch[1]["result"], wanted);
+    let headers = [JSON, ("MCP-Protocol-Version", "2026-07-28")];
+    let modern = proxy.rest("POST", "/rpc", &headers, TOOL).json();
+    assert_eq!(modern["result"], wanted);
+}

@@ -16,7 +16,7 @@ pub use answer::{Body, FormerStream, Looks, NoStream, looks, no_stream, read_bod
 pub use envelope::{Dressed, dressed, header_value};
 pub use mirrored::{Mirrored, list_tools, next_page};
 pub use outgoing::Outgoing;
-pub use result::{Era, InputRequired, fitted};
+pub use result::{Era, InputRequired, fitted, written};
 pub use revision::{
     Revision, Verdict, agreeable, agreed, agrees, answered, discover, greeting, verdict,
 };

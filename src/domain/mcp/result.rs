@@ -4,7 +4,10 @@
 //! A REST server and a server of an older revision write none of them. A client of an older revision does not know
 //! `input_required` and reads such a result as an empty success. Law: every byte that the server wrote stays.
 
+use std::sync::LazyLock;
+
 use http::{HeaderMap, HeaderName};
+use memchr::memmem::Finder;
 
 use super::envelope::VERSION_KEY;
 use crate::domain::json::{Json, Kind};
@@ -102,6 +105,25 @@ pub fn fitted(era: Era, method: &str, result: &Json) -> Result<Option<Pieces>, I
     }
 }
 
+/// Returns a result that the proxy has written in the form that a client of `era` can read.
+///
+/// # Errors
+/// [`InputRequired`] where the client cannot read the result.
+pub fn written(era: Era, method: &str, result: Pieces) -> Result<Pieces, InputRequired> {
+    if !era.may_change(method) {
+        return Ok(result);
+    }
+    if era == Era::Sessions {
+        return match asks_for_input(&result) {
+            true => Err(InputRequired),
+            false => Ok(result),
+        };
+    }
+    let result = Json::sent(result);
+    let fitted = fitted(era, method, &result)?;
+    Ok(fitted.unwrap_or_else(|| Pieces::from(result.into_bytes())))
+}
+
 /// Nothing may be kept unless the server says so.
 fn completed(method: &str, result: &Json) -> Option<Pieces> {
     if result.kind() != Kind::Object {
@@ -137,11 +159,22 @@ fn completed(method: &str, result: &Json) -> Option<Pieces> {
     Some(writer.finish())
 }
 
+/// Most results cannot ask for input, and none but those that can are put together. A string that is this short is in one
+/// piece.
+fn asks_for_input(result: &Pieces) -> bool {
+    result.chunks().iter().any(|chunk| may_ask(chunk))
+        && is_input_required(&Json::sent(result.clone()))
+}
+
 fn is_input_required(result: &Json) -> bool {
-    // Most results do not have the word, and need no closer look.
-    let word = INPUT_REQUIRED.as_bytes();
-    memchr::memmem::find(result.as_bytes(), word).is_some()
-        && result_type(result).is_some_and(|said| said == INPUT_REQUIRED)
+    may_ask(result.as_bytes()) && result_type(result).is_some_and(|said| said == INPUT_REQUIRED)
+}
+
+/// Whether a text has the word, or an escape by which the word can be written.
+fn may_ask(text: &[u8]) -> bool {
+    static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(INPUT_REQUIRED));
+    static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
+    WORD.find(text).is_some() || ESCAPE.find(text).is_some()
 }
 
 /// The type that a result names. A value that is no text names none that is known.
@@ -152,6 +185,7 @@ fn result_type(result: &Json) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use http::HeaderValue;
 
     use super::*;
@@ -183,11 +217,42 @@ mod tests {
             for asks in [
                 r#"{"requestState":"s","resultType":"input_required"}"#,
                 r#"{ "resultType" : "input_required", "inputRequests":{} }"#,
+                r#"{"resultType":"input\u005frequired"}"#,
+                r#"{"result\u0054ype":"input_required"}"#,
             ] {
                 assert_eq!(sent(Era::Sessions, method, asks), Err(InputRequired));
                 assert_eq!(sent(Era::Stateless, method, asks).as_deref(), Ok(asks));
             }
         }
+    }
+
+    #[test]
+    fn a_result_that_the_proxy_has_written_asks_for_input_only_where_it_may() {
+        let long = "x".repeat(2000);
+        let pieces = |result: &str, behind: &str| {
+            let mut writer = PiecesWriter::with_capacity(16);
+            writer.copy(result.as_bytes());
+            writer.carry(Bytes::from(long.clone()));
+            writer.copy(behind.as_bytes());
+            writer.finish()
+        };
+        let asks = pieces(r#"{"text":""#, r#"","resultType":"input_required"}"#);
+        let text = pieces(
+            r#"{"text":"input_required \\u "#,
+            r#"","a":{"resultType":1}}"#,
+        );
+        assert!(asks.chunks().len() > 1);
+        for method in ["tools/call", "prompts/get", "resources/read"] {
+            let sent = |era, result: &Pieces| written(era, method, result.clone());
+            assert_eq!(sent(Era::Sessions, &asks), Err(InputRequired));
+            assert_eq!(sent(Era::Sessions, &text).as_ref(), Ok(&text));
+            let stateless = sent(Era::Stateless, &asks).unwrap().into_bytes();
+            assert_eq!(stateless, asks.clone().into_bytes());
+            let completed = sent(Era::Stateless, &text).unwrap().into_bytes();
+            assert!(completed.starts_with(br#"{"resultType":"complete","#));
+        }
+        let other = written(Era::Sessions, "orders/get", asks.clone());
+        assert_eq!(other.as_ref(), Ok(&asks));
     }
 
     #[test]

@@ -41,14 +41,9 @@ impl Letter {
         let answered = translated::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match answered.answer {
-            // A REST server asks for no input in the words of MCP, so the pieces of its result need no look.
-            RpcAnswer::Result(result) if self.era(call) == Era::Sessions => {
-                jsonrpc::result(&id, result)
-            }
             RpcAnswer::Result(result) => {
-                let result = Json::sent(result);
-                let fitted = self.fitted(call, &result)?;
-                let result = fitted.unwrap_or_else(|| Pieces::from(result.into_bytes()));
+                let written = mcp::written(self.era(call), &call.method, result);
+                let result = written.map_err(|_| refusal::input_required())?;
                 jsonrpc::result(&id, result)
             }
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
