@@ -161,8 +161,8 @@ impl AnswerBody {
         })
     }
 
-    /// No body, in place of one of this length: what 304 may tell (RFC 9110 §8.6). hyper would not write a length
-    /// that the body does not have.
+    /// No body, in place of one of this length: what 304 and a response to HEAD may tell (RFC 9110 §8.6). hyper would not
+    /// write a length that the body does not have.
     pub(super) fn withheld(length: u64) -> AnswerBody {
         AnswerBody::of(Kind::Withheld(length))
     }

@@ -168,10 +168,22 @@ fn respond_to(
     if *record.method() == Method::HEAD {
         // Nobody reads the body of such an answer, so that its end would never come.
         candidate.into_iter().for_each(Candidate::start);
-        return respond(whole);
+        return respond_to_head(whole);
     }
     let response = respond_before(whole, candidate.into_iter().collect());
     keeping(response, record.kept().into_iter().collect())
+}
+
+/// Responds to HEAD: with the length of the body, and without it. hyper itself leaves a body out over HTTP/1.1 only.
+fn respond_to_head(whole: Whole) -> Response<AnswerBody> {
+    let body = match whole.body.len() {
+        0 => AnswerBody::written(Pieces::default()),
+        length => AnswerBody::withheld(length as u64),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = whole.status;
+    *response.headers_mut() = whole.headers;
+    response
 }
 
 /// Keeps the records of calls until the client has the answer to them.

@@ -208,6 +208,45 @@ fn calls_are_what_they_are_over_http_1() {
 }
 
 #[test]
+fn a_response_to_head_has_a_length_and_no_body_whoever_writes_it() {
+    let rest = Upstream::serving(|asked| match asked.head.start.starts_with("HEAD /bad") {
+        true => b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\n".to_vec(),
+        false => b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_vec(),
+    });
+    let rpc = Upstream::serving(|asked| {
+        let id = Called::of(asked).id().to_owned();
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"a":1}}}}"#
+        ))
+    });
+    let more = "[[route]]\nname = \"a\"\nrest = \"GET /a/{id}\"\nrpc = \"a.get\"\n\
+        [rollout.default]\nrest = \"translate\"\n\
+        [[local]]\nrest = \"GET /own\"\nanswer = { status = 200, body = { b = 2 } }\n";
+    let (ours, proxy) = begin(&format!("{}[limits]\n{more}", both(&rest, &rpc)));
+    run(async {
+        let mut client = Client::connect(&proxy, &ours, None).await;
+        for (target, status, length) in [
+            ("/x", 200, Some(5)),
+            ("/bad", 502, None),
+            ("/a/7", 200, Some(7)),
+            ("/a/7?zz=1", 400, None),
+            ("/a/7/", 400, None),
+            ("/own", 200, Some(7)),
+        ] {
+            let answer = client.ask(request(Method::HEAD, target, &[]), "").await;
+            assert_eq!(answer.status(), status, "{target}");
+            let told = answer.headers()["content-length"].to_str().unwrap();
+            let told: usize = told.parse().unwrap();
+            assert!(
+                told > 0 && length.is_none_or(|length| length == told),
+                "{target}: {told}"
+            );
+            assert_eq!(text(answer).await, "", "{target}");
+        }
+    });
+}
+
+#[test]
 fn what_could_be_read_in_two_ways_is_refused_and_the_connection_goes_on() {
     let rest = Upstream::answering(json("1"));
     let (ours, proxy) = begin(&format!(
