@@ -168,6 +168,10 @@ fn passed_back(
         })));
     }
     headers::strip_hop_by_hop(response.headers_mut());
+    if response.status() == StatusCode::NO_CONTENT {
+        // RFC 9110 §8.6: such a response has no length. Over HTTP/2, clients take one with a length for malformed.
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
     let is_endless = || *record.method() == Method::GET && is_event_stream(response.headers());
     let max_age = max_age.filter(|_| is_endless());
     // The version is of one connection, too (RFC 9110 §2.5).

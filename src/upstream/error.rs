@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::wire::InvalidLength;
+use crate::domain::wire::InvalidFraming;
 
 /// Why a call got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -42,9 +42,9 @@ pub enum UpstreamError {
     /// The answer is not valid HTTP.
     #[error("the answer is not valid HTTP")]
     Malformed(#[source] hyper::Error),
-    /// The answer does not say how long it is.
+    /// The answer does not say how long it is, or is in a coding that is not read.
     #[error("the answer is not valid HTTP")]
-    Unframed(#[source] InvalidLength),
+    Unframed(#[source] InvalidFraming),
     /// A header value of an answer over HTTP/2 begins or ends with white space (RFC 9113 §8.2.1).
     #[error("the answer is not valid HTTP: a header value begins or ends with white space")]
     Padded,

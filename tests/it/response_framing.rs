@@ -206,3 +206,44 @@ fn a_transfer_coding_of_http_1_0_is_a_failure_except_behind_head() {
         }
     }
 }
+
+#[test]
+fn a_body_in_a_coding_that_is_not_read_is_a_bad_gateway() {
+    for codings in [
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: xchunked\r\nContent-Length: 13\r\n",
+    ] {
+        let track = Track::rest();
+        let mut open = track.open(GET);
+        open.server
+            .send(format!("HTTP/1.1 200 OK\r\n{codings}\r\n{CHUNKS}"));
+        assert_eq!(open.client.read_answer().status(), 502, "{codings}");
+        track.proxy.log_line(&["reason=upstream_malformed_http"]);
+        open.server.expect_gone();
+    }
+}
+
+#[test]
+fn a_204_has_no_length_whoever_asks() {
+    const ANSWER: &str = "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n";
+    for method in ["GET", "HEAD"] {
+        let track = Track::rest();
+        let mut open = track.open(&GET.replace("GET", method));
+        open.server.send(ANSWER);
+        let answer = open.client.read_answer_to(method);
+        assert_eq!(answer.status(), 204);
+        assert_eq!(answer.head.one("content-length"), None, "{method}");
+    }
+    let rest = Upstream::serving(|_| ANSWER.as_bytes().to_vec());
+    let (ours, proxy) = begin(&format!("{}[limits]\n", rest_only(&rest)));
+    run(async {
+        let mut client = Client::connect(&proxy, &ours, None).await;
+        for method in [Method::GET, Method::HEAD] {
+            let answer = client.ask(request(method, "/x", &[]), "").await;
+            assert_eq!(answer.status(), 204);
+            assert_eq!(answer.headers().get("content-length"), None);
+        }
+    });
+}

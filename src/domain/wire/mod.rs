@@ -37,7 +37,7 @@ pub use http2::{has_padded_value, settle};
 pub use interim::interim;
 pub use law::check_any_cut;
 pub use reading::Reading;
-pub use response::{Ending, InvalidLength, Leading, is_ready, leading, settle_response, unfold};
+pub use response::{Ending, InvalidFraming, Leading, is_ready, leading, settle_response, unfold};
 pub use spelling::Spelling;
 pub use target::{RawTarget, RefusedLine, SentTarget, encode_raw};
 pub use violation::Violation;

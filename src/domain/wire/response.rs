@@ -3,7 +3,7 @@
 //! [`is_ready`] looks at bytes before an HTTP parser reads them, [`unfold`] changes them, and [`settle_response`] checks the
 //! parsed fields. Laws: a response that is not unusual stays as it is; a change never moves a byte.
 
-use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use memchr::{memchr, memchr_iter};
 use wide::u8x32;
 
@@ -94,8 +94,8 @@ pub(super) fn is_interim(line: &[u8]) -> bool {
     status.starts_with(b"1") && !status.starts_with(b"101")
 }
 
-/// Replaces each folded line end of a head by spaces (RFC 9112 §5.2). White space behind the first line is left: it
-/// is no field's.
+/// Replaces each fold of a head, its white space included, by spaces (RFC 9112 §5.2). White space behind the first line is
+/// left: it is no field's.
 pub fn unfold(head: &mut [u8]) {
     let Some(mut end) = memchr(b'\n', head) else {
         return;
@@ -107,6 +107,12 @@ pub fn unfold(head: &mut [u8]) {
             if head[end - 1] == b'\r' {
                 head[end - 1] = b' ';
             }
+            let (before, behind) = head.split_at_mut(end);
+            let is_blank = |byte: &&mut u8| matches!(**byte, b' ' | b'\t');
+            let blanks = before.iter_mut().rev().take_while(is_blank);
+            blanks
+                .chain(behind.iter_mut().take_while(is_blank))
+                .for_each(|byte| *byte = b' ');
         }
     }
 }
@@ -120,20 +126,30 @@ pub enum Ending {
     Conflicting,
 }
 
-/// A `Content-Length` that is no length, or more than one.
+/// Why nobody can tell where the body of a response ends, or what it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
-pub struct InvalidLength(String);
+pub enum InvalidFraming {
+    /// A `Content-Length` that is no length, or more than one.
+    #[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
+    Length(String),
+    /// A `Transfer-Encoding` that is not undone here: it is of one connection, so nobody behind could undo it.
+    #[error("its Transfer-Encoding is `{0}`, where `chunked` alone is read")]
+    Coding(String),
+}
 
 /// Leaves one `Content-Length`, or none beside a `Transfer-Encoding`.
 ///
 /// # Errors
-/// [`InvalidLength`] where it is no number, or says two (RFC 9110 §8.6).
-pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, InvalidLength> {
+/// [`InvalidFraming`] where the length is no number, or says two (RFC 9110 §8.6), and where the body has another transfer
+/// coding than `chunked`.
+pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, InvalidFraming> {
     let (mut lengths, mut codings) = (0, 0);
     for name in headers.keys() {
         lengths += usize::from(*name == CONTENT_LENGTH);
         codings += usize::from(*name == TRANSFER_ENCODING);
+    }
+    if codings > 0 && !is_plain(headers) {
+        return Err(InvalidFraming::Coding(listed(headers, &TRANSFER_ENCODING)));
     }
     if lengths == 0 {
         return Ok(Ending::Clear);
@@ -148,15 +164,30 @@ pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, InvalidLength>
     {
         return Ok(Ending::Clear);
     }
-    let one = one_length(headers).ok_or_else(|| {
-        let values = headers.get_all(CONTENT_LENGTH).iter();
-        let values: Vec<_> = values
-            .map(|value| String::from_utf8_lossy(value.as_bytes()))
-            .collect();
-        InvalidLength(values.join(", ").chars().take(100).collect())
-    })?;
+    let one = one_length(headers)
+        .ok_or_else(|| InvalidFraming::Length(listed(headers, &CONTENT_LENGTH)))?;
     headers.insert(CONTENT_LENGTH, one);
     Ok(Ending::Clear)
+}
+
+/// Whether the body is in chunks, or in no coding at all (`identity`, of RFC 2616): where a chunked body is in another
+/// coding as well, what the chunks hold is not the content.
+fn is_plain(headers: &HeaderMap) -> bool {
+    let all_are = |coding: &[u8]| {
+        let values = headers.get_all(TRANSFER_ENCODING).iter();
+        let mut members = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+        members.all(|member| trimmed(member).eq_ignore_ascii_case(coding))
+    };
+    all_are(b"chunked") || all_are(b"identity")
+}
+
+/// The values of a field as one list, for an error.
+fn listed(headers: &HeaderMap, name: &HeaderName) -> String {
+    let values = headers.get_all(name).iter();
+    let values: Vec<_> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    values.join(", ").chars().take(100).collect()
 }
 
 /// The length that all members of the list tell.
@@ -203,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_folded_field_becomes_one_line_of_the_same_size() {
-        let mut head = *b"HTTP/1.1 200 OK\r\nA: 1,\r\n\t2,\n 3\r\nB: 4\r\n \r\n\r\n";
+        let mut head = *b"HTTP/1.1 200 OK\r\nA: 1,\r\n\t2,\n 3\r\nB: 4\r\n \r\nC:\t\r\n\t5\r\n\r\n";
         unfold(&mut head);
-        let expected = b"HTTP/1.1 200 OK\r\nA: 1,  \t2,  3\r\nB: 4   \r\n\r\n";
+        let expected = b"HTTP/1.1 200 OK\r\nA: 1,   2,  3\r\nB: 4   \r\nC:    5\r\n\r\n";
         assert_eq!(
             String::from_utf8_lossy(&head),
             String::from_utf8_lossy(expected)
@@ -225,7 +256,9 @@ mod tests {
             if let Some(coding) = coding {
                 headers.insert(TRANSFER_ENCODING, HeaderValue::from_static(coding));
             }
-            let ending = settle_response(&mut headers).map_err(|error| error.0)?;
+            let ending = settle_response(&mut headers).map_err(|error| match error {
+                InvalidFraming::Length(listed) | InvalidFraming::Coding(listed) => listed,
+            })?;
             let values = headers.get_all(CONTENT_LENGTH).iter();
             let values = values.map(|value| value.to_str().unwrap().to_owned());
             Ok((ending, values.collect::<Vec<_>>().join("|")))
@@ -242,6 +275,11 @@ mod tests {
                 assert_eq!(settled(&[length], Some(coding)), expected);
             }
         }
+        for coding in ["gzip, chunked", "chunked, identity", "xchunked", "chunked,"] {
+            assert_eq!(settled(&[], Some(coding)), Err(coding.to_owned()));
+            assert_eq!(settled(&["5"], Some(coding)), Err(coding.to_owned()));
+        }
+        assert_eq!(settled(&[], Some("Chunked, chunked")), clear(""));
         let bad: [&[&str]; 7] = [
             &["+5"],
             &["-1"],
