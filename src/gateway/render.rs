@@ -153,7 +153,14 @@ pub(super) fn failure(mut record: Box<Record>, failure: Failure) -> Response<Ans
     let whole = match (record.side(), record.stream()) {
         // Who asks for a stream looks at the status, whichever side it is of.
         (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure, codes),
-        (Side::Rpc, None) => rpc_failure(&failure, codes, &RequestId::null()),
+        (Side::Rpc, None) => {
+            let mut whole = rpc_failure(&failure, codes, &RequestId::null());
+            if *record.method() != Method::POST {
+                // It is no JSON-RPC call: its client looks at the status.
+                whole.status = status(failure.reason.row().status);
+            }
+            whole
+        }
     };
     record.failed(whole.status.as_u16(), &failure);
     let candidate = beside(&mut record, || Told::failure(&whole, &failure));

@@ -229,3 +229,14 @@ fn messages_do_not_pass_by_the_flags_at_the_path_of_an_rpc_only_upstream() {
     }
     assert_eq!(rpc.requests().len(), 0);
 }
+
+#[test]
+fn a_failure_of_another_method_than_post_has_its_own_status() {
+    let proxy = Proxy::start(&rpc_only(&Upstream::nowhere()));
+    for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
+        let answer = proxy.rest(method, "/rpc", &[], "");
+        assert_eq!(answer.status(), 502, "{method}: {answer:?}");
+    }
+    proxy.log_line(&["method=HEAD", "status=502", "reason=upstream_unreachable"]);
+    assert_eq!(proxy.rpc(crate::scene::call("m", "{}")).status(), 200);
+}
