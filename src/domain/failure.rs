@@ -346,6 +346,13 @@ impl Reason {
         }
     }
 
+    /// Whether a notification that is refused so gets an error, with a null id and the HTTP status. Nobody may take it for
+    /// accepted (MCP, "Streamable HTTP": 403 where an `Origin` is not allowed).
+    #[must_use]
+    pub const fn is_told_to_notifications(self) -> bool {
+        matches!(self, Reason::OriginRefused)
+    }
+
     /// The HTTP status on the RPC face: 200 for an answer, the status itself where no message was read.
     #[must_use]
     pub const fn rpc_face_status(self) -> u16 {

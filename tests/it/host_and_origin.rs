@@ -271,3 +271,25 @@ fn explain_and_check_tell_of_it() {
     let ended = run_to_end(check);
     assert!(ended.output.contains("`listen.hosts`"), "{ended:?}");
 }
+
+#[test]
+fn a_notification_of_a_foreign_page_is_refused_with_an_error() {
+    let scene = scene("translate", "", "");
+    let told = r#"{"jsonrpc":"2.0","method":"items/get","params":{"id":"7"}}"#;
+    for (headers, host, status) in [
+        (&[][..], "localhost", 204),
+        (&[EVIL], "localhost", 403),
+        (&[], "evil.example", 403),
+    ] {
+        let answer = scene.send("POST /rpc", host, headers, told);
+        assert_eq!(answer.status(), status, "{answer:?}");
+        if status == 403 {
+            assert_eq!(answer.json()["id"], Value::Null);
+            assert_eq!(rpc_failure(&answer.json()).1, "origin_refused");
+        }
+    }
+    assert_eq!(scene.seen(), (1, 0));
+    scene
+        .proxy
+        .log_line(&["status=403", "reason=origin_refused"]);
+}

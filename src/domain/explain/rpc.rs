@@ -237,7 +237,13 @@ fn message(case: &Case<'_>, item: Item, sending: Sending<'_>) -> Explanation {
             explanation.message = Some(case.secrets().hide(&told));
             match tell(case, &call, (sending, &mut explanation)) {
                 Ok(()) => explanation,
-                Err(failure) => case.refuse_call(explanation, failure, call.id.as_ref()),
+                Err(failure) => {
+                    let null = RequestId::null();
+                    let is_told = failure.reason.is_told_to_notifications();
+                    let is_told = is_told && sending.company.is_none();
+                    let id = call.id.as_ref().or(is_told.then_some(&null));
+                    case.refuse_call(explanation, failure, id)
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::jsonrpc::{self, Item};
 use crate::domain::pieces::Pieces;
+use crate::domain::plan::Plan;
 use crate::domain::posted::{Handling, MessageFault, Poster, takes_envelopes};
 use crate::gateway::candidate::{self, Candidate};
 use crate::gateway::forward::InterimResponses;
@@ -257,4 +258,13 @@ fn together(said: impl Iterator<Item = Said>) -> Option<(Whole, Vec<Candidate>)>
         return None;
     }
     Some((render::rpc_message(jsonrpc::batch(messages)), followed_by))
+}
+
+/// A batch has no room for one more answer.
+pub(super) fn full(plan: &Plan) -> Failure {
+    let limit = plan.limits.answer;
+    let message = format!(
+        "the answers of this batch are longer than {limit} bytes together; send fewer calls at a time"
+    );
+    Failure::new(Reason::BatchTooLarge, message)
 }

@@ -42,6 +42,7 @@ use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, cors, loc
 use crate::telemetry::clock;
 use crate::upstream::{Upstream, pinned};
 
+use batch::full;
 use kept::Kept;
 use reading::{Read, read};
 pub(in crate::gateway) use repeated::Repeated;
@@ -354,7 +355,12 @@ impl Letter {
                 Said::Nothing
             }
             (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
-            (Err(failure), id) => self.fail(record, failure, id.as_ref()),
+            (Err(failure), id) => {
+                let is_told = failure.reason.is_told_to_notifications();
+                let is_told = is_told && matches!(company, Company::Alone) && self.socket.is_none();
+                let id = id.or_else(|| is_told.then(RequestId::null));
+                self.fail(record, failure, id.as_ref())
+            }
         };
         (said, marks)
     }
@@ -485,13 +491,4 @@ enum Spoken {
     Nothing,
     /// Nothing: its client has said that it does not want the answer.
     Recalled,
-}
-
-/// A batch has no room for one more answer.
-fn full(plan: &Plan) -> Failure {
-    let limit = plan.limits.answer;
-    let message = format!(
-        "the answers of this batch are longer than {limit} bytes together; send fewer calls at a time"
-    );
-    Failure::new(Reason::BatchTooLarge, message)
 }
