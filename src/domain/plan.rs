@@ -6,7 +6,7 @@ mod upstream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderName, StatusCode};
 
 use super::candidates::Candidates;
 use super::compare::Rules;
@@ -102,6 +102,17 @@ impl Plan {
     pub fn upstream_for(&self, route: Option<usize>, side: Side) -> Option<&UpstreamPlan> {
         let place = self.upstreams.of(route, side)?;
         self.upstreams.all.get(place)
+    }
+
+    /// Whether a header bears a credential or another secret: one that is redacted, one with API keys, and one with a
+    /// credential of an envelope.
+    #[must_use]
+    pub fn is_secret(&self, name: &HeaderName) -> bool {
+        let of_servers = self.upstreams.all.iter().map(|upstream| &upstream.envelope);
+        let mut paired = of_servers.chain([&self.face.envelope]).flatten();
+        self.redaction.hides_header(name)
+            || self.rollout.clients.api_key() == name
+            || paired.any(|paired| paired.header() == name)
     }
 
     /// The RPC upstream that takes HTTP requests as they came; a link carries messages only.

@@ -11,7 +11,7 @@ use super::render::{self, Answer, Whole};
 use super::{AnswerBody, Delivery};
 use crate::domain::claim::{self, Head};
 use crate::domain::pieces::Pieces;
-use crate::domain::redact::Redaction;
+use crate::domain::plan::Plan;
 use crate::domain::rollout::Why;
 use crate::upstream::Outgoing;
 
@@ -64,10 +64,11 @@ pub(super) async fn respond(delivery: Delivery) -> Response<AnswerBody> {
     identify(&mut record, &head.headers, &arrival);
     let answer = record.admit().and_then(|()| {
         record.stays_here(Why::Local);
-        let plan = &record.installed().plan;
+        let installed = record.installed().clone();
+        let plan = &installed.plan;
         claim::guard(plan, Head::of(&head), arrival.entry())?;
         let whole = match head.method {
-            Method::TRACE => reflection(&head, &record.installed().plan.redaction),
+            Method::TRACE => reflection(&head, plan),
             _ => render::acknowledged(StatusCode::NO_CONTENT),
         };
         record.answered_here(whole.status.as_u16(), None);
@@ -77,14 +78,14 @@ pub(super) async fn respond(delivery: Delivery) -> Response<AnswerBody> {
 }
 
 /// The request as it came, without fields of the connection and without secrets.
-fn reflection(head: &request::Parts, redaction: &Redaction) -> Whole {
+fn reflection(head: &request::Parts, plan: &Plan) -> Whole {
     let of_connection = named_by_connection(&head.headers);
     let target = head.uri.path_and_query().map_or("/", |own| own.as_str());
     let mut text = format!("TRACE {target} {:?}\r\n", head.version).into_bytes();
     for (name, value) in &head.headers {
         if super::headers::is_hop_by_hop(name)
             || of_connection.contains(name)
-            || redaction.hides_header(name)
+            || plan.is_secret(name)
         {
             continue;
         }
@@ -106,9 +107,9 @@ fn reflection(head: &request::Parts, redaction: &Redaction) -> Whole {
 /// Takes credentials and other secrets from a TRACE, which its recipient shows to whoever reads the response.
 pub(super) fn without_secrets(record: &Record, mut outgoing: Outgoing) -> Outgoing {
     if outgoing.head.method == Method::TRACE {
-        let redaction = &record.installed().plan.redaction;
+        let plan = &record.installed().plan;
         let headers = &mut outgoing.head.headers;
-        let hidden = headers.keys().filter(|name| redaction.hides_header(name));
+        let hidden = headers.keys().filter(|name| plan.is_secret(name));
         let hidden: Vec<_> = hidden.cloned().collect();
         for name in hidden {
             headers.remove(name);

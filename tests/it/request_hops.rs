@@ -162,3 +162,36 @@ fn the_last_hop_of_options_is_the_proxy() {
         track.upstream.expect_no_connection();
     }
 }
+
+#[test]
+fn a_trace_goes_on_without_the_credentials_that_the_configuration_names() {
+    let rest = Upstream::answering(OK);
+    let proxy = Proxy::start(&format!(
+        "{}[rollout.api_key]\nheader = \"x-client\"\n\
+         [rpc.envelope.auth]\nheader = \"x-member\"\nvalue = \"{{v}}\"\n",
+        rest_only(&rest)
+    ));
+    let mut client = proxy.connect();
+    let fields = "X-Client: own\r\nX-Member: own\r\nX-Kept: f\r\n";
+    client.send(format!("TRACE /x HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));
+    assert_eq!(client.read_answer().status(), 200);
+    let head = rest.request().head;
+    for (name, value) in [
+        ("x-client", None),
+        ("x-member", None),
+        ("x-kept", Some("f")),
+    ] {
+        assert_eq!(head.one(name), value, "{head}");
+    }
+    client.send(format!(
+        "TRACE /x HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n{fields}\r\n"
+    ));
+    let answer = client.read_answer();
+    assert!(answer.text().contains("x-kept: f"), "{}", answer.text());
+    assert!(!answer.text().contains("own"), "{}", answer.text());
+    // Other methods keep them.
+    client.send(format!("GET /x HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));
+    client.read_answer();
+    let head = rest.requests().pop().unwrap().head;
+    assert_eq!(head.one("x-client"), Some("own"));
+}
