@@ -56,6 +56,20 @@ fn fields_of_one_name_stand_together() {
 }
 
 #[test]
+fn the_last_field_takes_the_place_of_one_that_stays_behind() {
+    expect_request(
+        "GET /x HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n",
+        &format!("GET /x HTTP/1.1\r\nHost: a\r\nC: 3\r\nA: 1\r\nB: 2\r\n{HOP}\r\n"),
+    );
+    let came = OK.replace("Date", "Connection: keep-alive\r\nA: 1\r\nB: 2\r\nDate");
+    expect_response(
+        GET,
+        (&came, End::Told),
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: 1\r\nB: 2\r\nDate: x\r\n\r\n",
+    );
+}
+
+#[test]
 fn one_space_stands_before_a_value() {
     expect_request(
         "\r\nGET /x HTTP/1.1\r\nHost:a\r\nA:\t 1  \r\nB:\r\n\r\n",
