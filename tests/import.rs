@@ -391,6 +391,20 @@ fn an_operation_without_a_body_is_drafted_without_content() {
         &format!(r#"{{"post":{{"requestBody":{required},"responses":{{}}}}}}"#),
     );
     assert!(!required.contains("look: its body"), "{required}");
+    let schema = r#"{"content":{"application/json":{"schema":{"type":"object","required":["ids"],"properties":{"ids":{"type":"array"}}}}}}"#;
+    for (needs, body) in [
+        (true, schema.to_owned()),
+        (false, schema.replacen('{', r#"{"required":true,"#, 1)),
+        (false, schema.replace(r#""required":["ids"],"#, "")),
+    ] {
+        let draft = drafted(
+            "/jobs",
+            &format!(r#"{{"delete":{{"requestBody":{body},"responses":{{}}}}}}"#),
+        );
+        assert!(draft.contains("body = { ids = "), "{draft}");
+        let found = draft.contains("look: its body is optional, but a call without it is refused");
+        assert_eq!(found, needs, "{draft}");
+    }
 }
 
 #[test]

@@ -337,7 +337,23 @@ impl<'v> Context<'_, 'v> {
                     .to_owned(),
             );
         }
+        if need == Need::Optional && self.needs_members(&body) {
+            notes.push(
+                "look: its body is optional, but a call without it is refused: the body has required members"
+                    .to_owned(),
+            );
+        }
         Ok(body)
+    }
+
+    /// Returns whether the route names the members of the body, and needs one of them.
+    fn needs_members(&self, body: &Body) -> bool {
+        let Body::Members { members, .. } = body else {
+            return false;
+        };
+        let mut members = members.iter();
+        matches!(self.method.as_str(), "GET" | "DELETE" | "OPTIONS")
+            && members.any(|member| member.need == Need::Required)
     }
 
     /// Returns whether a call without any member sends `{}`.
