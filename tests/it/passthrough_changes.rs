@@ -61,12 +61,6 @@ fn the_last_field_takes_the_place_of_one_that_stays_behind() {
         "GET /x HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n",
         &format!("GET /x HTTP/1.1\r\nHost: a\r\nC: 3\r\nA: 1\r\nB: 2\r\n{HOP}\r\n"),
     );
-    let came = OK.replace("Date", "Connection: keep-alive\r\nA: 1\r\nB: 2\r\nDate");
-    expect_response(
-        GET,
-        (&came, End::Told),
-        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: 1\r\nB: 2\r\nDate: x\r\n\r\n",
-    );
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn a_204_has_no_length_whoever_asks() {
     const ANSWER: &str = "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n";
     for method in ["GET", "HEAD"] {
         let track = Track::rest();
-        let mut open = track.open(&GET.replace("GET", method));
+        let mut open = track.open(GET.replace("GET", method));
         open.server.send(ANSWER);
         let answer = open.client.read_answer_to(method);
         assert_eq!(answer.status(), 204);

@@ -338,10 +338,8 @@ impl<'v> Context<'_, 'v> {
             );
         }
         if need == Need::Optional && self.needs_members(&body) {
-            notes.push(
-                "look: its body is optional, but a call without it is refused: the body has required members"
-                    .to_owned(),
-            );
+            let look = "look: its body is optional, but a call without it is refused: the body has required members";
+            notes.push(look.to_owned());
         }
         Ok(body)
     }
@@ -351,9 +349,8 @@ impl<'v> Context<'_, 'v> {
         let Body::Members { members, .. } = body else {
             return false;
         };
-        let mut members = members.iter();
-        matches!(self.method.as_str(), "GET" | "DELETE" | "OPTIONS")
-            && members.any(|member| member.need == Need::Required)
+        let is_named = matches!(self.method.as_str(), "GET" | "DELETE" | "OPTIONS");
+        is_named && members.iter().any(|member| member.need == Need::Required)
     }
 
     /// Returns whether a call without any member sends `{}`.
