@@ -193,6 +193,9 @@ async fn rest_answer(
     match code {
         None if answered.tool_error => record.answered_tool_error(answer.status),
         None => record.answered(answer.status),
+        Some(code) if answered.row.is_some() && answer.status < 400 => {
+            record.answered_by_row(answer.status, code);
+        }
         Some(code) => {
             // 500 of the built-in table stands for every code that it does not name.
             let says = answered.row.is_some() || answer.status != 500;
@@ -300,7 +303,7 @@ async fn rpc_answer(
         RpcAnswer::Result(_) if answered.tool_error => record.answered_tool_error(200),
         RpcAnswer::Result(_) => record.answered(200),
         RpcAnswer::Error(error) => {
-            let blame = Blame::of_status(reply.status).unwrap_or(Blame::of_code(error.code));
+            let blame = blame(&reply, error.code, answered.row);
             record.answered_error(200, error.code, blame);
         }
     }
@@ -311,6 +314,16 @@ async fn rpc_answer(
         headers: headers::brought_back(reply.headers),
         status: status(kept),
     })
+}
+
+/// Returns whom an error for an RPC client blames. An error of a row that blames the client by its code does so where an RPC
+/// server says the same, so it does here as well.
+fn blame(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
+    let by_code = Blame::of_code(code);
+    match Blame::of_status(reply.status) {
+        Some(by_status) if row.is_none() || by_code != Blame::Client => by_status,
+        Some(_) | None => by_code,
+    }
 }
 
 fn upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {

@@ -138,6 +138,27 @@ fn blame_follows_the_status_that_an_rpc_client_does_not_see() {
 }
 
 #[test]
+fn an_error_of_a_row_blames_the_client_where_an_rpc_server_that_says_it_does() {
+    for (status, code, blame) in [
+        (500, -32602, "client"),
+        (500, -32010, "upstream"),
+        (404, -32010, "client"),
+    ] {
+        let upstream =
+            Upstream::answering(format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"));
+        let proxy = before_rest(
+            &upstream,
+            &format!(
+                "[[route]]\nname = \"do\"\nrest = \"POST /do\"\nrpc = \"do\"\n[[route.outcome]]\nrest = {{ status = {status} }}\nrpc = {{ error = {{ code = {code} }} }}\n"
+            ),
+        );
+        let said = proxy.rpc(call("do", "{}")).json();
+        assert_eq!(said["error"]["code"], code, "{said}");
+        proxy.log_line(&["outcome=error", &format!("blame={blame}")]);
+    }
+}
+
+#[test]
 fn a_null_reads_as_absent_where_a_url_may_lack_the_value() {
     let upstream = Upstream::serving(|_| json("{}"));
     let route =

@@ -175,8 +175,11 @@ fn the_failure_of_a_tool_is_a_result_with_the_words_of_the_server() {
     for (status, headers, body, words) in rows {
         let proxy = before(status, headers, body, "");
         is_failed_tool(&proxy.rpc(TOOL), words);
-        let (outcome, blame) = match status.as_bytes()[0] {
-            b'5' => ("outcome=error", Some("blame=upstream")),
+        let (outcome, blame) = match status.as_bytes() {
+            [b'5', ..] => ("outcome=error", Some("blame=upstream")),
+            [b'4', b'0', b'3', ..] | [b'4', b'2', b'9', ..] => {
+                ("outcome=error", Some("blame=client"))
+            }
             _ => ("outcome=tool_error", None),
         };
         let line = proxy.log_line(&[

@@ -122,7 +122,7 @@ name = "mover"
 side = "rest"
 stage = "translate"
 percent = 50
-guard = { window = "10s", min_calls = 10 }
+guard = { window = "10s", min_calls = 10, latency_ratio = "off" }
 "#;
 
 /// Four calls of each of sixteen devices, half of which are on the new way. One of the four asks for what is missing.
@@ -212,11 +212,11 @@ fn a_guard_takes_nothing_back_when_a_rest_server_refuses_what_the_tools_fail_at(
     proxy.log_line(&["stage=passthrough", "outcome=tool_error"]);
 }
 
-/// The servers of both ways fail at what is missing with a 5xx: the REST server itself, and another proxy that makes a
+/// The servers of both ways answer what is missing with this status: the REST server itself, and another proxy that makes a
 /// tool's result of it.
-fn expect_alike(side: &str, round: fn(&Proxy)) {
-    let fails = |request: &Message| match misses(request) {
-        true => answer("503 Service Unavailable", &[], ""),
+fn expect_alike(side: &str, round: fn(&Proxy), (status, blame): (&'static str, &str)) {
+    let fails = move |request: &Message| match misses(request) {
+        true => answer(status, &[], ""),
         false => json("{}"),
     };
     let (rest, behind) = (Upstream::serving(fails), Upstream::serving(fails));
@@ -229,24 +229,51 @@ fn expect_alike(side: &str, round: fn(&Proxy)) {
     let proxy =
         Proxy::start_with_flags(&config, &FLAGS.replace("\"rest\"", &format!("\"{side}\"")));
     expect_content(&proxy, round);
+    expect_counted_alike(&proxy, side, blame);
+}
+
+/// Checks that the calls of both ways that failed are errors with this blame, and none is a tool error.
+fn expect_counted_alike(proxy: &Proxy, side: &str, blame: &str) {
     for stage in ["stage=translate", "stage=passthrough"] {
-        proxy.log_line(&[stage, "outcome=error", "blame=upstream"]);
+        proxy.log_line(&[stage, "outcome=error", &format!("blame={blame}")]);
     }
     let log = proxy.log();
     assert!(!log.contains("outcome=tool_error"), "{log}");
     let metrics = proxy.metrics();
     for stage in ["translate", "passthrough"] {
         let series = format!(
-            r#"dualgauge_calls_total{{route="tool",client="app",side="{side}",stage="{stage}",outcome="error",blame="upstream"}}"#
+            r#"dualgauge_calls_total{{route="tool",client="app",side="{side}",stage="{stage}",outcome="error",blame="{blame}"}}"#
         );
         assert!(metrics.value(&series) > 0.0, "{series}");
     }
 }
 
 #[test]
-fn a_guard_counts_a_5xx_alike_where_it_passes_through_and_where_it_is_the_result_of_a_tool() {
-    expect_alike("rest", round);
-    expect_alike("rpc", rpc_round);
+fn a_guard_counts_a_status_alike_where_it_passes_through_and_where_it_is_the_result_of_a_tool() {
+    expect_alike("rest", round, ("503 Service Unavailable", "upstream"));
+    expect_alike("rpc", rpc_round, ("503 Service Unavailable", "upstream"));
+    expect_alike("rest", round, ("403 Forbidden", "client"));
+    expect_alike("rpc", rpc_round, ("429 Too Many Requests", "client"));
+}
+
+#[test]
+fn a_guard_counts_the_refusal_of_an_mcp_server_as_that_of_a_rest_server_behind_a_tool() {
+    const STATUS: &str = "429 Too Many Requests";
+    let rest = Upstream::serving(|request| match misses(request) {
+        true => answer(STATUS, &[], ""),
+        false => json("{}"),
+    });
+    let rpc = Upstream::serving(|request| {
+        let id = Called::of(request).id().to_owned();
+        match misses(request) {
+            true => answer(STATUS, &[("Content-Type", "text/plain")], "not now"),
+            false => json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)),
+        }
+    });
+    let config = format!("{}{CLIENT}{ROUTE}", both(&rest, &rpc));
+    let proxy = Proxy::start_with_flags(&config, &FLAGS.replace("\"rest\"", "\"rpc\""));
+    expect_content(&proxy, rpc_round);
+    expect_counted_alike(&proxy, "rpc", "client");
 }
 
 #[test]
@@ -267,6 +294,33 @@ fn a_guard_takes_a_flag_back_when_the_server_behind_the_new_way_fails() {
         flag["tripped"]["reason"].as_str().map(str::to_owned)
     });
     assert!(!reason.contains("tool error rate "), "{reason}");
+}
+
+#[test]
+fn a_guard_takes_nothing_back_when_a_row_writes_the_answer_of_the_old_server_for_an_error() {
+    const ROW: &str = r#"
+[[route.outcome]]
+rest = { status = 200, body = { said = "{text}" } }
+rpc = { error = { code = -32603, message = "{text}" } }
+"#;
+    let rest = Upstream::serving(|request| match misses(request) {
+        true => json(r#"{"said":"no"}"#),
+        false => json("{}"),
+    });
+    let rpc = Upstream::serving(|request| {
+        let id = Called::of(request).id().to_owned();
+        let said = match misses(request) {
+            true => r#""error":{"code":-32603,"message":"no"}"#,
+            false => r#""result":{}"#,
+        };
+        json(format!(r#"{{"jsonrpc":"2.0","id":{id},{said}}}"#))
+    });
+    let config = format!("{}{CLIENT}{ROUTE}{ROW}", both(&rest, &rpc));
+    let proxy = Proxy::start_with_flags(&config, FLAGS);
+    expect_content(&proxy, round);
+    let line = proxy.log_line(&["stage=translate", "outcome=success", "code=-32603"]);
+    assert!(line.contains("status=200"), "{line}");
+    assert!(!line.contains("blame="), "{line}");
 }
 
 /// The result of the tool, which both servers give alike.

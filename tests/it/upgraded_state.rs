@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::support::certificates::{authority, certified};
 use crate::support::{Proxy, eventually, program, run_to_end};
 use crate::two_servers::{Servers, answers};
 
@@ -116,10 +117,137 @@ fn check_notes_each_route_that_a_changed_default_affects() {
     assert!(has("route[3]", "`unknown_members`"), "{notes:?}");
     assert_eq!(notes.len(), 4, "{notes:?}");
     let general = "changed defaults affect all routes: ";
-    let all = "`failure_codes`, `origin`, `near_paths`, `event_stream`";
+    let all =
+        "`failure_codes`, `origin`, `near_paths`, `event_stream`, `queue_timeout`, `draining`";
     let note = format!("{general}{all} (CHANGELOG.md, Upgrading)");
     assert_eq!(noted(&[], general), [("route".to_owned(), note)]);
     assert!(noted(&["--no-upgrade-notes"], "changed defaults").is_empty());
+}
+
+/// The changes that `check` notes of a configuration, by the key of the note.
+fn changes_of(config: &str) -> Vec<(String, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dualgauge.toml");
+    fs::write(&file, config).unwrap();
+    changes_of_file(&file)
+}
+
+fn changes_of_file(file: &Path) -> Vec<(String, String)> {
+    let path = file.to_str().unwrap();
+    let ended = run_to_end(program(&["check", "--format", "json", "--config", path]));
+    let document: Value = serde_json::from_str(&ended.output).unwrap();
+    let notes = document["notes"].as_array().unwrap().iter();
+    let noted = notes.filter_map(|note| {
+        let (_, words) = note["message"].as_str()?.split_once(" affect")?;
+        Some((note["key"].as_str()?.to_owned(), words.to_owned()))
+    });
+    noted.collect()
+}
+
+#[test]
+fn check_notes_changes_of_tools_of_links_and_of_single_clients() {
+    const ROUTES: &str = r#"
+[[route]]
+name = "tool"
+rest = "GET /tool"
+rpc = "tools/call"
+params = { name = "tool", arguments = {} }
+
+[[route]]
+name = "other"
+rest = "GET /other"
+rpc = "other"
+"#;
+    const REST: &str = "[upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9001\"\n";
+    let socket = |keys: &str| {
+        format!(
+            "{REST}[upstream.new]\nside = \"rpc\"\nurl = \"ws://127.0.0.1:9002/\"\n{keys}\n{ROUTES}"
+        )
+    };
+    let links = ["link_answer", "link_messages", "client_socket"];
+    for (config, tool, other) in [
+        // An RPC client of the REST server alone.
+        (
+            format!("{REST}{ROUTES}"),
+            &["unknown_tool", "client_revision"][..],
+            &[][..],
+        ),
+        (
+            socket(""),
+            &["link_answer", "link_messages", "client_revision"],
+            &["link_answer", "link_messages"],
+        ),
+        (
+            socket("log_messages = \"broadcast\""),
+            &["link_answer", "client_revision"],
+            &["link_answer"],
+        ),
+        (
+            socket("sharing = \"client\""),
+            &["link_answer", "client_socket", "client_revision"],
+            &["link_answer", "client_socket"],
+        ),
+        (
+            format!(
+                "{REST}[upstream.new]\nside = \"rpc\"\nurl = \"http://127.0.0.1:9002/\"\n{ROUTES}"
+            ),
+            &["client_revision"],
+            &[],
+        ),
+    ] {
+        let notes = changes_of(&config);
+        for (key, expected) in [("route[0]", tool), ("route[1]", other)] {
+            let (_, words) = notes.iter().find(|(noted, _)| noted == key).unwrap();
+            for word in links.iter().chain(&["unknown_tool", "client_revision"]) {
+                let has = words.contains(&format!("`{word}`"));
+                assert_eq!(
+                    has,
+                    expected.contains(word),
+                    "{key} {word}: {words}\n{config}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn check_notes_clients_whose_subject_is_compared_field_by_field() {
+    const CONFIG: &str = r#"
+[upstream.old]
+side = "rest"
+url = "http://127.0.0.1:9001"
+
+[listen.tls]
+certificate = "own.pem"
+key = "own.key"
+client_ca = "ca.pem"
+
+[[client]]
+name = "page"
+match = { header = { x-client-id = "page" } }
+
+[[client]]
+name = "app"
+match = { subject = "CN=app,*" }
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let ours = authority();
+    let own = certified(&ours, "proxy", "proxy.example");
+    for (name, text) in [
+        ("own.pem", &*own.pem),
+        ("own.key", &own.key_pem()),
+        ("ca.pem", &ours.pem()),
+        ("dualgauge.toml", CONFIG),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let file = folder.path().join("dualgauge.toml");
+    let notes = changes_of_file(&file);
+    let [(key, words)] = &notes[..] else {
+        panic!("{notes:?}");
+    };
+    assert_eq!(key, "client[1].match.subject");
+    assert!(words.contains("`match_subject`"), "{words}");
 }
 
 #[test]
@@ -143,7 +271,9 @@ fn check_notes_no_change_that_a_key_settles() {
     let keys = "[rpc]\nfailure_codes = { upstream_timeout = -32002 }\n[cors]\norigins = \"*\"";
     let settled = settled(keys);
     assert!(
-        settled.contains("affect all routes: `near_paths`, `event_stream` "),
+        settled.contains(
+            "affect all routes: `near_paths`, `event_stream`, `queue_timeout`, `draining` "
+        ),
         "{settled}"
     );
 }

@@ -2,7 +2,7 @@
 
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problem;
-use crate::config::raw::RawRoute;
+use crate::config::raw::{RawMatch, RawRoute};
 use crate::domain::check::{Written, changes, general_changes};
 
 /// Whether the notes are part of the outcome.
@@ -48,6 +48,24 @@ impl UpgradeNotes {
         let words = listed(changes.iter().map(|change| change.as_str()));
         let what = format!("changed defaults affect it: {words} (CHANGELOG.md, Upgrading)");
         Some(configuration.raw.places.problem(&raw.key, what))
+    }
+
+    /// Returns a note on each client whose `match.subject` is compared in another way than before.
+    pub(super) fn clients(self, configuration: &Configuration) -> Vec<Problem> {
+        if self == UpgradeNotes::Hidden {
+            return Vec::new();
+        }
+        let clients = configuration.raw.clients.iter();
+        let subjects = clients.filter_map(|client| match &client.matches {
+            RawMatch::Subject(patterns) => Some(patterns),
+            RawMatch::ApiKeys(_)
+            | RawMatch::Claims(_)
+            | RawMatch::Headers(_)
+            | RawMatch::Addresses(_)
+            | RawMatch::UserAgent(_) => None,
+        });
+        let what = "a changed default affects it: `match_subject` (CHANGELOG.md, Upgrading)";
+        subjects.map(|patterns| patterns.problem(what)).collect()
     }
 }
 

@@ -77,6 +77,7 @@ impl<'c> Checked<'c> {
         }
         note_events(configuration, &events, &mut problems, &mut notes);
         notes.extend(upgrade.general(configuration));
+        notes.extend(upgrade.clients(configuration));
         notes.extend(flags(configuration));
         notes.extend(own_codes::notes(configuration));
         notes.extend(hosts(configuration));

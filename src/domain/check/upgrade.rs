@@ -8,7 +8,8 @@ use super::mapped::lacks_tool_failures;
 use crate::domain::cors::{Cors, Origins};
 use crate::domain::failure::FailureCodes;
 use crate::domain::outcome::{Row, RpcReplyPattern, ToolResult};
-use crate::domain::plan::Plan;
+use crate::domain::pending::LogMessages;
+use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::domain::route::{Carries, Effect, EmptyBody, Extra, Form, Route, Unknown, has_content};
 use crate::domain::side::Side;
 
@@ -43,11 +44,21 @@ pub enum Change {
     FormerCode,
     /// The check against a schema has a budget.
     SchemaBudget,
+    /// A tool that no route has is a wrong param.
+    UnknownTool,
+    /// A response over a link that cannot be read fails its call at once.
+    LinkAnswer,
+    /// Log messages of the server behind a link go to their caller alone.
+    LinkMessages,
+    /// The WebSocket of a client opens with the connection of the client.
+    ClientSocket,
+    /// Results have the form of the revision of MCP that the client speaks.
+    ClientRevision,
 }
 
 impl Change {
     /// All changes, in the order in which they are printed.
-    pub const ALL: [Change; 11] = [
+    pub const ALL: [Change; 16] = [
         Change::UnknownQuery,
         Change::EmptyBody,
         Change::UnknownMembers,
@@ -59,6 +70,11 @@ impl Change {
         Change::ToolResult,
         Change::FormerCode,
         Change::SchemaBudget,
+        Change::UnknownTool,
+        Change::LinkAnswer,
+        Change::LinkMessages,
+        Change::ClientSocket,
+        Change::ClientRevision,
     ];
 }
 
@@ -78,6 +94,11 @@ impl Change {
             Change::ToolResult => "tool_result",
             Change::FormerCode => "former_code",
             Change::SchemaBudget => "schema_budget",
+            Change::UnknownTool => "unknown_tool",
+            Change::LinkAnswer => "link_answer",
+            Change::LinkMessages => "link_messages",
+            Change::ClientSocket => "client_socket",
+            Change::ClientRevision => "client_revision",
         }
     }
 }
@@ -93,15 +114,21 @@ pub enum GeneralChange {
     NearPaths,
     /// An event stream as the answer to a translated call is refused.
     EventStream,
+    /// A call waits for a connection to an upstream over HTTP until its own timeout.
+    QueueTimeout,
+    /// Calls that are open at the end of a drain get an answer.
+    Draining,
 }
 
 impl GeneralChange {
     /// All changes, in the order in which they are printed.
-    pub const ALL: [GeneralChange; 4] = [
+    pub const ALL: [GeneralChange; 6] = [
         GeneralChange::FailureCodes,
         GeneralChange::Origin,
         GeneralChange::NearPaths,
         GeneralChange::EventStream,
+        GeneralChange::QueueTimeout,
+        GeneralChange::Draining,
     ];
 
     /// The word used in the note; the page on `check` explains each.
@@ -112,6 +139,8 @@ impl GeneralChange {
             GeneralChange::Origin => "origin",
             GeneralChange::NearPaths => "near_paths",
             GeneralChange::EventStream => "event_stream",
+            GeneralChange::QueueTimeout => "queue_timeout",
+            GeneralChange::Draining => "draining",
         }
     }
 }
@@ -134,7 +163,10 @@ pub fn general_changes(plan: &Plan) -> Vec<GeneralChange> {
         GeneralChange::FailureCodes => plan.face.failure_codes == FailureCodes::default(),
         GeneralChange::Origin => !plan.cors.as_ref().is_some_and(any_origin),
         GeneralChange::NearPaths => routes().any(|route| route.enters_from(Side::Rest)),
-        GeneralChange::EventStream => true,
+        GeneralChange::EventStream | GeneralChange::Draining => true,
+        GeneralChange::QueueTimeout => plan.upstreams.all.iter().any(|upstream| {
+            upstream.transport == Transport::Http && upstream.queue_timeout.is_none()
+        }),
     };
     GeneralChange::ALL.into_iter().filter(affects).collect()
 }
@@ -156,11 +188,14 @@ pub fn changes(plan: &Plan, index: usize, written: Written) -> Vec<Change> {
     let serves = |from: Side, to: Side| {
         route.enters_from(from) && plan.upstream_for(Some(index), to).is_some()
     };
+    let rpc = plan.upstream_for(Some(index), Side::Rpc);
     let looked = Looked {
         route,
         written,
         to_rpc: serves(Side::Rest, Side::Rpc),
         to_rest: serves(Side::Rpc, Side::Rest),
+        link: rpc.filter(|upstream| upstream.transport.link().is_some()),
+        passes_unknown: plan.upstream(Side::Rpc).is_some(),
     };
     let affects = |change: &Change| looked.is_affected(*change);
     Change::ALL.into_iter().filter(affects).collect()
@@ -174,6 +209,10 @@ struct Looked<'p> {
     to_rpc: bool,
     /// Calls of RPC clients reach a REST server.
     to_rest: bool,
+    /// The RPC server, where it is behind a link.
+    link: Option<&'p UpstreamPlan>,
+    /// RPC calls of no route pass to a server.
+    passes_unknown: bool,
 }
 
 impl Looked<'_> {
@@ -211,7 +250,35 @@ impl Looked<'_> {
                     && (route.schema.params.is_some() || route.schema.result.is_some())
             }
             Change::FormerCode => route.outcomes.rows().iter().any(has_former_code),
+            Change::UnknownTool => {
+                calls_tool && route.enters_from(Side::Rpc) && !self.passes_unknown
+            }
+            Change::LinkAnswer => self.link.is_some(),
+            Change::LinkMessages => self.has_link(|upstream| {
+                let link = upstream.transport.link();
+                link.is_some_and(|link| link.settings.log_messages == LogMessages::Caller)
+            }),
+            Change::ClientSocket => {
+                self.has_link(|upstream| upstream.transport.sharing() == Sharing::Client)
+            }
+            Change::ClientRevision => {
+                let answered = self.to_rest || self.has_link(|_| true);
+                answered && route.enters_from(Side::Rpc) && self.is_of_mcp()
+            }
         }
+    }
+
+    /// Returns whether the RPC server is behind a link that is like this.
+    fn has_link(&self, is: impl Fn(&UpstreamPlan) -> bool) -> bool {
+        self.link.is_some_and(is)
+    }
+
+    /// Returns whether clients of MCP call the method of the route.
+    fn is_of_mcp(&self) -> bool {
+        let families = ["tools/", "prompts/", "resources/"];
+        families
+            .iter()
+            .any(|family| self.route.rpc.starts_with(family))
     }
 
     /// Returns whether rows of the route read answers with each of these statuses.

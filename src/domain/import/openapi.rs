@@ -332,8 +332,8 @@ impl<'v> Context<'_, 'v> {
         };
         if need == Need::Optional && self.sends_empty(&body) {
             notes.push(
-                "look: its body is optional; that a call without members for it sends `{}` is a guess, which \
-                 `body = \"none\"` changes for routes without `params`"
+                "look: its body is optional; that a call without members for it sends `{}`, and no content on a route with \
+                 `params`, is a guess, which `body = \"none\"` changes for routes without `params`"
                     .to_owned(),
             );
         }

@@ -4,10 +4,11 @@ use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::problem::{read_problem, write_problem};
+use super::refused::refuses;
 use super::row::says_failure;
 use super::status::{asks_for_credentials, forwarded};
 use super::{BodyPattern, RestAnswer, RestReply, Row, RpcAnswer, is_json};
-use crate::domain::failure::{Failure, Reason, code_of_status, status_of_code};
+use crate::domain::failure::{Blame, Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, Kind};
 use crate::domain::jsonrpc::{ErrorObject, Reply};
 use crate::domain::pieces::Pieces;
@@ -326,11 +327,14 @@ pub(super) fn kept_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderVa
     Some((forwarded(kept.status), kept.headers()))
 }
 
-/// Returns whether a tool's result that says `isError: true` was made from a 5xx of a REST server. The tool did not fail
-/// then, its server did.
+/// Returns whom the status of a REST server blames, where a tool's result that says `isError: true` was made from it; none
+/// where the tool itself failed. A 5xx is the failure of the server, and the statuses that an RPC server may refuse a
+/// call with before it reaches the tool refuse it here as well.
 #[must_use]
-pub fn is_server_failure(result: &Json) -> bool {
-    kept_head(result).is_some_and(|(status, _)| status >= 500)
+pub fn blame_behind_tool(result: &Json) -> Option<Blame> {
+    let (status, _) = kept_head(result)?;
+    let before_tool = status >= 500 || refuses(status);
+    Blame::of_status(status).filter(|_| before_tool)
 }
 
 /// What the value of an answer has beside its body.

@@ -7,7 +7,7 @@ use super::{Ending, Record};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{Reply, parse_response};
-use crate::domain::outcome::{is_server_failure, says_failure};
+use crate::domain::outcome::{blame_behind_tool, says_failure};
 use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
@@ -76,12 +76,19 @@ impl Record {
         self.ending.code = Some(code);
     }
 
-    /// The call has this result of a tool, which says that it failed. The upstream is to blame where the result was made
-    /// from a 5xx, as it is where the 5xx itself is the answer.
+    /// The call has an answer that a row wrote for an error with this code of the upstream. A success is one, as it is where
+    /// it passes through.
+    pub(in crate::gateway) fn answered_by_row(&mut self, status: u16, code: i64) {
+        self.answered(status);
+        self.ending.code = Some(code);
+    }
+
+    /// The call has this result of a tool, which says that it failed. Where the result was made from a status that refuses
+    /// the call, or from a 5xx, the blame is as if the status itself were the answer.
     pub(in crate::gateway) fn answered_tool_failure(&mut self, status: u16, result: &Json) {
         self.answered_tool_error(status);
-        if is_server_failure(result) {
-            self.ending.outcome = Some((Outcome::Error, Some(Blame::Upstream)));
+        if let Some(blame) = blame_behind_tool(result) {
+            self.ending.outcome = Some((Outcome::Error, Some(blame)));
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) const CALLS: Family = Family {
     kind: MetricType::COUNTER,
     labels: &["route", "client", "side", "stage", "outcome", "blame"],
     help: "Calls that ended. The outcome is success, error (the upstream's own answer reports one), \
-           tool_error (the result of a tool says that it failed, also one that the proxy made from an HTTP 4xx; one from a 5xx is an error), failed (the proxy answered with a failure), cut (the answer broke off) or cancelled (the \
+           tool_error (the result of a tool says that it failed, also one that the proxy made from an HTTP 4xx; one from 403, 429 or a 5xx is an error), failed (the proxy answered with a failure), cut (the answer broke off) or cancelled (the \
            client went away); the blame is client, upstream, proxy or none; the stage is none where \
            a `[[local]]` or a preflight was answered.",
 };

@@ -23,6 +23,14 @@ impl Rate {
         }
     }
 
+    /// The same calls, with a share that is higher by so much; it is never lower.
+    pub(super) fn raised(self, by: f64) -> Rate {
+        Rate {
+            share: (self.share + by.max(0.0)).min(1.0),
+            ..self
+        }
+    }
+
     /// The least true share that is compatible with what was observed: a smaller one would have shown so many with a
     /// probability of at most `exp(-evidence)`.
     pub(super) fn lower(self, evidence: f64) -> f64 {

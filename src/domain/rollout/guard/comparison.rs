@@ -33,31 +33,31 @@ pub(super) struct Comparison<'c> {
 }
 
 impl Comparison<'_> {
-    /// The shortest look in which a share is too high.
+    /// The shortest look in which the share of one kind is too high. What the old way tells as another kind `instead`,
+    /// beyond what the new way tells so, counts as this kind of the old way.
     pub(super) fn rates(
         &self,
         limit: Share,
-        of: impl Fn(&Counts) -> f64,
+        (of, instead): (impl Fn(&Counts) -> f64, impl Fn(&Counts) -> f64),
         breach: impl Fn(Share, Share) -> Breach,
     ) -> Option<Found> {
-        let sides = |compared: &Compared| {
-            let sides = compared.sides(self.among);
-            match self.reference {
-                None => (sides.rates(&of), sides.old_calls),
-                Some(earlier) => {
-                    let counts = Counts::of(earlier, self.among);
-                    let new = Rate::of(of(&sides.alone), sides.alone.calls);
-                    ((new, Rate::of(of(&counts), counts.calls)), counts.calls)
-                }
-            }
+        let rates = |compared: &Compared| {
+            let (new, old) = self.both(compared, &of);
+            let (new_instead, old_instead) = self.both(compared, &instead);
+            let like = old.raised(old_instead.share - new_instead.share);
+            (new, old, like)
         };
         self.looks.iter().find_map(|look| {
-            let ((new, old), old_calls) = sides(&look.whole);
+            let (new, old, like) = rates(&look.whole);
+            let old_calls = match self.reference {
+                None => look.whole.sides(self.among).old_calls,
+                Some(_) => old.calls,
+            };
             let enough = new.calls >= self.least && old_calls >= self.least;
-            let ((young, young_old), _) = sides(&look.young);
-            let lasts = young.share - young_old.share > limit.get() / 2.0;
-            let shown = enough && lasts && new.share - old.share > limit.get();
-            (shown && excess(new, old, EVIDENCE) > limit.get()).then(|| Found {
+            let (young, _, young_like) = rates(&look.young);
+            let lasts = young.share - young_like.share > limit.get() / 2.0;
+            let shown = enough && lasts && new.share - like.share > limit.get();
+            (shown && excess(new, like, EVIDENCE) > limit.get()).then(|| Found {
                 breach: breach(Share::near(new.share), Share::near(old.share)),
                 new_calls: new.calls,
                 old_calls,
@@ -68,6 +68,19 @@ impl Comparison<'_> {
                 },
             })
         })
+    }
+
+    /// The rates of the new way and of the old.
+    fn both(&self, compared: &Compared, of: impl Fn(&Counts) -> f64) -> (Rate, Rate) {
+        let sides = compared.sides(self.among);
+        match self.reference {
+            None => sides.rates(of),
+            Some(earlier) => {
+                let counts = Counts::of(earlier, self.among);
+                let new = Rate::of(of(&sides.alone), sides.alone.calls);
+                (new, Rate::of(of(&counts), counts.calls))
+            }
+        }
     }
 
     /// Whether calls take too long, at the median or at the 95th percentile. Only the window is looked at: over longer

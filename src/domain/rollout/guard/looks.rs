@@ -60,11 +60,6 @@ impl Counts {
             tool_errors: number(arm.tool_errors),
         }
     }
-
-    /// The calls that were not served as their callers wished, whoever was to blame.
-    pub(super) fn unserved(&self) -> f64 {
-        self.failed + self.refused + self.tool_errors
-    }
 }
 
 /// Calls of slices, compared and added up.

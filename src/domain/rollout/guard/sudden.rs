@@ -73,12 +73,6 @@ impl Calls {
         };
         Calls { calls, ..self }
     }
-
-    /// The calls that were not served as their callers wished, whoever was to blame.
-    pub(super) fn unserved(&self) -> u64 {
-        let failed = self.failed.saturating_add(self.refused);
-        failed.saturating_add(self.tool_errors)
-    }
 }
 
 /// The sums at a moment.
@@ -113,6 +107,17 @@ pub(super) enum Glimpse {
     Alike,
     /// Most fail, and on the old way they do not.
     Broken(Span),
+}
+
+/// One kind of calls that were not served.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unserved {
+    /// The calls that they are a share of.
+    pub(super) among: Among,
+    /// How many they are.
+    pub(super) of: fn(&Calls) -> u64,
+    /// How many are of the kinds that the old way may tell in place of this one.
+    pub(super) instead: fn(&Calls) -> u64,
 }
 
 impl Marks {
@@ -157,11 +162,12 @@ impl Marks {
     }
 
     /// What the last of these calls look like by one kind of failure, the old way being what it was over the same spans, or
-    /// `reference` where that is given.
+    /// `reference` where that is given. What the old way tells as another kind `instead`, beyond what the new way tells so,
+    /// counts as this kind of the old way.
     pub(super) fn glimpse(
         &self,
         fast: &Fast,
-        (among, of): (Among, impl Fn(&Calls) -> u64),
+        &Unserved { among, of, instead }: &Unserved,
         reference: Option<&ArmTally>,
     ) -> Glimpse {
         let mut glimpse = Glimpse::Fine;
@@ -172,12 +178,16 @@ impl Marks {
             }
             let old = reference.map_or_else(|| self.now.old.since(mark.old), Calls::of);
             let old = old.only(among);
-            let rates = [&new, &old].map(|calls| Rate::of(number(of(calls)), number(calls.calls)));
-            if excess(rates[0], rates[1], EVIDENCE) > MARGIN {
+            let rate = |calls: &Calls, of: fn(&Calls) -> u64| {
+                Rate::of(number(of(calls)), number(calls.calls))
+            };
+            let more = rate(&old, instead).share - rate(&new, instead).share;
+            let like = rate(&old, of).raised(more);
+            if excess(rate(&new, of), like, EVIDENCE) > MARGIN {
                 let took = self.now.at.since(mark.at);
                 return Glimpse::Broken(Span { new, old, took });
             }
-            if rates[1].share > MARGIN {
+            if like.share > MARGIN {
                 glimpse = Glimpse::Alike;
             }
         }

@@ -9,7 +9,7 @@ use super::bounds::Rate;
 use super::comparison::{Comparison, Found};
 use super::looks::{Among, Counts, Looks, PARTS, Slice, number};
 use super::ruling::{Against, Breach, Limit, Pace, Ruling, Trip, Unclear};
-use super::sudden::{Calls, Glimpse, Marks, Span};
+use super::sudden::{Calls, Glimpse, Marks, Span, Unserved};
 use super::{Guard, Share};
 use crate::domain::rollout::{ArmTally, At, Tally};
 
@@ -158,29 +158,31 @@ impl Watch {
     fn glimpse(&self, guard: &Guard) -> Option<(Limit, Glimpse)> {
         let fast = guard.fast.as_ref()?;
         let reference = self.reference(guard);
+        // The old way may tell as a tool error what is a failure here, and as any other kind what is a refusal or a tool
+        // error.
+        let by = |unserved| self.marks.glimpse(fast, &unserved, reference.as_ref());
         let failures = guard.limits.failure_delta.map(|_| {
-            let of = (Among::All, |calls: &Calls| calls.failed);
-            let glimpse = self.marks.glimpse(fast, of, reference.as_ref());
+            let glimpse = by(Unserved {
+                among: Among::All,
+                of: |calls| calls.failed,
+                instead: |calls| calls.tool_errors,
+            });
             (Limit::Failures, glimpse)
         });
         let refusals = guard.limits.refused_delta.map(|_| {
-            let of = (Among::All, |calls: &Calls| calls.refused);
-            let glimpse = self.marks.glimpse(fast, of, reference.as_ref());
+            let glimpse = by(Unserved {
+                among: Among::All,
+                of: |calls| calls.refused,
+                instead: |calls| calls.failed.saturating_add(calls.tool_errors),
+            });
             (Limit::Refusals, glimpse)
         });
         let tool_errors = guard.limits.tool_error_delta.map(|_| {
-            let by = |of: fn(&Calls) -> u64| {
-                let of = (Among::ToolKnown, of);
-                self.marks.glimpse(fast, of, reference.as_ref())
-            };
-            // The old way may tell as a refusal or a failure what is a tool error here.
-            let glimpse = match by(|calls| calls.tool_errors) {
-                Glimpse::Broken(span) => match by(Calls::unserved) {
-                    Glimpse::Broken(_) => Glimpse::Broken(span),
-                    other @ (Glimpse::Alike | Glimpse::Fine) => other,
-                },
-                other @ (Glimpse::Alike | Glimpse::Fine) => other,
-            };
+            let glimpse = by(Unserved {
+                among: Among::ToolKnown,
+                of: |calls| calls.tool_errors,
+                instead: |calls| calls.failed.saturating_add(calls.refused),
+            });
             (Limit::ToolErrors, glimpse)
         });
         let told = failures.into_iter().chain(refusals).chain(tool_errors);
@@ -315,25 +317,31 @@ impl Watch {
             ..against
         };
         let limits = &guard.limits;
+        // See `glimpse` for what the old way may tell instead.
         Limit::ALL.map(|limit| match limit {
             Limit::Failures => {
                 let limit = limits.failure_delta?;
                 let breach = |new, old| Breach::Failures { new, old, limit };
-                against.rates(limit, |calls| calls.failed, breach)
+                let kinds = (
+                    |calls: &Counts| calls.failed,
+                    |calls: &Counts| calls.tool_errors,
+                );
+                against.rates(limit, kinds, breach)
             }
             Limit::Refusals => {
                 let limit = limits.refused_delta?;
                 let breach = |new, old| Breach::Refusals { new, old, limit };
-                against.rates(limit, |calls| calls.refused, breach)
+                let instead = |calls: &Counts| calls.failed + calls.tool_errors;
+                against.rates(limit, (|calls: &Counts| calls.refused, instead), breach)
             }
             Limit::Latency => against.latency(limits.latency_ratio?, window),
             Limit::Mismatches => against.mismatches(limits.mismatch?),
             Limit::ToolErrors => {
                 let limit = limits.tool_error_delta?;
                 let breach = |new, old| Breach::ToolErrors { new, old, limit };
-                // The old way may tell as a refusal or a failure what is a tool error here.
-                among_known.rates(limit, Counts::unserved, breach)?;
-                among_known.rates(limit, |calls| calls.tool_errors, breach)
+                let instead = |calls: &Counts| calls.failed + calls.refused;
+                let kinds = (|calls: &Counts| calls.tool_errors, instead);
+                among_known.rates(limit, kinds, breach)
             }
         })
     }

@@ -52,6 +52,41 @@ fn tool_errors_that_the_old_way_tells_as_refusals_trip_nothing() {
 }
 
 #[test]
+fn failures_and_refusals_that_the_old_way_tells_as_tool_errors_trip_nothing() {
+    for share in [1, 3, 10] {
+        for (failed, refused) in [(share, 0), (0, share)] {
+            let mut scene = Scene::new(Guard::default());
+            let second = Tally {
+                new: arm((10, failed, refused)),
+                old: tool_errors(share, 0).new,
+                ..Tally::default()
+            };
+            let rulings = (0..300).map(|_| scene.add(&second));
+            let ruling = rulings.last().unwrap();
+            assert!(!matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
+            // Neither does a refusal that the old way tells as a failure.
+            let mut scene = Scene::new(Guard::default());
+            let second = Tally {
+                new: arm((10, 0, share)),
+                old: arm((10, share, 0)),
+                ..Tally::default()
+            };
+            let rulings = (0..300).map(|_| scene.add(&second));
+            let ruling = rulings.last().unwrap();
+            assert!(!matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
+            // Beside tool errors of both ways they do.
+            let mut scene = Scene::new(Guard::default());
+            let mut second = tool_errors(2, 0);
+            second.old = second.new.clone();
+            second.new.add(&arm((share, failed, refused)));
+            let rulings = (0..300).map(|_| scene.add(&second));
+            let ruling = rulings.last().unwrap();
+            assert!(matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
+        }
+    }
+}
+
+#[test]
 fn a_watch_that_was_written_with_fewer_limits_is_read() {
     let mut scene = Scene::new(Guard::default());
     scene.run(70, FINE);
