@@ -9,6 +9,7 @@
 //! files     the files of a start or a reload, as they were read
 //! over      the flags with the standing over them (pure)
 //! guards    what the guards of flags say, and their ramps
+//! reading   reading the files, off the task
 //! reports   what this process has counted, and what all have
 //! kill      the kill switch, which acts before it is stored
 //! own       under which name this process reports
@@ -33,6 +34,7 @@ mod kill;
 mod over;
 mod own;
 mod owner;
+mod reading;
 mod reports;
 mod sharing;
 mod silence;
@@ -42,9 +44,11 @@ mod views;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+#[cfg(test)]
 use crate::config::Digests;
 use crate::config::load::Sources;
 use crate::config::problem::{Place, Problems, nearest};
@@ -53,15 +57,15 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
 use crate::domain::rollout::standing::{Signature, Standing};
 use crate::server::admin::{Refusal, Reloaded};
-use crate::store::{Copies, Health, Settings, Store, StoreError, Versioned};
+use crate::store::{Copies, Health, Late, Settings, Store, StoreError, Versioned};
 use crate::telemetry::metrics::GuardTrips;
 use dropped::Void;
-use files::read;
 use fixed::{Fixed, keep_what_is_fixed};
 use guards::Guards;
 use kill::Thrown;
+use reading::Said;
 use reports::Reporting;
-use watch::{Look, Watch};
+use watch::{Contents, Look, Watch};
 
 pub use files::Files;
 pub use owner::{Hooks, own};
@@ -152,6 +156,9 @@ pub enum StartError {
     /// The files, the variables or the arguments.
     #[error("the configuration has problems")]
     Config(#[from] Problems),
+    /// The files are not read in time.
+    #[error("the configuration cannot be read")]
+    Late(#[from] Late),
     /// The store.
     #[error("what was changed at run time cannot be read")]
     Store(#[from] StoreError),
@@ -163,8 +170,9 @@ pub enum StartError {
 }
 
 /// What a look at the files has led to.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Polled {
+enum Polled {
     /// Nothing has changed.
     Quiet,
     /// Something has changed just now; look again soon.
@@ -303,22 +311,45 @@ impl Control {
         }
     }
 
-    /// Reads the files again because somebody asks.
-    pub async fn reload(&mut self, at: SystemTime) -> Reloaded {
-        self.read_again(Trigger::Asked, at).await
+    /// Reads the files again, as the task does because somebody asks.
+    #[cfg(test)]
+    async fn reload(&mut self, at: SystemTime) -> Reloaded {
+        let said = files::read(&self.sources, &mut Digests::new());
+        self.take_files(said, Trigger::Asked, at).await
     }
 
-    /// Looks whether the files have changed, and reads them again once they have come to rest.
-    pub async fn poll(&mut self, at: SystemTime) -> Polled {
-        match self.watch.look(&self.config, self.refused.as_ref()) {
+    /// Looks whether the files have changed, and reads them again once they have come to rest, as the task does.
+    #[cfg(test)]
+    async fn poll(&mut self, at: SystemTime) -> Polled {
+        match self.looked(watch::contents(self.watched())) {
             Look::Quiet => Polled::Quiet,
             Look::Settling => Polled::Settling,
-            Look::Due => Polled::Reloaded(self.read_again(Trigger::Watched, at).await),
+            Look::Due => {
+                let said = files::read(&self.sources, &mut Digests::new());
+                Polled::Reloaded(self.take_files(said, Trigger::Watched, at).await)
+            }
         }
     }
 
-    async fn read_again(&mut self, trigger: Trigger, at: SystemTime) -> Reloaded {
-        match self.compile_again() {
+    /// Where the configuration comes from.
+    const fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The files and folders that are looked at for changes.
+    fn watched(&self) -> Vec<PathBuf> {
+        let paths = watch::paths(&self.config, self.refused.as_ref());
+        paths.map(Path::to_path_buf).collect()
+    }
+
+    /// Takes the contents that a look has found. Returns whether the files are to be read.
+    fn looked(&mut self, contents: Contents) -> Look {
+        self.watch.look(contents, self.refused.as_ref())
+    }
+
+    /// Takes what the files say now.
+    async fn take_files(&mut self, said: Said, trigger: Trigger, at: SystemTime) -> Reloaded {
+        match said.and_then(|said| self.compile_again(said)) {
             Ok(Some(compiled)) => {
                 self.replace(compiled);
                 self.forget(at).await;
@@ -346,8 +377,10 @@ impl Control {
     }
 
     /// What the files mean now, or nothing where they say what they said.
-    fn compile_again(&mut self) -> Result<Option<Compiled>, Problems> {
-        let (mut config, file_flags) = read(&self.sources, &mut Digests::new())?;
+    fn compile_again(
+        &mut self,
+        (mut config, file_flags): (Box<RawConfig>, Vec<RawFlag>),
+    ) -> Result<Option<Compiled>, Problems> {
         let fixed = Fixed::of(&config);
         fixed.warn_of_changes(&self.fixed, &Fixed::of(&self.config));
         self.fixed = fixed;

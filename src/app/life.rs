@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
+use std::pin::Pin;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -99,17 +100,19 @@ async fn serve(life: &mut Life, commands: &mpsc::Sender<Command>) -> Result<End,
     let status = addresses.to_string();
     supervisor.serving(&status);
     let mut heir: Option<Heir> = None;
+    let mut reload: Option<Reload> = None;
     loop {
-        // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn.
+        // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn, and so is a
+        // reload that is under way. Nothing waits for that one: files may take their time.
         tokio::select! {
             () = signals.ends.recv() => break,
-            _ = signals.hang_up.recv() => {
+            // One that comes meanwhile waits, and reads the files once more.
+            _ = signals.hang_up.recv(), if reload.is_none() => {
                 supervisor.reloading();
-                let (reply, reloaded) = oneshot::channel();
-                if commands.send(Command::Reload(reply)).await.is_ok() {
-                    // What came of it is in the log.
-                    let _ = reloaded.await;
-                }
+                reload = Some(Box::pin(reread(commands.clone())));
+            }
+            () = over(&mut reload) => {
+                reload = None;
                 supervisor.serving(&status);
             }
             _ = signals.replace.recv() => if heir.is_none() {
@@ -130,6 +133,24 @@ async fn serve(life: &mut Life, commands: &mpsc::Sender<Command>) -> Result<End,
     }
     give_up(heir).await;
     Ok(End::Asked)
+}
+
+/// A reload that is under way.
+type Reload = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Lets the owner of the state read the files again. What came of it is in the log.
+async fn reread(commands: mpsc::Sender<Command>) {
+    let (reply, reloaded) = oneshot::channel();
+    if commands.send(Command::Reload(reply)).await.is_ok() {
+        let _ = reloaded.await;
+    }
+}
+
+async fn over(reload: &mut Option<Reload>) {
+    match reload {
+        Some(reload) => reload.await,
+        None => pending().await,
+    }
 }
 
 fn begin(sockets: &Sockets) -> Option<Heir> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, LocalOptions};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot};
 
 use super::certificates::Certificates;
@@ -145,12 +145,25 @@ pub fn run(
     (sources, surroundings): (Sources, Surroundings),
     ready: impl FnOnce(Started) -> io::Result<()>,
 ) -> Result<(), RunError> {
+    // Its other threads work on files.
     let runtime = Builder::new_current_thread()
         .enable_all()
+        .thread_name("files")
         .build_local(LocalOptions::default())?;
+    let ended = run_on(&runtime, (sources, surroundings), ready);
+    // Work on a file system that hangs cannot be ended, and the process does not wait for it.
+    runtime.shutdown_background();
+    ended
+}
+
+fn run_on(
+    runtime: &LocalRuntime,
+    (sources, surroundings): (Sources, Surroundings),
+    ready: impl FnOnce(Started) -> io::Result<()>,
+) -> Result<(), RunError> {
     let started = clock::wall();
     let mut inherited = surroundings.inherited;
-    let files = Files::read(sources).map_err(StartError::Config)?;
+    let files = runtime.block_on(Files::read_in_time(sources))?;
     // Opening the store and compiling may have something to log.
     let settings = &files.config().log;
     let log = log::init(format(settings), settings.level.value.as_str())?;

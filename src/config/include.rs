@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::config::progress;
+
 /// The files of one pattern, sorted by name.
 ///
 /// `*` and `?` may stand in the last part of the pattern only. As in a shell they do not match a dot at the
@@ -38,6 +40,7 @@ fn names_of(folder: &Path) -> std::io::Result<Vec<String>> {
     } else {
         folder
     };
+    progress::note(folder);
     fs::read_dir(folder)?
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
         .collect()

@@ -9,6 +9,7 @@
 //! schema    files of schemas that routes name
 //! keys      files of keys and certificates
 //! regular   reads files: regular ones alone, and so much of them at most
+//! progress  the file that a thread works on
 //! raw       what the files say
 //! flags     the flags file, a document of its own
 //! compile   what that means: a plan, or every problem
@@ -30,6 +31,7 @@ mod kind;
 mod layer;
 pub mod load;
 pub mod problem;
+pub mod progress;
 pub mod raw;
 mod reader;
 pub mod regular;

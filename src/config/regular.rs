@@ -1,12 +1,14 @@
 //! The only way by which files of people are read: regular files alone, and so much of them at most.
 //!
 //! A FIFO that nobody writes to would never be opened, and a device may have no end. A file of a hung mount still blocks its
-//! reader.
+//! reader, so what must go on meanwhile reads on another thread.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use crate::config::progress;
 
 /// The most bytes of a file of the configuration, and of a schema.
 pub const LONGEST: u64 = 64 * 1024 * 1024;
@@ -24,6 +26,7 @@ const NONBLOCK: i32 = 4;
 /// # Errors
 /// Those of the system, and [`io::ErrorKind::InvalidInput`] for what is no regular file, or longer than `limit`.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    progress::note(path);
     let mut options = OpenOptions::new();
     // Without this flag, a FIFO is opened when somebody writes to it, and no sooner.
     let file = options.read(true).custom_flags(NONBLOCK).open(path)?;

@@ -7,6 +7,7 @@
 //! file     the state folder of one process: `rollout.json`, `watch.json`
 //! shared   Redis or Valkey, for many replicas
 //! copy     the state of a shared store, for a start without it
+//! background  work on files, off the task that waits for it
 //! folder   one owner, and files that are replaced whole
 //! layout   JSON for people
 //! record   a report as it is stored
@@ -16,6 +17,7 @@
 //! Laws: what is said to be stored survives `kill -9`; nobody overwrites what he has not seen; what cannot be read is
 //! never thrown away.
 
+mod background;
 mod choice;
 mod copy;
 mod error;
@@ -27,6 +29,7 @@ mod record;
 mod shared;
 mod state;
 
+pub use background::{Background, Late, within};
 pub use choice::{Settings, Store};
 pub use copy::{Copied, Copies};
 pub use error::{CommitError, Damage, StoreError, Unreachable};

@@ -52,6 +52,8 @@ mod host_and_origin;
 mod http2;
 mod http2_slow;
 mod http2_upstream;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod hung_files;
 mod identity;
 mod identity_headers;
 mod import;

@@ -2,6 +2,9 @@
 //!
 //! Nothing is compiled here and no store is opened: a start takes the settings of the log from here first.
 
+use std::time::Duration;
+
+use super::StartError;
 use crate::config::Digests;
 use crate::config::compile::compile;
 use crate::config::configuration::Configuration;
@@ -9,6 +12,10 @@ use crate::config::flags::load_flags_noting;
 use crate::config::load::{Sources, load_noting};
 use crate::config::problem::Problems;
 use crate::config::raw::{RawConfig, RawFlag};
+use crate::store::within;
+
+/// How long the files may take to be read at a start.
+const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// The files that a process starts with.
 #[derive(Debug)]
@@ -33,6 +40,15 @@ impl Files {
             flags,
             digests,
         })
+    }
+
+    /// The same off this task, within a time.
+    ///
+    /// # Errors
+    /// Those of [`Files::read`], and [`StartError::Late`] where the file system does not answer.
+    pub async fn read_in_time(sources: Sources) -> Result<Files, StartError> {
+        let files = within(START_LIMIT, || Files::read(sources)).await?;
+        Ok(files?)
     }
 
     /// Returns the configuration, not compiled yet.

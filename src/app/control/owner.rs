@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
+use super::reading::{Done, Reading, Waiting};
 use super::reports::Counts;
-use super::{Control, Facts, Polled};
+use super::watch::Look;
+use super::{Control, Facts, Trigger};
 use crate::domain::calendar::Moment;
 use crate::domain::compare::Mismatches;
 use crate::domain::lifecycle::{Question, Report, report};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Glob;
 use crate::domain::rollout::standing::Change;
-use crate::server::admin::{
-    Asked, Command, FlagsView, Readiness, Refusal, ReloadView, Reloaded, StillMissing,
-};
+use crate::server::admin::{Asked, Command, FlagsView, Readiness, Refusal, Reloaded, StillMissing};
 use crate::telemetry::clock::{millis, moment, now, wall};
 
 /// How often the files are looked at.
@@ -71,12 +71,13 @@ struct Owner<I, M, C, D, F, N> {
     offered: Arc<Plan>,
     installed: Installed,
     phase: Phase,
+    reading: Reading,
 }
 
 /// Answers commands and watches the files until every sender of `commands` is gone.
 ///
-/// The workers are expected to have [`Control::plan`] of before this call. It works on files between its waits, so
-/// it runs on a thread that serves no calls.
+/// The workers are expected to have [`Control::plan`] of before this call. It compiles between its waits, so it runs on a
+/// thread that serves no calls.
 pub async fn own<I, M, C, D, F, N>(
     control: Control,
     mut commands: mpsc::Receiver<Command>,
@@ -95,6 +96,7 @@ pub async fn own<I, M, C, D, F, N>(
         hooks,
         installed: Installed::Everywhere,
         phase: Phase::Serving,
+        reading: Reading::default(),
     };
     // What guards see later, they hold against what was counted when they began.
     owner.observe().await;
@@ -105,17 +107,18 @@ pub async fn own<I, M, C, D, F, N>(
     let mut observations = time::interval_at(now() + OBSERVE_EVERY, OBSERVE_EVERY);
     observations.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        // Every branch is cancel-safe: nothing is taken from the channel or an interval unless it is handled.
+        // Every branch is cancel-safe: nothing is taken from the channel, a read or an interval unless it is handled.
         tokio::select! {
             command = commands.recv() => match command {
                 Some(command) => owner.obey(command).await,
                 None => return,
             },
-            _ = looks.tick() => {
-                if owner.look().await == Polled::Settling {
+            done = owner.reading.done() => {
+                if owner.take_read(done).await == Some(Look::Settling) {
                     looks.reset_after(SETTLE);
                 }
             }
+            _ = looks.tick() => owner.look().await,
             _ = observations.tick(), if owner.phase == Phase::Serving => owner.observe().await,
             _ = syncs.tick(), if owner.follows_store() => owner.sync().await,
         }
@@ -159,12 +162,14 @@ where
                 signed,
                 reply,
             } => self.forget(&routes, signed, reply).await,
-            Command::Reload(reply) => {
-                let reloaded = self.control.reload(wall()).await;
-                self.follow(reloaded).await;
-                tell(reply, reloaded);
+            Command::Reload(reply) => self.reload(Waiting::Process(reply)),
+            Command::Reread {
+                signed: (who, why),
+                reply,
+            } => {
+                tracing::info!(who, why, "the files are read again for the admin API");
+                self.reload(Waiting::Api(reply));
             }
-            Command::Reread { signed, reply } => self.reread(signed, reply).await,
             Command::Drain(reply) => {
                 self.phase = Phase::Draining;
                 // The workers are still there to tell.
@@ -210,19 +215,44 @@ where
     }
 
     /// Reads the files again for somebody who is told what came of it.
-    async fn reread(
-        &mut self,
-        (who, why): (String, Option<String>),
-        reply: oneshot::Sender<Result<ReloadView, Refusal>>,
-    ) {
-        tracing::info!(who, why, "the files are read again for the admin API");
-        let reloaded = self.control.reload(wall()).await;
-        self.follow(reloaded).await;
-        let told = match (self.control.reloaded(reloaded), self.installed) {
-            (Ok(_), Installed::NotYet) => Err(Refusal::Pending(StillMissing)),
-            (told, Installed::Everywhere | Installed::NotYet) => told,
+    fn reload(&mut self, who: Waiting) {
+        self.reading.ask(who, self.control.sources());
+    }
+
+    /// Takes what was read. Returns what a look has shown.
+    async fn take_read(&mut self, done: Option<Done>) -> Option<Look> {
+        let look = match done {
+            Some(Done::Looked(contents)) => Some(self.control.looked(contents)),
+            Some(Done::Read(said, trigger)) => {
+                let reloaded = self.control.take_files(*said, trigger, wall()).await;
+                self.follow(reloaded).await;
+                for who in self.reading.answered() {
+                    self.answer(who, reloaded);
+                }
+                None
+            }
+            None => {
+                // They learn from the replies that are dropped that there is no answer.
+                self.reading.answered().clear();
+                None
+            }
         };
-        tell(reply, told);
+        let due = (look == Some(Look::Due)).then_some(Trigger::Watched);
+        self.reading.read(self.control.sources(), due);
+        look
+    }
+
+    fn answer(&self, who: Waiting, reloaded: Reloaded) {
+        match who {
+            Waiting::Process(reply) => tell(reply, reloaded),
+            Waiting::Api(reply) => {
+                let told = match (self.control.reloaded(reloaded), self.installed) {
+                    (Ok(_), Installed::NotYet) => Err(Refusal::Pending(StillMissing)),
+                    (told, Installed::Everywhere | Installed::NotYet) => told,
+                };
+                tell(reply, told);
+            }
+        }
     }
 
     /// Looks whether another replica has changed something.
@@ -254,15 +284,13 @@ where
         }
     }
 
-    async fn look(&mut self) -> Polled {
-        let polled = self.control.poll(wall()).await;
-        if let Polled::Reloaded(reloaded) = polled {
-            self.follow(reloaded).await;
-        }
+    /// Begins a look at the files, unless they are read already.
+    async fn look(&mut self) {
+        self.reading.check();
+        self.reading.look(self.control.watched());
         if self.installed == Installed::NotYet {
             self.install().await;
         }
-        polled
     }
 
     async fn follow(&mut self, reloaded: Reloaded) {
@@ -341,6 +369,7 @@ where
             let behind = "not every worker has the plan in force".to_owned();
             readiness.obstacles.push(behind);
         }
+        readiness.notes.extend(self.reading.note());
         let upstreams = (self.hooks.upstreams)(self.control.plan());
         match time::timeout(WORKERS_TIMEOUT, upstreams).await {
             Ok(upstreams) => {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::problem::{Place, Problems};
 use crate::config::raw::RawConfig;
-use crate::config::{Digest, Digests, regular};
+use crate::config::{Digest, Digests, progress, regular};
 
 /// What a look at the files has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Look {
 }
 
 /// The contents of files and the names in folders, each as a digest; nothing for what cannot be read.
-type Contents = BTreeMap<PathBuf, Option<Digest>>;
+pub(super) type Contents = BTreeMap<PathBuf, Option<Digest>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Watch {
@@ -49,12 +49,11 @@ impl Watch {
         }
     }
 
-    /// Looks at everything that was read for `config`, and at what `refused` names.
+    /// Takes the present contents of all that [`paths`] names.
     ///
     /// Where it began with nothing, and after files were added, the first looks find more than was there when the files were read.
     /// That is a change like any other; reading them again then shows that nothing is new.
-    pub(super) fn look(&mut self, config: &RawConfig, refused: Option<&Problems>) -> Look {
-        let now = contents(config, refused);
+    pub(super) fn look(&mut self, now: Contents, refused: Option<&Problems>) -> Look {
         let at_rest = now == self.seen;
         self.seen = now;
         if !at_rest {
@@ -70,13 +69,17 @@ impl Watch {
     }
 }
 
-fn contents(config: &RawConfig, refused: Option<&Problems>) -> Contents {
-    let digests = paths(config, refused).map(|path| (path.to_path_buf(), digest(path)));
+/// Reads files and folders.
+pub(super) fn contents(paths: Vec<PathBuf>) -> Contents {
+    let digests = paths.into_iter().map(|path| {
+        let digest = digest(&path);
+        (path, digest)
+    });
     digests.collect()
 }
 
-/// Everything that is looked at.
-fn paths<'p>(
+/// Everything that is looked at: the files that were read for `config`, and those that `refused` names.
+pub(super) fn paths<'p>(
     config: &'p RawConfig,
     refused: Option<&'p Problems>,
 ) -> impl Iterator<Item = &'p Path> {
@@ -100,6 +103,7 @@ fn digest(path: &Path) -> Option<Digest> {
     } else {
         path
     };
+    progress::note(path);
     let bytes = if path.is_dir() {
         names(path)?
     } else {

@@ -12,7 +12,7 @@ use crate::domain::rollout::Glob;
 use crate::domain::rollout::standing::{Change, ChangeFault, Entry};
 use crate::domain::side::Side;
 use crate::server::admin::{FlagView, FlagsView, PlanView, Supposed};
-use crate::store::StoreError;
+use crate::store::{Late, StoreError};
 
 /// One request to the owner. It goes through a bounded channel; an asker that no longer waits has dropped the other
 /// end of `reply`, and nothing is changed for it but by the kill switch.
@@ -141,6 +141,9 @@ pub enum Refusal {
     /// The files cannot be put in force.
     #[error("the configuration has problems; what was in force before stays in force")]
     Config(#[source] Problems),
+    /// The files are not read in time.
+    #[error("the files cannot be read; what was in force before stays in force")]
+    Unread(#[source] Late),
     /// The change cannot be stored.
     #[error("the change cannot be stored")]
     Store(#[source] StoreError),

@@ -157,9 +157,10 @@ impl From<Refusal> for Problem {
             Refusal::Stale { .. } => StatusCode::PRECONDITION_FAILED,
             Refusal::Lost | Refusal::Fault(_) => StatusCode::CONFLICT,
             Refusal::Invalid(_) | Refusal::Config(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Refusal::Store(_) | Refusal::Pending(_) | Refusal::PendingKill(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Refusal::Unread(_)
+            | Refusal::Store(_)
+            | Refusal::Pending(_)
+            | Refusal::PendingKill(_) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let mut problem = Problem::new(status, refusal.to_string());
@@ -170,6 +171,7 @@ impl From<Refusal> for Problem {
             Refusal::Invalid(problems) | Refusal::Config(problems) => {
                 problem.problems = values(&problems);
             }
+            Refusal::Unread(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Store(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Pending(error) | Refusal::PendingKill(error) => {
                 problem.detail = with_causes(&problem.detail, &error)
