@@ -62,6 +62,7 @@ fn the_process_that_is_killed_commits_until_then() {
             revision = store.commit(revision, &text(revision + 1)).await.unwrap();
             say(&mut out, STATE, revision);
             store.exchange(&report(revision)).await.unwrap();
+            store.flush().await;
             say(&mut out, WATCH, revision);
         }
     });
@@ -134,6 +135,7 @@ fn what_was_confirmed_survives_kill_9_at_any_moment() {
                 ..report(1)
             };
             let told = store.exchange(&own).await.unwrap().reports;
+            store.flush().await;
             let left = told
                 .iter()
                 .find(|report| report.boot == "one")

@@ -57,7 +57,7 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
 use crate::domain::rollout::standing::{Signature, Standing};
 use crate::server::admin::{Refusal, Reloaded};
-use crate::store::{Copies, Health, Late, Settings, Store, StoreError, Versioned};
+use crate::store::{Copies, Health, Late, Settings, Store, StoreError};
 use crate::telemetry::metrics::GuardTrips;
 use dropped::Void;
 use fixed::{Fixed, keep_what_is_fixed};
@@ -91,8 +91,6 @@ pub struct Control {
     known: Known,
     /// Where the standing of a shared store is copied.
     copies: Option<Copies>,
-    /// What is to be copied there.
-    uncopied: Option<Versioned>,
     plan: Arc<Plan>,
     reloads: Reloads,
     watch: Watch,
@@ -261,7 +259,6 @@ impl Control {
             store,
             known: begun.known,
             copies: begun.copies,
-            uncopied: None,
             plan: Arc::new(compiled.plan),
             reloads: Reloads {
                 succeeded: 0,

@@ -12,6 +12,11 @@ use tokio::time::{Instant, timeout_at};
 use crate::config::progress::Progress;
 use crate::telemetry::clock::now;
 
+/// How long work on the state folder may take before those who wait for it are told.
+pub(super) const LIMIT: Duration = Duration::from_secs(2);
+/// How long files may take at a start.
+pub const START_LIMIT: Duration = Duration::from_secs(30);
+
 /// A file system that has not answered in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} not answered within {} s; is its file system there?", shown(file.as_ref()), limit.as_secs())]

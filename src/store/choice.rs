@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::config::compile::tls;
 use crate::config::raw::RawRollout;
+use crate::store::background::{START_LIMIT, within};
 use crate::store::error::{CommitError, StoreError};
 use crate::store::file::FileStore;
 use crate::store::shared::{SharedSettings, SharedStore};
@@ -42,8 +43,8 @@ impl Settings {
 
 /// What changes at run time: a state, and what the processes have counted.
 ///
-/// It may work on files between its waits, so it belongs on no thread that serves calls. Every call may be dropped
-/// while it waits, and may be made again.
+/// Files are worked on off the task that calls, which waits for so long at most. Every call may be dropped while it waits, and
+/// may be made again.
 #[derive(Debug)]
 pub enum Store {
     /// In a folder.
@@ -60,7 +61,10 @@ impl Store {
     /// [`StoreError`] where the folder belongs to another process, the system refuses, or a file is damaged.
     pub async fn open(settings: &Settings) -> Result<Store, StoreError> {
         Ok(match settings {
-            Settings::File { folder } => Store::File(FileStore::open(folder)?),
+            Settings::File { folder } => {
+                let folder = folder.clone();
+                Store::File(within(START_LIMIT, move || FileStore::open(&folder)).await??)
+            }
             Settings::Shared(settings) => Store::Shared(Box::new(SharedStore::open(settings)?)),
         })
     }
@@ -71,7 +75,11 @@ impl Store {
     /// [`StoreError`] where the system refuses, or a file is damaged.
     pub async fn await_turn(settings: &Settings) -> Result<Store, StoreError> {
         match settings {
-            Settings::File { folder } => Ok(Store::File(FileStore::await_turn(folder)?)),
+            Settings::File { folder } => {
+                let folder = folder.clone();
+                let read = within(START_LIMIT, move || FileStore::await_turn(&folder));
+                Ok(Store::File(read.await??))
+            }
             Settings::Shared(_) => Store::open(settings).await,
         }
     }
@@ -80,9 +88,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the system refuses, or a file is damaged.
-    pub fn acquire(&mut self) -> Result<(), StoreError> {
+    pub async fn acquire(&mut self) -> Result<(), StoreError> {
         match self {
-            Store::File(store) => store.acquire(),
+            Store::File(store) => store.acquire().await,
             Store::Shared(_) => Ok(()),
         }
     }
@@ -134,7 +142,7 @@ impl Store {
     /// all the same; the same call again tells, and never stores it twice.
     pub async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
         match self {
-            Store::File(store) => store.commit(expected, text),
+            Store::File(store) => store.commit(expected, text).await,
             Store::Shared(store) => store.commit(expected, text).await,
         }
     }
@@ -146,18 +154,19 @@ impl Store {
     /// [`StoreError`] where the store fails.
     pub async fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
         match self {
-            Store::File(store) => store.restore(good),
+            Store::File(store) => store.restore(good).await,
             Store::Shared(store) => store.restore(good).await,
         }
     }
 
-    /// Leaves the report of this process in place of its last one, and tells everybody's.
+    /// Leaves the report of this process in place of its last one, and tells everybody's. Into a folder it is written
+    /// later, and so is a fold: [`Store::tend`] goes on with it, [`Store::flush`] ends it, [`Store::health`] tells.
     ///
     /// # Errors
     /// [`StoreError`] where the store fails.
     pub async fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
         match self {
-            Store::File(store) => store.exchange(own),
+            Store::File(store) => store.exchange(own).await,
             Store::Shared(store) => store.exchange(own).await,
         }
     }
@@ -175,7 +184,7 @@ impl Store {
         folded: &[Report],
     ) -> Result<(), CommitError> {
         match self {
-            Store::File(store) => store.fold(expected, text, folded),
+            Store::File(store) => store.fold(expected, text, folded).await,
             Store::Shared(store) => store.fold(expected, text, folded).await,
         }
     }
@@ -187,8 +196,26 @@ impl Store {
     /// [`StoreError`] where the store fails.
     pub async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
         match self {
-            Store::File(store) => store.restore_archive(good),
+            Store::File(store) => store.restore_archive(good).await,
             Store::Shared(store) => store.restore_archive(good).await,
+        }
+    }
+
+    /// Takes what work on the folder has led to, and begins what is due. Waits for nothing.
+    pub async fn tend(&mut self) {
+        match self {
+            Store::File(store) => store.tend().await,
+            // Each call has waited for the server.
+            Store::Shared(_) => {}
+        }
+    }
+
+    /// Ends what is still to be written into the folder, within a time: the process is about to end.
+    pub async fn flush(&mut self) {
+        match self {
+            Store::File(store) => store.flush().await,
+            // As above.
+            Store::Shared(_) => {}
         }
     }
 

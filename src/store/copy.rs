@@ -2,13 +2,16 @@
 //! begins with it.
 //!
 //! Laws: a copy is replaced whole, by a copy of what the store has told or taken; the copy of another store is never
-//! told; what goes wrong with a copy is logged and changes nothing else.
+//! told; what goes wrong with a copy is logged and changes nothing else. Copies are made off the task that owns the state, one at
+//! a time, and the latest state is the one that counts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
+use crate::store::background::{Background, LIMIT, START_LIMIT, within};
 use crate::store::error::{Damage, StoreError, chain};
 use crate::store::folder::Folder;
 use crate::store::layout::pretty;
@@ -26,6 +29,9 @@ pub struct Copies {
     /// Which store; nothing of it is secret.
     of: String,
     fares: Fares,
+    /// What is to be copied, and when that was noted.
+    due: Option<(Versioned, String)>,
+    work: Background<Done>,
 }
 
 /// Whether the last copy could be made.
@@ -33,6 +39,17 @@ pub struct Copies {
 enum Fares {
     Well,
     Badly,
+}
+
+/// What making a copy has led to.
+#[derive(Debug)]
+enum Done {
+    /// The folder is this process's; the copy is made, or could not be.
+    Tried(Folder, Result<(), StoreError>),
+    /// Another process still has the folder.
+    Elsewhere(Versioned, String),
+    /// The folder cannot be taken.
+    Refused(StoreError),
 }
 
 /// A state that was good once.
@@ -73,6 +90,8 @@ impl Copies {
             folder: taken.ok(),
             of,
             fares: Fares::Well,
+            due: None,
+            work: Background::default(),
         }
     }
 
@@ -83,21 +102,39 @@ impl Copies {
             folder: Some(Folder::await_turn(folder)),
             of,
             fares: Fares::Well,
+            due: None,
+            work: Background::default(),
         }
     }
 
-    /// Whether a copy can be made, or never will be. Takes the folder if the process of before has left it.
-    pub fn acquire(&mut self) -> bool {
-        let Some(folder) = &mut self.folder else {
-            return true;
-        };
-        match folder.acquire() {
-            Ok(_) => folder.is_owned(),
-            Err(error) => {
-                let error = chain(&error);
-                tracing::warn!(error, "no copy of what is changed at run time is kept here");
-                self.folder = None;
-                true
+    /// Opens them off this task. Where the folder does not answer, this process goes without copies.
+    pub async fn begin(
+        folder: PathBuf,
+        of: String,
+        open: impl FnOnce(&Path, String) -> Copies + Send + 'static,
+    ) -> Copies {
+        let named = of.clone();
+        let opened = within(START_LIMIT, move || open(&folder, of)).await;
+        opened.unwrap_or_else(|late| {
+            tracing::warn!(error = %late, "no copy of what is changed at run time is kept here");
+            Copies {
+                folder: None,
+                of: named,
+                fares: Fares::Badly,
+                due: None,
+                work: Background::default(),
+            }
+        })
+    }
+
+    /// Reads the copy off this task: see [`Copies::read`].
+    pub async fn recall(&self) -> Option<Copied> {
+        let (folder, of) = (self.folder.clone()?, self.of.clone());
+        match within(START_LIMIT, move || read(&folder, &of)).await {
+            Ok(copied) => copied,
+            Err(late) => {
+                tracing::warn!(error = %late, "the copy cannot be read");
+                None
             }
         }
     }
@@ -110,36 +147,76 @@ impl Copies {
     /// The copy, if there is one of this store. One that is damaged is set aside.
     #[must_use]
     pub fn read(&self) -> Option<Copied> {
-        let folder = self.folder.as_ref()?;
-        let text = match folder.read(COPY) {
-            Ok(text) => text?,
-            Err(error) => {
-                tracing::warn!(error = chain(&error), "the copy cannot be read");
-                return None;
-            }
-        };
-        match parse(&text) {
-            Ok((of, copied)) if of == self.of => Some(copied),
-            Ok((of, _)) => {
-                tracing::warn!(of, "the copy is of another store, and is not used");
-                None
-            }
-            Err(damage) => {
-                let own = Some(folder).filter(|folder| folder.is_owned());
-                let aside = own.and_then(|folder| folder.set_aside(COPY).ok());
-                let aside = aside.map(|path| path.display().to_string());
-                tracing::warn!(error = %damage, aside, "`{COPY}` is damaged and was set aside");
-                None
-            }
+        read(self.folder.as_ref()?, &self.of)
+    }
+
+    /// Copies a state later, in place of one that is still to be copied.
+    pub fn note(&mut self, state: &Versioned, at: String) {
+        if state.revision > 0 && self.folder.is_some() {
+            self.due = Some((state.clone(), at));
         }
     }
 
-    /// Copies a state. That this fails is said once, until it works again.
-    pub fn keep(&mut self, state: &Versioned, at: String) {
-        let Some(folder) = self.folder.as_ref().filter(|_| state.revision > 0) else {
+    /// Begins the copy that is due, once the last one has ended. Waits for nothing.
+    pub async fn tend(&mut self) {
+        if let Some(done) = self.work.ended_by_now().await {
+            self.settle(done);
+        }
+        if let Some(late) = self.work.late(LIMIT)
+            && self.fares == Fares::Well
+        {
+            tracing::warn!(error = %late, "what was changed could not be copied");
+            self.fares = Fares::Badly;
+        }
+        self.start();
+    }
+
+    /// Makes the copy that is due, within a time.
+    pub async fn flush(&mut self) {
+        self.start();
+        while !self.work.is_idle() {
+            let Ok(Some(done)) = timeout(LIMIT, self.work.ended()).await else {
+                return;
+            };
+            let is_elsewhere = matches!(done, Done::Elsewhere(..));
+            self.settle(done);
+            if is_elsewhere {
+                return;
+            }
+            self.start();
+        }
+    }
+
+    fn start(&mut self) {
+        let Some(folder) = self.folder.clone().filter(|_| self.work.is_idle()) else {
             return;
         };
-        match write(folder, &self.of, state, at) {
+        if let Some((state, at)) = self.due.take() {
+            let of = self.of.clone();
+            self.work.begin(move || copy(folder, &of, (state, at)));
+        }
+    }
+
+    /// Takes what making a copy has led to. That this fails is said once, until it works again.
+    fn settle(&mut self, done: Done) {
+        let tried = match done {
+            Done::Elsewhere(state, at) => {
+                self.due.get_or_insert((state, at));
+                return;
+            }
+            Done::Refused(error) => {
+                let error = chain(&error);
+                tracing::warn!(error, "no copy of what is changed at run time is kept here");
+                self.folder = None;
+                return;
+            }
+            // One that was left meanwhile stays so.
+            Done::Tried(folder, tried) => {
+                self.folder = self.folder.take().map(|_| folder);
+                tried
+            }
+        };
+        match tried {
             Ok(()) => self.fares = Fares::Well,
             Err(error) => {
                 if self.fares == Fares::Well {
@@ -149,6 +226,43 @@ impl Copies {
                 self.fares = Fares::Badly;
             }
         }
+    }
+}
+
+/// Reads the copy in a folder, if it is of this store.
+fn read(folder: &Folder, of: &str) -> Option<Copied> {
+    let text = match folder.read(COPY) {
+        Ok(text) => text?,
+        Err(error) => {
+            tracing::warn!(error = chain(&error), "the copy cannot be read");
+            return None;
+        }
+    };
+    match parse(&text) {
+        Ok((found, copied)) if found == of => Some(copied),
+        Ok((of, _)) => {
+            tracing::warn!(of, "the copy is of another store, and is not used");
+            None
+        }
+        Err(damage) => {
+            let own = Some(folder).filter(|folder| folder.is_owned());
+            let aside = own.and_then(|folder| folder.set_aside(COPY).ok());
+            let aside = aside.map(|path| path.display().to_string());
+            tracing::warn!(error = %damage, aside, "`{COPY}` is damaged and was set aside");
+            None
+        }
+    }
+}
+
+/// Takes the folder if the process of before has left it, and copies a state.
+fn copy(mut folder: Folder, of: &str, (state, at): (Versioned, String)) -> Done {
+    match folder.acquire() {
+        Ok(_) if folder.is_owned() => {
+            let tried = write(&folder, of, &state, at);
+            Done::Tried(folder, tried)
+        }
+        Ok(_) => Done::Elsewhere(state, at),
+        Err(error) => Done::Refused(error),
     }
 }
 
@@ -207,15 +321,18 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_last_copy_is_found_by_the_next_process_with_the_same_store() {
+    #[tokio::test]
+    async fn the_last_copy_is_found_by_the_next_process_with_the_same_store() {
         let folder = tempdir().unwrap();
         let mut copies = Copies::open(folder.path(), "here".to_owned());
         assert_eq!(copies.read(), None);
-        copies.keep(&Versioned::default(), AT.to_owned());
+        copies.note(&Versioned::default(), AT.to_owned());
+        copies.flush().await;
         assert_eq!(copies.read(), None);
-        copies.keep(&good(1), AT.to_owned());
-        copies.keep(&good(2), AT.to_owned());
+        copies.note(&good(1), AT.to_owned());
+        copies.flush().await;
+        copies.note(&good(2), AT.to_owned());
+        copies.flush().await;
         let expected = Copied {
             state: good(2),
             at: AT.to_owned(),
@@ -223,7 +340,8 @@ mod tests {
         assert_eq!(copies.read(), Some(expected.clone()));
         // A folder has one owner; whoever comes second goes without.
         let mut second = Copies::open(folder.path(), "here".to_owned());
-        second.keep(&good(7), AT.to_owned());
+        second.note(&good(7), AT.to_owned());
+        second.flush().await;
         assert_eq!(second.read(), None);
         drop(copies);
         let next = Copies::open(folder.path(), "here".to_owned());
@@ -233,14 +351,15 @@ mod tests {
         assert_eq!(elsewhere.read(), None);
     }
 
-    #[test]
-    fn a_damaged_copy_is_set_aside_and_the_next_one_takes_its_place() {
+    #[tokio::test]
+    async fn a_damaged_copy_is_set_aside_and_the_next_one_takes_its_place() {
         let folder = tempdir().unwrap();
         fs::write(folder.path().join(COPY), r#"{"version":1,"#).unwrap();
         let mut copies = Copies::open(folder.path(), "here".to_owned());
         assert_eq!(copies.read(), None);
         assert!(folder.path().join(format!("{COPY}.damaged-1")).exists());
-        copies.keep(&good(1), AT.to_owned());
+        copies.note(&good(1), AT.to_owned());
+        copies.flush().await;
         assert_eq!(copies.read().unwrap().state, good(1));
     }
 }

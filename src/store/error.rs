@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::domain::json::Fault;
+use crate::store::background::Late;
 use crate::store::state::Versioned;
 
 /// Why something cannot be read or stored.
@@ -33,6 +34,9 @@ pub enum StoreError {
         /// What the system says.
         source: io::Error,
     },
+    /// The file system does not answer. What was to be written may be written later.
+    #[error("the state folder (`rollout.state`) cannot be used")]
+    Late(#[from] Late),
     /// The file is not what this program writes.
     #[error(
         "the state folder (`rollout.state`): `{}` is damaged; mend it, or move it away to begin without it",
@@ -134,7 +138,7 @@ pub enum CommitError {
     /// Somebody else was first; this is what is there now.
     #[error("somebody else was first: the store is at revision {}", .0.revision)]
     Conflict(Versioned),
-    /// The store fails. Where it is [`StoreError::Away`], or [`StoreError::Io`] at the flush of the folder, the
+    /// The store fails. Where it is [`StoreError::Away`], [`StoreError::Late`], or [`StoreError::Io`] at the flush of the folder, the
     /// text may be there all the same: the same call again tells, and never stores it twice.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -2,30 +2,42 @@
 //!
 //! What was stored is kept in memory too, since nobody else writes the files. They are laid out for people; a text
 //! without white space between its tokens comes back byte for byte.
+//!
+//! Files are written off the task that owns the store, one at a time. A change waits for its write, within a time; one that
+//! is late is refused, and so is each further one until that write has ended. Counts wait for nothing.
 
 mod contents;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::path::Path;
+use std::time::Duration;
 
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::store::background::{Background, LIMIT, Late};
 use crate::store::error::{CommitError, Damage, StoreError};
 use crate::store::folder::Folder;
 use crate::store::state::{Faring, Health, MOST_REPORTS, Report, Reports, Versioned, check};
-use crate::telemetry::clock::wall;
+use crate::telemetry::clock::{now, wall};
 use contents::Watch;
 
 const ROLLOUT: &str = "rollout.json";
 const WATCH: &str = "watch.json";
+/// How long a folder is waited for that the process of before may just have left; else the next look finds it.
+const MOMENT: Duration = Duration::from_millis(100);
+/// How often the end of the process tries to write what is left.
+const LAST_ATTEMPTS: usize = 3;
 
 /// The state and the counts on disk. Whoever holds this is the only owner of the state folder.
 #[derive(Debug)]
 pub struct FileStore {
     folder: Folder,
     state: Versioned,
-    watch: Watch,
     flushed: Flushed,
+    watch: Watch,
+    kept: Kept,
+    work: Background<Done>,
     faring: Faring,
 }
 
@@ -37,6 +49,26 @@ enum Flushed {
     NotYet,
 }
 
+/// Whether `watch.json` is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Yes,
+    NotYet,
+}
+
+/// What work on the folder has led to.
+#[derive(Debug)]
+enum Done {
+    /// `rollout.json` was to hold this.
+    State(Versioned, Result<(), StoreError>),
+    /// `rollout.json` was to survive a loss of power.
+    Flushed(Result<(), StoreError>),
+    /// `watch.json` was to be written.
+    Watch(Result<(), StoreError>),
+    /// The folder was to be taken: it is, with what is in it, or is another process's still.
+    Taken(Result<Option<(Folder, Versioned, Watch)>, StoreError>),
+}
+
 /// What was watched is no reason not to serve: guards watch anew, and the damaged file is kept for people.
 fn begin_anew(folder: &Folder, damage: &Damage) -> Result<Watch, StoreError> {
     let aside = folder.set_aside(WATCH)?;
@@ -46,6 +78,15 @@ fn begin_anew(folder: &Folder, damage: &Damage) -> Result<Watch, StoreError> {
         "`{WATCH}` is damaged and was set aside; guards and usage begin anew"
     );
     Ok(Watch::default())
+}
+
+/// Takes the folder if it is free, and reads what is in it.
+fn take(mut folder: Folder) -> Result<Option<(Folder, Versioned, Watch)>, StoreError> {
+    if !folder.acquire()? {
+        return Ok(None);
+    }
+    let (state, watch) = load(&folder)?;
+    Ok(Some((folder, state, watch)))
 }
 
 /// What is in the folder. Only its owner tidies up.
@@ -89,14 +130,18 @@ impl FileStore {
     }
 
     /// Takes the folder if the process of before has left it, and reads what it has written since.
-    pub(super) fn acquire(&mut self) -> Result<(), StoreError> {
-        if !self.folder.acquire()? {
+    pub(super) async fn acquire(&mut self) -> Result<(), StoreError> {
+        if let Some(done) = self.work.ended_by_now().await {
+            self.settle(Some(done))?;
+        }
+        if self.is_owned() || !self.work.is_idle() {
             return Ok(());
         }
-        let (state, watch) = load(&self.folder).inspect_err(|_| self.folder.release())?;
-        self.state = state;
-        self.watch = watch;
-        Ok(())
+        self.begin(|folder| Done::Taken(take(folder)));
+        match timeout(MOMENT, self.work.ended()).await {
+            Ok(done) => self.settle(done),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Leaves the folder to the process that follows.
@@ -113,8 +158,10 @@ impl FileStore {
         Ok(FileStore {
             folder,
             state,
-            watch,
             flushed: Flushed::Yes,
+            watch,
+            kept: Kept::Yes,
+            work: Background::default(),
             faring: Faring::default(),
         })
     }
@@ -127,12 +174,14 @@ impl FileStore {
         Ok((found > known).then(|| self.state.clone()))
     }
 
-    pub(super) fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
+    pub(super) async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
         check(text)?;
+        let until = now() + LIMIT;
+        self.idle(until).await?;
         let found = self.state.revision;
         let again = found == expected + 1 && self.state.text == text;
         if again && self.flushed == Flushed::NotYet {
-            self.flush_state()?;
+            self.flush_state(until).await?;
             return Ok(found);
         }
         if found < expected {
@@ -142,27 +191,32 @@ impl FileStore {
         if found > expected {
             return Err(CommitError::Conflict(self.state.clone()));
         }
-        self.write_state(Versioned {
+        let next = Versioned {
             revision: expected + 1,
             text: text.to_owned(),
-        })?;
+        };
+        self.write_state(next, until).await?;
         Ok(expected + 1)
     }
 
-    pub(super) fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
+    pub(super) async fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
         check(&good.text)?;
+        let until = now() + LIMIT;
+        self.idle(until).await?;
         if self.state.revision >= good.revision {
             return Ok(());
         }
-        self.write_state(good.clone())
+        self.write_state(good.clone(), until).await
     }
 
-    pub(super) fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
+    pub(super) async fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
         check(&own.text)?;
-        let mut watch = self.watch.clone();
-        watch.reports.retain(|report| !report.is_of(own));
-        watch.reports.push_front(own.clone());
-        self.write_watch(watch)?;
+        if !self.is_owned() {
+            return Err(StoreError::Elsewhere(self.folder.path().to_path_buf()));
+        }
+        self.watch.reports.retain(|report| !report.is_of(own));
+        self.watch.reports.push_front(own.clone());
+        self.keep().await;
         let told = self.watch.reports.iter().take(MOST_REPORTS);
         Ok(Reports {
             archive: self.watch.archive.clone(),
@@ -170,7 +224,7 @@ impl FileStore {
         })
     }
 
-    pub(super) fn fold(
+    pub(super) async fn fold(
         &mut self,
         expected: u64,
         text: &str,
@@ -184,56 +238,163 @@ impl FileStore {
         if self.watch.archive.revision != expected || !folded.iter().all(as_it_was) {
             return Err(CommitError::Conflict(self.watch.archive.clone()));
         }
-        let left = self.watch.reports.iter();
-        let left = left.filter(|report| !folded.iter().any(|gone| gone.is_of(report)));
-        let watch = Watch {
-            archive: Versioned {
-                revision: expected + 1,
-                text: text.to_owned(),
-            },
-            reports: left.cloned().collect::<VecDeque<_>>(),
+        let left = &mut self.watch.reports;
+        left.retain(|report| !folded.iter().any(|gone| gone.is_of(report)));
+        self.watch.archive = Versioned {
+            revision: expected + 1,
+            text: text.to_owned(),
         };
-        Ok(self.write_watch(watch)?)
+        self.keep().await;
+        Ok(())
     }
 
-    pub(super) fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
+    pub(super) async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
         check(&good.text)?;
-        if self.watch.archive.revision > 0 {
-            return Ok(());
+        if self.watch.archive.revision == 0 {
+            self.watch.archive = good.clone();
+            self.keep().await;
         }
-        let mut watch = self.watch.clone();
-        watch.archive = good.clone();
-        self.write_watch(watch)
+        Ok(())
     }
 
     pub(super) fn health(&self) -> Health {
         self.faring.health()
     }
 
-    fn write_state(&mut self, state: Versioned) -> Result<(), StoreError> {
-        let written = self.folder.replace(ROLLOUT, &contents::state(&state));
-        self.faring.note(written, wall())?;
-        // From here on the file has this revision, whatever follows.
-        self.state = state;
-        self.flush_state()
+    /// Takes what work has led to, and begins what is due. Waits for nothing.
+    pub(super) async fn tend(&mut self) {
+        if let Some(done) = self.work.ended_by_now().await {
+            // The health tells.
+            let _ = self.settle(Some(done));
+        }
+        if self.work.late(LIMIT).is_some() {
+            let _ = self.is_late();
+        }
+        if !self.work.is_idle() || !self.is_owned() {
+            return;
+        }
+        if self.flushed == Flushed::NotYet {
+            self.begin(|folder| Done::Flushed(folder.flush(ROLLOUT)));
+        } else if self.kept == Kept::NotYet {
+            self.kept = Kept::Yes;
+            let watch = self.watch.clone();
+            self.begin(move |folder| {
+                let written = folder.replace(WATCH, &contents::watch(&watch));
+                Done::Watch(written.and_then(|()| folder.flush(WATCH)))
+            });
+        }
     }
 
-    fn flush_state(&mut self) -> Result<(), StoreError> {
-        self.flushed = Flushed::NotYet;
-        self.flush(ROLLOUT)?;
-        self.flushed = Flushed::Yes;
+    /// Writes what is left, within a time.
+    pub(super) async fn flush(&mut self) {
+        let until = now() + LIMIT;
+        for _ in 0..LAST_ATTEMPTS {
+            self.tend().await;
+            if self.idle(until).await.is_err() || self.kept == Kept::Yes {
+                return;
+            }
+        }
+    }
+
+    async fn keep(&mut self) {
+        self.kept = Kept::NotYet;
+        self.tend().await;
+    }
+
+    async fn write_state(&mut self, state: Versioned, until: Instant) -> Result<(), StoreError> {
+        self.begin(move |folder| {
+            let replaced = folder.replace(ROLLOUT, &contents::state(&state));
+            Done::State(state, replaced)
+        });
+        self.wait(until).await?;
+        self.flush_state(until).await
+    }
+
+    async fn flush_state(&mut self, until: Instant) -> Result<(), StoreError> {
+        self.begin(|folder| Done::Flushed(folder.flush(ROLLOUT)));
+        self.wait(until).await
+    }
+
+    /// Begins work on the folder, where none is under way.
+    fn begin(&mut self, work: impl FnOnce(Folder) -> Done + Send + 'static) {
+        let folder = self.folder.clone();
+        self.work.begin(move || work(folder));
+    }
+
+    /// Waits for the work that is under way, and takes what it has led to.
+    async fn wait(&mut self, until: Instant) -> Result<(), StoreError> {
+        match timeout_at(until, self.work.ended()).await {
+            Ok(done) => self.settle(done),
+            Err(_) => Err(self.is_late()),
+        }
+    }
+
+    /// Waits until no work is under way, but not for work that is late already. What it has led to concerns those who have
+    /// begun it, and the health.
+    async fn idle(&mut self, until: Instant) -> Result<(), StoreError> {
+        let until = match self.work.late(LIMIT) {
+            Some(_) => now(),
+            None => until,
+        };
+        while !self.work.is_idle() {
+            match timeout_at(until, self.work.ended()).await {
+                Ok(done) => drop(self.settle(done)),
+                Err(_) => return Err(self.is_late()),
+            }
+        }
         Ok(())
     }
 
-    fn write_watch(&mut self, watch: Watch) -> Result<(), StoreError> {
-        let written = self.folder.replace(WATCH, &contents::watch(&watch));
-        self.faring.note(written, wall())?;
-        self.watch = watch;
-        self.flush(WATCH)
+    /// Notes that the folder does not answer.
+    fn is_late(&mut self) -> StoreError {
+        let late = || {
+            StoreError::Late(Late {
+                file: self.work.file(),
+                limit: LIMIT,
+            })
+        };
+        let (noted, told) = (late(), late());
+        drop(self.faring.note(Err::<(), _>(noted), wall()));
+        told
     }
 
-    fn flush(&mut self, name: &str) -> Result<(), StoreError> {
-        let flushed = self.folder.flush(name);
-        self.faring.note(flushed, wall())
+    /// Takes what work has led to.
+    fn settle(&mut self, done: Option<Done>) -> Result<(), StoreError> {
+        let result = match done {
+            Some(Done::State(state, replaced)) => {
+                if replaced.is_ok() {
+                    // From here on the file has this revision, whatever follows.
+                    self.state = state;
+                    self.flushed = Flushed::NotYet;
+                }
+                replaced
+            }
+            Some(Done::Flushed(flushed)) => {
+                if flushed.is_ok() {
+                    self.flushed = Flushed::Yes;
+                }
+                flushed
+            }
+            Some(Done::Watch(written)) => {
+                if written.is_err() {
+                    self.kept = Kept::NotYet;
+                }
+                written
+            }
+            Some(Done::Taken(taken)) => {
+                if let Some((folder, state, watch)) = taken? {
+                    self.folder = folder;
+                    self.state = state;
+                    self.watch = watch;
+                }
+                return Ok(());
+            }
+            None => Err(StoreError::Io {
+                path: self.folder.path().to_path_buf(),
+                action: "used",
+                source: std::io::Error::other("a fault of this program"),
+            }),
+        };
+        self.faring.note(result, wall())
     }
 }

@@ -6,8 +6,9 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::config::regular;
+use crate::config::{progress, regular};
 use crate::store::error::StoreError;
 
 const LOCK: &str = "lock";
@@ -16,21 +17,23 @@ const MOST_ASIDE: u32 = 9;
 /// How many symlinks are followed to a file.
 const MOST_LINKS: usize = 16;
 
-/// The folder. Whoever holds this is its only owner, or waits to be.
-#[derive(Debug)]
+/// The folder. Whoever holds this is its only owner, or waits to be. A copy is for work off the task that owns it: the folder
+/// is free once the last copy is gone.
+#[derive(Debug, Clone)]
 pub(super) struct Folder {
     path: PathBuf,
     /// Locked as long as it is open. Without it nothing is written.
-    lock: Option<File>,
+    lock: Option<Arc<File>>,
 }
 
 impl Folder {
     /// Takes the folder, which is made where it is missing.
     pub(super) fn take(path: &Path) -> Result<Folder, StoreError> {
+        progress::note(path);
         fs::create_dir_all(path).map_err(refused(path, "made"))?;
         Ok(Folder {
             path: path.to_path_buf(),
-            lock: Some(lock(path)?),
+            lock: Some(Arc::new(lock(path)?)),
         })
     }
 
@@ -65,6 +68,11 @@ impl Folder {
         self.lock = None;
     }
 
+    /// Returns where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The path of a file in it.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
@@ -76,6 +84,7 @@ impl Folder {
     /// Fails when the symlinks do not end.
     fn target(&self, name: &str) -> Result<PathBuf, StoreError> {
         let mut path = self.file(name);
+        progress::note(&path);
         for _ in 0..MOST_LINKS {
             // No symlink, or nothing there: the action on it tells.
             let Ok(next) = fs::read_link(&path) else {
@@ -134,6 +143,7 @@ impl Folder {
     pub(super) fn flush(&self, name: &str) -> Result<(), StoreError> {
         let path = self.target(name)?;
         let folder = folder_of(&path);
+        progress::note(folder);
         File::open(folder)
             .and_then(|folder| folder.sync_all())
             .map_err(refused(folder, "flushed"))
@@ -176,6 +186,7 @@ pub(super) fn refused(path: &Path, action: &'static str) -> impl FnOnce(io::Erro
 
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK);
+    progress::note(&path);
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
     let file = options.open(&path).map_err(refused(&path, "opened"))?;
@@ -187,6 +198,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
 }
 
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    progress::note(path);
     let mut file = File::create(path)?;
     file.write_all(text)?;
     file.sync_all()

@@ -29,7 +29,7 @@ mod record;
 mod shared;
 mod state;
 
-pub use background::{Background, Late, within};
+pub use background::{Background, Late, START_LIMIT, within};
 pub use choice::{Settings, Store};
 pub use copy::{Copied, Copies};
 pub use error::{CommitError, Damage, StoreError, Unreachable};

@@ -95,6 +95,7 @@ impl Faring {
         match error {
             StoreError::InUse(_)
             | StoreError::Io { .. }
+            | StoreError::Late(_)
             | StoreError::Damaged { .. }
             | StoreError::Away { .. }
             | StoreError::Foreign { .. } => {

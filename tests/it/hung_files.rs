@@ -126,3 +126,36 @@ fn a_flags_file_that_hangs_stops_neither_probes_nor_the_kill_switch_nor_the_end(
     assert!(stopped.status.success(), "{stopped:?}");
     assert!(stopped.log.contains("drained"), "{stopped:?}");
 }
+
+#[test]
+fn a_state_folder_that_hangs_stops_neither_probes_nor_the_kill_switch_nor_the_end() {
+    let (proxy, _upstream) = start("state/");
+    hang(&proxy);
+    let killed = proxy.ask("PUT", "/api/v1/kill", "{}");
+    assert_eq!(killed.status(), 202, "{killed:?}");
+    let late = "has not answered within 2 s; is its file system there?";
+    assert!(killed.text().contains(late), "{killed:?}");
+    lives(&proxy);
+    let ready = proxy.ask("GET", "/readyz", "");
+    assert!(ready.text().contains(late), "{ready:?}");
+    let flipped = proxy.ask("PUT", "/api/v1/flags/f", FLIP);
+    assert_eq!(flipped.status(), 503, "{flipped:?}");
+
+    answer_again(&proxy);
+    let is_stored = || {
+        let flags = proxy.ask("GET", "/api/v1/flags", "").json();
+        flags.get("kill_unstored").is_none()
+    };
+    becomes(is_stored, &true);
+    becomes(
+        || proxy.ask("GET", "/readyz", "").text().to_owned(),
+        &"ready\n".to_owned(),
+    );
+    let stored = fs::read_to_string(proxy.folder().join("state/rollout.json")).unwrap();
+    assert!(stored.contains("\"kill\""), "{stored}");
+
+    hang(&proxy);
+    let stopped = proxy.stop();
+    assert!(stopped.status.success(), "{stopped:?}");
+    assert!(stopped.log.contains("drained"), "{stopped:?}");
+}

@@ -202,10 +202,14 @@ impl Control {
         let kill = self.kill_over(standing.kill.as_ref());
         match over::plan(&self.config, &flags, (&standing, kill.as_ref())) {
             Ok(plan) => {
-                tracing::info!(
-                    revision = found.revision,
-                    "another replica has changed flags"
-                );
+                let revision = found.revision;
+                match self.follows_store() {
+                    true => tracing::info!(revision, "another replica has changed flags"),
+                    false => tracing::warn!(
+                        revision,
+                        "a change that was stored too late to be confirmed is in force"
+                    ),
+                }
                 self.plan = Arc::new(plan);
                 self.flags = flags;
                 self.standing = standing;

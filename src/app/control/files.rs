@@ -2,8 +2,6 @@
 //!
 //! Nothing is compiled here and no store is opened: a start takes the settings of the log from here first.
 
-use std::time::Duration;
-
 use super::StartError;
 use crate::config::Digests;
 use crate::config::compile::compile;
@@ -12,10 +10,7 @@ use crate::config::flags::load_flags_noting;
 use crate::config::load::{Sources, load_noting};
 use crate::config::problem::Problems;
 use crate::config::raw::{RawConfig, RawFlag};
-use crate::store::within;
-
-/// How long the files may take to be read at a start.
-const START_LIMIT: Duration = Duration::from_secs(30);
+use crate::store::{START_LIMIT, within};
 
 /// The files that a process starts with.
 #[derive(Debug)]

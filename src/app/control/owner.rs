@@ -175,12 +175,14 @@ where
                 // The workers are still there to tell.
                 self.take_counts().await;
                 self.control.leave(millis(wall())).await;
+                self.control.flush().await;
                 tell(reply, ());
             }
             Command::HandOver(reply) => {
                 self.phase = Phase::Replaced;
                 self.take_counts().await;
                 self.control.leave(millis(wall())).await;
+                self.control.flush().await;
                 self.control.hand_over();
                 tell(reply, ());
             }

@@ -13,7 +13,7 @@ use super::silence::Silence;
 use crate::config::raw::RawConfig;
 use crate::domain::lifecycle::Usage;
 use crate::domain::rollout::Tallies;
-use crate::store::{CommitError, Report, Reports, Versioned};
+use crate::store::{CommitError, Health, Report, Reports, Versioned};
 use crate::telemetry::clock::millis;
 
 /// How often a report is written into a folder. To a server it goes at each look: the guards of all replicas rule on
@@ -92,18 +92,23 @@ impl Control {
         let own = self.reporting.own.source().clone();
         self.guards.summed.update(own, counts.tallies.clone());
         self.reporting.counts = counts;
+        self.tend().await;
         let now = millis(at);
         let left = self.reporting.left;
         let is_due = left.is_none_or(|left| now.saturating_sub(left) >= WRITE_EVERY_MS);
-        if is_due || self.is_shared() {
-            self.leave(now).await;
+        if is_due || self.is_shared() || self.store.health() != Health::Fine {
+            self.leave_counts(now).await;
         }
     }
 
     /// Leaves the report now, whatever the time: the process is about to end.
     pub async fn leave(&mut self, now: u64) {
         self.store_kill_last().await;
-        self.copy_now();
+        self.leave_counts(now).await;
+    }
+
+    async fn leave_counts(&mut self, now: u64) {
+        self.copy_now().await;
         let turn = self.reporting.own.turn(now);
         let counts = turn.since(&self.reporting.counts);
         let counted = Counted {

@@ -4,7 +4,9 @@ use super::{Control, Known, StartError, Tenure};
 use crate::config::raw::RawConfig;
 use crate::domain::rollout::standing::{FlagStanding, Flip, Signature, Standing};
 use crate::server::admin::{Readiness, Refusal};
-use crate::store::{Copied, Copies, Health, Settings, Store, StoreError, Versioned, legacy};
+use crate::store::{
+    Copied, Copies, Health, START_LIMIT, Settings, Store, StoreError, Versioned, legacy, within,
+};
 use crate::telemetry::clock::rfc3339;
 
 /// What a process begins with.
@@ -25,19 +27,26 @@ pub(super) async fn begin(
     store: &mut Store,
     (config, tenure): (&RawConfig, Tenure),
 ) -> Result<Begun, StartError> {
-    let mut copies = copies(config, tenure);
+    let mut copies = copies(config, tenure).await;
     let (standing, revision, known) = match store.read(0).await {
         Ok(Some(found)) => {
             let standing = Standing::read(&found.text)?;
             if let Some(copies) = copies.as_mut().filter(|_| tenure == Tenure::Own) {
-                copies.keep(&found, rfc3339());
+                copies.note(&found, rfc3339());
+                copies.flush().await;
             }
             (standing, found.revision, Known::Yes)
         }
-        Ok(None) => (earlier(config)?, 0, Known::Yes),
+        Ok(None) => (earlier(config).await?, 0, Known::Yes),
         Err(error) => match store {
             Store::File(_) => return Err(error.into()),
-            Store::Shared(_) => without_store(store, copies.as_ref(), &error),
+            Store::Shared(_) => {
+                let copied = match &copies {
+                    Some(copies) => copies.recall().await,
+                    None => None,
+                };
+                without_store(store, copied, &error)
+            }
         },
     };
     let way_out = match (&*store, &known) {
@@ -56,24 +65,25 @@ pub(super) async fn begin(
 }
 
 /// A file store needs no copy.
-fn copies(config: &RawConfig, tenure: Tenure) -> Option<Copies> {
+async fn copies(config: &RawConfig, tenure: Tenure) -> Option<Copies> {
     let Settings::Shared(settings) = Settings::of(&config.rollout) else {
         return None;
     };
-    let folder = &config.rollout.state.value;
-    Some(match tenure {
-        Tenure::Own => Copies::open(folder, settings.place()),
-        Tenure::Awaited => Copies::await_turn(folder, settings.place()),
-    })
+    let folder = config.rollout.state.value.clone();
+    let open = match tenure {
+        Tenure::Own => Copies::open,
+        Tenure::Awaited => Copies::await_turn,
+    };
+    Some(Copies::begin(folder, settings.place(), open).await)
 }
 
 /// What holds as long as a shared store has not answered.
 fn without_store(
     store: &mut Store,
-    copies: Option<&Copies>,
+    copied: Option<Copied>,
     error: &StoreError,
 ) -> (Standing, u64, Known) {
-    if let Some(Copied { state, at }) = copies.and_then(Copies::read) {
+    if let Some(Copied { state, at }) = copied {
         match Standing::read(&state.text) {
             Ok(standing) => {
                 let revision = state.revision;
@@ -91,12 +101,13 @@ fn without_store(
 }
 
 /// The flips that a version of before has left.
-fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
+async fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
     let mut standing = Standing::default();
     let Settings::File { folder } = Settings::of(&config.rollout) else {
         return Ok(standing);
     };
-    for flip in legacy(&folder)?.into_iter().flatten() {
+    let flips = within(START_LIMIT, move || legacy(&folder)).await??;
+    for flip in flips.into_iter().flatten() {
         let by = Signature {
             who: flip.who,
             at: flip.at,
@@ -137,10 +148,40 @@ impl Control {
         }
     }
 
+    /// Ends what is still to be written, within a time: the process is about to end.
+    pub async fn flush(&mut self) {
+        self.store.flush().await;
+        if let Some(copies) = &mut self.copies {
+            copies.flush().await;
+        }
+    }
+
+    /// Goes on with what is written off this task. What was written after it was refused for being late is stored, and so in
+    /// force.
+    pub(super) async fn tend(&mut self) {
+        let before = self.store.health();
+        self.store.tend().await;
+        match (before, self.store.health()) {
+            (Health::Fine, Health::Away { error, .. }) => {
+                tracing::error!(
+                    error,
+                    "the state is not written; it is tried again each second"
+                );
+            }
+            (Health::Away { .. }, Health::Fine) => tracing::info!("the state is written again"),
+            (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}
+        }
+        if !self.follows_store()
+            && let Ok(Some(found)) = self.store.read(self.revision).await
+        {
+            self.take(found);
+        }
+    }
+
     /// Looks whether another replica has changed something. A store that has forgotten gets the last good standing.
     pub async fn sync(&mut self) {
         let before = self.store.health();
-        if let Err(error) = self.store.acquire() {
+        if let Err(error) = self.store.acquire().await {
             tracing::error!(%error, "the state of the process before cannot be taken over");
         }
         self.look_at_store().await;
@@ -185,22 +226,18 @@ impl Control {
         Ok(())
     }
 
-    /// Notes what the store has told or taken and what is in force, to be copied.
+    /// Notes what the store has told or taken and what is in force, to be copied: not at once, since no change waits for a disk
+    /// before it acts.
     pub(super) fn copy(&mut self, state: &Versioned) {
-        self.uncopied = Some(state.clone());
+        if let Some(copies) = &mut self.copies {
+            copies.note(state, rfc3339());
+        }
     }
 
-    /// Makes the copy that is due: not at once, since no change waits for a disk before it acts.
-    pub(super) fn copy_now(&mut self) {
-        let Some(copies) = &mut self.copies else {
-            self.uncopied = None;
-            return;
-        };
-        if self.uncopied.is_none() || !copies.acquire() {
-            return;
-        }
-        if let Some(state) = self.uncopied.take() {
-            copies.keep(&state, rfc3339());
+    /// Makes the copy that is due.
+    pub(super) async fn copy_now(&mut self) {
+        if let Some(copies) = &mut self.copies {
+            copies.tend().await;
         }
     }
 

@@ -1,5 +1,8 @@
 //! The state folder: what is there after a restart, and what is refused.
 
+mod symlinks;
+mod waiting;
+
 use std::fs;
 use std::path::Path;
 
@@ -12,9 +15,10 @@ use crate::store::error::{CommitError, StoreError, chain};
 use crate::store::layout::pretty;
 use crate::store::record::record;
 use crate::store::state::{Health, LONGEST_TEXT, MOST_REPORTS, Report, Versioned};
+use waiting::Waiting;
 
-fn open(folder: &TempDir) -> FileStore {
-    FileStore::open(folder.path()).unwrap()
+fn open(folder: &TempDir) -> Waiting {
+    Waiting::on(FileStore::open(folder.path()).unwrap())
 }
 
 fn at(revision: u64, text: &str) -> Versioned {
@@ -42,7 +46,7 @@ fn what_is_committed_is_there_after_a_restart() {
     let folder = tempdir().unwrap();
     let state = folder.path().join("deep/state");
     {
-        let mut store = FileStore::open(&state).unwrap();
+        let mut store = Waiting::on(FileStore::open(&state).unwrap());
         assert_eq!(store.read(0).unwrap(), None);
         assert_eq!(store.commit(0, "[1]").unwrap(), 1);
         assert_eq!(store.commit(1, "[1,2]").unwrap(), 2);
@@ -275,6 +279,27 @@ fn what_cannot_be_stored_leaves_the_state_of_before_and_shows() {
 }
 
 #[test]
+fn counts_that_cannot_be_written_show_and_are_written_later() {
+    let folder = tempdir().unwrap();
+    let mut store = open(&folder);
+    let obstacle = folder.path().join("watch.json.new");
+    fs::create_dir(&obstacle).unwrap();
+    let own = report("own", 3);
+    assert_eq!(store.exchange(&own).unwrap().reports, [own]);
+    let Health::Away { error, .. } = store.health() else {
+        panic!("it shows");
+    };
+    assert!(
+        error.contains("watch.json.new` cannot be written: "),
+        "{error}"
+    );
+    fs::remove_dir(&obstacle).unwrap();
+    store.flush();
+    assert_eq!(store.health(), Health::Fine);
+    assert!(written(&folder, "watch.json").contains("own"));
+}
+
+#[test]
 fn only_json_up_to_a_size_is_stored() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
@@ -424,7 +449,7 @@ fn the_next_process_reads_beside_the_last_one_and_takes_over_what_that_wrote_unt
     let folder = tempdir().unwrap();
     let mut last = open(&folder);
     last.commit(0, "[1]").unwrap();
-    let mut next = FileStore::await_turn(folder.path()).unwrap();
+    let mut next = Waiting::on(FileStore::await_turn(folder.path()).unwrap());
     assert_eq!(next.read(0).unwrap(), Some(at(1, "[1]")));
     next.acquire().unwrap();
     let refused = next.commit(1, "[2]").unwrap_err();
@@ -442,54 +467,4 @@ fn the_next_process_reads_beside_the_last_one_and_takes_over_what_that_wrote_unt
     assert_eq!(next.commit(2, "[4]").unwrap(), 3);
     let told = next.exchange(&report("next", 2)).unwrap().reports;
     assert_eq!(told, [report("next", 2), report("last", 1)]);
-}
-
-#[test]
-fn a_file_that_is_a_symlink_stays_one_and_its_target_is_replaced() {
-    use std::os::unix::fs::symlink;
-    let (folder, elsewhere) = (tempdir().unwrap(), tempdir().unwrap());
-    let rollout = elsewhere.path().join("kept.json");
-    symlink(&rollout, folder.path().join("rollout.json")).unwrap();
-    // A relative one, over another symlink.
-    symlink("next", folder.path().join("watch.json")).unwrap();
-    symlink(
-        elsewhere.path().join("watch.json"),
-        folder.path().join("next"),
-    )
-    .unwrap();
-
-    // Nothing is at their ends yet.
-    let mut store = open(&folder);
-    assert_eq!(store.commit(0, "[1]").unwrap(), 1);
-    assert_eq!(store.commit(1, "[1,2]").unwrap(), 2);
-    store.exchange(&report("own", 3)).unwrap();
-    drop(store);
-    for name in ["rollout.json", "watch.json"] {
-        let path = folder.path().join(name);
-        assert!(fs::symlink_metadata(&path).unwrap().is_symlink(), "{name}");
-    }
-    assert!(fs::read_to_string(&rollout).unwrap().contains('2'));
-    assert_eq!(open(&folder).read(0).unwrap(), Some(at(2, "[1,2]")));
-
-    // Neither what is unfinished nor what is damaged stays in its place.
-    fs::write(elsewhere.path().join("kept.json.new"), "[").unwrap();
-    fs::write(elsewhere.path().join("watch.json"), "{").unwrap();
-    drop(open(&folder));
-    let mut names: Vec<_> = fs::read_dir(elsewhere.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["kept.json", "watch.json.damaged-1"]);
-}
-
-#[test]
-fn a_symlink_that_leads_nowhere_is_refused_with_the_reason() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("rollout.json");
-    std::os::unix::fs::symlink("rollout.json", &path).unwrap();
-    let error = FileStore::open(folder.path()).unwrap_err();
-    let said = chain(&error);
-    assert!(said.contains("rollout.json"), "{said}");
-    assert!(said.contains("it leads from symlink to symlink"), "{said}");
 }

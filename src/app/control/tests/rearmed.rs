@@ -54,6 +54,7 @@ async fn the_guard_begins_anew_though_it_has_never_seen_the_flag_tripped() {
     control.observe(at(107)).await;
     assert_eq!(watching_since(&control), millis(104));
     control.leave(108_000).await;
+    control.flush().await;
     drop(control);
 
     // A process that begins later remembers both.

@@ -1,0 +1,73 @@
+//! A store whose calls return once its work on the folder has ended.
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::store::error::{CommitError, StoreError};
+use crate::store::file::FileStore;
+use crate::store::state::{Health, Report, Reports, Versioned};
+
+/// A store, and the runtime on which its work is waited for.
+pub(super) struct Waiting {
+    store: FileStore,
+    runtime: Runtime,
+}
+
+impl Waiting {
+    pub(super) fn on(store: FileStore) -> Waiting {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        Waiting { store, runtime }
+    }
+
+    pub(super) fn read(&self, known: u64) -> Result<Option<Versioned>, StoreError> {
+        self.store.read(known)
+    }
+
+    pub(super) fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
+        self.runtime.block_on(self.store.commit(expected, text))
+    }
+
+    pub(super) fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        self.runtime.block_on(self.store.restore(good))
+    }
+
+    pub(super) fn acquire(&mut self) -> Result<(), StoreError> {
+        self.runtime.block_on(self.store.acquire())
+    }
+
+    pub(super) fn release(&mut self) {
+        self.store.release();
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.store.health()
+    }
+
+    pub(super) fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
+        self.runtime.block_on(async {
+            let told = self.store.exchange(own).await;
+            self.store.flush().await;
+            told
+        })
+    }
+
+    pub(super) fn fold(
+        &mut self,
+        expected: u64,
+        text: &str,
+        folded: &[Report],
+    ) -> Result<(), CommitError> {
+        self.runtime.block_on(async {
+            let told = self.store.fold(expected, text, folded).await;
+            self.store.flush().await;
+            told
+        })
+    }
+
+    pub(super) fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        self.runtime.block_on(self.store.restore_archive(good))
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.runtime.block_on(self.store.flush());
+    }
+}
