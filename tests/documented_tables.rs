@@ -78,7 +78,7 @@ fn example(number: usize, (way, call, body, params): &(&str, &str, &str, &str)) 
 
 const BODY: &str = "rest = 'POST PATH'\n";
 
-const HOLES: [Case; 20] = [
+const HOLES: [Case; 21] = [
     Case {
         row: "`\"{x}\"`",
         route: "rest = 'POST PATH?q={q}'\nbody = { a = '{x}' }\nparams = { b = '{x}', q = '{q}' }",
@@ -117,8 +117,23 @@ const HOLES: [Case; 20] = [
     },
     Case {
         row: "`\"{x:string[,]}\"`",
-        route: "rest = 'GET PATH?x={x:string[,]}'",
-        calls: &[("both", "GET PATH?x=a,b", "", "{ x = ['a', 'b'] }")],
+        route: "rest = 'GET PATH/{y:string[,]}?x={x:string[,]}'",
+        calls: &[(
+            "both",
+            "GET PATH/c,d?x=a,b",
+            "",
+            "{ y = ['c', 'd'], x = ['a', 'b'] }",
+        )],
+    },
+    Case {
+        row: "`\"{x:string[\\|]}\"`, `\"{x:string[ ]}\"`",
+        route: "rest = 'GET PATH?x={x:string[|]}&y={y:string[ ]}'",
+        calls: &[(
+            "both",
+            "GET PATH?x=a%7Cb&y=c%20d",
+            "",
+            "{ x = ['a', 'b'], y = ['c', 'd'] }",
+        )],
     },
     Case {
         row: "`\"{x:json}\"`",

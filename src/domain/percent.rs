@@ -113,12 +113,19 @@ pub enum Keep {
     Nothing,
     /// `/`, in a value that spans several path segments.
     Slashes,
+    /// `,`, in a list that is one path segment.
+    Commas,
 }
 
 /// Appends `text` with everything escaped that is not unreserved.
 pub fn encode(text: &str, keep: Keep, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let kept = |byte: u8| UNRESERVED[usize::from(byte)] || (keep == Keep::Slashes && byte == b'/');
+    let also = match keep {
+        Keep::Nothing => None,
+        Keep::Slashes => Some(b'/'),
+        Keep::Commas => Some(b','),
+    };
+    let kept = |byte: u8| UNRESERVED[usize::from(byte)] || also == Some(byte);
     if text.bytes().all(kept) {
         return out.push_str(text);
     }

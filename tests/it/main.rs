@@ -63,6 +63,7 @@ mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;
 mod links;
+mod lists;
 mod local;
 mod log_at_start;
 mod max_age;

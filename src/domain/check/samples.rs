@@ -121,7 +121,7 @@ fn of_shape(shape: &Shape) -> (Vec<Json>, Vec<Option<Json>>) {
             jsons(&["7", "true", "null", "\"\"", "{}", "[]", "{\"k\": [1, {}]}"]),
         ),
         Shape::One(scalar) => of_scalar(scalar),
-        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+        Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
             let (plain, odd) = of_scalar(scalar);
             let list = |values: &[&Json]| {
                 let texts = values

@@ -39,7 +39,7 @@ fn method_names(words: &Words) -> Vec<String> {
             Shape::Any
             | Shape::One(Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean)
             | Shape::Repeated(_)
-            | Shape::Separated(_)
+            | Shape::Separated(..)
             | Shape::Object
             | Shape::Array
             | Shape::Null => vec![words.spelled()],

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::schema::{any_of, of_slot, of_words};
-use crate::domain::pattern::{Shape, Words};
+use crate::domain::pattern::{Delimiter, Shape, Words};
 use crate::domain::route::{PlacedHole, RestCall, SegmentPattern, Template};
 
 /// A path as OpenAPI writes it, and what its parameters are.
@@ -81,13 +81,8 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
     let query = call.query.iter().map(|item| {
         let mut parameter = parameter("query", &item.key, &item.words);
         if let Words::Hole(slot) = &item.words {
-            let explode = match slot.shape {
-                Shape::Repeated(_) => Some(true),
-                Shape::Separated(_) => Some(false),
-                Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => None,
-            };
-            if let Some(explode) = explode {
-                parameter["style"] = json!("form");
+            if let Some((style, explode)) = style(&slot.shape) {
+                parameter["style"] = json!(style);
                 parameter["explode"] = json!(explode);
             }
         }
@@ -98,8 +93,31 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
     let headers = call.headers.iter();
     let headers = headers
         .filter(|item| !said_elsewhere.contains(&item.name.as_str()))
-        .map(|item| parameter("header", item.name.as_str(), &item.words));
+        .map(|item| {
+            let mut parameter = parameter("header", item.name.as_str(), &item.words);
+            // A header has commas between elements (OpenAPI 3.1 §4.8.12.4, `simple`), or is one text.
+            if let Words::Hole(slot) = &item.words
+                && matches!(
+                    slot.shape,
+                    Shape::Separated(_, Delimiter::Pipe | Delimiter::Space)
+                )
+            {
+                parameter["schema"] = json!({ "type": "string" });
+            }
+            parameter
+        });
     query.chain(headers).collect()
+}
+
+/// `style` and `explode` of a list in a query (OpenAPI 3.1 §4.8.12.4).
+fn style(shape: &Shape) -> Option<(&'static str, bool)> {
+    match shape {
+        Shape::Repeated(_) => Some(("form", true)),
+        Shape::Separated(_, Delimiter::Comma) => Some(("form", false)),
+        Shape::Separated(_, Delimiter::Pipe) => Some(("pipeDelimited", false)),
+        Shape::Separated(_, Delimiter::Space) => Some(("spaceDelimited", false)),
+        Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => None,
+    }
 }
 
 fn parameter(place: &str, name: &str, words: &Words) -> Value {

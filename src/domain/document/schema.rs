@@ -57,7 +57,7 @@ fn of_shape(shape: &Shape) -> Value {
     match shape {
         Shape::Any => json!({}),
         Shape::One(scalar) => of_scalar(scalar),
-        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+        Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
             json!({ "type": "array", "items": of_scalar(scalar) })
         }
         Shape::Object => json!({ "type": "object" }),

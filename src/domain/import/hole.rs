@@ -86,6 +86,8 @@ pub(super) fn spell(name: &str, kind: &Type, list: Option<List>, absence: &Absen
     match list {
         Some(List::Repeated) => text.push_str("[]"),
         Some(List::Commas) => text.push_str("[,]"),
+        Some(List::Pipes) => text.push_str("[|]"),
+        Some(List::Spaces) => text.push_str("[ ]"),
         None => {}
     }
     match absence {

@@ -152,8 +152,12 @@ pub(super) enum Place {
 pub(super) enum List {
     /// `a=1&a=2`
     Repeated,
-    /// `a=1,2`
+    /// `a=1,2`, `/1,2`
     Commas,
+    /// `a=1%7C2`
+    Pipes,
+    /// `a=1%202`
+    Spaces,
 }
 
 /// What a request bears.

@@ -162,25 +162,17 @@ fn one<'v>(
         shape(&schema, place, parameter)
     };
     match (shape, need) {
-        (Ok((kind, list)), need) => {
-            if schema.kind == Type::Array && list.is_none() {
-                notes.push(format!(
-                    "look: the list `{}` is one text for RPC, as the URL spells it",
-                    shown(name)
-                ));
-            }
-            Ok(vec![Parameter {
-                place,
-                named: Named {
-                    name: name.to_owned(),
-                    kind,
-                    need,
-                    default: schema.default,
-                },
-                list,
-                inside: None,
-            }])
-        }
+        (Ok((kind, list)), need) => Ok(vec![Parameter {
+            place,
+            named: Named {
+                name: name.to_owned(),
+                kind,
+                need,
+                default: schema.default,
+            },
+            list,
+            inside: None,
+        }]),
         (Err(why), need) => left_out(name, need, why, notes).map(|()| Vec::new()),
     }
 }
@@ -292,9 +284,7 @@ fn shape(
                 return Err("it is a list of lists or objects");
             }
             let list = list_style(place, parameter)?;
-            // What no list of a route is cut at stays within one text.
-            let kind = list.map_or(Type::String, |_| scalar(items));
-            Ok((kind, list))
+            Ok((scalar(items), Some(list)))
         }
         (kind, _) => Ok((kind.clone(), None)),
     }
@@ -314,23 +304,23 @@ fn scalar(kind: Type) -> Type {
     }
 }
 
-/// `style` and `explode` of a list (OpenAPI 3.0 §4.7.12.1); `form` explodes unless told otherwise. A list that is one
-/// text for a route is none.
-fn list_style(place: Place, parameter: &Value) -> Result<Option<List>, &'static str> {
+/// `style` and `explode` of a list (OpenAPI 3.0 §4.7.12.1); `form` explodes unless told otherwise.
+fn list_style(place: Place, parameter: &Value) -> Result<List, &'static str> {
     let explode = parameter.get("explode").and_then(Value::as_bool);
     let default = match place {
         Place::Query => "form",
         Place::Path | Place::Header => "simple",
     };
     match (place, text(parameter, "style").unwrap_or(default)) {
-        (Place::Query, "form") if explode == Some(false) => Ok(Some(List::Commas)),
-        (Place::Query, "form") => Ok(Some(List::Repeated)),
+        (Place::Query, "form") if explode == Some(false) => Ok(List::Commas),
+        (Place::Query, "form") => Ok(List::Repeated),
         (Place::Query, "spaceDelimited" | "pipeDelimited") if explode == Some(true) => {
-            Ok(Some(List::Repeated))
+            Ok(List::Repeated)
         }
-        (Place::Query, "spaceDelimited" | "pipeDelimited") => Ok(None),
-        (Place::Header, "simple") => Ok(Some(List::Commas)),
-        (Place::Path, "simple") => Ok(None),
+        (Place::Query, "spaceDelimited") => Ok(List::Spaces),
+        (Place::Query, "pipeDelimited") => Ok(List::Pipes),
+        // A list is spelled the same with and without `explode`.
+        (Place::Path | Place::Header, "simple") => Ok(List::Commas),
         (_, _) => Err("its style of a list is none that a route has"),
     }
 }

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::{
-    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Scalar,
-    Shape, Slot, TextPattern, Words,
+    Absence, Codec, Delimiter, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role,
+    Scalar, Shape, Slot, TextPattern, Words,
 };
 use crate::domain::json::Json;
 
@@ -54,7 +54,7 @@ pub(in crate::domain) fn thrown(count: std::ops::Range<usize>) -> impl Strategy<
 }
 
 const NAMES: &[&str] = &["a", "b", "c", "A", "1"];
-const TEXTS: &[&str] = &["x", "y", ": ", "-", "xx", "xyx", "1", "tru"];
+const TEXTS: &[&str] = &["x", "y", ": ", "-", "xx", "xyx", "1", "tru", "|"];
 const WORDS: &[&str] = &["x", "y", "x-y", "1", "true", "x: y"];
 const LITERALS: &[&str] = &[
     "1", "-2", "1.0", "true", "null", "\"x\"", "\"1\"", "\"x-y\"", "\"\"",
@@ -77,13 +77,17 @@ fn scalar(dice: &mut Dice) -> Scalar {
     }
 }
 
+fn delimiter(dice: &mut Dice) -> Delimiter {
+    Delimiter::ALL[dice.below(Delimiter::ALL.len())]
+}
+
 fn absence(dice: &mut Dice, shape: &Shape) -> Absence {
     let default = match shape {
         Shape::One(Scalar::Integer | Scalar::Number) | Shape::Any => json("1"),
         Shape::One(Scalar::Boolean) => json("true"),
         Shape::One(Scalar::Enum(words)) => Json::string(&words[0]),
         Shape::One(Scalar::String) => json("\"x\""),
-        Shape::Repeated(_) | Shape::Separated(_) | Shape::Array => json("[]"),
+        Shape::Repeated(_) | Shape::Separated(..) | Shape::Array => json("[]"),
         Shape::Object => json("{}"),
         Shape::Null => json("null"),
     };
@@ -151,7 +155,7 @@ fn grown(dice: &mut Dice, depth: usize) -> Pattern {
                 1 => Shape::Array,
                 2 => Shape::Null,
                 3 => Shape::Repeated(scalar(dice)),
-                4 => Shape::Separated(scalar(dice)),
+                4 => Shape::Separated(scalar(dice), delimiter(dice)),
                 _ => Shape::One(scalar(dice)),
             };
             Pattern::Hole(slot(dice, shape))
@@ -377,7 +381,7 @@ pub(in crate::domain) fn words(dice: &mut Dice) -> Words {
         1 => {
             let shape = match dice.below(3) {
                 0 => Shape::Repeated(scalar(dice)),
-                1 => Shape::Separated(scalar(dice)),
+                1 => Shape::Separated(scalar(dice), delimiter(dice)),
                 _ => Shape::One(scalar(dice)),
             };
             let mut slot = slot(dice, shape);

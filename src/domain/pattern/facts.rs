@@ -4,7 +4,7 @@ use super::bindings::Bound;
 use super::mention::{Mention, PatternError, Said, Use};
 use super::resolve::{Facts, Place};
 use super::text::Words;
-use super::{Absence, Codec};
+use super::{Absence, Codec, Delimiter};
 use super::{
     EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role, Scalar, Shape, Slot,
     Source, TextPattern,
@@ -285,13 +285,17 @@ fn unwritable(slot: &Slot, what: &str) -> PatternError {
     PatternError::new(format!("the default of `{}`: {what}", slot.name))
 }
 
-/// A list has one text only where a text may be given several times, or is cut at commas.
+/// A list has one text only where a text may be given several times, or is cut at a delimiter.
 fn fits_place(slot: &Slot, place: Place) -> Result<(), PatternError> {
-    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(_));
-    let once = matches!(place, Place::Text | Place::Path);
+    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
+    let once = match place {
+        Place::Text | Place::Path => true,
+        Place::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
+        Place::Json | Place::Rest | Place::Words => false,
+    };
     if is_list && once && slot.codec == Codec::Plain {
         return Err(PatternError::new(format!(
-            "the hole `{}` is a list, which cannot stand in a path or beside text; give it a query parameter of its own",
+            "the hole `{}` is a list, which cannot stand beside text or in a path, but for `[,]` as one segment; give it a query parameter of its own",
             slot.name
         )));
     }

@@ -14,7 +14,7 @@ impl Shape {
     pub(super) fn with_plain_integers(&self, value: &Json) -> Option<Json> {
         match self {
             Shape::One(Scalar::Integer) => plain(value.as_bytes()).map(Json::written),
-            Shape::Repeated(Scalar::Integer) | Shape::Separated(Scalar::Integer)
+            Shape::Repeated(Scalar::Integer) | Shape::Separated(Scalar::Integer, _)
                 if value.kind() == Kind::Array =>
             {
                 let mut text = String::with_capacity(value.as_bytes().len());
@@ -28,7 +28,7 @@ impl Shape {
             Shape::Any
             | Shape::One(_)
             | Shape::Repeated(_)
-            | Shape::Separated(_)
+            | Shape::Separated(..)
             | Shape::Object
             | Shape::Array
             | Shape::Null => None,

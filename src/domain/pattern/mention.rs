@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Scalar, Shape};
+use super::{Delimiter, Scalar, Shape};
 
 /// Why a pattern is refused when it is loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -291,8 +291,11 @@ pub(in crate::domain) fn parse_type(
     if let Some(element) = word.strip_suffix("[]") {
         return parse_scalar(element, inside).map(|scalar| Some(Shape::Repeated(scalar)));
     }
-    if let Some(element) = word.strip_suffix("[,]") {
-        return parse_scalar(element, inside).map(|scalar| Some(Shape::Separated(scalar)));
+    for delimiter in Delimiter::ALL {
+        if let Some(element) = word.strip_suffix(delimiter.spelled()) {
+            let scalar = parse_scalar(element, inside)?;
+            return Ok(Some(Shape::Separated(scalar, delimiter)));
+        }
     }
     let shape = match word {
         "object" => Shape::Object,
@@ -317,7 +320,7 @@ fn parse_scalar(word: &str, inside: &str) -> Result<Scalar, PatternError> {
                 Ok(Scalar::Enum(words.split('|').map(str::to_owned).collect()))
             }
             _ => Err(PatternError::new(format!(
-                "`{{{inside}}}`: `{word}` is no type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]` or `[,]` for a list, `object`, `array`, `null` and `json`"
+                "`{{{inside}}}`: `{word}` is no type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null` and `json`"
             ))),
         },
     }

@@ -7,6 +7,7 @@
 
 mod bindings;
 mod compare;
+mod delimiter;
 mod equal;
 mod facts;
 mod filled;
@@ -219,14 +220,25 @@ pub enum Shape {
     One(Scalar),
     /// `{x:string[]}`: a list; in a query a repeated key.
     Repeated(Scalar),
-    /// `{x:string[,]}`: a list; in a query one text, separated by commas.
-    Separated(Scalar),
+    /// `{x:string[,]}`: a list; in a query one text, separated by a delimiter.
+    Separated(Scalar, Delimiter),
     /// Any object.
     Object,
     /// Any array.
     Array,
     /// `null`.
     Null,
+}
+
+/// The character between the elements of a list in one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delimiter {
+    /// `{x:string[,]}`
+    Comma,
+    /// `{x:string[|]}`
+    Pipe,
+    /// `{x:string[ ]}`
+    Space,
 }
 
 /// The type of a single value. In a URL each is a text; in JSON it has its own kind.
@@ -312,7 +324,9 @@ impl Shape {
     #[must_use]
     pub fn scalar(&self) -> Option<&Scalar> {
         match self {
-            Shape::One(scalar) | Shape::Repeated(scalar) | Shape::Separated(scalar) => Some(scalar),
+            Shape::One(scalar) | Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
+                Some(scalar)
+            }
             Shape::Any | Shape::Object | Shape::Array | Shape::Null => None,
         }
     }

@@ -23,6 +23,8 @@ pub enum Place {
     Text,
     /// A path, where there is always something.
     Path,
+    /// All of one segment of a path.
+    Segment,
 }
 
 /// What is known of a hole.
@@ -225,12 +227,14 @@ impl Resolver {
         if mention.codec == Codec::Plain && place != Place::Json && place != Place::Rest {
             talk.in_text = Said::Yes;
         }
-        if place == Place::Path {
+        if matches!(place, Place::Path | Place::Segment) {
             talk.in_path = Said::Yes;
         }
         let shape = match place {
             Place::Rest => Some(Shape::Object),
-            Place::Json | Place::Words | Place::Text | Place::Path => mention.shape.clone(),
+            Place::Json | Place::Words | Place::Text | Place::Path | Place::Segment => {
+                mention.shape.clone()
+            }
         };
         // Beside a default, `?` says what that side does with it.
         let presence = match mention.default {

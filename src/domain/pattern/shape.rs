@@ -16,7 +16,7 @@ impl Shape {
             Shape::Object => kind == Kind::Object,
             Shape::Array => kind == Kind::Array,
             Shape::Null => kind == Kind::Null,
-            Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+            Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
                 if kind == Kind::Array {
                     for (index, place) in value.elements().enumerate() {
                         scalar
@@ -31,7 +31,7 @@ impl Shape {
             Ok(())
         } else {
             let wanted = match self {
-                Shape::Repeated(_) | Shape::Separated(_) => Shape::Array.described(),
+                Shape::Repeated(_) | Shape::Separated(..) => Shape::Array.described(),
                 Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => {
                     self.described()
                 }
@@ -80,7 +80,7 @@ impl Shape {
             Shape::Object => "an object".into(),
             Shape::Array => "an array".into(),
             Shape::Null => "null".into(),
-            Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+            Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
                 format!("an array, each element {}", scalar.described())
             }
         }

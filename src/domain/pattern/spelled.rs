@@ -32,7 +32,9 @@ impl Shape {
             Shape::Any => "any".to_owned(),
             Shape::One(scalar) => scalar.spelled(),
             Shape::Repeated(scalar) => format!("{}[]", scalar.spelled()),
-            Shape::Separated(scalar) => format!("{}[,]", scalar.spelled()),
+            Shape::Separated(scalar, delimiter) => {
+                format!("{}{}", scalar.spelled(), delimiter.spelled())
+            }
             Shape::Object => "object".to_owned(),
             Shape::Array => "array".to_owned(),
             Shape::Null => "null".to_owned(),

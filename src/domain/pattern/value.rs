@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Absence, Bound, Codec, Null, Role, Scalar, Shape, Slot, Texts};
+use super::{Absence, Bound, Codec, Delimiter, Null, Role, Scalar, Shape, Slot, Texts};
 use crate::domain::json::{Json, Kind, all_plain, decode, encode, is_integer, is_number, kind_of};
-use crate::domain::percent::{self, Keep, Plus, cut};
+use crate::domain::percent::{self, Keep, Plus};
 
 impl Scalar {
     /// What is accepted, for messages.
@@ -254,18 +254,20 @@ impl Slot {
                 scalar.read_list(texts.iter().copied())
             }
             (_, [_, _, ..]) => Err("it is given more than once".into()),
-            (Shape::Separated(scalar), [text]) if self.codec == Codec::Plain => match text.len() {
-                0 if self.is_required() => Err("it must not be empty".into()),
-                0 => scalar.read_list(std::iter::empty()),
-                _ => {
-                    let mut rest = Some(*text);
-                    scalar.read_list(std::iter::from_fn(|| {
-                        let (element, behind) = cut::<b','>(rest?);
-                        rest = behind;
-                        Some(element)
-                    }))
+            (Shape::Separated(scalar, delimiter), [text]) if self.codec == Codec::Plain => {
+                match text.len() {
+                    0 if self.is_required() => Err("it must not be empty".into()),
+                    0 => scalar.read_list(std::iter::empty()),
+                    _ => {
+                        let mut rest = Some(*text);
+                        scalar.read_list(std::iter::from_fn(|| {
+                            let (element, behind) = delimiter.cut(rest?);
+                            rest = behind;
+                            Some(element)
+                        }))
+                    }
                 }
-            },
+            }
             (shape, [text]) => {
                 let may_be_empty = || !self.is_required() && *shape == Shape::One(Scalar::String);
                 if text.is_empty() && !may_be_empty() {
@@ -339,11 +341,13 @@ impl Slot {
                     self.elements(scalar, value).map(Texts::Many)
                 };
             }
-            (Shape::Separated(scalar), Bound::Value(value)) if self.codec == Codec::Plain => {
+            (Shape::Separated(scalar, delimiter), Bound::Value(value))
+                if self.codec == Codec::Plain =>
+            {
                 if self.leaves_out(value) {
                     return Ok(Texts::None);
                 }
-                self.separated(scalar, value)?.map(Cow::Owned)
+                self.separated((scalar, *delimiter), value)?.map(Cow::Owned)
             }
             (_, bound) => self.write_text(bound)?,
         };
@@ -368,27 +372,33 @@ impl Slot {
         }
     }
 
-    fn separated(&self, scalar: &Scalar, value: &Json) -> Result<Option<String>, String> {
+    fn separated(
+        &self,
+        (scalar, delimiter): (&Scalar, Delimiter),
+        value: &Json,
+    ) -> Result<Option<String>, String> {
+        let letter = delimiter.letter();
         must_be_array(value)?;
         let mut joined = String::with_capacity(value.as_bytes().len());
         let mut count = 0;
-        let mut comma = None;
+        let mut within = None;
         for place in value.elements() {
             let text = element(scalar, value, (count, place))?;
-            if text.contains(',') {
-                comma = comma.or(Some(count));
+            if text.contains(letter) {
+                within = within.or(Some(count));
             }
             if count > 0 {
-                joined.push(',');
+                joined.push(letter);
             }
             joined.push_str(&text);
             count += 1;
         }
-        match (count, comma) {
+        match (count, within) {
             (0, _) if self.is_required() => Err("it must not be empty".into()),
             (0, _) => Ok(None),
             (_, Some(index)) => Err(format!(
-                "element {index}: it contains a comma, which separates the elements of this list"
+                "element {index}: it contains {}, which separates the elements of this list",
+                delimiter.named()
             )),
             (1, None) if joined.is_empty() => {
                 Err("element 0: one empty element cannot be told from an empty list".into())

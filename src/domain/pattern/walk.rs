@@ -92,7 +92,7 @@ impl Shape {
             Shape::Array => Some(Sort::Of(Kind::Array)),
             Shape::One(Scalar::Enum(_))
             | Shape::Repeated(_)
-            | Shape::Separated(_)
+            | Shape::Separated(..)
             | Shape::Null => None,
         }
     }

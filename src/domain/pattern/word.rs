@@ -2,7 +2,7 @@
 //!
 //! Most values are. Laws: a word is read as the value that any text is read as, and written as its text.
 
-use super::{Bound, Codec, Reading, Scalar, Shape, Slot, Writing};
+use super::{Bound, Codec, Delimiter, Reading, Scalar, Shape, Slot, Writing};
 use crate::domain::json::{Json, Kind, Short, is_integer, is_number, kind_of};
 use crate::domain::percent::is_word;
 
@@ -14,7 +14,7 @@ impl Slot {
         if self.codec != Codec::Plain {
             return None;
         }
-        if let Shape::Separated(Scalar::String) = self.shape {
+        if let Shape::Separated(Scalar::String, Delimiter::Comma) = self.shape {
             return reading.bind_value(hole, listed(text)?);
         }
         if text.is_empty() || !is_word(text.as_bytes()) {
@@ -28,7 +28,7 @@ impl Slot {
             Shape::Any
             | Shape::One(_)
             | Shape::Repeated(_)
-            | Shape::Separated(_)
+            | Shape::Separated(..)
             | Shape::Object
             | Shape::Array
             | Shape::Null => return None,

@@ -23,6 +23,8 @@ enum InText {
     Piece,
     /// As all of it.
     Whole,
+    /// As all of it, and as a segment of a path.
+    Segment,
     /// Only as `{x:json}`.
     AsJson,
 }
@@ -43,7 +45,10 @@ const KINDS: &[Kind] = &[
     kind(":boolean", ["true", "false"], InText::Piece),
     kind(":enum(x|x-y)", ["x", "x-y"], InText::Piece),
     kind(":string[]", ["[]", "[]"], InText::Whole),
-    kind(":integer[,]", ["[]", "[]"], InText::Whole),
+    kind(":integer[,]", ["[]", "[]"], InText::Segment),
+    kind(":string[,]", ["[]", "[]"], InText::Segment),
+    kind(":string[|]", ["[]", "[]"], InText::Whole),
+    kind(":integer[ ]", ["[]", "[]"], InText::Whole),
     kind(":object", ["{}", "{\"a\":1}"], InText::AsJson),
     kind(":array", ["[]", "[1]"], InText::AsJson),
     kind(":null", ["null", "null"], InText::AsJson),
@@ -70,9 +75,9 @@ struct Hole {
 fn hole(name: &str, dice: &mut Dice) -> Hole {
     let kind = &KINDS[dice.below(KINDS.len())];
     let stand = match (dice.below(6), kind.in_text) {
-        (0, InText::Piece) => Stand::Path,
-        (1 | 2, InText::Piece | InText::Whole) => Stand::Query,
-        (3, InText::Piece | InText::Whole) => Stand::Header,
+        (0, InText::Piece | InText::Segment) => Stand::Path,
+        (1 | 2, InText::Piece | InText::Whole | InText::Segment) => Stand::Query,
+        (3, InText::Piece | InText::Whole | InText::Segment) => Stand::Header,
         _ => Stand::Body,
     };
     let [first, second] = kind.defaults;
@@ -215,7 +220,8 @@ pub(in crate::domain) fn source(dice: &mut Dice) -> RouteSource {
     let mut params = Vec::new();
     let mut url = head(&holes, &mut source, dice);
     for hole in &holes {
-        if hole.stand == Stand::Path && source.rpc == "m" && dice.below(4) == 0 {
+        let may_be_method = hole.stand == Stand::Path && hole.piece == InText::Piece;
+        if may_be_method && source.rpc == "m" && dice.below(4) == 0 {
             source.rpc = format!("m.{}", hole.rpc);
         } else {
             params.push(leaf(&hole.rpc, hole.piece));
@@ -405,7 +411,11 @@ fn path(route: &Route, dice: &mut Dice) -> String {
             (SegmentPattern::Rest, _) => "two/three".into(),
         };
         path.push('/');
-        percent::encode(&text, Keep::Slashes, &mut path);
+        let keep = match dice.below(2) {
+            0 => Keep::Slashes,
+            _ => Keep::Commas,
+        };
+        percent::encode(&text, keep, &mut path);
     }
     if let Some(verb) = &template.verb {
         path.push(':');

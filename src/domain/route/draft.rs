@@ -289,7 +289,7 @@ impl Draft {
         for hole in &self.rest.path.holes {
             resolver
                 .at("rest")
-                .mention(Side::Rest, &hole.slot, (Place::Path, 0))
+                .mention(Side::Rest, &hole.slot, (self.rest.path.place(hole), 0))
                 .map_err(at("rest"))?;
         }
         for item in &self.rest.query {
@@ -413,7 +413,7 @@ impl Draft {
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         let holes = self.rest.path.holes.iter().map(|placed| {
             Ok(PlacedHole {
-                slot: facts.slot(Side::Rest, &placed.slot, (Place::Path, 0))?,
+                slot: facts.slot(Side::Rest, &placed.slot, (self.rest.path.place(placed), 0))?,
                 start: placed.start,
                 end: placed.end,
             })

@@ -26,7 +26,7 @@ use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderName, HeaderValue, Method};
 
 use super::outcome::Outcomes;
-use super::pattern::{Facts, Pattern, Slot, Strangers, Words};
+use super::pattern::{Facts, Pattern, Place, Slot, Strangers, Words};
 use super::rollout::Glob;
 use super::side::Side;
 
@@ -358,6 +358,14 @@ impl<H> Template<H> {
         match self.segments.split_last() {
             Some((SegmentPattern::Literal(last), before)) if last.is_empty() => (before, true),
             _ => (&self.segments, false),
+        }
+    }
+
+    /// The place of a hole: all of one segment, or several.
+    pub(in crate::domain) fn place(&self, placed: &PlacedHole<H>) -> Place {
+        match self.segments[placed.start..placed.end] {
+            [SegmentPattern::One] => Place::Segment,
+            _ => Place::Path,
         }
     }
 

@@ -1,4 +1,5 @@
 mod full;
+mod lists;
 
 use proptest::prelude::*;
 

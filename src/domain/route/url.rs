@@ -8,7 +8,7 @@ use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
 use crate::domain::json::same_ignoring_case;
-use crate::domain::pattern::{Reading, Words, Writing};
+use crate::domain::pattern::{Reading, Shape, Words, Writing};
 use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
 /// A query, cut into its pairs; values are decoded where they are read.
@@ -101,6 +101,10 @@ impl<'a> Query<'a> {
 fn read_once(item: &QueryItem, value: &str, reading: &mut Reading) -> Result<(), BindError> {
     if item.words.read_word(value, reading).is_some() {
         return Ok(());
+    }
+    if let Words::Hole(slot) = &item.words {
+        let one = slot.expect_one_spelling(value);
+        one.map_err(|what| BindError::new(in_query(&item.key), what))?;
     }
     let value = decode(&item.key, value)?;
     let read = item.words.read(&[&value], reading);
@@ -241,6 +245,8 @@ fn read_hole<'a>(
         if placed.slot.read_word(single, reading).is_some() {
             return Ok(());
         }
+        let one = placed.slot.expect_one_spelling(single);
+        one.map_err(BindError::here)?;
         percent::decode(single, Plus::Literal).map_err(BindError::here)?
     } else {
         Cow::Owned(spanning(patterns, verb, found).map_err(BindError::here)?)
@@ -395,7 +401,10 @@ fn write_hole(
     let text = placed.slot.texts(writing)?.last().unwrap_or_default();
     safe_in_path(&text)?;
     spans(path, placed, &text)?;
-    let keep = if is_single {
+    let keep = if matches!(placed.slot.shape, Shape::Separated(..)) {
+        // No element has a comma.
+        Keep::Commas
+    } else if is_single {
         Keep::Nothing
     } else {
         Keep::Slashes

@@ -184,10 +184,11 @@ pub(in crate::domain::check) fn null_absent(subject: &Subject<'_>, _: Near<'_>) 
 }
 
 /// In a query or a header an empty list is no text at all, which reads as absent, or as the default.
-/// Complete: lists have a text only as a whole query parameter or header, on the REST side.
+/// Complete: lists have a text only as a whole query parameter or header, or as a segment of a path, which is never empty;
+/// all on the REST side.
 pub(in crate::domain::check) fn empty_list(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
     let is_list = |held: &&Held<'_>| {
-        let list = matches!(held.slot.shape, Shape::Repeated(_) | Shape::Separated(_));
+        let list = matches!(held.slot.shape, Shape::Repeated(_) | Shape::Separated(..));
         list && held.stand == Stand::Words && held.slot.codec == Codec::Plain
     };
     let rest = match subject.from {
@@ -324,7 +325,7 @@ pub(in crate::domain::check) fn integer_form(subject: &Subject<'_>, _: Near<'_>)
             return None;
         }
         let (spelled, plain) = match held.slot.shape {
-            Shape::Repeated(_) | Shape::Separated(_) => ("[3.0]", "[3]"),
+            Shape::Repeated(_) | Shape::Separated(..) => ("[3.0]", "[3]"),
             Shape::One(_) | Shape::Any | Shape::Object | Shape::Array | Shape::Null => ("3.0", "3"),
         };
         let raw = Raw::Value(self::spelled(held.slot, &Json::literal(spelled)));

@@ -110,25 +110,43 @@ fn a_list_in_a_header_is_cut_at_commas() {
 }
 
 #[test]
-fn a_list_that_no_list_of_a_route_spells_is_one_text() {
+fn a_list_in_one_text_is_cut_at_its_delimiter() {
     let list = json!({ "type": "array", "items": { "type": "integer" } });
     let path = json!([{ "name": "ids", "in": "path", "required": true, "schema": list }]);
-    let in_path = [rest(
-        json!({ "/items/{ids}": { "get": { "parameters": path } } }),
-    )];
-    let styled = |style: &str| {
-        [with(
+    let in_path = rest(json!({ "/items/{ids}": { "get": { "parameters": path } } }));
+    let styled = |style: &str, explode: bool| {
+        with(
             json!({ "name": "ids", "in": "query", "required": true, "style": style,
-            "explode": false, "schema": list }),
-        )]
+            "explode": explode, "schema": list }),
+        )
     };
-    for documents in [in_path, styled("pipeDelimited"), styled("spaceDelimited")] {
-        assert_eq!(left_out(documents.clone()), Vec::<String>::new());
-        let found = drafted(documents).toml;
-        assert!(found.contains("{ids:string}"), "{found}");
-        assert!(
-            found.contains("look: the list `ids` is one text for RPC"),
-            "{found}"
-        );
+    for (document, expected) in [
+        (in_path, "GET /items/{ids:integer[,]}\""),
+        (styled("form", false), "ids={ids:integer[,]}\""),
+        (styled("pipeDelimited", false), "ids={ids:integer[|]}\""),
+        (styled("spaceDelimited", false), "ids={ids:integer[ ]}\""),
+        (styled("pipeDelimited", true), "ids={ids:integer[]}\""),
+    ] {
+        assert_eq!(left_out([document.clone()]), Vec::<String>::new());
+        let found = drafted([document]).toml;
+        assert!(found.contains(expected), "{found}");
+        assert!(!found.contains("look: the list"), "{found}");
     }
+}
+
+#[test]
+fn a_list_in_a_path_is_an_array_of_its_pair() {
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let path = json!([{ "name": "ids", "in": "path", "required": true, "schema": list }]);
+    let operation = json!({ "operationId": "items", "parameters": path });
+    let params = json!([{ "name": "ids", "required": true, "schema": list }]);
+    let documents = [
+        rest(json!({ "/items/{ids}": { "get": operation } })),
+        rpc(json!([{ "name": "items", "params": params }])),
+    ];
+    let found = routes(documents);
+    assert!(
+        found.contains("rest = \"GET /items/{ids:string[,]}\""),
+        "{found}"
+    );
 }

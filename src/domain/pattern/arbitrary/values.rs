@@ -88,7 +88,7 @@ fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
     let value = match &slot.shape {
         Shape::Any => any_value(dice),
         Shape::One(scalar) => scalar_value(scalar, dice),
-        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+        Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
             let items: Vec<Json> = (0..dice.below(3))
                 .map(|_| scalar_value(scalar, dice))
                 .collect();
@@ -122,10 +122,10 @@ pub(in crate::domain) fn texts(words: &Words, dice: &mut Dice) -> Vec<String> {
         Words::Literal(text) => text.clone(),
         Words::Hole(slot) => match (&slot.shape, dice.below(6)) {
             (_, 0) => String::new(),
-            (Shape::Separated(scalar), _) => {
+            (Shape::Separated(scalar, delimiter), _) => {
                 let words: Vec<String> =
                     (0..1 + dice.below(2)).map(|_| word(scalar, dice)).collect();
-                words.join(",")
+                words.join(&delimiter.letter().to_string())
             }
             (shape, _) => shape
                 .scalar()

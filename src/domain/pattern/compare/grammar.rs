@@ -1,6 +1,6 @@
 //! What the text of one hole may be, letter by letter.
 
-use crate::domain::pattern::{Codec, Scalar, Shape, Slot};
+use crate::domain::pattern::{Codec, Delimiter, Scalar, Shape, Slot};
 
 /// How closely a grammar follows what cannot be told letter by letter, which is JSON inside of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,11 @@ enum Word {
     Among(Vec<Vec<char>>),
 }
 
-/// Whether commas part words.
+/// Whether a delimiter parts words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Many {
     One,
-    Commas,
+    Parted(char),
 }
 
 /// Whether the whole text may be empty.
@@ -132,7 +132,7 @@ impl Grammar {
             ),
             Shape::One(scalar) => return Grammar::of(scalar),
             Shape::Object => among(["{}"]),
-            Shape::Array | Shape::Repeated(_) | Shape::Separated(_) => among(["[]"]),
+            Shape::Array | Shape::Repeated(_) | Shape::Separated(..) => among(["[]"]),
             Shape::Null => among(["null"]),
         };
         Grammar {
@@ -141,10 +141,10 @@ impl Grammar {
         }
     }
 
-    /// The same, of words that commas part.
-    pub(super) fn separated(self) -> Grammar {
+    /// The same, of words that a delimiter parts.
+    pub(super) fn separated(self, delimiter: Delimiter) -> Grammar {
         Grammar {
-            many: Many::Commas,
+            many: Many::Parted(delimiter.letter()),
             ..self
         }
     }
@@ -164,7 +164,7 @@ impl Grammar {
 
     /// After one more letter, if the text may go on so.
     pub(super) fn step(&self, cursor: Cursor, letter: char) -> Option<Cursor> {
-        let word = if self.many == Many::Commas && letter == ',' {
+        let word = if self.many == Many::Parted(letter) {
             self.word.ends(cursor.word).then(|| self.word.start())?
         } else {
             self.word.step(cursor.word, letter)?
@@ -193,8 +193,8 @@ impl Grammar {
             Word::Number => letters.extend("-0123456789.e+E".chars()),
             Word::Among(words) => letters.extend(words.iter().flatten()),
         }
-        if self.many == Many::Commas {
-            letters.push(',');
+        if let Many::Parted(letter) = self.many {
+            letters.push(letter);
         }
     }
 }

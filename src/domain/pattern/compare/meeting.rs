@@ -318,7 +318,7 @@ fn shape_values(shape: &Shape) -> Vec<Json> {
             Json::literal("null"),
         ],
         Shape::One(scalar) => scalar_values(scalar),
-        Shape::Repeated(scalar) | Shape::Separated(scalar) => {
+        Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
             let mut values: Vec<Json> = scalar_values(scalar)
                 .into_iter()
                 .map(|value| array(&[value]))

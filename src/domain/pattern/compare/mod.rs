@@ -145,7 +145,7 @@ fn few(slot: &Slot) -> Option<Vec<Json>> {
         Shape::Any
         | Shape::One(Scalar::String | Scalar::Integer | Scalar::Number)
         | Shape::Repeated(_)
-        | Shape::Separated(_)
+        | Shape::Separated(..)
         | Shape::Object
         | Shape::Array => return None,
     };
@@ -158,7 +158,7 @@ fn few(slot: &Slot) -> Option<Vec<Json>> {
 /// What each element is like of the arrays that a hole takes.
 fn element(slot: &Slot, shape: &Shape) -> Option<Pattern> {
     let shape = match shape {
-        Shape::Repeated(scalar) | Shape::Separated(scalar) => Shape::One(scalar.clone()),
+        Shape::Repeated(scalar) | Shape::Separated(scalar, _) => Shape::One(scalar.clone()),
         Shape::Array => Shape::Any,
         Shape::Any | Shape::One(_) | Shape::Object | Shape::Null => return None,
     };

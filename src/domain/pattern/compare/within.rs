@@ -423,17 +423,17 @@ pub(super) fn shape_within(one: &Shape, other: &Shape) -> bool {
         (_, Shape::Any)
         | (Shape::Object, Shape::Object)
         | (Shape::Null, Shape::Null)
-        | (Shape::Array | Shape::Repeated(_) | Shape::Separated(_), Shape::Array) => true,
+        | (Shape::Array | Shape::Repeated(_) | Shape::Separated(..), Shape::Array) => true,
         (Shape::One(one), Shape::One(other))
         | (
-            Shape::Repeated(one) | Shape::Separated(one),
-            Shape::Repeated(other) | Shape::Separated(other),
+            Shape::Repeated(one) | Shape::Separated(one, _),
+            Shape::Repeated(other) | Shape::Separated(other, _),
         ) => scalar_within(one, other),
         (
             Shape::Any
             | Shape::One(_)
             | Shape::Repeated(_)
-            | Shape::Separated(_)
+            | Shape::Separated(..)
             | Shape::Object
             | Shape::Array
             | Shape::Null,

@@ -109,15 +109,15 @@ fn hole(slot: &Slot, fit: Fit) -> Grammar {
     };
     match (&slot.shape, slot.codec) {
         (Shape::Repeated(_), Codec::Plain) => grammar,
-        (Shape::Separated(_), Codec::Plain) => {
-            grammar.separated().empty(empty(Some(Empty::Allowed)))
-        }
+        (Shape::Separated(_, delimiter), Codec::Plain) => grammar
+            .separated(*delimiter)
+            .empty(empty(Some(Empty::Allowed))),
         (Shape::One(Scalar::String), _) => grammar.empty(empty(Some(Empty::AsWord))),
         (
             Shape::Any
             | Shape::One(_)
             | Shape::Repeated(_)
-            | Shape::Separated(_)
+            | Shape::Separated(..)
             | Shape::Object
             | Shape::Array
             | Shape::Null,
@@ -145,7 +145,7 @@ fn as_pattern(words: &Words) -> Pattern {
         Words::Mixed(text) => text.parts.clone(),
         Words::Hole(slot) => {
             let mut slot = slot.clone();
-            if matches!(slot.shape, Shape::Separated(_)) {
+            if matches!(slot.shape, Shape::Separated(..)) {
                 slot.role = Role::Forgotten(None);
             }
             vec![Part::Hole(slot)]
