@@ -80,11 +80,11 @@ pub(super) fn path_text(template: &Template) -> PathText {
 pub(super) fn named(call: &RestCall) -> Vec<Value> {
     let query = call.query.iter().map(|item| {
         let mut parameter = parameter("query", &item.key, &item.words);
-        if let Words::Hole(slot) = &item.words {
-            if let Some((style, explode)) = style(&slot.shape) {
-                parameter["style"] = json!(style);
-                parameter["explode"] = json!(explode);
-            }
+        if let Words::Hole(slot) = &item.words
+            && let Some((style, explode)) = style(&slot.shape)
+        {
+            parameter["style"] = json!(style);
+            parameter["explode"] = json!(explode);
         }
         parameter
     });
