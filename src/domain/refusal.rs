@@ -14,7 +14,7 @@ use super::json::{Fault, Json};
 use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
 use super::mcp::Discord;
-use super::outcome::{RestReply, is_json, kept};
+use super::outcome::{RestReply, is_json, kept, redirect};
 use super::pattern::MisfitKind;
 use super::plan::{Plan, UpstreamPlan};
 use super::route::{BindError, Likeness, PathError, Route};
@@ -452,17 +452,17 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
 #[must_use]
 pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -> Failure {
     let status = reply.status;
+    if (300..400).contains(&status) {
+        return redirect(reply);
+    }
     let reason = match &fault {
         ResponseFault::Json(_) if reply.body.is_empty() => Reason::UpstreamEmpty,
         ResponseFault::Json(_) => Reason::UpstreamNotJson,
         ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
     };
     let kind = reply.content_type_words();
-    let mut failure = Failure::new(
-        reason,
-        format!("the server answered HTTP {status} {kind}: {fault}"),
-    )
-    .upstream_status(status);
+    let message = format!("the server answered HTTP {status} {kind}: {fault}");
+    let mut failure = Failure::new(reason, message).upstream_status(status);
     failure.detail = Some(kept(reply, None, error_text));
     failure
 }

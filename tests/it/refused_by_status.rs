@@ -237,6 +237,18 @@ fn a_success_that_is_no_response_names_no_status() {
     assert!(!line.contains("upstream_status"), "{line}");
 }
 
+#[test]
+fn a_redirect_of_an_rpc_server_is_named_as_one_whatever_the_body_is() {
+    for body in ["", "<h1>moved</h1>", "{}"] {
+        let headers = [("Location", "/login"), ("Content-Type", "text/html")];
+        let server = Upstream::answering(answer("302 Found", &headers, body));
+        let proxy = before_rpc(&server, ROUTES);
+        let came = proxy.rest("GET", "/things/7", &[], "");
+        assert_eq!(came.status(), 502, "{came:?}");
+        assert_eq!(problem(&came).0, "upstream_redirect", "{came:?}");
+    }
+}
+
 /// Half of the devices are on the new way, and both servers refuse one of four calls of each, in the same way.
 #[test]
 fn a_guard_is_content_when_both_servers_refuse_alike() {

@@ -107,7 +107,9 @@ fn null() -> Pieces {
     Json::literal("null").into_bytes().into()
 }
 
-fn redirect(reply: &RestReply) -> Failure {
+/// Returns the failure of a call that the server answered with a redirect.
+#[must_use]
+pub fn redirect(reply: &RestReply) -> Failure {
     let status = reply.status;
     let location = reply.location().map_or("null".to_owned(), quoted);
     let mut failure = Failure::new(

@@ -24,7 +24,7 @@ use super::jsonrpc::ErrorObject;
 use super::pieces::Pieces;
 use super::sse;
 
-pub use builtin::{EMPTY_TOOL_RESULT, ReplyLimits, blame_behind_tool, kept, rpc_to_rest};
+pub use builtin::{EMPTY_TOOL_RESULT, ReplyLimits, blame_behind_tool, kept, redirect, rpc_to_rest};
 pub use draft::{RestReplySource, RowSource, RpcReplySource};
 pub use frames::Addressed;
 pub use number::{Choice, NumberPattern};
