@@ -5,6 +5,9 @@
     reason = "a program that cannot be started fails the test"
 )]
 
+#[path = "docs/pages.rs"]
+mod pages;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -27,11 +30,7 @@ fn blocks(page: &str) -> Vec<&str> {
 #[test]
 fn every_route_in_the_documentation_passes_check() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages: Vec<_> = fs::read_dir(root.join("docs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|kind| kind == "md"))
-        .collect();
+    let mut pages = pages::of(&root.join("docs"));
     pages.push(root.join("README.md"));
     pages.sort();
     let mut checked = 0;
@@ -79,7 +78,7 @@ fn checked(table: &str) -> (bool, String) {
 #[test]
 fn each_table_of_the_guide_to_routes_is_told_what_stands_below_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("docs/guide-routes.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/how-to/write-routes.md")).unwrap();
     let blocks = page.split("\n```").skip(1).step_by(2);
     let mut table: Option<(&str, &str)> = None;
     let mut told = 0;

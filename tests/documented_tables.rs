@@ -1,4 +1,4 @@
-//! The tables of docs/patterns.md: each row has a route that does what the row says, and `check` runs its examples.
+//! The tables of docs/reference/patterns.md: each row has a route that does what the row says, and `check` runs its examples.
 
 #![expect(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn checked(routes: &str) -> (bool, String) {
 /// The first cells of the table under a heading.
 fn rows(heading: &str) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("docs/patterns.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/reference/patterns.md")).unwrap();
     let (_, behind) = page.split_once(heading).unwrap();
     let lines = behind.lines().skip_while(|line| !line.starts_with("|---"));
     let lines = lines.skip(1).take_while(|line| line.starts_with("| "));

@@ -29,9 +29,9 @@ fn names(expression: &str) -> BTreeSet<&str> {
     words.filter(ours).collect()
 }
 
-/// The families of `docs/metrics.md`, with the series of histograms.
+/// The families of `docs/reference/metrics.md`, with the series of histograms.
 fn series() -> BTreeSet<String> {
-    let page = read("docs/metrics.md");
+    let page = read("docs/reference/metrics.md");
     let rows = page.lines().filter(|line| {
         ["| `dualgauge_", "| `process_"]
             .iter()
@@ -187,7 +187,7 @@ fn every_variable_in_an_expression_is_one_of_its_dashboard() {
 #[test]
 fn every_alert_has_its_section_and_every_section_its_alert() {
     let alerts: BTreeSet<String> = rules().into_iter().filter_map(|rule| rule.alert).collect();
-    let page = read("docs/alerts.md");
+    let page = read("docs/reference/alerts.md");
     let sections = page.lines().filter_map(|line| line.strip_prefix("## "));
     assert_eq!(alerts, sections.map(str::to_owned).collect());
     for Rule {

@@ -1,4 +1,4 @@
-//! The changes of passthrough that `docs/behaviour.md` lists, each from the bytes that one end sent to those that the other got.
+//! The changes of passthrough that `docs/reference/behaviour.md` lists, each from the bytes that one end sent to those that the other got.
 
 use crate::support::Track;
 

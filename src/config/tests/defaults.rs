@@ -42,37 +42,37 @@ struct Documented {
 
 const TABLES: [Documented; 6] = [
     Documented {
-        page: "configuration.md",
+        page: "reference/configuration.md",
         heading: "# Configuration",
         prefix: "",
         mains: &[REST, RPC, SERVED, SOCKET, ROUTED],
     },
     Documented {
-        page: "configuration.md",
+        page: "reference/configuration.md",
         heading: "## Flags",
         prefix: "flag[0].",
         mains: &[FLAG, FLAG_OF_ONE],
     },
     Documented {
-        page: "guard.md",
+        page: "explanation/guard.md",
         heading: "| key of `guard`",
         prefix: "flag[0].guard.",
         mains: &[GUARDED],
     },
     Documented {
-        page: "stdio.md",
+        page: "reference/stdio.md",
         heading: "| key",
         prefix: "upstream.old.",
         mains: &[CHILD, PIPELINED],
     },
     Documented {
-        page: "websocket.md",
+        page: "reference/websocket.md",
         heading: "| key",
         prefix: "upstream.old.",
         mains: &[SOCKET, OWN_SOCKETS],
     },
     Documented {
-        page: "mcp.md",
+        page: "reference/mcp.md",
         heading: "| key",
         prefix: "upstream.old.",
         mains: &[MCP, RPC],

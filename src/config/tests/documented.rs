@@ -252,38 +252,43 @@ fn the_page_of_keys_is_what_is_read() {
 /// Tables of keys of the documentation: the page, the heading that they stand under, the cell above the keys, and what
 /// the keys are under.
 const TABLES: [(&str, &str, &str, &str); 12] = [
-    ("configuration.md", "Configuration", "key", ""),
-    ("configuration.md", "Keys of a route", "key", "route[]."),
+    ("reference/configuration.md", "Configuration", "key", ""),
     (
-        "configuration.md",
+        "reference/configuration.md",
+        "Keys of a route",
+        "key",
+        "route[].",
+    ),
+    (
+        "reference/configuration.md",
         "Keys of a route",
         "of an outcome",
         "route[].outcome[].",
     ),
     (
-        "configuration.md",
+        "reference/configuration.md",
         "Keys of a route",
         "of an example",
         "route[].example[].",
     ),
-    ("configuration.md", "Comparing", "key", "compare."),
+    ("reference/configuration.md", "Comparing", "key", "compare."),
     (
-        "configuration.md",
+        "reference/configuration.md",
         "Answers of the proxy's own",
         "key",
         "local[].",
     ),
-    ("configuration.md", "Flags", "key", "flag[]."),
+    ("reference/configuration.md", "Flags", "key", "flag[]."),
     (
-        "guard.md",
+        "explanation/guard.md",
         "Guard and ramp",
         "key of `guard`",
         "flag[].guard.",
     ),
-    ("stdio.md", "", "key", "upstream.NAME."),
-    ("websocket.md", "", "key", "upstream.NAME."),
-    ("mcp.md", "", "key", "upstream.NAME."),
-    ("frames.md", "", "key", "upstream.NAME."),
+    ("reference/stdio.md", "", "key", "upstream.NAME."),
+    ("reference/websocket.md", "", "key", "upstream.NAME."),
+    ("reference/mcp.md", "", "key", "upstream.NAME."),
+    ("reference/frames.md", "", "key", "upstream.NAME."),
 ];
 
 /// The rows of a page: the heading that they stand under, the first cell above them, and their cells.
@@ -375,7 +380,9 @@ fn every_key_of_the_tables_is_read() {
 #[test]
 fn every_key_that_is_read_is_in_the_documentation() {
     let documented = documented();
-    let pages = ["configuration.md", "guard.md"].map(read).concat();
+    let pages = ["reference/configuration.md", "explanation/guard.md"]
+        .map(read)
+        .concat();
     let blocks = pages.split("```").skip(1).step_by(2);
     let words = pages
         .lines()

@@ -274,12 +274,12 @@ fn a_thousand_routes_are_checked_at_the_cost_of_each() {
 
 #[test]
 fn the_docs_have_every_rule() {
-    let docs = include_str!("../../../docs/check.md");
+    let docs = include_str!("../../../docs/reference/check.md");
     for rule in Rule::ALL {
         let line = format!("| `{}` | ", rule.as_str());
         assert!(
             docs.contains(&line),
-            "docs/check.md lacks the line `{line}…`"
+            "docs/reference/check.md lacks the line `{line}…`"
         );
     }
 }

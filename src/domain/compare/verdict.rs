@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_documentation_has_every_verdict_and_every_reason_and_no_other() {
-        let docs = include_str!("../../../docs/shadow.md");
+        let docs = include_str!("../../../docs/explanation/shadow.md");
         let words = |head: &str| -> Vec<&str> {
             let table = docs.split_once(head).unwrap().1;
             let rows = table
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_page_on_comparing_defines_no_verdict_and_no_reason_of_its_own() {
-        let docs = include_str!("../../../docs/compare.md");
+        let docs = include_str!("../../../docs/explanation/compare.md");
         assert!(docs.contains("shadow.md#what-is-made-twice"));
         assert!(docs.contains("shadow.md#what-it-comes-to"));
         assert!(!docs.contains("| skipped | because |"));

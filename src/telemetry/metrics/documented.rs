@@ -1,4 +1,4 @@
-//! `docs/metrics.md` has one row for each family that is rendered, and no other row.
+//! `docs/reference/metrics.md` has one row for each family that is rendered, and no other row.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use prometheus::proto::MetricType;
 use super::family::{self, Family};
 use super::tests::{page, two_workers};
 
-const PAGE: &str = include_str!("../../../docs/metrics.md");
+const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// What a value of 1 may stand for.
 const UNITS: [&str; 26] = [
@@ -91,7 +91,7 @@ fn the_table_has_every_family_as_it_is_and_no_other() {
     for cells in &wanted {
         assert!(
             found.contains(cells),
-            "docs/metrics.md lacks {}",
+            "docs/reference/metrics.md lacks {}",
             row(cells)
         );
     }

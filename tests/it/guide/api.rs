@@ -1,4 +1,4 @@
-//! `docs/admin-api.md`: its table is the document of the API, and each of its examples is what a live proxy answers.
+//! `docs/reference/admin-api.md`: its table is the document of the API, and each of its examples is what a live proxy answers.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::support::{Message, Proxy, Upstream, becomes, rest_only};
 
 /// The proxy of the guide to migrate, with another stage.
 fn proxy(servers: &[Upstream; 2]) -> Proxy {
-    let guide = page("guide-migrate.md");
+    let guide = page("how-to/migrate-clients.md");
     let file = |name: &str| {
         let head = format!("# {name}\n");
         let all = blocks(&guide);
@@ -118,7 +118,7 @@ fn each_example_of_the_api_is_what_a_live_proxy_answers() {
         proxy.rest("GET", "/items/7", &headers, "");
     }
     becomes(|| failed(&proxy), &2.0);
-    let text = page("admin-api.md");
+    let text = page("reference/admin-api.md");
     let api = proxy.ask("GET", "/api/v1/admin.json", "").json();
     let mut asked = BTreeSet::new();
     for block in blocks(&text) {

@@ -5,14 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use super::{blocks, words};
+use crate::pages;
 use crate::support::{program, run_to_end};
 
 /// The pages that are read.
 fn pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = fs::read_dir(root.join("docs")).unwrap();
-    let docs = docs.map(|entry| entry.unwrap().path());
-    let docs = docs.filter(|path| path.extension().is_some_and(|kind| kind == "md"));
+    let docs = pages::of(&root.join("docs")).into_iter();
     let more = ["README.md", "deploy/README.md"].map(|name| root.join(name));
     let pages = docs.chain(more).map(|path| {
         let text = fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! `docs/guide-migrate.md`, from the first check to the deleted route.
+//! `docs/how-to/migrate-clients.md`, from the first check to the deleted route.
 
 use std::fs;
 
@@ -105,7 +105,7 @@ fn curl(proxy: &Proxy, words: &[String], wanted: &Shown<'_>) {
 
 #[test]
 fn the_commands_of_the_guide_move_a_client_and_print_what_stands_there() {
-    let text = page("guide-migrate.md");
+    let text = page("how-to/migrate-clients.md");
     let walk = Walk::begin();
     let mut proxy: Option<Proxy> = None;
     let mut commands = 0;

@@ -108,7 +108,7 @@ fn a_malformed_field_ends_its_stream_where_h2_allows_it() {
         ("a", "\tb", BAD_REQUEST),
         ("content-length", "x", stream()),
         ("a", "b\u{e9}", OK),
-        // RFC 9113 asks for a stream error: h2 takes them for faults of the compression (docs/tls.md).
+        // RFC 9113 asks for a stream error: h2 takes them for faults of the compression (docs/reference/tls.md).
         ("A", "b", connection()),
         ("a b", "c", connection()),
         ("", "b", connection()),

@@ -150,7 +150,7 @@ fn what_would_never_act_or_never_stop_is_refused() {
 
 #[test]
 fn every_flag_in_the_documentation_is_taken() {
-    let page = include_str!("../../../../docs/guard.md");
+    let page = include_str!("../../../../docs/explanation/guard.md");
     let blocks = page.split("```toml\n").skip(1);
     let blocks: Vec<&str> = blocks
         .filter_map(|rest| Some(rest.split_once("\n```")?.0))

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const PAGE: &str = include_str!("../../../../docs/rollout.md");
+const PAGE: &str = include_str!("../../../../docs/explanation/rollout.md");
 
 /// `flag | key | murmur3 | bucket`, the texts as JSON strings in backticks.
 fn rows() -> Vec<(String, String, u32, u32)> {
