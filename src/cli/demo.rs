@@ -1,32 +1,47 @@
 //! `dualgauge demo`: the proxy in front of the built-in sample server, with everything on one machine.
 //!
-//! The configuration is written into a folder of its own, so that it can be read, edited and reloaded like
-//! any other; the folder goes when the demo ends.
+//! The configuration is written into a temporary folder, so that it can be read, edited and reloaded like any other.
+//! The folder is removed when the demo ends. Two built-in clients ([`clients`]) show a comparison and a rollback.
+
+mod clients;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
 use tokio::runtime::Builder;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
+use self::clients::Clients;
 use crate::app::run::{self, Addresses, Surroundings};
 use crate::cli::{CommandError, DemoArguments};
 use crate::config::load::{Sources, environment};
-use crate::sample::{Database, serve};
+use crate::sample::{Database, Outage, serve_both};
 
 /// The routes of the sample server, as they stand in `config/`.
 const ROUTES: &str = include_str!("../../config/sqlite.toml");
 
-/// Who is moved in the demo.
-const FLAGS: &str = r#"# Who is moved from one protocol to the other. Edit and save: it acts within a second.
+/// The flags of the demo.
+const FLAGS: &str = r#"# The first flag that matches a call decides its stage. Edit and save: the change takes effect within a second.
 
 [[flag]]
 name   = "mover"
 client = "mover"        # calls with the header `x-client-id: mover`
 stage  = "translate"
+
+[[flag]]
+name   = "reports"
+client = "reports"
+stage  = "shadow"       # the client gets the old server's response; the new server's is compared with it
+
+[[flag]]
+name    = "mobile"
+client  = "mobile"
+stage   = "translate"
+percent = 50            # of its devices
+guard   = { window = "10s", min_calls = 20 }
 "#;
 
 pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> {
@@ -34,7 +49,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
     let folder = Folder::create()?;
     std::fs::write(
         folder.0.join("dualgauge.toml"),
-        configuration(sample.address),
+        configuration(sample.addresses),
     )?;
     std::fs::write(folder.0.join("sqlite.toml"), ROUTES)?;
     std::fs::write(folder.0.join("flags.toml"), FLAGS)?;
@@ -44,42 +59,61 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
         admin: arguments.admin.clone(),
         environment: environment(),
     };
+    let mut clients = None;
     let result = run::run((sources, Surroundings::default()), |started| {
-        introduce(started.addresses, sample.address, &folder.0)
+        introduce(started.addresses, sample.addresses, &folder.0)?;
+        if !arguments.no_traffic {
+            clients = Some(Clients::start(started.addresses, sample.outage.clone())?);
+        }
+        Ok(())
     });
+    drop(clients);
     sample.stop();
     result?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn configuration(sample: SocketAddr) -> String {
+fn configuration([old, new]: [SocketAddr; 2]) -> String {
     format!(
-        r#"# The configuration of this demo; `dualgauge check --config` tells what is wrong with a changed one.
+        r#"# The configuration of this demo. `dualgauge check --config dualgauge.toml` checks it after an edit.
 
 include = ["sqlite.toml"]
 
 [upstream.old]
 side = "rest"
-url  = "http://{sample}"
+url  = "http://{old}"
 
 [upstream.new]
 side = "rpc"
-url  = "http://{sample}/rpc"
+url  = "http://{new}/rpc"
 
 [rollout]
 flags = "flags.toml"
 state = "state/"
 
+[log]
+level = "error"         # `info` logs each call
+
 [[client]]
 name  = "mover"
 match = {{ header = {{ x-client-id = "mover" }} }}
+
+[[client]]
+name  = "reports"
+match = {{ header = {{ x-client-id = "reports" }} }}
+
+[[client]]
+name  = "mobile"
+match = {{ header = {{ x-client-id = "mobile" }} }}
+key   = {{ header = "x-device-id" }}
 "#
     )
 }
 
-/// The sample server on a thread of its own.
+/// The sample server on a thread of its own: the old server and its rewrite.
 struct Sample {
-    address: SocketAddr,
+    addresses: [SocketAddr; 2],
+    outage: watch::Sender<Outage>,
     stop: oneshot::Sender<()>,
     thread: thread::JoinHandle<io::Result<()>>,
 }
@@ -87,25 +121,29 @@ struct Sample {
 impl Sample {
     fn start() -> Result<Sample, CommandError> {
         let database = Database::seeded()?;
-        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+        let (old, new) = (listener()?, listener()?);
+        let addresses = [old.local_addr()?, new.local_addr()?];
         let (stop, stopped) = oneshot::channel();
+        let (outage, watched) = watch::channel(Outage::Over);
         let thread = thread::Builder::new()
             .name("sample".to_owned())
             .spawn(move || {
                 let runtime = Builder::new_current_thread().enable_all().build()?;
                 runtime.block_on(async {
-                    let listener = tokio::net::TcpListener::from_std(listener)?;
+                    let listeners = [
+                        tokio::net::TcpListener::from_std(old)?,
+                        tokio::net::TcpListener::from_std(new)?,
+                    ];
                     let shutdown = async {
                         let _ = stopped.await;
                     };
-                    serve(listener, database, shutdown).await;
+                    serve_both(listeners, database, watched, shutdown).await;
                     Ok(())
                 })
             })?;
         Ok(Sample {
-            address,
+            addresses,
+            outage,
             stop,
             thread,
         })
@@ -117,7 +155,13 @@ impl Sample {
     }
 }
 
-/// A folder that goes with its owner.
+fn listener() -> io::Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// A temporary folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -130,12 +174,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What remains in a temporary folder harms nobody.
+        // A leftover in the temporary folder does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-fn introduce(addresses: Addresses, sample: SocketAddr, folder: &Path) -> io::Result<()> {
+fn introduce(addresses: Addresses, [old, new]: [SocketAddr; 2], folder: &Path) -> io::Result<()> {
     let Addresses { listen, admin, .. } = addresses;
     let folder = folder.display();
     let mut out = io::stdout().lock();
@@ -143,9 +187,10 @@ fn introduce(addresses: Addresses, sample: SocketAddr, folder: &Path) -> io::Res
         out,
         r#"{addresses}
 
-A sample server at http://{sample} speaks legacy REST and JSON-RPC 2.0 over one SQLite database.
-dualgauge stands before it. Calls pass through as they came, except those of the client `mover`,
-which are translated to the other protocol. Paste these into another terminal:
+A sample server speaks legacy REST at http://{old}, and its rewrite speaks JSON-RPC 2.0 at http://{new}.
+dualgauge stands before both. Calls pass through unchanged, except those of the client `mover`, which are
+translated to the other protocol. Any MCP client can connect to http://{listen}/mcp.
+Paste these commands into another terminal:
 
   # REST client -> REST upstream: passed through
   curl -s http://{listen}/mcp/v1/tools/call -H 'content-type: application/json' \
@@ -163,13 +208,13 @@ which are translated to the other protocol. Paste these into another terminal:
   curl -s http://{listen}/rpc -H 'content-type: application/json' -H 'x-client-id: mover' \
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"list_tables","arguments":{{}}}}}}'
 
-  # what it counted, and the flags; take the client `mover` back to passthrough at run time
+  # metrics and flags; the last command takes the client `mover` back to passthrough
   curl -s http://{admin}/metrics | grep ^dualgauge_calls_total
   curl -s http://{admin}/api/v1/flags
   curl -s -X PUT http://{admin}/api/v1/flags/mover -H 'content-type: application/json' \
     -d '{{"stage":"passthrough","percent":100}}'
 
-The configuration is in {folder}; edit `flags.toml` there and it acts within a second.
+The configuration is in {folder}. An edit of `flags.toml` takes effect within a second.
 Stop with Ctrl-C.
 "#
     )?;

@@ -334,6 +334,9 @@ struct DemoArguments {
     /// Where metrics and the admin API are
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<String>,
+    /// Start no clients: only serve
+    #[arg(long)]
+    no_traffic: bool,
 }
 
 /// Why a command could not be carried out.

@@ -37,7 +37,7 @@ mod value;
 
 pub use database::Database;
 pub use reply::{Content, Reply};
-pub use serve::serve;
+pub use serve::{Outage, serve, serve_both};
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -49,6 +49,18 @@ pub struct Sample {
     database: Database,
     sessions: mcp::Sessions,
 }
+
+/// The release of the server that a listener belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// The server as it is.
+    Current,
+    /// A rewrite with one mistake: its JSON-RPC side describes a tool in other words.
+    Rewrite,
+}
+
+/// The mistake of [`Release::Rewrite`]: the words before, and the words after.
+const REWORDED: [&str; 2] = ["List all tables in the database", "List tables"];
 
 /// What a route leads to.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +111,15 @@ impl Sample {
         }
     }
 
+    /// Answers one request as a release of the server does.
+    pub fn answer_as(&mut self, release: Release, request: &Request<Bytes>) -> Reply {
+        let reply = self.answer(request);
+        match release {
+            Release::Current => reply,
+            Release::Rewrite => reply.map(reworded),
+        }
+    }
+
     fn reach(&mut self, endpoint: Endpoint, request: &Request<Bytes>) -> Reply {
         match endpoint {
             Endpoint::Health => rest::health(),
@@ -110,6 +131,18 @@ impl Sample {
             Endpoint::McpCall => self.sessions.post(&mut self.database, request),
             Endpoint::McpStream => self.sessions.stream(request),
         }
+    }
+}
+
+/// Makes the mistake of [`Release::Rewrite`].
+fn reworded(content: Content) -> Content {
+    let Content::Whole(bytes) = &content else {
+        return content;
+    };
+    let [before, after] = REWORDED;
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.contains(before) => Content::Whole(text.replace(before, after).into()),
+        Ok(_) | Err(_) => content,
     }
 }
 

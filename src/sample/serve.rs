@@ -23,7 +23,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{self, Interval};
 
 use crate::sample::reply::{self, Content, Reply};
-use crate::sample::{Database, Sample};
+use crate::sample::{Database, Release, Sample};
 
 /// One more waits in the backlog of the listener.
 const MAX_CONNECTIONS: usize = 1024;
@@ -56,17 +56,84 @@ type Closing = watch::Receiver<()>;
 /// Works on any runtime; all connections share the thread that polls this future. What happens to one connection ends
 /// that connection only, and a listener that cannot accept tries again.
 pub async fn serve(listener: TcpListener, database: Database, shutdown: impl Future<Output = ()>) {
-    let sample = Rc::new(RefCell::new(Sample::new(database)));
+    let server = Server::new(database);
     // A set of its own, so that the caller's runtime need not be a local one.
     let local = LocalSet::new();
-    local.run_until(accept(listener, sample, shutdown)).await
+    local.run_until(accept(listener, server, shutdown)).await
 }
 
-async fn accept(
-    listener: TcpListener,
-    sample: Rc<RefCell<Sample>>,
+/// Serves both releases of the sample over one database, as [`serve`] does. While `outage` says so, the rewrite
+/// closes its connections without a response.
+pub async fn serve_both(
+    [current, rewrite]: [TcpListener; 2],
+    database: Database,
+    outage: watch::Receiver<Outage>,
     shutdown: impl Future<Output = ()>,
 ) {
+    let server = Server::new(database);
+    let rewritten = Server {
+        release: Release::Rewrite,
+        outage: Some(outage),
+        ..server.clone()
+    };
+    let (stop, stopped) = watch::channel(());
+    let stopping = async || {
+        let mut stopped = stopped.clone();
+        // The sender is dropped when the server is to stop.
+        while stopped.changed().await.is_ok() {}
+    };
+    let local = LocalSet::new();
+    let both = async {
+        let shutdown = async {
+            shutdown.await;
+            drop(stop);
+        };
+        futures_util::join!(
+            accept(current, server, stopping()),
+            accept(rewrite, rewritten, stopping()),
+            shutdown
+        )
+    };
+    local.run_until(both).await;
+}
+
+/// Whether the rewrite is out of order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outage {
+    /// It answers.
+    Over,
+    /// It closes each connection without a response.
+    On,
+}
+
+/// A server as its connections share it.
+#[derive(Clone)]
+struct Server {
+    sample: Rc<RefCell<Sample>>,
+    release: Release,
+    outage: Option<watch::Receiver<Outage>>,
+}
+
+impl Server {
+    fn new(database: Database) -> Server {
+        Server {
+            sample: Rc::new(RefCell::new(Sample::new(database))),
+            release: Release::Current,
+            outage: None,
+        }
+    }
+
+    fn is_down(&self) -> bool {
+        let outage = self.outage.as_ref();
+        outage.is_some_and(|outage| *outage.borrow() == Outage::On)
+    }
+
+    fn answer(&self, request: &Request<Bytes>) -> Reply {
+        self.sample.borrow_mut().answer_as(self.release, request)
+    }
+}
+
+async fn accept(listener: TcpListener, server: Server, shutdown: impl Future<Output = ()>) {
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -78,7 +145,7 @@ async fn accept(
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn_local(converse(stream, sample.clone(), closing.clone()));
+                    connections.spawn_local(converse(stream, server.clone(), closing.clone()));
                 }
                 Err(error) if left_early(&error) => {}
                 // Such as where the process has no file descriptor left: the client waits.
@@ -103,9 +170,9 @@ fn left_early(error: &io::Error) -> bool {
 }
 
 /// One connection, from its first request to its last.
-async fn converse(stream: TcpStream, sample: Rc<RefCell<Sample>>, mut closing: Closing) {
+async fn converse(stream: TcpStream, server: Server, mut closing: Closing) {
     let until = closing.clone();
-    let service = service_fn(|request| respond(request, &sample, until.clone()));
+    let service = service_fn(|request| respond(request, &server, until.clone()));
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -124,12 +191,15 @@ async fn converse(stream: TcpStream, sample: Rc<RefCell<Sample>>, mut closing: C
 
 async fn respond(
     request: Request<Incoming>,
-    sample: &RefCell<Sample>,
+    server: &Server,
     closing: Closing,
 ) -> Result<Response<Outgoing>, Broken> {
+    if server.is_down() {
+        return Err("the server is out of order".into());
+    }
     let (head, body) = request.into_parts();
     let reply = match read(body).await? {
-        Some(body) => sample.borrow_mut().answer(&Request::from_parts(head, body)),
+        Some(body) => server.answer(&Request::from_parts(head, body)),
         None => {
             let refusal = "Request Entity Too Large".into();
             reply::detail(StatusCode::PAYLOAD_TOO_LARGE, refusal)

@@ -8,9 +8,32 @@ use serde_json::{Value, json};
 
 use crate::support::{Message, Proxy, Wire, becomes, program, run_to_end};
 
+/// The demo without its clients.
 fn demo() -> Proxy {
     let folder = tempfile::tempdir().unwrap();
-    Proxy::launch(demo_in(folder.path(), "127.0.0.1:0"), folder)
+    let mut command = demo_in(folder.path(), "127.0.0.1:0");
+    command.arg("--no-traffic");
+    Proxy::launch(command, folder)
+}
+
+#[test]
+fn the_clients_show_a_difference_and_a_rollback() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = Proxy::launch(demo_in(folder.path(), "127.0.0.1:0"), folder);
+    let printed = demo.printed("outage   over");
+    let lines: Vec<&str> = printed.lines().collect();
+    let has = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
+    assert!(
+        has("shadow   the new server's response to `tools.list` differs at"),
+        "{printed}"
+    );
+    assert!(has("outage   the new server stops responding"), "{printed}");
+    assert!(
+        has("guard    flag `mobile` rolled back to passthrough: "),
+        "{printed}"
+    );
+    let flags = demo.ask("GET", "/api/v1/flags/mobile", json!(null));
+    assert_eq!(flags["stage"], "passthrough", "{flags}");
 }
 
 /// The demo, with a folder of the test as its place for temporary files.
