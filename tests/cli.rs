@@ -90,6 +90,45 @@ fn fine() -> TempDir {
     ])
 }
 
+#[test]
+fn a_retired_route_that_a_lenient_server_may_still_serve_is_noted() {
+    let told = |keys: &str, flag: &str| {
+        let main = format!("{keys}{MAIN}");
+        let flags = format!("[[flag]]\nname = 'g'\n{flag}\n");
+        let folder = folder(&[
+            ("dualgauge.toml", &main),
+            ("routes.toml", ROUTES),
+            ("flags.toml", &flags),
+        ]);
+        let run = check(&folder.path().join("dualgauge.toml"), &[]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+        let notes = run.stdout.lines();
+        let notes =
+            notes.filter(|line| line.starts_with("note: ") && line.contains("unrouted_irregular"));
+        notes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let retired = "stage = 'retired'\nside = 'rest'";
+    let note = |place: &str, more: &str| {
+        format!(
+            "note: {place}: unrouted_irregular: `GET /Items/1` passes as a call of no route, and a lenient server may read it \
+             as a call of the retired route `items.read`{more}"
+        )
+    };
+    let more = "; the same holds for 1 more route";
+    assert_eq!(told("", retired), [note("default", more)]);
+    let of_one = format!("{retired}\nroute = 'items.*'");
+    let said = "unrouted_irregular = 'pass'\n";
+    assert_eq!(told(said, &of_one), [note("dualgauge.toml:1", "")]);
+    for (keys, flag) in [
+        ("unrouted_irregular = 'reject'\n", retired),
+        ("unrouted = 'reject'\n", retired),
+        ("", "stage = 'retired'\nside = 'rpc'"),
+        ("", "stage = 'translate'\nside = 'rpc'"),
+    ] {
+        assert_eq!(told(keys, flag), [""; 0], "{keys} {flag}");
+    }
+}
+
 fn wrong() -> TempDir {
     let main = MAIN.replace("9001", "9001/base?x=1");
     let routes = format!("{ROUTES}[[route]]\nname = \"x\"\nrest = \"get /x\"\nrpc = \"x\"\n");

@@ -198,6 +198,19 @@ fn what_no_route_takes_passes_or_is_refused() {
 }
 
 #[test]
+fn an_irregular_path_is_explained_as_it_is_served() {
+    let bench = Bench::new();
+    let path = "http://api.example/api%2fsearch";
+    let passes = bench.explain(&[path]);
+    assert!(!passes.contains("irregular_path"), "{passes}");
+    let main = format!("unrouted_irregular = \"reject\"\n{MAIN}");
+    bench.write("dualgauge.toml", &main);
+    let refused = bench.explain(&[path]);
+    assert!(refused.contains("irregular_path"), "{refused}");
+    assert!(refused.contains("`repository.search`"), "{refused}");
+}
+
+#[test]
 fn a_refused_parameter_is_explained_in_the_words_of_its_failure() {
     insta::assert_snapshot!(Bench::new().explain(&["/api/search?q=a&limit=many"]));
 }

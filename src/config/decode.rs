@@ -37,8 +37,8 @@ use crate::config::kind::{
 };
 use crate::config::problem::{Located, Places};
 use crate::config::raw::{
-    LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog, RawPaired, RawRollout,
-    RawRpc, RawSet, SocketsWord, UnroutedWord,
+    IrregularWord, LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog, RawPaired,
+    RawRollout, RawRpc, RawSet, SocketsWord, UnroutedWord,
 };
 use crate::config::reader::{Shape, Table, unique};
 use crate::domain::forwarding::{Believed, Told};
@@ -66,6 +66,10 @@ pub(super) const STAGES: &[(&str, Stage)] = &[
 const UNROUTED: &[(&str, UnroutedWord)] = &[
     ("passthrough", UnroutedWord::Passthrough),
     ("reject", UnroutedWord::Reject),
+];
+const IRREGULAR: &[(&str, IrregularWord)] = &[
+    ("pass", IrregularWord::Pass),
+    ("reject", IrregularWord::Reject),
 ];
 const PREFACES: &[(&str, PrefaceUse)] =
     &[("off", PrefaceUse::Off), ("required", PrefaceUse::Required)];
@@ -109,6 +113,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let limits = table.require_table("limits", limits);
     let rollout = table.require_table("rollout", rollout);
     let unrouted = table.require("unrouted", word(UNROUTED, &[]));
+    let unrouted_irregular = table.require("unrouted_irregular", word(IRREGULAR, &[]));
     let ignore_query = table.list("ignore_query", text);
     let clients = table.tables("client", identity::client);
     unique(clients.iter().map(|client| &client.name), table);
@@ -120,7 +125,8 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         names.chain(streams.iter().map(|stream| &stream.name)),
         table,
     );
-    let sets = table.named_lists("outcomes", outcome::row);
+    let sets = table.named_lists("outcomes", outcome::row).into_iter();
+    let sets = sets.map(|(name, rows)| RawSet { name, rows });
     let locals = table.tables("local", local::local);
     let cors = table.table("cors", cors::cors);
     let compare = table.table("compare", compare::compare);
@@ -142,13 +148,11 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         limits: limits?,
         rollout: rollout?,
         unrouted: unrouted?,
+        unrouted_irregular: unrouted_irregular?,
         ignore_query: ignore_query?,
         clients,
         routes,
-        sets: sets
-            .into_iter()
-            .map(|(name, rows)| RawSet { name, rows })
-            .collect(),
+        sets: sets.collect(),
         locals,
         streams,
         events,

@@ -60,8 +60,8 @@ pub use stream::RawStream;
 pub use trace::RawTrace;
 pub use websocket::RawWebSocket;
 pub use words::{
-    CredentialsWord, EffectWord, LogFormatWord, LogLevelWord, SocketsWord, UnroutedWord,
-    WithoutKeyWord,
+    CredentialsWord, EffectWord, IrregularWord, LogFormatWord, LogLevelWord, SocketsWord,
+    UnroutedWord, WithoutKeyWord,
 };
 
 /// The whole configuration, without the flags.
@@ -91,6 +91,8 @@ pub struct RawConfig {
     pub rollout: RawRollout,
     /// `unrouted`
     pub unrouted: Located<UnroutedWord>,
+    /// `unrouted_irregular`
+    pub unrouted_irregular: Located<IrregularWord>,
     /// `ignore_query`: of the routes that have none of their own.
     pub ignore_query: Vec<Located<String>>,
     /// `[[client]]`, in order.

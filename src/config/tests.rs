@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::config::load::{Sources, load};
 use crate::config::problem::Problems;
 use crate::config::raw::{
-    CredentialsWord, EffectWord, RawConfig, RawKey, RawMatch, RawServer, UnroutedWord,
+    CredentialsWord, EffectWord, IrregularWord, RawConfig, RawKey, RawMatch, RawServer,
+    UnroutedWord,
 };
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
@@ -18,6 +19,7 @@ mod defaults;
 mod documented;
 mod face;
 mod flags;
+mod irregular;
 mod kind;
 mod layers;
 mod mcp;
@@ -97,6 +99,7 @@ fn without_any_file_the_defaults_hold() {
     assert_eq!(config.limits.in_flight.value, 10_000);
     assert_eq!(config.limits.drain.value, Duration::from_secs(30));
     assert_eq!(config.unrouted.value, UnroutedWord::Passthrough);
+    assert_eq!(config.unrouted_irregular.value, IrregularWord::Pass);
     assert_eq!(config.rollout.api_key_header.value, "x-api-key");
     assert_eq!(config.rollout.state.value, Path::new("state/"));
     assert_eq!(config.rollout.flags, None);

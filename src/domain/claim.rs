@@ -5,6 +5,7 @@
 //! with the same plan and the same head gets the same answer.
 
 mod eras;
+mod irregular;
 mod near;
 
 use http::{HeaderMap, Method, Uri, request};
@@ -297,6 +298,7 @@ pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
         streams: plan.streams.near(head.method, path),
     };
     if may_pass(plan) {
+        irregular::check(plan, head, &nearby)?;
         return Ok(match nearby.is_empty() {
             true => Claim::Nobody,
             false => Claim::Near(nearby),
@@ -304,6 +306,7 @@ pub fn claim<'p>(plan: &'p Plan, head: Head<'_>) -> Result<Claim<'p>, Failure> {
     }
     let is_free = near.methods.is_empty() && nearby.is_empty();
     if is_free && other_path(plan, path).is_some() {
+        irregular::check(plan, head, &nearby)?;
         return Ok(Claim::Nobody);
     }
     match nearby.first(plan).filter(|_| near.methods.is_empty()) {

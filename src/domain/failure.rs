@@ -108,6 +108,8 @@ pub enum Reason {
     TargetTooLong,
     /// A path near a route on which the client is moved, or malformed percent-encoding.
     MalformedTarget,
+    /// A path of no route that a lenient server may read as the path of one.
+    IrregularPath,
     /// A body beyond the limit.
     BodyTooLarge,
     /// The body ended before it was complete.
@@ -241,11 +243,12 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 46] = [
+    pub const ALL: [Reason; 47] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
         Reason::MalformedTarget,
+        Reason::IrregularPath,
         Reason::BodyTooLarge,
         Reason::BodyCut,
         Reason::RequestTimeout,
@@ -298,6 +301,7 @@ impl Reason {
             Reason::HeadTooLarge => client(431, -31002, "head_too_large"),
             Reason::TargetTooLong => client(414, -31003, "target_too_long"),
             Reason::MalformedTarget => client(400, -31004, "malformed_target"),
+            Reason::IrregularPath => client(400, -31014, "irregular_path"),
             Reason::BodyTooLarge => client(413, -31005, "body_too_large"),
             Reason::BodyCut => client(400, -32700, "body_cut"),
             Reason::RequestTimeout => client(408, -31006, "request_timeout"),
@@ -362,6 +366,7 @@ impl Reason {
             self,
             Reason::MalformedHttp
                 | Reason::MalformedTarget
+                | Reason::IrregularPath
                 | Reason::NoBatch
                 | Reason::HeaderMismatch
                 | Reason::UnsupportedVersion

@@ -210,6 +210,12 @@ impl Locals {
         }
     }
 
+    /// Returns the paths of REST calls that are answered, each with its method.
+    pub fn rest_paths(&self) -> impl Iterator<Item = (&Method, &str)> {
+        let all = self.rest.values().flatten();
+        all.map(|local| (&local.method, local.path.as_str()))
+    }
+
     /// The methods that are answered at a path.
     #[must_use]
     pub fn methods(&self, path: &str) -> Vec<Method> {

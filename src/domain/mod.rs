@@ -27,6 +27,7 @@ pub mod identity_headers;
 pub mod import;
 pub mod json;
 pub mod jsonrpc;
+pub mod lenient;
 pub mod lifecycle;
 pub mod local;
 pub mod mcp;

@@ -19,6 +19,7 @@ use super::hosts::{HostName, Reach};
 use super::identity_headers::IdentityHeaders;
 use super::json::Json;
 use super::jsonrpc::MessageLimits;
+use super::lenient::LenientPaths;
 use super::lifecycle::Lifecycle;
 use super::local::Locals;
 use super::outcome::{ErrorStatus, ReplyLimits};
@@ -78,6 +79,8 @@ pub struct Plan {
     pub comparing: Vec<Arc<Rules>>,
     /// REST calls of no route.
     pub unrouted: Unrouted,
+    /// Refuses REST calls of no route whose path a lenient server may read as one of these; without it they pass.
+    pub irregular: Option<LenientPaths>,
     /// The end of routes: what is announced, and where calls of no route are counted.
     pub lifecycle: Lifecycle,
     /// The upstreams without which the process takes no calls, as far as whoever sends them asks.

@@ -17,14 +17,16 @@ use super::mcp::Discord;
 use super::outcome::{RestReply, is_json, kept, redirect};
 use super::pattern::MisfitKind;
 use super::plan::{Plan, UpstreamPlan};
-use super::route::{BindError, Likeness, PathError, Route};
+use super::route::{BindError, Route};
 use super::schema::Exceeded;
 use super::side::Side;
 use super::stream::Stream;
 use super::translate;
 
+mod path;
 mod unknown;
 
+pub use path::{irregular_local_path, irregular_path, irregular_rpc_path, near_route, near_stream};
 pub use unknown::unknown_method;
 
 /// No route takes a REST call.
@@ -144,15 +146,6 @@ pub fn not_posted(method: &Method) -> Failure {
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow("POST".to_owned()))
 }
 
-/// A path that is an RPC path for a program that tidies up.
-#[must_use]
-pub fn irregular_rpc_path(why: PathError) -> Failure {
-    let message = format!(
-        "path: {why} is refused, because the path without it is an RPC path; send the path in its normal form"
-    );
-    Failure::new(Reason::MalformedTarget, message)
-}
-
 /// An `Origin` or a `Host` that is not allowed.
 #[must_use]
 pub fn foreign(why: Foreign) -> Failure {
@@ -168,15 +161,6 @@ pub fn foreign(why: Foreign) -> Failure {
         }
     };
     Failure::new(Reason::OriginRefused, message)
-}
-
-/// The path of a local answer, for a program that tidies up.
-#[must_use]
-pub fn irregular_local_path(why: PathError) -> Failure {
-    let message = format!(
-        "path: {why} is refused, because the proxy itself answers the path without it; send the path in its normal form"
-    );
-    Failure::new(Reason::MalformedTarget, message)
 }
 
 /// What to call in place of a side of a route.
@@ -246,34 +230,6 @@ pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
         successor.what
     );
     Failure::new(Reason::Retired, message).advise(successor.advice(None))
-}
-
-/// A path that another program may take for that of a stream.
-#[must_use]
-pub fn near_stream(stream: &Stream) -> Failure {
-    let message = format!(
-        "path: a server may take it for the path of the stream `{}`, which it is not; send the path of the stream",
-        stream.name
-    );
-    Failure::new(Reason::MalformedTarget, message)
-}
-
-/// A path that another program may take for that of a route.
-#[must_use]
-pub fn near_route(route: &Route, likeness: Likeness) -> Failure {
-    let name = &route.name;
-    let message = match likeness {
-        Likeness::Without(why) => format!(
-            "path: {why} is refused, because the path without it is the route `{name}`; send the path in its normal form"
-        ),
-        Likeness::WithSlash => format!(
-            "path: it is refused without a slash at the end, because the path with one is the route `{name}`"
-        ),
-        Likeness::EmptyHole => format!(
-            "path: an empty segment is refused where the route `{name}` has a value; send the value"
-        ),
-    };
-    Failure::new(Reason::MalformedTarget, message)
 }
 
 /// The caller's side of a stream is retired.

@@ -59,6 +59,7 @@ mod identity_headers;
 mod import;
 mod interim_responses;
 mod invalid_messages;
+mod irregular_paths;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
 mod lifecycle;

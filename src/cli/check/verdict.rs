@@ -7,7 +7,7 @@ use super::upgrade::UpgradeNotes;
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Place, Problem, Problems};
 use crate::domain::check::{
-    Direction, EventReport, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, idle,
+    Direction, EventReport, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, bypasses, idle,
     lacks_tool_failures,
 };
 use crate::domain::event::Event;
@@ -80,8 +80,8 @@ impl<'c> Checked<'c> {
         notes.extend(upgrade.clients(configuration));
         notes.extend(flags(configuration));
         notes.extend(own_codes::notes(configuration));
-        notes.extend(hosts(configuration));
-        notes.extend(series(configuration));
+        let single = [hosts, series, irregular].map(|note| note(configuration));
+        notes.extend(single.into_iter().flatten());
         Checked {
             configuration,
             reports,
@@ -132,6 +132,25 @@ fn hosts(configuration: &Configuration) -> Option<Problem> {
     let what = "without `listen.hosts`, this listener refuses calls that are not passed through, unless their `Host` is loopback";
     let hint = "add the names by which clients reach the proxy to `hosts` of `[listen]`, or the proxies before it to `trusted`";
     Some(listen.address.problem(what).hint(hint))
+}
+
+/// Retired routes that a lenient server may still serve, at paths that pass.
+fn irregular(configuration: &Configuration) -> Option<Problem> {
+    let found = bypasses(&configuration.plan);
+    let first = found.first()?;
+    let name = &configuration.plan.routes.route(first.route).name;
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        1 => "; the same holds for 1 more route".to_owned(),
+        more => format!("; the same holds for {more} more routes"),
+    };
+    let what = format!(
+        "`{}` passes as a call of no route, and a lenient server may read it as a call of the retired route `{name}`{more}",
+        first.call
+    );
+    let hint = "`unrouted_irregular = \"reject\"` refuses calls with such paths";
+    let said = &configuration.raw.unrouted_irregular;
+    Some(said.problem(what).hint(hint))
 }
 
 /// More series than there may be, as soon as each client has called each route.

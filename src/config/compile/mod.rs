@@ -38,16 +38,18 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use crate::config::problem::{Located, Place, Problem, Problems};
-use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
+use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
 use crate::domain::event::{Events, Form};
 use crate::domain::forwarding::Forwarding;
 use crate::domain::hosts::Reach;
+use crate::domain::lenient::LenientPaths;
 use crate::domain::local::Locals;
 use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams, without_slash};
 use crate::domain::preface::PrefaceUse;
 use crate::domain::redact::Redaction;
 use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
+use crate::domain::stream::Streams;
 use crate::domain::upload_rate::MinimumRate;
 
 /// Makes a plan of the configuration and the flags. Listeners, files and the log stay in the [`RawConfig`].
@@ -101,10 +103,11 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         ready: ready::compile((raw, &upstreams), &mut problems),
         redaction: Arc::new(Redaction::clone(&redaction).of_routes(routes.routes())),
         lifecycle,
-        locals,
         cors,
         hosts: hosts.collect(),
         reach: Reach::of(raw.listen.address.value.ip()),
+        irregular: irregular(raw, (&routes, &streams), (&locals, &face)),
+        locals,
         routes,
         streams,
         events,
@@ -116,6 +119,18 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         limits: limits(&raw.limits),
     };
     (plan, problems)
+}
+
+/// Returns the paths that a lenient server may read in another one; none where calls with such paths pass.
+fn irregular(
+    raw: &RawConfig,
+    (routes, streams): (&RouteTable, &Streams),
+    (locals, face): (&Locals, &RpcFace),
+) -> Option<LenientPaths> {
+    match raw.unrouted_irregular.value {
+        IrregularWord::Pass => None,
+        IrregularWord::Reject => Some(LenientPaths::new(routes, streams, locals, &face.paths)),
+    }
 }
 
 /// What servers are told of hops.

@@ -9,6 +9,15 @@ pub enum UnroutedWord {
     Reject,
 }
 
+/// What happens to a REST call without a route whose path a lenient server may read as the path of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IrregularWord {
+    /// It passes as any other call without a route.
+    Pass,
+    /// It is refused.
+    Reject,
+}
+
 /// What an upstream gets of the caller's credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialsWord {

@@ -10,6 +10,7 @@
 //! Members that no pattern names are no part of the proof: they are dropped and counted, refused or carried
 //! while calls are served, and each direction says which.
 
+mod bypass;
 mod common;
 mod events;
 mod examples;
@@ -27,6 +28,7 @@ mod trip;
 mod twist;
 mod upgrade;
 
+pub use bypass::{Bypass, bypasses};
 pub use events::{EventFinding, EventReport, check_events};
 pub use examples::{ExampleFault, ExampleReport};
 pub use flags::{Idle, Never as FlagNever, Ramps, idle};

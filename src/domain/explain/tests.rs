@@ -189,6 +189,7 @@ fn plan() -> Plan {
             envelope: Vec::new(),
         },
         unrouted: Unrouted::Reject,
+        irregular: None,
         lifecycle: Lifecycle::default(),
         limits: LIMITS,
     }

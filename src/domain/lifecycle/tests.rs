@@ -136,6 +136,7 @@ fn plan(side: Side) -> Plan {
             ..RpcFace::default()
         },
         unrouted: Unrouted::Passthrough,
+        irregular: None,
         candidates: CANDIDATES,
         comparing: Vec::new(),
         lifecycle: Lifecycle {

@@ -1,0 +1,71 @@
+//! Retired routes whose REST server may still serve them, at a path that the route table gives to no route.
+
+use http::{HeaderMap, Uri};
+
+use crate::domain::claim::{Claim, Head, claim};
+use crate::domain::lenient::{LenientPaths, Target, sample, spellings};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::Stage;
+use crate::domain::route::{Route, Speech};
+use crate::domain::side::Side;
+
+/// A call that passes through, and that a lenient server may read as a call of a retired route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bypass {
+    /// The route, by its place.
+    pub route: usize,
+    /// The call: `GET /Items`.
+    pub call: String,
+}
+
+/// Returns one call for each retired route that can be reached so, in the order of the routes. Each call was tried: it
+/// passes as a call of no route.
+#[must_use]
+pub fn bypasses(plan: &Plan) -> Vec<Bypass> {
+    let routes = plan.routes.routes().iter().enumerate();
+    let mut retired = routes
+        .filter(|(_, route)| is_retired(plan, route))
+        .peekable();
+    if plan.irregular.is_some() || retired.peek().is_none() {
+        return Vec::new();
+    }
+    let rpc = &plan.face.paths;
+    let paths = LenientPaths::new(&plan.routes, &plan.streams, &plan.locals, rpc);
+    let found = retired.filter_map(|(place, route)| {
+        let path = spellings(&sample(&route.rest_call.path)).into_iter();
+        let mut path = path.filter(|path| passes((plan, &paths), (place, route), path));
+        let call = format!("{} {}", route.method, path.next()?);
+        Some(Bypass { route: place, call })
+    });
+    found.collect()
+}
+
+fn is_retired(plan: &Plan, route: &Route) -> bool {
+    let rollout = &plan.rollout;
+    let mut flags = rollout.flags.iter().filter(|flag| {
+        flag.stage == Stage::Retired && flag.side.is_none_or(|side| side == Side::Rest)
+    });
+    let is_rest = route.speech == Speech::Http && route.enters_from(Side::Rest);
+    is_rest
+        && (rollout.defaults.rest == Stage::Retired
+            || flags.any(|flag| flag.route.fits(&route.name)))
+}
+
+/// Whether a path passes as that of no route, and a lenient server may read that of the route in it.
+fn passes(
+    (plan, paths): (&Plan, &LenientPaths),
+    (place, route): (usize, &Route),
+    path: &str,
+) -> bool {
+    let Ok(uri) = path.parse::<Uri>() else {
+        return false;
+    };
+    let head = Head {
+        method: &route.method,
+        uri: &uri,
+        headers: &HeaderMap::new(),
+    };
+    let is_own = |target| target == Target::Route(place);
+    matches!(claim(plan, head), Ok(Claim::Nobody))
+        && paths.find(&route.method, path, is_own).is_some()
+}

@@ -1,0 +1,202 @@
+//! Paths that a lenient server may read as the path of a route, although the route table does not.
+//!
+//! Such a server decodes `%2F`, takes `\` for `/`, ignores what follows a `;`, resolves dot segments, merges slashes, ends
+//! a path at NUL, or compares without letter case. A path is tried in each combination of these readings and compared
+//! with the templates of all routes. Laws: a path without an irregularity costs one look at its bytes; what the strict
+//! reading gives a route is never asked for here.
+
+mod reading;
+mod tree;
+
+use http::Method;
+
+use super::local::Locals;
+use super::route::{Route, RouteTable, SegmentPattern, Segments, Speech, Template};
+use super::side::Side;
+use super::stream::Streams;
+use tree::{End, Part, Tree};
+
+/// All paths that the proxy itself knows, as a lenient server compares them.
+#[derive(Debug, Default)]
+pub struct LenientPaths {
+    tree: Tree,
+    letter_case: LetterCase,
+}
+
+/// The owner of a path that a lenient server may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A route, by its place.
+    Route(usize),
+    /// A stream, by its place.
+    Stream(usize),
+    /// An RPC path.
+    Rpc,
+    /// An answer of the proxy's own.
+    Local,
+}
+
+/// Whether a path has a capital letter in a literal. Then a path in lower case may be irregular.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LetterCase {
+    #[default]
+    Lower,
+    Mixed,
+}
+
+impl LenientPaths {
+    /// Returns the paths of the routes, streams and local answers that REST callers have, and of JSON-RPC.
+    #[must_use]
+    pub fn new(
+        routes: &RouteTable,
+        streams: &Streams,
+        locals: &Locals,
+        rpc: &[String],
+    ) -> LenientPaths {
+        let mut paths = LenientPaths::default();
+        for (place, route) in routes.routes().iter().enumerate() {
+            if route.speech == Speech::Http && route.enters_from(Side::Rest) {
+                paths.add_route(place, route);
+            }
+        }
+        for (place, stream) in streams.all().iter().enumerate() {
+            for side in Side::ALL {
+                let path = stream.path(side).as_str();
+                paths.add(path, Some(Method::GET), Target::Stream(place));
+            }
+        }
+        for (method, path) in locals.rest_paths() {
+            paths.add(path, Some(method.clone()), Target::Local);
+        }
+        for path in rpc {
+            paths.add(path, None, Target::Rpc);
+        }
+        paths
+    }
+
+    fn add_route(&mut self, place: usize, route: &Route) {
+        let path = &route.rest_call.path;
+        let (segments, _) = path.before_slash();
+        let parts = segments.iter().map(|segment| match segment {
+            SegmentPattern::Literal(text) => Part::Literal(text),
+            SegmentPattern::One => Part::One,
+            SegmentPattern::Rest => Part::Rest,
+        });
+        let verb = path.verb.as_deref();
+        let end = End {
+            method: Some(route.method.clone()),
+            verb: verb.map(|verb| reading::canonical(verb).into_owned()),
+            target: Target::Route(place),
+        };
+        self.insert(parts.chain(verb.map(Part::Verb)), end);
+    }
+
+    fn add(&mut self, path: &str, method: Option<Method>, target: Target) {
+        let segments = Segments::split(path.trim_end_matches('/'));
+        let parts: Vec<Part<'_>> = segments.iter().map(part).collect();
+        let end = End {
+            method,
+            verb: None,
+            target,
+        };
+        self.insert(parts.into_iter(), end);
+    }
+
+    fn insert<'p>(&mut self, parts: impl Iterator<Item = Part<'p>> + Clone, end: End) {
+        let is_mixed = |part: Part<'_>| match part {
+            Part::Literal(text) | Part::Verb(text) => reading::has_capitals(text),
+            Part::One | Part::Rest => false,
+        };
+        if parts.clone().any(is_mixed) {
+            self.letter_case = LetterCase::Mixed;
+        }
+        self.tree.insert(parts, end);
+    }
+
+    /// Returns whose path a lenient server may read in a path that the strict reading gives to nobody.
+    ///
+    /// `counts` leaves out owners whose path this one is in the strict reading, but for a slash at its end.
+    #[must_use]
+    pub fn find(
+        &self,
+        method: &Method,
+        path: &str,
+        counts: impl Fn(Target) -> bool,
+    ) -> Option<Target> {
+        let is_regular = |path: &str| {
+            self.letter_case == LetterCase::Lower && !reading::may_be_irregular(path.as_bytes())
+        };
+        if is_regular(path) {
+            return None;
+        }
+        // Escapes of unreserved characters make no other path.
+        let normal = Segments::split(path).normal();
+        if is_regular(&normal) {
+            return None;
+        }
+        reading::first(&normal, |read| self.tree.find(method, read, &counts))
+    }
+}
+
+/// A segment of a path as a stream or a local answer has it.
+fn part(segment: &str) -> Part<'_> {
+    match segment.starts_with('{') {
+        true => Part::One,
+        false => Part::Literal(segment),
+    }
+}
+
+/// Returns a path that fits a template: each hole has the value `1`.
+#[must_use]
+pub fn sample(path: &Template) -> String {
+    let mut sample = String::new();
+    for segment in &path.segments {
+        sample.push('/');
+        sample.push_str(match segment {
+            SegmentPattern::Literal(text) => text,
+            SegmentPattern::One | SegmentPattern::Rest => "1",
+        });
+    }
+    if let Some(verb) = &path.verb {
+        sample.push(':');
+        sample.push_str(verb);
+    }
+    match sample.is_empty() {
+        true => "/".to_owned(),
+        false => sample,
+    }
+}
+
+/// Returns other spellings of a path that a lenient server may read as this one.
+#[must_use]
+pub fn spellings(path: &str) -> Vec<String> {
+    let inside = path.strip_prefix('/').unwrap_or(path);
+    let letter = |byte: &u8| byte.is_ascii_alphabetic();
+    let case = path.bytes().position(|byte| letter(&byte)).map(|at| {
+        let (before, behind) = path.split_at(at);
+        let (letter, behind) = behind.split_at(1);
+        let other = match letter.to_ascii_uppercase() == letter {
+            true => letter.to_ascii_lowercase(),
+            false => letter.to_ascii_uppercase(),
+        };
+        format!("{before}{other}{behind}")
+    });
+    let joined = inside
+        .split_once('/')
+        .into_iter()
+        .flat_map(|(first, behind)| {
+            ["%2F", "%5C", "%252F"].map(|slash| format!("/{first}{slash}{behind}"))
+        });
+    let (first, behind) = inside.split_at(inside.find('/').unwrap_or(inside.len()));
+    let single = [
+        format!("/{first};x=1{behind}"),
+        format!("/x%2F..%2F{inside}"),
+        format!("/x/%2e%2e/{inside}"),
+        format!("//{inside}"),
+        format!("{path}%00"),
+    ];
+    case.into_iter().chain(joined).chain(single).collect()
+}
+
+#[cfg(test)]
+mod tests;

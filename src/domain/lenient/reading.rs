@@ -1,0 +1,177 @@
+//! The readings of a path by lenient servers: each combination of a few steps, in one order.
+//!
+//! A step returns nothing where it changes nothing, so a path with one irregularity has two readings. The most that a
+//! path can have is 2^7, each as long as the path or shorter.
+
+use std::borrow::Cow;
+
+/// One thing that a lenient server does to a path.
+type Step = fn(&str) -> Option<String>;
+
+/// All of them. A server may decode twice, and may cut parameters before it decodes or behind it.
+const STEPS: [Step; 7] = [
+    without_parameters,
+    decode,
+    decode,
+    without_parameters,
+    with_slashes,
+    cut_short,
+    tidied,
+];
+
+/// Returns the first thing that is found in a reading of a path.
+pub(super) fn first<T>(path: &str, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
+    each(path, &STEPS, &mut find)
+}
+
+fn each<T, F: FnMut(&str) -> Option<T>>(path: &str, steps: &[Step], find: &mut F) -> Option<T> {
+    let Some((step, later)) = steps.split_first() else {
+        return find(path);
+    };
+    if let Some(found) = each(path, later, find) {
+        return Some(found);
+    }
+    each(&step(path)?, later, find)
+}
+
+/// Whether some step could change a path, or its letter case. It may say so of a path that none changes.
+pub(super) fn may_be_irregular(path: &[u8]) -> bool {
+    let mut before = 0;
+    let found = path.iter().any(|byte| {
+        let is_odd = match byte {
+            b'%' | b'\\' | b';' | b'A'..=b'Z' | 0..=b' ' | 0x7f.. => true,
+            b'/' => matches!(before, b'/' | b'.'),
+            b'.' => before == b'/',
+            _ => false,
+        };
+        before = *byte;
+        is_odd
+    });
+    found || before == b'.'
+}
+
+/// Whether a text differs from its form without letter case.
+pub(super) fn has_capitals(text: &str) -> bool {
+    let plain = decode(text).unwrap_or_else(|| text.to_owned());
+    fold(&plain) != plain
+}
+
+/// Returns the one form in which a segment is compared: decoded, without letter case.
+pub(super) fn canonical(segment: &str) -> Cow<'_, str> {
+    let is_plain = |byte: &u8| byte.is_ascii() && *byte != b'%' && !byte.is_ascii_uppercase();
+    if segment.as_bytes().iter().all(is_plain) {
+        return Cow::Borrowed(segment);
+    }
+    Cow::Owned(match decode(segment) {
+        Some(plain) => fold(&plain),
+        None => fold(segment),
+    })
+}
+
+/// Both ways, since `ſ` has `S` as its capital, and the Kelvin sign is the capital of `k`.
+fn fold(text: &str) -> String {
+    match text.is_ascii() {
+        true => text.to_ascii_lowercase(),
+        false => text.to_uppercase().to_lowercase(),
+    }
+}
+
+/// Decodes every escape, and reads overlong UTF-8 as the ASCII character that it encodes. A malformed escape stays.
+fn decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let mut found = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    let mut any = false;
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = behind;
+        match escaped(*byte, behind) {
+            Some(value) => {
+                rest = behind.get(2..).unwrap_or_default();
+                any = true;
+                push(value, &mut found);
+            }
+            None => found.push(*byte),
+        }
+    }
+    any.then(|| String::from_utf8_lossy(&found).into_owned())
+}
+
+fn escaped(byte: u8, behind: &[u8]) -> Option<u8> {
+    let digits = behind.first_chunk::<2>().filter(|_| byte == b'%')?;
+    let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
+    u8::try_from(high? * 16 + low?).ok()
+}
+
+/// `C0` and `C1` begin no valid character: with the byte behind them they are an overlong form of one of ASCII.
+fn push(value: u8, found: &mut Vec<u8>) {
+    match (found.last(), value) {
+        (Some(first @ (0xc0 | 0xc1)), 0x80..=0xbf) => {
+            let character = ((first & 1) << 6) | (value & 0x3f);
+            found.pop();
+            found.push(character);
+        }
+        _ => found.push(value),
+    }
+}
+
+/// `/items;v=1/7` is `/items/7`.
+fn without_parameters(path: &str) -> Option<String> {
+    path.contains(';').then(|| {
+        of_segments(path, |segment| {
+            let end = segment.find(';').unwrap_or(segment.len());
+            &segment[..end]
+        })
+    })
+}
+
+fn with_slashes(path: &str) -> Option<String> {
+    path.contains('\\').then(|| path.replace('\\', "/"))
+}
+
+/// The path ends at NUL, at `?` and at `#`; a segment ends before white space and dots.
+fn cut_short(path: &str) -> Option<String> {
+    let end = path.find(['\0', '?', '#']).unwrap_or(path.len());
+    let cut = of_segments(&path[..end], |segment| {
+        let segment = segment.trim_end_matches(|letter: char| letter <= ' ');
+        let short = segment.trim_end_matches(|letter: char| letter <= ' ' || letter == '.');
+        // A dot segment stays one.
+        match short.is_empty() {
+            true => segment,
+            false => short,
+        }
+    });
+    (cut != path).then_some(cut)
+}
+
+/// The path without dot segments and empty ones; a slash at its end stays.
+fn tidied(path: &str) -> Option<String> {
+    let mut kept = Vec::new();
+    let mut is_open = false;
+    for segment in path.split('/') {
+        is_open = matches!(segment, "" | "." | "..");
+        match segment {
+            "" | "." => {}
+            ".." => drop(kept.pop()),
+            _ => kept.push(segment),
+        }
+    }
+    if is_open {
+        kept.push("");
+    }
+    let tidied = format!("/{}", kept.join("/"));
+    (tidied != path).then_some(tidied)
+}
+
+fn of_segments<'p>(path: &'p str, mut change: impl FnMut(&'p str) -> &'p str) -> String {
+    let mut changed = String::with_capacity(path.len());
+    for (place, segment) in path.split('/').enumerate() {
+        if place > 0 {
+            changed.push('/');
+        }
+        changed.push_str(change(segment));
+    }
+    changed
+}

@@ -1,0 +1,123 @@
+//! Templates as a tree of segments, compared in the form that is without letter case.
+//!
+//! A hole takes any segment, an empty one as well. Each node is visited once at most for one reading.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+
+use super::Target;
+use super::reading::canonical;
+
+/// One part of a template.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part<'p> {
+    Literal(&'p str),
+    One,
+    Rest,
+    /// The text behind the last colon, which stands in the end of the template.
+    Verb(&'p str),
+}
+
+/// The end of a template.
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    /// Any where there is none.
+    pub(super) method: Option<Method>,
+    /// The text behind the last colon, in canonical form.
+    pub(super) verb: Option<String>,
+    pub(super) target: Target,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    root: Node,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    literals: BTreeMap<String, Node>,
+    one: Option<Box<Node>>,
+    here: Vec<End>,
+    rest: Vec<End>,
+}
+
+impl Tree {
+    pub(super) fn insert<'p>(&mut self, parts: impl Iterator<Item = Part<'p>>, end: End) {
+        let mut node = &mut self.root;
+        for part in parts {
+            node = match part {
+                Part::Literal(text) => {
+                    let literal = canonical(text).into_owned();
+                    node.literals.entry(literal).or_default()
+                }
+                Part::One => node.one.get_or_insert_default(),
+                Part::Rest => return node.rest.push(end),
+                Part::Verb(_) => break,
+            };
+        }
+        node.here.push(end);
+    }
+
+    /// Returns whose path this reading is: as it stands, or without the slash at its end.
+    pub(super) fn find(
+        &self,
+        method: &Method,
+        reading: &str,
+        counts: &impl Fn(Target) -> bool,
+    ) -> Option<Target> {
+        let path = reading.strip_prefix('/').unwrap_or(reading);
+        let shorter = path.strip_suffix('/');
+        [Some(path), shorter]
+            .into_iter()
+            .flatten()
+            .find_map(|path| {
+                let with_verb = cut_verb(path);
+                let forms = [Some((path, None)), with_verb].into_iter().flatten();
+                let mut found = forms.filter_map(|(path, verb)| {
+                    let verb = verb.map(canonical);
+                    let fits = |end: &End| {
+                        end.verb.as_deref() == verb.as_deref()
+                            && takes(end, method)
+                            && counts(end.target)
+                    };
+                    let path = Some(path).filter(|path| !path.is_empty());
+                    self.root.find(path, &fits)
+                });
+                found.next()
+            })
+    }
+}
+
+/// HEAD is GET without the content (RFC 9110 §9.3.2).
+fn takes(end: &End, method: &Method) -> bool {
+    end.method
+        .as_ref()
+        .is_none_or(|own| own == method || (*own == Method::GET && *method == Method::HEAD))
+}
+
+/// The path before the last colon of its last segment, and the text behind it.
+fn cut_verb(path: &str) -> Option<(&str, Option<&str>)> {
+    let (before, verb) = path.rsplit_once(':')?;
+    (!verb.contains('/')).then_some((before, Some(verb)))
+}
+
+impl Node {
+    fn find(&self, path: Option<&str>, fits: &impl Fn(&End) -> bool) -> Option<Target> {
+        let end = |ends: &[End]| ends.iter().find(|end| fits(end)).map(|end| end.target);
+        let Some(path) = path else {
+            return end(&self.here).or_else(|| end(&self.rest));
+        };
+        let (segment, behind) = match path.split_once('/') {
+            Some((segment, behind)) => (segment, Some(behind)),
+            None => (path, None),
+        };
+        let literal = match self.literals.is_empty() {
+            true => None,
+            false => self.literals.get(&*canonical(segment)),
+        };
+        let ways = literal.into_iter().chain(self.one.as_deref());
+        let mut found = ways.filter_map(|node| node.find(behind, fits));
+        found.next().or_else(|| end(&self.rest))
+    }
+}
