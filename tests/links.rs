@@ -71,7 +71,7 @@ fn normal(path: &Path) -> PathBuf {
                 parts.pop();
             }
             Component::CurDir => {}
-            part => parts.push(part),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => parts.push(part),
         }
     }
     parts
