@@ -72,12 +72,6 @@ mod mcp;
 mod metrics_and_log;
 mod mutual_tls;
 mod near_paths;
-#[cfg(unix)]
-#[expect(
-    dead_code,
-    clippy::expect_used,
-    reason = "the tests of the store itself need more of it"
-)]
 #[path = "../docs/pages.rs"]
 mod pages;
 mod passthrough_changes;
@@ -88,6 +82,12 @@ mod random_table;
 mod raw_targets;
 mod ready;
 mod redacted;
+#[cfg(unix)]
+#[expect(
+    dead_code,
+    clippy::expect_used,
+    reason = "the tests of the store itself need more of it"
+)]
 #[path = "../shared/server.rs"]
 mod redis_server;
 mod refused_by_status;
