@@ -1,4 +1,4 @@
-//! Bad input of clients: what each gets, over real sockets, as the reference table in `docs/reference/behaviour.md` has it.
+//! Bad input of clients: what each gets, over real sockets, as the reference table in `docs/reference/failures.md` has it.
 //!
 //! A row holds whatever form the route has and whichever side the client is of. Where a value is refused, nobody
 //! behind hears of it; where it is none of the proxy's business, it arrives as it was.
@@ -264,7 +264,7 @@ fn bad_input_gets_what_the_reference_table_says_and_goes_no_further() {
 
 #[test]
 fn the_docs_have_the_reference_table_as_it_is() {
-    let docs = include_str!("../../docs/reference/behaviour.md");
+    let docs = include_str!("../../docs/reference/failures.md");
     let (_, section) = docs.split_once("## Bad input\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
     let lines: Vec<&str> = section

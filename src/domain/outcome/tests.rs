@@ -330,7 +330,7 @@ proptest! {
 
 #[test]
 fn the_docs_have_every_failure_as_it_is() {
-    let docs = include_str!("../../../docs/reference/behaviour.md");
+    let docs = include_str!("../../../docs/reference/failures.md");
     for reason in Reason::ALL {
         let row = reason.row();
         let (blame, face) = (row.blame.as_str(), reason.rpc_face_status());
@@ -340,7 +340,7 @@ fn the_docs_have_every_failure_as_it_is() {
         );
         assert!(
             docs.contains(&line),
-            "docs/reference/behaviour.md lacks the line `{line}…`"
+            "docs/reference/failures.md lacks the line `{line}…`"
         );
     }
 }

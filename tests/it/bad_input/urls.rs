@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "an empty segment, a dot segment",
-        place: "a path that is no route's without it either",
+        place: "a path without a route in either form",
         rest: rest(
             "404 `route_not_found`",
             &[
@@ -83,8 +83,8 @@ pub(super) const ROWS: &[Row] = &[
         ),
     },
     Row {
-        what: "a required value that is missing",
-        place: "params, where no sibling takes the call without it",
+        what: "a missing required value",
+        place: "params, if no sibling fits without it",
         rest: rest("", &[]),
         rpc: rpc(
             INVALID,

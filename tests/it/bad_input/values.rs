@@ -5,7 +5,7 @@ use super::{INVALID, NO_HEADER, REFUSED, Row, get, passes, rest, rpc, with};
 pub(super) const ROWS: &[Row] = &[
     Row {
         what: "a name of another letter case",
-        place: "the query, params, a body, beside the right one or alone",
+        place: "the query, params, a body; with or without the right name",
         rest: rest(
             REFUSED,
             &[
@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "a name that no sibling knows",
-        place: "a route that says `extra = \"drop\"`",
+        place: "a route with `extra = \"drop\"`",
         rest: passes(
             "passes, without it",
             r#"!zzz"#,
@@ -105,7 +105,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "a query name that no sibling knows",
-        place: "a route that is not told to drop it, unless `ignore_query` has it",
+        place: "a route that does not drop it",
         rest: rest(
             "400 `unknown_query`",
             &[
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "a name that no sibling knows",
-        place: "any other route that does not carry it",
+        place: "any other route that cannot carry it",
         rest: rest(REFUSED, &[with("POST /full/7", r#"{"n":1,"zzz":1}"#)]),
         rpc: rpc(
             INVALID,
@@ -145,7 +145,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "a number beyond 64 bits",
-        place: "a hole of numbers, a hole of any value, what is carried",
+        place: "a hole of numbers or of any value, a value without a hole",
         rest: passes(
             "passes, digit for digit",
             r#"123456789012345678901234567890"#,
@@ -186,7 +186,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
     },
     Row {
-        what: "a number that is no integer of 64 bits (`1.5`, `1e400`), another form in a URL",
+        what: "not a 64-bit integer (`1.5`, `1e400`); another form in a URL",
         place: "a hole of integers",
         rest: rest(
             REFUSED,
@@ -260,7 +260,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         what: "a lone surrogate",
-        place: "what no pattern opens",
+        place: "a value that no pattern opens",
         rest: passes(
             "passes, byte for byte",
             r#":"\ud800""#,
@@ -279,8 +279,8 @@ pub(super) const ROWS: &[Row] = &[
         ),
     },
     Row {
-        what: "10,000 arrays, each in the one before",
-        place: "a body, params, beside what a pattern opens",
+        what: "10,000 nested arrays",
+        place: "a body, params",
         rest: rest(
             "400 `too_deep`",
             &[
@@ -298,7 +298,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
     },
     Row {
-        what: "a member of the envelope given twice, or in another letter case",
+        what: "an envelope member given twice, or in another letter case",
         place: "a message",
         rest: rest("", &[]),
         rpc: rpc(
