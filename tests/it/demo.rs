@@ -153,7 +153,17 @@ impl Curl {
 const USERS: &str =
     "[{'id': 1, 'name': \"O'Brien\", 'age': 30}, {'id': 2, 'name': None, 'age': None}]";
 
-const README: &str = include_str!("../../README.md");
+const TUTORIAL: &str = include_str!("../../docs/tutorials/first-call.md");
+
+/// The words of each curl command of the tutorial, with the addresses of this demo.
+fn documented(demo: &Proxy) -> Vec<Vec<String>> {
+    let page = TUTORIAL
+        .replace("$ curl", "curl")
+        .replace("127.0.0.1:8080", &demo.address().to_string())
+        .replace("127.0.0.1:9090", &demo.admin().to_string());
+    let commands = commands(&page).into_iter();
+    commands.map(|(_, command)| words(&command)).collect()
+}
 
 #[test]
 fn every_printed_command_does_what_its_comment_says() {
@@ -161,6 +171,7 @@ fn every_printed_command_does_what_its_comment_says() {
     let printed = introduction(&demo);
     let commands = commands(&printed);
     let moved = commands[1].1.clone();
+    let printed_words: Vec<_> = commands.iter().map(|(_, command)| words(command)).collect();
     let shown: Vec<(String, String)> = commands
         .into_iter()
         .map(|(comment, command)| (comment, Curl::parse(&command).show()))
@@ -195,12 +206,12 @@ fn every_printed_command_does_what_its_comment_says() {
     assert_eq!(value(5)["flags"][0]["stage"], "translate");
     assert_eq!(value(6)["stage"], "passthrough");
 
-    // The README shows the same.
-    for (comment, answer) in &shown[..4] {
-        assert!(
-            README.contains(&format!("\n{answer}\n")),
-            "{comment}: {answer}"
-        );
+    // The tutorial shows the same commands and responses.
+    let documented = documented(&demo);
+    for (index, (comment, response)) in shown[..4].iter().enumerate() {
+        assert!(documented.contains(&printed_words[index]), "{comment}");
+        let line = format!("\n{response}\n");
+        assert!(TUTORIAL.contains(&line), "{comment}: {response}");
     }
 
     // The client is back on the old way: its answer is that of everybody else.

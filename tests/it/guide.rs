@@ -4,6 +4,8 @@
 
 mod api;
 mod commands;
+#[cfg(feature = "demo")]
+mod first_call;
 mod migrate;
 mod readme;
 
