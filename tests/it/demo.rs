@@ -33,7 +33,7 @@ fn the_clients_show_a_difference_and_a_rollback() {
         "{printed}"
     );
     let flag = demo.ask("GET", "/api/v1/flags/mobile", "").json();
-    assert_eq!(flag["stage"], "passthrough", "{flag}");
+    assert!(flag["tripped"]["reason"].is_string(), "{flag}");
 }
 
 /// The demo, with a folder of the test as its place for temporary files.
@@ -275,7 +275,7 @@ const TOOLS: [&str; 8] = [
 ];
 
 #[test]
-fn the_list_of_tools_is_the_same_in_all_four_quadrants() {
+fn the_list_of_tools_is_that_of_the_server_in_all_four_quadrants() {
     let demo = demo();
     let list = |client| {
         let answer = demo.rest("POST", "/mcp/v1/tools/list", &[("x-client-id", client)], "");
@@ -291,8 +291,11 @@ fn the_list_of_tools_is_the_same_in_all_four_quadrants() {
     assert_eq!(named, TOOLS);
     let schema = json!({"type": "object", "properties": {}, "required": []});
     assert_eq!(all[5]["inputSchema"], schema);
-    assert_eq!(list("mover"), tools);
-    for client in ["anybody", "mover"] {
+    // The rewrite describes one tool in other words.
+    let mut rewritten = tools.clone();
+    rewritten["tools"][5]["description"] = json!("List tables");
+    assert_eq!(list("mover"), rewritten);
+    for (client, tools) in [("anybody", rewritten), ("mover", tools)] {
         let headers = [
             ("content-type", "application/json"),
             ("x-client-id", client),
@@ -388,7 +391,7 @@ fn an_edit_of_the_printed_flags_file_acts() {
     let demo = demo();
     let printed = introduction(&demo);
     let (_, after) = printed.split_once("The configuration is in ").unwrap();
-    let (folder, _) = after.split_once(';').unwrap();
+    let (folder, _) = after.split_once(". ").unwrap();
     let file = Path::new(folder).join("flags.toml");
     let flags = fs::read_to_string(&file).unwrap();
     fs::write(&file, flags.replace("\"translate\"", "\"retired\"")).unwrap();
