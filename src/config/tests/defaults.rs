@@ -43,7 +43,7 @@ struct Documented {
 const TABLES: [Documented; 6] = [
     Documented {
         page: "reference/configuration.md",
-        heading: "# Configuration",
+        heading: "## Main file",
         prefix: "",
         mains: &[REST, RPC, SERVED, SOCKET, ROUTED],
     },
@@ -103,9 +103,13 @@ fn defaults(table: &Documented) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("docs").join(table.page)).unwrap();
     let (_, behind) = page.split_once(table.heading).unwrap();
-    let lines = behind.lines().skip_while(|line| !line.starts_with("| `"));
+    let (section, _) = behind.split_once("\n## ").unwrap_or((behind, ""));
+    let lines = section.lines().skip_while(|line| !line.starts_with("| `"));
+    // A heading of the second level may have several tables.
+    let is_section = table.heading.starts_with("## ");
+    let lines = lines.take_while(|line| is_section || line.starts_with("| "));
     let mut found = Vec::new();
-    for line in lines.take_while(|line| line.starts_with("| ")) {
+    for line in lines.filter(|line| line.starts_with("| `")) {
         let mut cells = line.trim_start_matches("| ").split(" | ");
         let (keys, told) = (quoted(cells.next().unwrap()), cells.next().unwrap());
         let said = quoted(told);

@@ -252,7 +252,7 @@ fn the_page_of_keys_is_what_is_read() {
 /// Tables of keys of the documentation: the page, the heading that they stand under, the cell above the keys, and what
 /// the keys are under.
 const TABLES: [(&str, &str, &str, &str); 12] = [
-    ("reference/configuration.md", "Configuration", "key", ""),
+    ("reference/configuration.md", "Main file", "key", ""),
     (
         "reference/configuration.md",
         "Keys of a route",
@@ -296,7 +296,10 @@ fn rows(page: &str) -> Vec<(&str, &str, Vec<&str>)> {
     let (mut heading, mut above) = ("", "");
     let mut rows = Vec::new();
     for line in page.lines() {
-        if let Some(title) = line.strip_prefix('#') {
+        // A third level divides the tables of one heading.
+        if let Some(title) = line.strip_prefix('#')
+            && !title.starts_with("##")
+        {
             heading = title.trim_start_matches('#').trim();
         }
         let Some(row) = line.strip_prefix("| ") else {
