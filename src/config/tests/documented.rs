@@ -274,7 +274,7 @@ const TABLES: [(&str, &str, &str, &str); 12] = [
     ("reference/configuration.md", "Comparing", "key", "compare."),
     (
         "reference/configuration.md",
-        "Answers of the proxy's own",
+        "Local answers",
         "key",
         "local[].",
     ),
