@@ -204,12 +204,11 @@ fn text(told: &str) -> String {
 
 const HEAD: &str = "# Keys
 
-Every key that is read, with what may stand under it. This page is made by a test from the code that reads, in the words in which
-another value is refused. What the keys mean, and their defaults, stand in [configuration](configuration.md) and in the
-pages that it names. `[]` is each element of a list, `NAME` and `MEMBER` are names of your own choice. Where several kinds of
-an upstream or of a key have the same name, what each takes stands behind a `/`.
+Every key that the program reads, with the values that it accepts, in the words of the error message for another value. A test generates this page
+from the code. [Configuration](reference/configuration.md) and the pages that it links have the meanings and defaults. `[]` is each element of a
+list; `NAME` and `MEMBER` are names of your choice. A `/` separates the values of keys that several kinds of upstream or table have in common.
 
-| key | what it takes |
+| key | accepted values |
 |---|---|
 ";
 
