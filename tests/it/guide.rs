@@ -8,6 +8,7 @@ mod commands;
 mod first_call;
 mod migrate;
 mod readme;
+mod tutorial;
 
 use std::fs;
 use std::path::Path;
