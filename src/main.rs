@@ -11,7 +11,7 @@ use mimalloc as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match dualgauge::cli::knows_all() {
+    match dualgauge::cli::has_all() {
         Ok(()) => dualgauge::cli::main(),
         Err(code) => code,
     }

@@ -200,7 +200,7 @@ const OF_A_SYSTEM: &[&str] = &[
 
 /// Where the systems may be named: the demo plays one.
 fn may_name_systems(path: &Path) -> bool {
-    path.starts_with("sample") || path == Path::new("cli/demo.rs")
+    path.starts_with("sample") || path == Path::new("cli/demo.rs") || path.starts_with("cli/demo")
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use dualgauge::store::{Report, Settings, Store, Versioned};
+use dualgauge::store::{ReplicaReport, Store, StoreSettings, Versioned};
 
 /// Where the process that is to be killed works; without it, that test does nothing.
 const FOLDER: &str = "STATE_FOLDER_OF_THE_KILLED";
@@ -30,7 +30,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 async fn open(folder: &Path) -> Store {
     let folder = folder.to_path_buf();
-    Store::open(&Settings::File { folder }).await.unwrap()
+    Store::open(&StoreSettings::File { folder }).await.unwrap()
 }
 
 /// A text that shows whether it is whole, and is longer than the system writes at once.
@@ -39,8 +39,8 @@ fn text(revision: u64) -> String {
     format!("{{\"revision\":{revision},\"filling\":\"{filling}\",\"end\":{revision}}}")
 }
 
-fn report(at: u64) -> Report {
-    Report {
+fn report(at: u64) -> ReplicaReport {
+    ReplicaReport {
         replica: "one".to_owned(),
         boot: "one".to_owned(),
         at,
@@ -130,7 +130,7 @@ fn what_was_confirmed_survives_kill_9_at_any_moment() {
                 "round {round}: {state}, {revision}"
             );
             assert_eq!(found, text(revision), "round {round}");
-            let own = Report {
+            let own = ReplicaReport {
                 boot: "checker".to_owned(),
                 ..report(1)
             };

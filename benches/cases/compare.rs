@@ -1,7 +1,7 @@
 //! Comparing two answers: lists of objects whose members come in another order, equal but for each tenth.
 
 use bytes::Bytes;
-use dualgauge::domain::compare::{Answer, Path, RuleSource, Rules, Salt, Terms, compare};
+use dualgauge::domain::compare::{ComparedResponse, Path, RuleSource, Rules, Salt, Terms, compare};
 use dualgauge::domain::json::Json;
 
 use super::Case;
@@ -29,7 +29,10 @@ pub(crate) fn case(name: &str, size: usize) -> Option<Case> {
         format!(r#"{{ "price": {price}.5, "name": "item {n}", "id": {n} }}"#)
     }));
     Some(Box::new(move || {
-        let (control, candidate) = (Answer::Result(&control), Answer::Result(&candidate));
+        let (control, candidate) = (
+            ComparedResponse::Result(&control),
+            ComparedResponse::Result(&candidate),
+        );
         compare(&control, &candidate, &rules, &TERMS)
             .differences
             .len()

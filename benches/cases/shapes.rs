@@ -1,9 +1,9 @@
 //! Routes and bodies, as real servers have them.
 
 use bytes::Bytes;
-use dualgauge::domain::json::{Json, Kind};
+use dualgauge::domain::json::{Json, JsonKind};
 use dualgauge::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
-use dualgauge::domain::pattern::Tree;
+use dualgauge::domain::pattern::SourceTree;
 use dualgauge::domain::route::{Extra, Route, RouteSource, parse_route};
 
 /// How a body of any size is filled.
@@ -167,32 +167,32 @@ fn row(status: u16, body: &str, rpc: RpcReplySource) -> RowSource {
 }
 
 /// What a route table says, spelled in JSON.
-pub(crate) fn tree(text: &str) -> Tree {
+pub(crate) fn tree(text: &str) -> SourceTree {
     let json = Json::parse(Bytes::copy_from_slice(text.as_bytes()), 32);
     tree_of(&json.expect("the text is JSON"))
 }
 
-fn tree_of(json: &Json) -> Tree {
+fn tree_of(json: &Json) -> SourceTree {
     match json.kind() {
-        Kind::Object => {
+        JsonKind::Object => {
             let members = json.open().expect("each name occurs once");
             let members = members.into_iter();
-            Tree::Table(
+            SourceTree::Table(
                 members
                     .map(|member| (member.name.into(), tree_of(&json.piece(member.value))))
                     .collect(),
             )
         }
-        Kind::Array => Tree::List(
+        JsonKind::Array => SourceTree::List(
             json.elements()
                 .map(|place| tree_of(&json.piece(place)))
                 .collect(),
         ),
-        Kind::String => Tree::Text(
+        JsonKind::String => SourceTree::Text(
             json.text()
                 .expect("it is a string")
                 .expect("it is Unicode text"),
         ),
-        Kind::Number | Kind::Boolean | Kind::Null => Tree::Literal(json.clone()),
+        JsonKind::Number | JsonKind::Boolean | JsonKind::Null => SourceTree::Literal(json.clone()),
     }
 }

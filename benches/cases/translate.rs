@@ -4,11 +4,13 @@ use std::hint::black_box;
 
 use bytes::Bytes;
 use dualgauge::domain::json::Json;
-use dualgauge::domain::jsonrpc::{self, Incoming, Item, MessageLimits, RequestId};
+use dualgauge::domain::jsonrpc::{self, Incoming, MessageItem, MessageLimits, RequestId};
 use dualgauge::domain::outcome::{ReplyLimits, RestReply, RpcAnswer};
 use dualgauge::domain::pattern::Bindings;
 use dualgauge::domain::route::{Route, Segments};
-use dualgauge::domain::translate::{RestHead, Terms, read_rest, rest_to_rpc, rpc_to_rest};
+use dualgauge::domain::translate::{
+    RestHead, TranslateContext, read_rest, rest_to_rpc, rpc_to_rest,
+};
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
@@ -25,7 +27,7 @@ const REPLY: ReplyLimits = ReplyLimits {
     error_text: 1024,
 };
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: String::new,
 };
@@ -101,7 +103,8 @@ fn to_rpc(route: Route, target: &'static str, body: String) -> Case {
 fn to_rest(route: Route, params: &str) -> Case {
     let message = Bytes::from(message(params));
     Box::new(move || {
-        let Ok(Incoming::Single(Item::Call(call))) = jsonrpc::parse(black_box(&message), LIMITS)
+        let Ok(Incoming::Single(MessageItem::Call(call))) =
+            jsonrpc::parse(black_box(&message), LIMITS)
         else {
             return 0;
         };

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use dualgauge::domain::rollout::{
-    At, Fate, Guard, Limits, Percent, Ramp, RampState, Ratio, Ruling, Share, Step, Tally, Trip,
-    Watch, Way,
+    CallEnd, Guard, GuardDecision, GuardState, Limits, Path, Percent, Ramp, RampState, RampStep,
+    Ratio, Share, Tally, Trip, UnixMillis,
 };
 
 #[path = "cases.rs"]
@@ -68,12 +68,12 @@ pub(crate) struct Manner {
 }
 
 /// What both ways are like when nothing is wrong: the new one is a little slower, for it rewrites.
-pub(crate) fn healthy(way: Way, second: u64) -> Manner {
+pub(crate) fn healthy(way: Path, second: u64) -> Manner {
     let busy = tide(second);
     Manner {
         failed: 0.003,
         refused: 0.02,
-        median_ms: 40.0 * (1.0 + 0.2 * busy) * if way == Way::New { 1.05 } else { 1.0 },
+        median_ms: 40.0 * (1.0 + 0.2 * busy) * if way == Path::New { 1.05 } else { 1.0 },
         mismatched: 0.000_1,
     }
 }
@@ -107,7 +107,7 @@ pub(crate) struct Scenario {
     pub per_second: f64,
     pub portion: Portion,
     pub guard: Guard,
-    pub manner: fn(Way, u64) -> Manner,
+    pub manner: fn(Path, u64) -> Manner,
     /// When the fault begins.
     pub onset: u64,
     /// How long it is watched.
@@ -151,27 +151,27 @@ impl Traffic<'_> {
     fn second(&mut self, second: u64, portion: f64) {
         let scenario = self.scenario;
         let mean = scenario.per_second * (1.0 + 0.8 * tide(second + self.phase));
-        let manners = [Way::New, Way::Old].map(|arm| (scenario.manner)(arm, second));
+        let manners = [Path::New, Path::Old].map(|arm| (scenario.manner)(arm, second));
         for _ in 0..self.random.events(mean) {
             let (arm, manner) = if self.random.share() < portion {
-                (Way::New, manners[0])
+                (Path::New, manners[0])
             } else {
-                (Way::Old, manners[1])
+                (Path::Old, manners[1])
             };
             let draw = self.random.share();
             let fate = match draw {
-                _ if draw < manner.failed => Fate::Failed,
-                _ if draw < manner.failed + manner.refused => Fate::Refused,
-                _ => Fate::Served,
+                _ if draw < manner.failed => CallEnd::Failed,
+                _ if draw < manner.failed + manner.refused => CallEnd::Refused,
+                _ => CallEnd::Served,
             };
             let place = self.random.next() as usize % self.spread.len();
             let millis = manner.median_ms * self.spread[place];
             self.tally
                 .count(arm, fate, Duration::from_secs_f64(millis / 1e3));
-            if arm == Way::Old {
+            if arm == Path::Old {
                 continue;
             }
-            self.hurt += u64::from(fate != Fate::Served && second >= scenario.onset);
+            self.hurt += u64::from(fate != CallEnd::Served && second >= scenario.onset);
             // One of five is compared.
             if self.random.share() < 0.2 {
                 if self.random.share() < manner.mismatched {
@@ -199,8 +199,8 @@ pub(crate) fn run(scenario: &Scenario, seed: u64) -> Course {
         hurt: 0,
     };
     let ramp = ramp();
-    let mut state = RampState::begin(0, At::from_millis(start));
-    let mut watch = Watch::new();
+    let mut state = RampState::begin(0, UnixMillis::from_millis(start));
+    let mut watch = GuardState::new();
     let mut course = Course {
         trip: None,
         content: 0,
@@ -209,7 +209,7 @@ pub(crate) fn run(scenario: &Scenario, seed: u64) -> Course {
         portion: 0.0,
     };
     for second in 0..scenario.until {
-        let at = At::from_millis(start + second * 1_000);
+        let at = UnixMillis::from_millis(start + second * 1_000);
         course.portion = match scenario.portion {
             Portion::Fixed(share) => share,
             Portion::Then(share, from, _) if second < from => share,
@@ -219,16 +219,16 @@ pub(crate) fn run(scenario: &Scenario, seed: u64) -> Course {
         traffic.second(second, course.portion);
         let ruling = watch.observe(&scenario.guard, at, &traffic.tally);
         match &ruling {
-            Ruling::Content => course.content += 1,
-            Ruling::Inconclusive(_) => course.inconclusive += 1,
-            Ruling::Trip(trip) => {
+            GuardDecision::Content => course.content += 1,
+            GuardDecision::Inconclusive(_) => course.inconclusive += 1,
+            GuardDecision::Trip(trip) => {
                 course.trip = Some((second, trip.clone()));
                 break;
             }
         }
         match ramp.advance(&state, at, &ruling) {
-            Step::Stay(next) | Step::Advance(next) => state = next,
-            Step::Finished | Step::Ended => {}
+            RampStep::Stay(next) | RampStep::Advance(next) => state = next,
+            RampStep::Finished | RampStep::Ended => {}
         }
     }
     course.hurt = traffic.hurt;
@@ -271,9 +271,9 @@ fn strict() -> Guard {
 /// The healthy manner, with a change of the new way from the moment on at which faults begin.
 const ONSET: u64 = 20 * MINUTE;
 
-fn changed(way: Way, second: u64, from: u64, change: impl Fn(&mut Manner)) -> Manner {
+fn changed(way: Path, second: u64, from: u64, change: impl Fn(&mut Manner)) -> Manner {
     let mut manner = healthy(way, second);
-    if way == Way::New && second >= from {
+    if way == Path::New && second >= from {
         change(&mut manner);
     }
     manner

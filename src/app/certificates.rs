@@ -12,17 +12,17 @@ use crate::domain::tls::ServerTls;
 
 /// What new connections are taken in with; borrowed only between awaits.
 #[derive(Debug)]
-pub(super) struct Certificates(RefCell<Known>);
+pub(super) struct Certificates(RefCell<KnownCertificates>);
 
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownCertificates {
     tls: Option<Arc<ServerTls>>,
     config: Option<Arc<ServerConfig>>,
 }
 
-impl Known {
-    fn of(plan: &Plan) -> Result<Known, TlsFault> {
-        Ok(Known {
+impl KnownCertificates {
+    fn from_plan(plan: &Plan) -> Result<KnownCertificates, TlsFault> {
+        Ok(KnownCertificates {
             tls: plan.tls.clone(),
             config: plan.tls.as_deref().map(tls::server).transpose()?,
         })
@@ -34,8 +34,8 @@ impl Certificates {
     ///
     /// # Errors
     /// [`TlsFault`], for no plan that was compiled.
-    pub(super) fn of(plan: &Plan) -> Result<Certificates, TlsFault> {
-        Known::of(plan).map(|known| Certificates(RefCell::new(known)))
+    pub(super) fn from_plan(plan: &Plan) -> Result<Certificates, TlsFault> {
+        KnownCertificates::from_plan(plan).map(|known| Certificates(RefCell::new(known)))
     }
 
     /// What connections are taken in with from now on. Where nothing has changed it is the same, and with it what
@@ -43,7 +43,7 @@ impl Certificates {
     pub(super) fn follow(&self, plan: &Plan) -> Option<Arc<ServerConfig>> {
         let mut known = self.0.borrow_mut();
         if known.tls != plan.tls {
-            match Known::of(plan) {
+            match KnownCertificates::from_plan(plan) {
                 Ok(next) => {
                     *known = next;
                     tracing::info!(

@@ -24,24 +24,24 @@
 //! Laws: a plan is compiled before anything changes, and swapped whole; what fails leaves everything as it was; a
 //! change is stored before it is in force, but for the kill switch; while the store is away, the last good standing holds.
 
-mod changes;
-mod dropped;
+mod apply;
 mod explained;
+mod file_watch;
 mod files;
-mod fixed;
 mod guards;
 mod kill;
-mod over;
-mod own;
-mod owner;
+mod overrides;
 mod reading;
+mod replication;
+mod report_age;
+mod reporter_id;
 mod reports;
-mod sharing;
-mod silence;
+mod restart_only;
+mod stale_changes;
+mod task;
 #[cfg(test)]
 mod tests;
 mod views;
-mod watch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,25 +51,25 @@ use std::time::SystemTime;
 #[cfg(test)]
 use crate::config::Digests;
 use crate::config::load::Sources;
-use crate::config::problem::{Place, Problems, nearest};
+use crate::config::problem::{Problems, SourceLocation, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
-use crate::domain::rollout::standing::{Signature, Standing};
+use crate::domain::rollout::overrides::{ChangeMeta, Standing};
 use crate::server::admin::{Refusal, Reloaded};
-use crate::store::{Copies, Health, Late, Settings, Store, StoreError};
+use crate::store::{Health, Late, SnapshotDir, Store, StoreError, StoreSettings};
 use crate::telemetry::metrics::GuardTrips;
-use dropped::Void;
-use fixed::{Fixed, keep_what_is_fixed};
+use file_watch::{FileChange, FileContents, FileWatch};
 use guards::Guards;
-use kill::Thrown;
+use kill::KillRequest;
 use reading::Said;
 use reports::Reporting;
-use watch::{Contents, Look, Watch};
+use restart_only::{RestartOnly, keep_what_is_fixed};
+use stale_changes::StaleChanges;
 
 pub use files::Files;
-pub use owner::{Hooks, own};
-pub use reports::Counts;
+pub use reports::ReportCounts;
+pub use task::{Hooks, own};
 
 /// The state, and the ways to change it. It reads and writes files, so it belongs on no thread that serves calls.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ pub struct Control {
     /// large and the task that owns it is moved.
     config: Box<RawConfig>,
     /// What the files say of that.
-    fixed: Fixed,
+    fixed: RestartOnly,
     /// The flags of the flags file.
     file_flags: Vec<RawFlag>,
     /// The same flags with the standing over them.
@@ -90,10 +90,10 @@ pub struct Control {
     store: Store,
     known: Known,
     /// Where the standing of a shared store is copied.
-    copies: Option<Copies>,
+    copies: Option<SnapshotDir>,
     plan: Arc<Plan>,
     reloads: Reloads,
-    watch: Watch,
+    watch: FileWatch,
     /// What is wrong with the files, where they are not what is in force.
     refused: Option<Problems>,
     guards: Guards,
@@ -101,9 +101,9 @@ pub struct Control {
     /// The flags that a guard has taken back while the store could not be told, and why.
     tripped_here: BTreeMap<String, String>,
     /// The kill switch, as long as it acts and is not stored.
-    thrown: Option<Thrown>,
+    thrown: Option<KillRequest>,
     /// What is still to be dropped.
-    void: Void,
+    void: StaleChanges,
     /// Why what is stored is not in force, or what is in force is not stored.
     trouble: Option<String>,
 }
@@ -234,14 +234,14 @@ impl Control {
             flags: file_flags,
             digests,
         } = files;
-        let watch = Watch::begun(&config, digests);
-        let settings = Settings::of(&config.rollout);
+        let watch = FileWatch::begun(&config, digests);
+        let settings = StoreSettings::new(&config.rollout);
         let mut store = match tenure {
             Tenure::Own => Store::open(&settings).await?,
             Tenure::Awaited => Store::await_turn(&settings).await?,
         };
-        let begun = sharing::begin(&mut store, (&config, tenure)).await?;
-        let reporting = Reporting::of(&config);
+        let begun = replication::begin(&mut store, (&config, tenure)).await?;
+        let reporting = Reporting::from_config(&config);
         let compiled = compile_with(
             config,
             file_flags,
@@ -250,7 +250,7 @@ impl Control {
         .map_err(|problems| with_way_out(problems, begun.way_out))?;
         let mut control = Control {
             sources,
-            fixed: Fixed::of(&compiled.config),
+            fixed: RestartOnly::from_config(&compiled.config),
             config: compiled.config,
             file_flags: compiled.file_flags,
             flags: compiled.flags,
@@ -271,7 +271,7 @@ impl Control {
             reporting,
             tripped_here: BTreeMap::new(),
             thrown: None,
-            void: Void::new(),
+            void: StaleChanges::new(),
             trouble: begun.trouble,
         };
         control.forget(at).await;
@@ -318,10 +318,10 @@ impl Control {
     /// Looks whether the files have changed, and reads them again once they have come to rest, as the task does.
     #[cfg(test)]
     async fn poll(&mut self, at: SystemTime) -> Polled {
-        match self.looked(watch::contents(self.watched())) {
-            Look::Quiet => Polled::Quiet,
-            Look::Settling => Polled::Settling,
-            Look::Due => {
+        match self.looked(file_watch::contents(self.watched())) {
+            FileChange::Quiet => Polled::Quiet,
+            FileChange::Settling => Polled::Settling,
+            FileChange::Due => {
                 let said = files::read(&self.sources, &mut Digests::new());
                 Polled::Reloaded(self.take_files(said, Trigger::Watched, at).await)
             }
@@ -335,12 +335,12 @@ impl Control {
 
     /// The files and folders that are looked at for changes.
     fn watched(&self) -> Vec<PathBuf> {
-        let paths = watch::paths(&self.config, self.refused.as_ref());
+        let paths = file_watch::paths(&self.config, self.refused.as_ref());
         paths.map(Path::to_path_buf).collect()
     }
 
     /// Takes the contents that a look has found. Returns whether the files are to be read.
-    fn looked(&mut self, contents: Contents) -> Look {
+    fn looked(&mut self, contents: FileContents) -> FileChange {
         self.watch.look(contents, self.refused.as_ref())
     }
 
@@ -378,8 +378,8 @@ impl Control {
         &mut self,
         (mut config, file_flags): (Box<RawConfig>, Vec<RawFlag>),
     ) -> Result<Option<Compiled>, Problems> {
-        let fixed = Fixed::of(&config);
-        fixed.warn_of_changes(&self.fixed, &Fixed::of(&self.config));
+        let fixed = RestartOnly::from_config(&config);
+        fixed.warn_of_changes(&self.fixed, &RestartOnly::from_config(&self.config));
         self.fixed = fixed;
         keep_what_is_fixed(&mut config, &self.config);
         if config == self.config && file_flags == self.file_flags {
@@ -446,7 +446,7 @@ fn with_way_out(problems: Problems, way_out: Option<&str>) -> Problems {
     };
     let mut problems = problems.into_vec();
     for problem in &mut problems {
-        if matches!(problem.place, Place::Flip(_)) {
+        if matches!(problem.place, SourceLocation::Flip(_)) {
             let way_out = format!("move `{file}` out of the state folder to start without flips");
             problem.hint = Some(match problem.hint.take() {
                 Some(hint) => format!("{hint}; or {way_out}"),
@@ -460,11 +460,11 @@ fn with_way_out(problems: Problems, way_out: Option<&str>) -> Problems {
 fn compile_with(
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
-    (standing, tripped_here, kill): (&Standing, &BTreeMap<String, String>, Option<&Signature>),
+    (standing, tripped_here, kill): (&Standing, &BTreeMap<String, String>, Option<&ChangeMeta>),
 ) -> Result<Compiled, Problems> {
-    let flags = over::laid(&file_flags, standing, tripped_here);
+    let flags = overrides::laid(&file_flags, standing, tripped_here);
     let kill = kill.or(standing.kill.as_ref());
-    let plan = over::plan(&config, &flags, (standing, kill))?;
+    let plan = overrides::plan(&config, &flags, (standing, kill))?;
     Ok(Compiled {
         config,
         file_flags,

@@ -1,17 +1,17 @@
 //! Wiring: build from a configuration, spawn, join, drain. No decision about a call is made here.
 
 mod certificates;
-mod comparing;
+mod compare_thread;
 pub mod control;
-mod counting;
-mod heir;
-pub mod inherited;
-mod life;
-mod links;
+mod hot_restart;
+pub mod inherited_sockets;
+mod link_thread;
 mod open_files;
 pub mod run;
+pub mod service_manager;
+mod signals;
 mod sockets;
 mod spans;
-pub mod started;
-pub mod supervisor;
+pub mod startup_summary;
+mod usage_counts;
 pub mod workers;

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::inherited::Inherited;
+use super::inherited_sockets::InheritedSockets;
 use crate::domain::descriptors::{Budget, Descriptors};
 use crate::domain::plan::Plan;
 
@@ -23,7 +23,7 @@ pub(super) struct OpenFiles {
 
 impl OpenFiles {
     /// Raises the soft limit of this process to its hard limit.
-    pub(super) fn raise(inherited: &Inherited, workers: usize) -> OpenFiles {
+    pub(super) fn raise(inherited: &InheritedSockets, workers: usize) -> OpenFiles {
         let given = getrlimit(Resource::Nofile);
         if given.current != given.maximum {
             let raised = Rlimit {
@@ -50,7 +50,7 @@ impl OpenFiles {
 
     /// Logs that the connections of a plan do not fit, once as long as nothing changes.
     pub(super) fn check(&self, plan: &Plan) {
-        let budget = Budget::of(plan, self.descriptors);
+        let budget = Budget::from_plan(plan, self.descriptors);
         let known = self.logged.replace(Some(budget));
         if budget.fits() || known == Some(budget) {
             return;

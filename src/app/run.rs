@@ -1,7 +1,7 @@
 //! A whole run of the program: from a configuration to the end of the drain.
 //!
 //! Calls are served by the workers' threads. This thread has the rest: the owner of the state, the admin
-//! listener and what `life` does. A process that was started by the one that it replaces tells it once it serves.
+//! listener and what `signals` does. A process that was started by the one that it replaces tells it once it serves.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,31 +17,32 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::certificates::Certificates;
 use super::control::{Control, Facts, Files, Hooks, StartError, own};
-use super::counting::Counting;
-use super::heir::{self, Sockets};
-use super::inherited::Inherited;
-use super::life::{Life, Signals, live, lively};
-use super::links::LinkThread;
+use super::hot_restart::{self, PassedSockets};
+use super::inherited_sockets::InheritedSockets;
+use super::link_thread::LinkThread;
 use super::open_files::OpenFiles;
+use super::service_manager::ServiceManager;
+use super::signals::{Lifetime, Signals, live, lively};
 use super::spans::SpanThread;
-use super::started::{Started, Summary};
-use super::supervisor::Supervisor;
-use super::workers::{Remote, Workers};
+use super::startup_summary::{StartupSummary, SummaryLine};
+use super::usage_counts::UsageCounts;
+use super::workers::{Workers, WorkersHandle};
 use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
 use crate::config::raw::{LogFormatWord, RawConfig, RawLog};
-use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Glob;
-use crate::server::admin::{self, Readiness, Tokens};
+use crate::domain::time::Timestamp;
+use crate::server::admin::{self, AdminTokens, Readiness};
 use crate::server::listen;
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
-    FlagState, Names, OwnUse, Process, Shown, StoreState, Sunset, render, standings,
+    FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, StoreState, Sunset, render,
+    standings,
 };
-use crate::upstream::Memory;
+use crate::upstream::MemoryBudget;
 
 /// How many requests may wait for the owner of the state.
 const COMMANDS: usize = 64;
@@ -79,7 +80,7 @@ pub enum RunError {
 
 /// Where a run can be reached.
 #[derive(Debug, Clone, Copy)]
-pub struct Addresses {
+pub struct BoundAddresses {
     /// Where calls come in.
     pub listen: SocketAddr,
     /// How calls come in.
@@ -97,9 +98,9 @@ pub enum Scheme {
     Https,
 }
 
-impl Addresses {
-    fn of(workers: &Workers, sockets: &Sockets, plan: &Plan) -> io::Result<Addresses> {
-        Ok(Addresses {
+impl BoundAddresses {
+    fn new(workers: &Workers, sockets: &PassedSockets, plan: &Plan) -> io::Result<BoundAddresses> {
+        Ok(BoundAddresses {
             listen: workers.address(),
             scheme: match &plan.tls {
                 None => Scheme::Http,
@@ -110,7 +111,7 @@ impl Addresses {
     }
 }
 
-impl Addresses {
+impl BoundAddresses {
     /// Returns the URL of the listener for calls, without a path.
     pub(super) fn base(&self) -> String {
         let scheme = match self.scheme {
@@ -121,7 +122,7 @@ impl Addresses {
     }
 }
 
-impl fmt::Display for Addresses {
+impl fmt::Display for BoundAddresses {
     /// One line for people and scripts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "serving {}, admin http://{}", self.base(), self.admin)
@@ -130,11 +131,11 @@ impl fmt::Display for Addresses {
 
 /// What the process was started with.
 #[derive(Debug, Default)]
-pub struct Surroundings {
+pub struct ProcessEnvironment {
     /// Sockets.
-    pub inherited: Inherited,
+    pub inherited: InheritedSockets,
     /// Whom to tell how it fares.
-    pub supervisor: Supervisor,
+    pub supervisor: ServiceManager,
 }
 
 /// Serves until a signal ends it, and drains. `ready` gets the addresses and the summary once calls are taken.
@@ -142,8 +143,8 @@ pub struct Surroundings {
 /// # Errors
 /// [`RunError`] before the first call is taken, or when a worker fails.
 pub fn run(
-    (sources, surroundings): (Sources, Surroundings),
-    ready: impl FnOnce(Started) -> io::Result<()>,
+    (sources, surroundings): (Sources, ProcessEnvironment),
+    ready: impl FnOnce(StartupSummary) -> io::Result<()>,
 ) -> Result<(), RunError> {
     // Its other threads work on files.
     let runtime = Builder::new_current_thread()
@@ -158,8 +159,8 @@ pub fn run(
 
 fn run_on(
     runtime: &LocalRuntime,
-    (sources, surroundings): (Sources, Surroundings),
-    ready: impl FnOnce(Started) -> io::Result<()>,
+    (sources, surroundings): (Sources, ProcessEnvironment),
+    ready: impl FnOnce(StartupSummary) -> io::Result<()>,
 ) -> Result<(), RunError> {
     let started = clock::wall();
     let mut inherited = surroundings.inherited;
@@ -170,14 +171,14 @@ fn run_on(
     let open_files = OpenFiles::raise(&inherited, files.config().listen.workers.value);
     let control = runtime.block_on(opened(files, &inherited))?;
     let config = control.config();
-    let tokens = Tokens::new(config.admin_tokens.clone());
-    let names = Arc::new(Names::new());
+    let tokens = AdminTokens::new(config.admin_tokens.clone());
+    let names = Arc::new(LabelNames::new());
     let (listeners, sockets) = sockets(config, &mut inherited, &open_files)?;
     let plan = control.plan();
     open_files.check(&plan);
-    let memory = Memory::of(plan.limits.memory);
+    let memory = MemoryBudget::new(plan.limits.memory);
     let links = LinkThread::start(memory.clone(), open_files.before())?;
-    let certificates = Certificates::of(&plan)?;
+    let certificates = Certificates::from_plan(&plan)?;
     let linked = runtime.block_on(links.follow(&plan));
     let exported = plan.trace.as_ref().and_then(|trace| trace.export.as_ref());
     let sending = SpanThread::start(exported)?;
@@ -192,12 +193,12 @@ fn run_on(
     drop(linked);
     // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
-    let addresses = Addresses::of(&workers, &sockets, &plan)?;
-    ready(Started {
+    let addresses = BoundAddresses::new(&workers, &sockets, &plan)?;
+    ready(StartupSummary {
         addresses,
-        summary: Summary::of(config, &plan, addresses),
+        summary: SummaryLine::new(config, &plan, addresses),
     })?;
-    let page = Page {
+    let page = MetricsSources {
         counting: counting((&workers, &names), &control),
         open_files,
         remote: workers.remote(),
@@ -209,7 +210,7 @@ fn run_on(
         began: started,
         shown: RefCell::default(),
     };
-    let life = Life {
+    let life = Lifetime {
         workers,
         signals,
         sockets,
@@ -220,8 +221,8 @@ fn run_on(
     runtime.block_on(operate(control, life, tokens, page))
 }
 
-fn counting((workers, names): (&Workers, &Arc<Names>), control: &Control) -> Counting {
-    Counting::begin(
+fn counting((workers, names): (&Workers, &Arc<LabelNames>), control: &Control) -> UsageCounts {
+    UsageCounts::begin(
         (workers.remote(), names.clone()),
         control.replica().to_owned(),
         &control.plan(),
@@ -230,13 +231,13 @@ fn counting((workers, names): (&Workers, &Arc<Names>), control: &Control) -> Cou
 }
 
 /// Tells the process that this one replaces, if there is one, that calls are taken.
-fn replaces(inherited: Inherited) -> io::Result<()> {
+fn replaces(inherited: InheritedSockets) -> io::Result<()> {
     let predecessor = inherited.predecessor;
-    predecessor.map_or(Ok(()), |process| heir::tell(&process))
+    predecessor.map_or(Ok(()), |process| hot_restart::tell(&process))
 }
 
 /// The state, beside the process that this one is to replace where there is one.
-async fn opened(files: Files, inherited: &Inherited) -> Result<Control, StartError> {
+async fn opened(files: Files, inherited: &InheritedSockets) -> Result<Control, StartError> {
     match &inherited.predecessor {
         None => Control::open(files, clock::wall()).await,
         Some(_) => Control::succeed(files, clock::wall()).await,
@@ -253,9 +254,9 @@ fn format(log: &RawLog) -> LogFormat {
 /// The listeners of each worker, and what a successor needs. Those of before are taken first: connections wait there.
 fn sockets(
     config: &RawConfig,
-    inherited: &mut Inherited,
+    inherited: &mut InheritedSockets,
     open_files: &OpenFiles,
-) -> Result<(Vec<Vec<StdListener>>, Sockets), RunError> {
+) -> Result<(Vec<Vec<StdListener>>, PassedSockets), RunError> {
     let (listen, count) = (config.listen.address.value, config.listen.workers.value);
     let address = config.admin.value;
     // The admin listener first: the workers take calls as soon as they are there.
@@ -273,7 +274,7 @@ fn sockets(
             own.collect::<io::Result<_>>()?
         }
     };
-    let sockets = Sockets {
+    let sockets = PassedSockets {
         calls,
         admin,
         open_files: open_files.before(),
@@ -290,21 +291,21 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
 }
 
 /// What follows the plan, and what the page of metrics is made of.
-struct Page {
-    counting: Counting,
+struct MetricsSources {
+    counting: UsageCounts,
     open_files: OpenFiles,
-    remote: Remote,
+    remote: WorkersHandle,
     links: LinkThread,
     certificates: Certificates,
-    names: Arc<Names>,
+    names: Arc<LabelNames>,
     lines: DroppedLines,
     sending: SpanThread,
     began: SystemTime,
     /// The series that were shown so far; borrowed only between awaits.
-    shown: RefCell<Shown>,
+    shown: RefCell<ShownSeries>,
 }
 
-impl Page {
+impl MetricsSources {
     /// How the servers behind stand. The workers are asked only where it matters.
     async fn upstreams(&self, plan: &Plan) -> Readiness {
         let standings = match plan.ready.iter().all(|name| self.links.is_linked(name)) {
@@ -333,7 +334,7 @@ impl Page {
     }
 
     async fn render(&self, plan: &Plan, facts: Facts) -> String {
-        let process = Process {
+        let process = GlobalMetrics {
             reloads_ok: facts.reloads.succeeded,
             reloads_failed: facts.reloads.failed,
             loaded_at: facts.reloads.loaded_at,
@@ -352,7 +353,7 @@ impl Page {
             buffered: self.remote.buffered(),
             log_lines_dropped: self.lines.count(),
             spans_dropped: self.sending.dropped(),
-            own: OwnUse::read(self.began),
+            own: ProcessStats::read(self.began),
         };
         let snapshots = self.remote.snapshots().await;
         let mut shown = self.shown.borrow_mut();
@@ -375,7 +376,12 @@ impl Page {
 }
 
 /// Runs until the last worker has drained.
-async fn operate(control: Control, life: Life, tokens: Tokens, page: Page) -> Result<(), RunError> {
+async fn operate(
+    control: Control,
+    life: Lifetime,
+    tokens: AdminTokens,
+    page: MetricsSources,
+) -> Result<(), RunError> {
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let listener = TcpListener::from_std(life.sockets.admin.try_clone()?)?;
     let supervisor = life.supervisor.clone();
@@ -389,7 +395,7 @@ async fn operate(control: Control, life: Life, tokens: Tokens, page: Page) -> Re
             page.remote.install((plan, links), tls).await;
         },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
-        counts: async |plan: Arc<Plan>, at: Moment| page.counting.counts(&plan, at).await,
+        counts: async |plan: Arc<Plan>, at: Timestamp| page.counting.counts(&plan, at).await,
         mismatches: async || page.remote.mismatches().await,
         forget: async |routes: &Glob| page.remote.forget_mismatches(routes).await,
         upstreams: async |plan: Arc<Plan>| page.upstreams(&plan).await,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::pending::Settings;
+use crate::domain::pending::LinkSettings;
 use crate::domain::plan::{UpstreamPlan, WebSocketPlan};
-use crate::upstream::link::{Inbox, Standing, own, spread, succeed};
+use crate::upstream::link::{LinkStats, RequestReceiver, own, spread, succeed};
 use crate::upstream::{Tasks, WebSocket};
 
 /// A server that is spoken to over WebSockets.
@@ -13,7 +13,7 @@ use crate::upstream::{Tasks, WebSocket};
 pub(super) struct Server {
     name: Arc<str>,
     transport: WebSocket,
-    settings: Settings,
+    settings: LinkSettings,
     /// How old a socket grows that is shared.
     max_age: Option<Duration>,
     /// Those that own its sockets.
@@ -32,7 +32,7 @@ impl Server {
     }
 
     /// Owns one socket at a time.
-    pub(super) async fn own(self, inbox: Inbox, standing: Arc<Standing>) {
+    pub(super) async fn own(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
         own(
             (&self.name, self.transport),
             self.settings,
@@ -43,7 +43,7 @@ impl Server {
     }
 
     /// The same, and opens the next one before the one before is too old.
-    pub(super) async fn conduct(self, inbox: Inbox, standing: Arc<Standing>) {
+    pub(super) async fn conduct(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
         let Some(age) = self.max_age else {
             return self.own(inbox, standing).await;
         };
@@ -55,7 +55,12 @@ impl Server {
     }
 
     /// Has several of them at a time.
-    pub(super) async fn spread(self, count: usize, inbox: Inbox, standing: Arc<Standing>) {
+    pub(super) async fn spread(
+        self,
+        count: usize,
+        inbox: RequestReceiver,
+        standing: Arc<LinkStats>,
+    ) {
         let begin = |inbox, own| {
             let one = self.clone().conduct(inbox, own);
             self.tasks.start(one);

@@ -15,10 +15,10 @@ use crate::telemetry::spans::Spans;
 
 /// The thread, where spans are sent.
 #[derive(Debug, Default)]
-pub(super) struct SpanThread(Option<Running>);
+pub(super) struct SpanThread(Option<SpanThreadHandle>);
 
 #[derive(Debug)]
-struct Running {
+struct SpanThreadHandle {
     spans: Spans,
     close: oneshot::Sender<()>,
     ended: oneshot::Receiver<()>,
@@ -38,7 +38,7 @@ impl SpanThread {
         let (spans, waiting) = Spans::open();
         let (close, closed) = oneshot::channel();
         let (over, ended) = oneshot::channel();
-        let sending = otlp::Sending::new(plan, spans.clone())?;
+        let sending = otlp::ExportState::new(plan, spans.clone())?;
         let thread = std::thread::Builder::new()
             .name("spans".to_owned())
             .spawn(move || {
@@ -52,7 +52,7 @@ impl SpanThread {
                 // Dropped, it says the same.
                 let _ = over.send(());
             })?;
-        Ok(SpanThread(Some(Running {
+        Ok(SpanThread(Some(SpanThreadHandle {
             spans,
             close,
             ended,

@@ -14,17 +14,17 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
-use super::comparing::CompareThread;
+use super::compare_thread::CompareThread;
 use crate::domain::compare::{Mismatches, Salt};
 use crate::domain::plan::{Plan, WorkerShare};
-use crate::domain::rollout::{Epoch, Glob};
-use crate::domain::trace::Ids;
-use crate::gateway::{Common, Offload, Sessions, Worker};
-use crate::server::listen::{self, Command, Entrance, Installation};
+use crate::domain::rollout::{Generation, Glob};
+use crate::domain::trace::IdGenerator;
+use crate::gateway::{Offload, Sessions, Shared, Worker};
+use crate::server::listen::{self, Listeners, WorkerCommand, WorkerConfig};
 use crate::telemetry::log::{hand_over, handing_over, keep_lines};
-use crate::telemetry::metrics::{Buffered, Names, SessionCounts, Snapshot};
+use crate::telemetry::metrics::{BufferedBytes, LabelNames, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
-use crate::upstream::Memory;
+use crate::upstream::MemoryBudget;
 use crate::upstream::link::Links;
 
 /// How many commands may wait for a worker; it takes them between calls.
@@ -33,11 +33,11 @@ const COMMANDS: usize = 16;
 /// All workers of the process.
 #[derive(Debug)]
 pub struct Workers {
-    commands: Vec<mpsc::Sender<Command>>,
+    commands: Vec<mpsc::Sender<WorkerCommand>>,
     /// How many plans were given out since the start.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
-    memory: Memory,
+    memory: MemoryBudget,
     threads: Vec<JoinHandle<()>>,
     comparing: CompareThread,
     ended: mpsc::Receiver<io::Result<()>>,
@@ -52,22 +52,22 @@ impl Workers {
     pub fn start(
         listeners: Vec<Vec<TcpListener>>,
         (plan, links): (&Arc<Plan>, &Links),
-        (names, spans, memory): (&Arc<Names>, Option<&Spans>, Memory),
+        (names, spans, memory): (&Arc<LabelNames>, Option<&Spans>, MemoryBudget),
         tls: Option<&Arc<ServerConfig>>,
     ) -> io::Result<Workers> {
         let first = listeners.iter().flatten().next();
         let address = first.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
         let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
-        let common = Common {
+        let common = Shared {
             names: names.clone(),
             salt: salt(),
             sessions: Arc::default(),
             recalls: Arc::default(),
             call_ids: Arc::default(),
             desk: comparing.desk().clone(),
-            offload: Offload::of_workers(listeners.len()),
-            ids: Ids::new(0),
+            offload: Offload::for_workers(listeners.len()),
+            ids: IdGenerator::new(0),
             spans: spans.cloned(),
             memory,
             open_files: getrlimit(Resource::Nofile).current,
@@ -89,15 +89,15 @@ impl Workers {
         for (index, listeners) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, links, over) = (plan.clone(), links.clone(), over.clone());
-            let common = Common {
-                ids: Ids::new(seed()),
+            let common = Shared {
+                ids: IdGenerator::new(seed()),
                 share: WorkerShare {
                     worker: index,
                     ..common.share
                 },
                 ..common.clone()
             };
-            let entrance = Entrance {
+            let entrance = Listeners {
                 listeners,
                 tls: tls.cloned(),
             };
@@ -126,8 +126,8 @@ impl Workers {
 
     /// What speaks to the workers from elsewhere.
     #[must_use]
-    pub fn remote(&self) -> Remote {
-        Remote {
+    pub fn remote(&self) -> WorkersHandle {
+        WorkersHandle {
             commands: self.commands.clone(),
             installs: self.installs.clone(),
             sessions: self.sessions.clone(),
@@ -145,15 +145,15 @@ impl Workers {
 
     /// Lets every worker drain, and returns when their threads have ended.
     pub async fn drain(self) {
-        self.end(|| Command::Drain).await;
+        self.end(|| WorkerCommand::Drain).await;
     }
 
     /// The same where another process follows on the same sockets: connections in use end with their next answer.
     pub async fn retire(self) {
-        self.end(|| Command::Retire).await;
+        self.end(|| WorkerCommand::Retire).await;
     }
 
-    async fn end(mut self, how: fn() -> Command) {
+    async fn end(mut self, how: fn() -> WorkerCommand) {
         for commands in &self.commands {
             // A worker that is gone has drained.
             let _ = commands.send(how()).await;
@@ -171,20 +171,20 @@ impl Workers {
 
 /// What speaks to the workers.
 #[derive(Debug, Clone)]
-pub struct Remote {
-    commands: Vec<mpsc::Sender<Command>>,
+pub struct WorkersHandle {
+    commands: Vec<mpsc::Sender<WorkerCommand>>,
     /// How many plans were given out.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
-    memory: Memory,
+    memory: MemoryBudget,
 }
 
-impl Remote {
+impl WorkersHandle {
     /// Lets every worker serve by a plan, over the links that it has, and take connections in by `tls`; returns when
     /// all do.
     pub async fn install(&self, (plan, links): (Arc<Plan>, Links), tls: Option<Arc<ServerConfig>>) {
-        let epoch = Epoch(1 + self.installs.fetch_add(1, Ordering::Relaxed));
-        let next = Installation {
+        let epoch = Generation(1 + self.installs.fetch_add(1, Ordering::Relaxed));
+        let next = WorkerConfig {
             plan,
             links,
             tls,
@@ -193,7 +193,7 @@ impl Remote {
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
             let (done, installed) = oneshot::channel();
-            let install = Command::Install(Box::new(next.clone()), done);
+            let install = WorkerCommand::Install(Box::new(next.clone()), done);
             if commands.send(install).await.is_ok() {
                 waiting.push(installed);
             }
@@ -205,14 +205,14 @@ impl Remote {
 
     /// The metrics of every worker.
     pub async fn snapshots(&self) -> Vec<Snapshot> {
-        self.copies(Command::Snapshot).await
+        self.copies(WorkerCommand::Snapshot).await
     }
 
     /// How much of what bodies may take is held.
     #[must_use]
-    pub fn buffered(&self) -> Buffered {
-        Buffered {
-            held: self.memory.held() as u64,
+    pub fn buffered(&self) -> BufferedBytes {
+        BufferedBytes {
+            held: self.memory.reserved() as u64,
             limit: self.memory.limit() as u64,
         }
     }
@@ -225,7 +225,7 @@ impl Remote {
     /// The last mismatches of all workers together.
     pub async fn mismatches(&self) -> Mismatches {
         let mut all = Mismatches::default();
-        for own in self.copies(Command::Mismatches).await {
+        for own in self.copies(WorkerCommand::Mismatches).await {
             all.merge(&own);
         }
         all
@@ -233,14 +233,14 @@ impl Remote {
 
     /// Lets all workers forget the mismatches of routes; returns the names of these in order.
     pub async fn forget_mismatches(&self, routes: &Glob) -> Vec<String> {
-        let command = |reply| Command::ForgetMismatches(routes.clone(), reply);
+        let command = |reply| WorkerCommand::ForgetMismatches(routes.clone(), reply);
         let names = self.copies(command).await.into_iter().flatten();
         let names: BTreeSet<Arc<str>> = names.collect();
         names.iter().map(|name| (**name).to_owned()).collect()
     }
 
     /// What every worker copies. All are asked before the first answer is waited for.
-    async fn copies<T>(&self, command: impl Fn(oneshot::Sender<T>) -> Command) -> Vec<T> {
+    async fn copies<T>(&self, command: impl Fn(oneshot::Sender<T>) -> WorkerCommand) -> Vec<T> {
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
             let (reply, copy) = oneshot::channel();
@@ -271,10 +271,10 @@ fn seed() -> u64 {
 }
 
 fn work(
-    entrance: Entrance,
-    commands: mpsc::Receiver<Command>,
+    entrance: Listeners,
+    commands: mpsc::Receiver<WorkerCommand>,
     serves: (Arc<Plan>, Links),
-    common: Common,
+    common: Shared,
 ) -> io::Result<()> {
     keep_lines();
     let runtime = Builder::new_current_thread()

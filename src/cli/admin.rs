@@ -18,9 +18,9 @@ use hyper::body::Incoming;
 use serde_json::Value;
 
 use crate::cli::connection::{ConnectionFault, address, exchange, within};
-use crate::config::compile::tls::Spoken;
+use crate::config::compile::tls::Alpn;
 use crate::config::load::environment;
-use crate::config::problem::Place;
+use crate::config::problem::SourceLocation;
 use crate::upstream::Connector;
 
 /// An answer, at most.
@@ -102,23 +102,23 @@ pub(super) enum AdminFault {
 }
 
 /// The API of one process.
-pub(super) struct Admin {
+pub(super) struct AdminClient {
     authority: String,
     token: Option<HeaderValue>,
 }
 
 /// One request: method, path with query, body, and the tag that what is changed must still have.
 #[derive(Debug, Clone)]
-pub(super) struct Ask<'a> {
+pub(super) struct AdminRequest<'a> {
     pub(super) method: Method,
     pub(super) path: &'a str,
     pub(super) body: Option<Value>,
     pub(super) tag: Option<&'a str>,
 }
 
-impl Admin {
+impl AdminClient {
     /// Reads the address and the token.
-    pub(super) fn of(arguments: &AdminArguments) -> Result<Admin, AdminFault> {
+    pub(super) fn new(arguments: &AdminArguments) -> Result<AdminClient, AdminFault> {
         let wrong = |why| AdminFault::Url {
             url: arguments.admin.clone(),
             why,
@@ -141,7 +141,7 @@ impl Admin {
                 value
             })
         });
-        Ok(Admin {
+        Ok(AdminClient {
             authority,
             token: token.transpose()?,
         })
@@ -160,13 +160,13 @@ impl Admin {
     }
 
     /// Asks the API, and waits for the answer.
-    pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Value, AdminFault> {
+    pub(super) fn ask(&self, ask: &AdminRequest<'_>) -> Result<Value, AdminFault> {
         serde_json::from_slice(&self.body(ask)?).map_err(|_| AdminFault::NoJson)
     }
 
     /// Returns the body of an answer that is no refusal. No other server is told a token or asked for a change.
-    pub(super) fn body(&self, ask: &Ask<'_>) -> Result<Bytes, AdminFault> {
-        let probe = Admin {
+    pub(super) fn body(&self, ask: &AdminRequest<'_>) -> Result<Bytes, AdminFault> {
+        let probe = AdminClient {
             authority: self.authority.clone(),
             token: None,
         };
@@ -185,7 +185,7 @@ impl Admin {
         Ok(response.into_body())
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Result<Response<Bytes>, AdminFault> {
+    fn answer(&self, ask: &AdminRequest<'_>) -> Result<Response<Bytes>, AdminFault> {
         let unreachable = |source| AdminFault::Unreachable {
             server: self.server(),
             source,
@@ -202,9 +202,9 @@ impl Admin {
         format!("http://{}", self.authority)
     }
 
-    async fn exchange(&self, ask: &Ask<'_>) -> Result<Response<Bytes>, AdminFault> {
+    async fn exchange(&self, ask: &AdminRequest<'_>) -> Result<Response<Bytes>, AdminFault> {
         let broken = |source: hyper::Error| AdminFault::Broken(self.server(), source.into());
-        let connector = Connector::new(&address(&self.authority, 80), None, Spoken::Http);
+        let connector = Connector::new(&address(&self.authority, 80), None, Alpn::Http);
         let told = exchange(&connector, async |mut sender| {
             let response = sender.send_request(self.request(ask)).await;
             self.read(response.map_err(broken)?).await
@@ -218,7 +218,7 @@ impl Admin {
         })?
     }
 
-    fn request(&self, ask: &Ask<'_>) -> Request<Full<Bytes>> {
+    fn request(&self, ask: &AdminRequest<'_>) -> Request<Full<Bytes>> {
         let body = ask.body.as_ref().map(ToString::to_string);
         let mut request = Request::new(Full::new(Bytes::from(body.unwrap_or_default())));
         *request.method_mut() = ask.method.clone();
@@ -251,8 +251,8 @@ impl Admin {
 }
 
 /// A request that changes nothing.
-fn read(path: &str) -> Ask<'_> {
-    Ask {
+fn read(path: &str) -> AdminRequest<'_> {
+    AdminRequest {
         method: Method::GET,
         path,
         body: None,
@@ -297,7 +297,7 @@ fn words(problem: &Value) -> String {
 /// Where a fault was said, unless nobody said it, or he who asks has just now.
 fn place(fault: &Value) -> Option<String> {
     let place = fault.get("place").and_then(Value::as_str)?;
-    (!Place::is_unsaid(place)).then(|| place.to_owned())
+    (!SourceLocation::is_unsaid(place)).then(|| place.to_owned())
 }
 
 fn token(arguments: &AdminArguments) -> Result<Option<String>, AdminFault> {

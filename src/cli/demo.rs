@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 
 use self::clients::Clients;
-use crate::app::run::{self, Addresses, Surroundings};
+use crate::app::run::{self, BoundAddresses, ProcessEnvironment};
 use crate::cli::{CommandError, DemoArguments};
 use crate::config::load::{Sources, environment};
 use crate::sample::{Database, Outage, serve_both};
@@ -45,8 +45,8 @@ guard   = { window = "10s", min_calls = 20 }
 "#;
 
 pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> {
-    let sample = Sample::start()?;
-    let folder = Folder::create()?;
+    let sample = DemoServer::start()?;
+    let folder = DemoDir::create()?;
     std::fs::write(
         folder.0.join("dualgauge.toml"),
         configuration(sample.addresses),
@@ -60,7 +60,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
         environment: environment(),
     };
     let mut clients = None;
-    let result = run::run((sources, Surroundings::default()), |started| {
+    let result = run::run((sources, ProcessEnvironment::default()), |started| {
         introduce(started.addresses, sample.addresses, &folder.0)?;
         if !arguments.no_traffic {
             clients = Some(Clients::start(started.addresses, sample.outage.clone())?);
@@ -111,15 +111,15 @@ key   = {{ header = "x-device-id" }}
 }
 
 /// The sample server on a thread of its own: the old server and its rewrite.
-struct Sample {
+struct DemoServer {
     addresses: [SocketAddr; 2],
     outage: watch::Sender<Outage>,
     stop: oneshot::Sender<()>,
     thread: thread::JoinHandle<io::Result<()>>,
 }
 
-impl Sample {
-    fn start() -> Result<Sample, CommandError> {
+impl DemoServer {
+    fn start() -> Result<DemoServer, CommandError> {
         let database = Database::seeded()?;
         let (old, new) = (listener()?, listener()?);
         let addresses = [old.local_addr()?, new.local_addr()?];
@@ -141,7 +141,7 @@ impl Sample {
                     Ok(())
                 })
             })?;
-        Ok(Sample {
+        Ok(DemoServer {
             addresses,
             outage,
             stop,
@@ -162,25 +162,29 @@ fn listener() -> io::Result<std::net::TcpListener> {
 }
 
 /// A temporary folder that is removed on drop.
-struct Folder(PathBuf);
+struct DemoDir(PathBuf);
 
-impl Folder {
-    fn create() -> io::Result<Folder> {
+impl DemoDir {
+    fn create() -> io::Result<DemoDir> {
         let folder = std::env::temp_dir().join(format!("dualgauge-demo-{}", std::process::id()));
         std::fs::create_dir(&folder)?;
-        Ok(Folder(folder))
+        Ok(DemoDir(folder))
     }
 }
 
-impl Drop for Folder {
+impl Drop for DemoDir {
     fn drop(&mut self) {
         // A leftover in the temporary folder does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-fn introduce(addresses: Addresses, [old, new]: [SocketAddr; 2], folder: &Path) -> io::Result<()> {
-    let Addresses { listen, admin, .. } = addresses;
+fn introduce(
+    addresses: BoundAddresses,
+    [old, new]: [SocketAddr; 2],
+    folder: &Path,
+) -> io::Result<()> {
+    let BoundAddresses { listen, admin, .. } = addresses;
     let folder = folder.display();
     let mut out = io::stdout().lock();
     writeln!(

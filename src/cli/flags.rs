@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cli::admin::{Admin, AdminArguments, Ask};
+use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
 use crate::cli::{CommandError, Format};
 use crate::domain::percent::{Keep, encode};
 
@@ -47,52 +47,52 @@ enum Action {
         #[arg(long, value_name = "PERCENT", default_value = "100")]
         percent: String,
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// Let a flag be what the flags file says
     Reset {
         /// The flag
         name: String,
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// Take the last change of a flag back, or of anything
     Undo {
         /// The flag
         name: Option<String>,
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// Put a flag in force again that its guard has taken back
     Rearm {
         /// The flag
         name: String,
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// Throw the kill switch: every call passes through whose side has an upstream
     Kill {
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// Let the flags decide again
     Revive {
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// Call the brownouts of a route off
     CallOff {
         /// The route
         route: String,
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// Let the brownouts of a route be
     CallOn {
         /// The route
         route: String,
         #[command(flatten)]
-        signed: Signed,
+        signed: Attribution,
     },
     /// What was changed, by whom, the newest first
     History {
@@ -103,7 +103,7 @@ enum Action {
 
 /// Who changes something, and why.
 #[derive(Debug, Args)]
-struct Signed {
+struct Attribution {
     /// Who changes it
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
@@ -115,7 +115,7 @@ struct Signed {
     if_match: Option<String>,
 }
 
-impl Signed {
+impl Attribution {
     fn body(&self) -> Value {
         let mut body = json!({});
         for (name, said) in [("who", &self.who), ("why", &self.why)] {
@@ -128,7 +128,7 @@ impl Signed {
 }
 
 /// What is asked of the API, and how its answer is shown to people.
-struct Question<'a> {
+struct FlagQuery<'a> {
     method: Method,
     path: String,
     body: Option<Value>,
@@ -137,9 +137,9 @@ struct Question<'a> {
 }
 
 pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError> {
-    let admin = Admin::of(&arguments.admin)?;
+    let admin = AdminClient::new(&arguments.admin)?;
     let question = question(arguments.action.as_ref().unwrap_or(&Action::List))?;
-    let mut value = admin.ask(&Ask {
+    let mut value = admin.ask(&AdminRequest {
         method: question.method,
         path: &question.path,
         body: question.body,
@@ -170,15 +170,15 @@ fn still_tripped(flag: &Value) -> Option<String> {
     ))
 }
 
-fn question(action: &Action) -> Result<Question<'_>, CommandError> {
-    let read = |path: &str, shown| Question {
+fn question(action: &Action) -> Result<FlagQuery<'_>, CommandError> {
+    let read = |path: &str, shown| FlagQuery {
         method: Method::GET,
         path: path.to_owned(),
         body: None,
         tag: None,
         shown,
     };
-    let write = |method, path: String, signed: &'_ Signed| Question {
+    let write = |method, path: String, signed: &'_ Attribution| FlagQuery {
         method,
         path,
         body: Some(signed.body()),

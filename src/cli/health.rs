@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::CommandError;
-use crate::cli::admin::{Admin, AdminArguments};
+use crate::cli::admin::{AdminArguments, AdminClient};
 
 #[derive(Debug, Args)]
 pub(super) struct HealthArguments {
@@ -24,7 +24,7 @@ Examples:
   dualgauge health --live --admin http://127.0.0.1:9090";
 
 pub(super) fn health(arguments: &HealthArguments) -> Result<ExitCode, CommandError> {
-    let admin = Admin::of(&arguments.admin)?;
+    let admin = AdminClient::new(&arguments.admin)?;
     let path = if arguments.live {
         "/healthz"
     } else {

@@ -7,8 +7,8 @@ use clap::Args;
 use http::Method;
 use serde_json::Value;
 
-use crate::cli::admin::{Admin, AdminArguments, Ask};
-use crate::cli::{CommandError, Format, words};
+use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
+use crate::cli::{CommandError, Format, plural};
 use crate::domain::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\
@@ -39,7 +39,7 @@ pub(super) struct MismatchesArguments {
 }
 
 pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, CommandError> {
-    let admin = Admin::of(&arguments.admin)?;
+    let admin = AdminClient::new(&arguments.admin)?;
     let mut path = "/api/v1/mismatches?route=".to_owned();
     encode(&arguments.route, Keep::Nothing, &mut path);
     if let Some(since) = &arguments.since {
@@ -50,7 +50,7 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
         true => Method::DELETE,
         false => Method::GET,
     };
-    let told = admin.ask(&Ask {
+    let told = admin.ask(&AdminRequest {
         method,
         path: &path,
         body: None,
@@ -73,7 +73,7 @@ fn human_reset(told: &Value) -> String {
     let routes = list(told, "routes");
     let mut text = match routes {
         [] => "no mismatches\n".to_owned(),
-        routes => format!("reset: {}\n", words::count(routes.len() as u64, "route")),
+        routes => format!("reset: {}\n", plural::count(routes.len() as u64, "route")),
     };
     for route in routes {
         text.push_str(&format!("  {}\n", plain(route.as_str())));
@@ -87,7 +87,7 @@ fn human(told: &Value) -> String {
     let since = told.get("since").and_then(Value::as_str);
     // With a time, the count is of more calls than those that are asked for.
     let counted = |of: &Value| {
-        let count = words::count(number(of, "count"), "call");
+        let count = plural::count(number(of, "count"), "call");
         match since {
             None => count,
             Some(_) => format!("{count} in all, the last at {}", word(of, "last")),

@@ -7,6 +7,7 @@
 mod admin;
 mod check;
 mod connection;
+mod cpu_features;
 #[cfg(feature = "demo")]
 mod demo;
 mod explain;
@@ -14,14 +15,13 @@ mod flags;
 mod health;
 mod import;
 mod mismatches;
-mod processor;
+mod plural;
 mod reload;
 mod routes;
 mod run;
 #[cfg(feature = "demo")]
 mod sample;
 mod usage;
-mod words;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use crate::config::configuration::Configuration;
 use crate::config::load::{Sources, environment};
 
-pub use processor::knows_all;
+pub use cpu_features::has_all;
 
 /// Legacy REST and JSON-RPC 2.0 on one port, translated both ways, client by client
 ///
@@ -44,7 +44,7 @@ pub use processor::knows_all;
 #[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ Every key of the configuration can be said by a variable as well: `DUALGAUGE_LIM
 An argument is over a variable, and a variable over the files.";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Serve calls as the configuration says
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
@@ -308,7 +308,7 @@ struct ImportArguments {
     /// What to ask it; without this `rpc.discover`, and `tools/list` where it does not know that
     #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
     method: Option<import::Method>,
-    /// A header to ask it with, `Name: value`; may be given several times
+    /// A header to ask it with, `SessionKey: value`; may be given several times
     #[arg(long, value_name = "HEADER", requires = "from")]
     header: Vec<String>,
     /// The authorities whose certificate it must have, PEM, in place of the public ones
@@ -357,7 +357,7 @@ enum CommandError {
     Database(#[from] rusqlite::Error),
 }
 
-/// Runs the program and tells its exit code. It is executed behind [`knows_all`], and so never a part of who calls it.
+/// Runs the program and tells its exit code. It is executed behind [`has_all`], and so never a part of who calls it.
 #[must_use]
 #[inline(never)]
 pub fn main() -> ExitCode {
@@ -366,20 +366,20 @@ pub fn main() -> ExitCode {
         Err(answer) => return print_answer(&answer),
     };
     let outcome = match arguments.command {
-        Command::Run(arguments) => run::run(&arguments),
-        Command::Check(arguments) => check::check(&arguments),
-        Command::Routes(arguments) => routes::routes(&arguments),
-        Command::Explain(arguments) => explain::explain(&arguments),
-        Command::Mismatches(arguments) => mismatches::mismatches(&arguments),
-        Command::Import(arguments) => import::import(&arguments),
-        Command::Flags(arguments) => flags::flags(&arguments),
-        Command::Usage(arguments) => usage::usage(&arguments),
-        Command::Reload(arguments) => reload::reload(&arguments),
-        Command::Health(arguments) => health::health(&arguments),
+        CliCommand::Run(arguments) => run::run(&arguments),
+        CliCommand::Check(arguments) => check::check(&arguments),
+        CliCommand::Routes(arguments) => routes::routes(&arguments),
+        CliCommand::Explain(arguments) => explain::explain(&arguments),
+        CliCommand::Mismatches(arguments) => mismatches::mismatches(&arguments),
+        CliCommand::Import(arguments) => import::import(&arguments),
+        CliCommand::Flags(arguments) => flags::flags(&arguments),
+        CliCommand::Usage(arguments) => usage::usage(&arguments),
+        CliCommand::Reload(arguments) => reload::reload(&arguments),
+        CliCommand::Health(arguments) => health::health(&arguments),
         #[cfg(feature = "demo")]
-        Command::Sample(arguments) => sample::sample(&arguments),
+        CliCommand::Sample(arguments) => sample::sample(&arguments),
         #[cfg(feature = "demo")]
-        Command::Demo(arguments) => demo::demo(&arguments),
+        CliCommand::Demo(arguments) => demo::demo(&arguments),
     };
     outcome.unwrap_or_else(|error| report(&error))
 }

@@ -8,8 +8,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cli::CommandError;
-use crate::cli::admin::{Admin, AdminArguments, AdminFault, Ask};
-use crate::cli::words::count;
+use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
+use crate::cli::plural::count;
 
 #[derive(Debug, Args)]
 pub(super) struct ReloadArguments {
@@ -23,7 +23,7 @@ Examples:
   dualgauge reload --admin http://127.0.0.1:9090 --token-file token";
 
 pub(super) fn reload(arguments: &ReloadArguments) -> Result<ExitCode, CommandError> {
-    let told = Admin::of(&arguments.admin)?.ask(&Ask {
+    let told = AdminClient::new(&arguments.admin)?.ask(&AdminRequest {
         method: Method::POST,
         path: "/api/v1/reload",
         body: Some(json!({})),

@@ -17,7 +17,7 @@ use crate::domain::stream::Stream;
 
 /// A route or a stream, column by column; the members of JSON have these names.
 #[derive(Debug, Serialize)]
-struct Row<'r> {
+struct RouteTableRow<'r> {
     name: &'r str,
     rest: Cow<'r, str>,
     rpc: Cow<'r, str>,
@@ -45,10 +45,10 @@ pub(super) fn routes(arguments: &RoutesArguments) -> Result<ExitCode, CommandErr
     let chosen: Vec<&Route> = chosen.collect();
     let streams = configuration.plan.streams.all().iter();
     let streams = streams.filter(|stream| glob.fits(&stream.name));
-    let rows: Vec<Row<'_>> = chosen
+    let rows: Vec<RouteTableRow<'_>> = chosen
         .iter()
-        .map(|route| Row::of(route))
-        .chain(streams.map(Row::of_stream))
+        .map(|route| RouteTableRow::new(route))
+        .chain(streams.map(RouteTableRow::of_stream))
         .collect();
     let text = match arguments.format {
         TableFormat::Human => human(&rows),
@@ -67,9 +67,9 @@ fn pretty(value: &impl Serialize) -> io::Result<String> {
     Ok(text)
 }
 
-impl<'r> Row<'r> {
-    fn of(route: &'r Route) -> Row<'r> {
-        Row {
+impl<'r> RouteTableRow<'r> {
+    fn new(route: &'r Route) -> RouteTableRow<'r> {
+        RouteTableRow {
             name: &route.name,
             rest: route.rest.as_str().into(),
             rpc: route.rpc.as_str().into(),
@@ -84,9 +84,9 @@ impl<'r> Row<'r> {
         }
     }
 
-    fn of_stream(stream: &'r Stream) -> Row<'r> {
+    fn of_stream(stream: &'r Stream) -> RouteTableRow<'r> {
         let path = |side: Side| format!("GET {}", stream.path(side).as_str()).into();
-        Row {
+        RouteTableRow {
             name: &stream.name,
             rest: path(Side::Rest),
             rpc: path(Side::Rpc),
@@ -136,10 +136,10 @@ const COLUMNS: [&str; 10] = [
 ];
 
 /// Columns as wide as their widest cell; the last one has no end.
-fn human(rows: &[Row<'_>]) -> String {
+fn human(rows: &[RouteTableRow<'_>]) -> String {
     let head = COLUMNS.map(|column| column.to_uppercase());
     let lines: Vec<[String; 10]> = std::iter::once(head)
-        .chain(rows.iter().map(Row::cells))
+        .chain(rows.iter().map(RouteTableRow::cells))
         .collect();
     let widths: Vec<usize> = (0..COLUMNS.len())
         .map(|column| {
@@ -159,7 +159,7 @@ fn human(rows: &[Row<'_>]) -> String {
     text
 }
 
-fn markdown(rows: &[Row<'_>]) -> String {
+fn markdown(rows: &[RouteTableRow<'_>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = line(&COLUMNS.map(str::to_owned));
     text.push_str(&line(&COLUMNS.map(|_| "---".to_owned())));

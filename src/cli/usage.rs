@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::cli::admin::{Admin, AdminArguments, AdminFault};
-use crate::cli::words::count;
+use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
+use crate::cli::plural::count;
 use crate::cli::{CommandError, Format};
-use crate::domain::lifecycle::{CountReport, Report, RouteReport, parse_idle, span};
+use crate::domain::lifecycle::{CountReport, RouteReport, UsageReport, parse_idle, span};
 use crate::domain::percent::{Keep, encode};
 
 /// Tell who still calls which route, and which routes may be deleted
@@ -44,7 +44,7 @@ pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError
         io::stderr().lock().write_all(wrong.as_bytes())?;
         return Ok(ExitCode::from(2));
     }
-    let admin = Admin::of(&arguments.admin)?;
+    let admin = AdminClient::new(&arguments.admin)?;
     let mut path = format!("/api/v1/usage?idle={}&route=", arguments.idle);
     encode(&arguments.route, Keep::Nothing, &mut path);
     let document = admin.get(&path)?;
@@ -55,7 +55,7 @@ pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError
             out.write_all(b"\n")?;
         }
         Format::Human => {
-            let report: Report =
+            let report: UsageReport =
                 serde_json::from_value(document).map_err(|_| AdminFault::NoJson)?;
             out.write_all(human(&report).as_bytes())?;
         }
@@ -64,7 +64,7 @@ pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError
 }
 
 /// The report as people read it: a paragraph for each route.
-fn human(report: &Report) -> String {
+fn human(report: &UsageReport) -> String {
     let mut text = String::new();
     for route in &report.routes {
         paragraph(&mut text, route);
@@ -133,7 +133,7 @@ fn counted(way: &str, count: &CountReport) -> String {
 
 fn evidence(text: &mut String, route: &RouteReport) {
     let evidence = &route.evidence;
-    let since = evidence.watched_since.as_ref();
+    let since = evidence.observed_since.as_ref();
     let since = since.map_or("not at all".to_owned(), |since| {
         format!(
             "for {} without a break, since {since}",

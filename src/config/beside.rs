@@ -11,13 +11,13 @@ use crate::config::flags;
 use crate::config::include;
 use crate::config::layer::{Layer, Merged};
 use crate::config::load::ROUTE_TABLES;
-use crate::config::problem::{Place, Problem};
-use crate::config::reader;
-use crate::config::toml::{Document, Part};
+use crate::config::problem::{Problem, SourceLocation};
+use crate::config::table_reader;
+use crate::config::toml::{KeyPath, TomlDocument};
 
 /// Returns the problems of the files that the main file names.
 pub(super) fn problems(main: &Path, defaults: Layer) -> Vec<Problem> {
-    let Ok(document) = Document::read(main, &mut Digests::new()) else {
+    let Ok(document) = TomlDocument::read(main, &mut Digests::new()) else {
         return Vec::new();
     };
     let folder = main.parent().unwrap_or(Path::new(""));
@@ -42,8 +42,8 @@ pub(super) fn problems(main: &Path, defaults: Layer) -> Vec<Problem> {
 fn included(paths: &[PathBuf], defaults: Layer) -> Vec<Problem> {
     let (mut problems, mut layer) = (Vec::new(), Layer::new("files"));
     for path in paths {
-        let read = Document::read(path, &mut Digests::new());
-        match read.and_then(|read| read.add_to(&mut layer, Part::Included(ROUTE_TABLES))) {
+        let read = TomlDocument::read(path, &mut Digests::new());
+        match read.and_then(|read| read.add_to(&mut layer, KeyPath::Included(ROUTE_TABLES))) {
             Ok(found) => problems.extend(found),
             Err(unreadable) => problems.push(unreadable),
         }
@@ -51,11 +51,14 @@ fn included(paths: &[PathBuf], defaults: Layer) -> Vec<Problem> {
     let mut found = Vec::new();
     if let Ok(merged) = Merged::new(vec![defaults, layer]) {
         // The configuration lacks what the main file says, so nothing is made of it.
-        let _ = reader::read(&merged, &mut found, decode::config);
+        let _ = table_reader::read(&merged, &mut found, decode::config);
     }
     let is_of_them = |problem: &Problem| match &problem.place {
-        Place::File { path, .. } => paths.contains(path),
-        Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => false,
+        SourceLocation::File { path, .. } => paths.contains(path),
+        SourceLocation::Default
+        | SourceLocation::Variable(_)
+        | SourceLocation::Argument(_)
+        | SourceLocation::Flip(_) => false,
     };
     problems.extend(found.into_iter().filter(is_of_them));
     problems

@@ -31,19 +31,19 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::kind::{
-    Found, Wrong, address, boolean, duration, header, key_hash, name, path, size, text, timeout,
-    whole, word,
-};
-use crate::config::problem::{Located, Places};
+use crate::config::problem::{SourceMap, Spanned};
 use crate::config::raw::{
-    IrregularWord, LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog, RawPaired,
-    RawRollout, RawRpc, RawSet, SocketsWord, UnroutedWord,
+    IrregularWord, LogFormatWord, LogLevelWord, RawConfig, RawEnvelopeHeader, RawLimits, RawListen,
+    RawLog, RawRollout, RawRpc, RawSet, SocketsWord, UnroutedWord,
 };
-use crate::config::reader::{Shape, Table, unique};
-use crate::domain::forwarding::{Believed, Told};
+use crate::config::table_reader::{Shape, Table, unique};
+use crate::config::value::{
+    RawValue, ValueError, address, boolean, duration, header, key_hash, name, path, size, text,
+    timeout, whole, word,
+};
+use crate::domain::forwarding::{ForwardingHeader, TrustForwarded};
 use crate::domain::outcome::ErrorStatus;
-use crate::domain::preface::PrefaceUse;
+use crate::domain::proxy_protocol::ProxyProtocolUse;
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
@@ -71,18 +71,20 @@ const IRREGULAR: &[(&str, IrregularWord)] = &[
     ("pass", IrregularWord::Pass),
     ("reject", IrregularWord::Reject),
 ];
-const PREFACES: &[(&str, PrefaceUse)] =
-    &[("off", PrefaceUse::Off), ("required", PrefaceUse::Required)];
-const TOLD: &[(&str, Told)] = &[
-    ("forwarded", Told::Forwarded),
-    ("x-forwarded-for", Told::For),
-    ("x-forwarded-proto", Told::Proto),
-    ("x-forwarded-host", Told::Host),
-    ("x-real-ip", Told::RealIp),
+const PREFACES: &[(&str, ProxyProtocolUse)] = &[
+    ("off", ProxyProtocolUse::Off),
+    ("required", ProxyProtocolUse::Required),
 ];
-const BELIEVED: &[(&str, Believed)] = &[
-    ("trusted", Believed::Trusted),
-    ("everyone", Believed::Everyone),
+const TOLD: &[(&str, ForwardingHeader)] = &[
+    ("forwarded", ForwardingHeader::Forwarded),
+    ("x-forwarded-for", ForwardingHeader::For),
+    ("x-forwarded-proto", ForwardingHeader::Proto),
+    ("x-forwarded-host", ForwardingHeader::Host),
+    ("x-real-ip", ForwardingHeader::RealIp),
+];
+const BELIEVED: &[(&str, TrustForwarded)] = &[
+    ("trusted", TrustForwarded::Trusted),
+    ("everyone", TrustForwarded::Everyone),
 ];
 const LOG_FORMATS: &[(&str, LogFormatWord)] =
     &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
@@ -161,16 +163,16 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         deprecated,
         trace,
         metrics: metrics.unwrap_or_default(),
-        places: Places::default(),
+        places: SourceMap::default(),
         log: log?,
     })
 }
 
 /// `[admin]`, its tokens by whom they were given to.
 struct RawAdmin {
-    address: Located<SocketAddr>,
+    address: Spanned<SocketAddr>,
     tokens: Vec<(String, [u8; 32])>,
-    ready: Vec<Located<String>>,
+    ready: Vec<Spanned<String>>,
 }
 
 fn admin(table: &mut Table<'_>) -> Option<RawAdmin> {
@@ -216,7 +218,7 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
 }
 
 /// Members of the envelope by the names that the server gives them.
-fn envelope(table: &mut Table<'_>) -> Option<Vec<RawPaired>> {
+fn envelope(table: &mut Table<'_>) -> Option<Vec<RawEnvelopeHeader>> {
     if table.shape("envelope") == Shape::Absent {
         return None;
     }
@@ -224,7 +226,7 @@ fn envelope(table: &mut Table<'_>) -> Option<Vec<RawPaired>> {
         let member = pair.named(chosen, name);
         let header = pair.require("header", header);
         let value = pair.require("value", text);
-        Some(RawPaired {
+        Some(RawEnvelopeHeader {
             member: member?,
             header: header?,
             value: value?,
@@ -237,7 +239,7 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     if paths.as_ref().is_some_and(Vec::is_empty) {
         table.report(
             "paths",
-            Wrong::new("the list is empty; write at least one path"),
+            ValueError::new("the list is empty; write at least one path"),
         );
     }
     let notification_status = table.require("notification_status", notification_status);
@@ -270,16 +272,16 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     })
 }
 
-fn notification_status(found: Found<'_>) -> Result<u16, Wrong> {
+fn notification_status(found: RawValue<'_>) -> Result<u16, ValueError> {
     let wrong = |_| {
         let shown = found.describe();
-        Wrong::new(format!(
+        ValueError::new(format!(
             "{shown} is not allowed here; write 200, 202 or 204"
         ))
     };
     match whole(200..=204)(found).map_err(wrong)? {
         status @ (200 | 202 | 204) => Ok(status),
-        other => Err(wrong(Wrong::new(other.to_string()))),
+        other => Err(wrong(ValueError::new(other.to_string()))),
     }
 }
 
@@ -352,7 +354,7 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     })
 }
 
-fn file(found: Found<'_>) -> Result<PathBuf, Wrong> {
+fn file(found: RawValue<'_>) -> Result<PathBuf, ValueError> {
     text(found).map(PathBuf::from)
 }
 

@@ -15,7 +15,7 @@ pub struct Digest(u128);
 impl Digest {
     /// Of these bytes.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Digest {
+    pub fn from_bytes(bytes: &[u8]) -> Digest {
         Digest(xxh3_128(bytes))
     }
 }

@@ -8,12 +8,12 @@ use crate::config::decode::guard;
 use crate::config::decode::identity::header_globs;
 use crate::config::decode::{SIDES, STAGES};
 use crate::config::digest::Digests;
-use crate::config::kind::{name, percent, string, text, word};
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::{Problem, Problems};
 use crate::config::raw::{RawFlag, WithoutKeyWord};
-use crate::config::reader::{self, Shape, Table, unique};
-use crate::config::toml::{Document, Part};
+use crate::config::table_reader::{self, Shape, Table, unique};
+use crate::config::toml::{KeyPath, TomlDocument};
+use crate::config::value::{name, percent, string, text, word};
 use crate::domain::rollout::Arming;
 
 const WITHOUT_KEY: &[(&str, WithoutKeyWord)] =
@@ -34,13 +34,13 @@ pub fn load_flags(path: &Path) -> Result<Vec<RawFlag>, Problems> {
 /// # Errors
 /// Every problem of the file.
 pub fn load_flags_noting(path: &Path, digests: &mut Digests) -> Result<Vec<RawFlag>, Problems> {
-    let (flags, problems) = decode(&Document::read(path, digests)?)?;
+    let (flags, problems) = decode(&TomlDocument::read(path, digests)?)?;
     Problems::unless(problems, flags)
 }
 
 /// Reads the flags of a file that can be decoded, with every problem of the file.
 pub(super) fn load_parts(path: &Path) -> (Vec<RawFlag>, Vec<Problem>) {
-    let read = Document::read(path, &mut Digests::new()).and_then(|document| decode(&document));
+    let read = TomlDocument::read(path, &mut Digests::new()).and_then(|document| decode(&document));
     read.unwrap_or_else(|problem| (Vec::new(), vec![problem]))
 }
 
@@ -49,16 +49,16 @@ pub(super) fn load_parts(path: &Path) -> (Vec<RawFlag>, Vec<Problem>) {
 /// # Errors
 /// Every problem of the text.
 pub fn parse_flags(path: &Path, text: &str) -> Result<Vec<RawFlag>, Problems> {
-    let (flags, problems) = decode(&Document::new(path, text.to_owned()))?;
+    let (flags, problems) = decode(&TomlDocument::new(path, text.to_owned()))?;
     Problems::unless(problems, flags)
 }
 
 /// Fails when the text is no TOML.
-fn decode(document: &Document) -> Result<(Vec<RawFlag>, Vec<Problem>), Problem> {
+fn decode(document: &TomlDocument) -> Result<(Vec<RawFlag>, Vec<Problem>), Problem> {
     let mut layer = Layer::new("flags");
-    let mut problems = document.add_to(&mut layer, Part::Main)?;
+    let mut problems = document.add_to(&mut layer, KeyPath::Main)?;
     let merged = Merged::new(vec![layer])?;
-    let flags = reader::read(&merged, &mut problems, |table| {
+    let flags = table_reader::read(&merged, &mut problems, |table| {
         let flags = table.tables("flag", flag);
         unique(flags.iter().map(|flag| &flag.name), table);
         Some(flags)

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
-use crate::config::problem::{Place, Places, Problem};
+use crate::config::problem::{Problem, SourceLocation, SourceMap};
 use crate::domain::pattern::as_key;
 
 /// A tree of values, and the place of every key in it.
@@ -16,21 +16,21 @@ use crate::domain::pattern::as_key;
 pub(super) struct Layer {
     name: &'static str,
     pub(super) values: Dict,
-    said: HashMap<String, Said>,
+    said: HashMap<String, KeyOrigin>,
 }
 
 /// How a key was said.
 #[derive(Debug, Clone)]
-struct Said {
-    place: Place,
+struct KeyOrigin {
+    place: SourceLocation,
     /// Where in its text: the order of the members of a table, which figment sorts by name.
     at: usize,
-    kind: SaidKind,
+    kind: ValueKind,
 }
 
 /// What figment cannot tell of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SaidKind {
+pub(super) enum ValueKind {
     /// Nothing.
     Plain,
     /// It is a date or a time; figment has its text.
@@ -46,21 +46,21 @@ impl Layer {
     }
 
     /// Notes where a key was said, at a byte of its text; the first place stays.
-    pub(super) fn note(&mut self, key: &str, place: &Place, at: usize) {
+    pub(super) fn note(&mut self, key: &str, place: &SourceLocation, at: usize) {
         if !self.said.contains_key(key) {
             self.said.insert(key.to_owned(), said(place, at));
         }
     }
 
     /// Notes what figment will not know of a value.
-    pub(super) fn note_kind(&mut self, key: &str, kind: SaidKind) {
+    pub(super) fn note_kind(&mut self, key: &str, kind: ValueKind) {
         if let Some(said) = self.said.get_mut(key) {
             said.kind = kind;
         }
     }
 
     /// Where a key was said in this layer.
-    pub(super) fn place(&self, key: &str) -> Option<Place> {
+    pub(super) fn place(&self, key: &str) -> Option<SourceLocation> {
         self.said.get(key).map(|said| said.place.clone())
     }
 
@@ -72,7 +72,7 @@ impl Layer {
 
     /// Puts a value at a path of keys. Tables on the way are made where they are missing, also in place of
     /// something else: the longer path says more.
-    pub(super) fn put(&mut self, path: &[String], value: Value, place: &Place) {
+    pub(super) fn put(&mut self, path: &[String], value: Value, place: &SourceLocation) {
         let Some((last, tables)) = path.split_last() else {
             return;
         };
@@ -96,11 +96,11 @@ impl Layer {
     }
 }
 
-fn said(place: &Place, at: usize) -> Said {
-    Said {
+fn said(place: &SourceLocation, at: usize) -> KeyOrigin {
+    KeyOrigin {
         place: place.clone(),
         at,
-        kind: SaidKind::Plain,
+        kind: ValueKind::Plain,
     }
 }
 
@@ -136,7 +136,7 @@ impl Merged {
         });
         let mut profiles = figment
             .data()
-            .map_err(|error| Problem::of_file(Place::Default, error.to_string()))?;
+            .map_err(|error| Problem::of_file(SourceLocation::Default, error.to_string()))?;
         Ok(Merged {
             values: profiles.remove(&Profile::Default).unwrap_or_default(),
             uppermost_first: layers.into_iter().rev().collect(),
@@ -144,14 +144,14 @@ impl Merged {
     }
 
     /// Where a key was said.
-    pub(super) fn place(&self, key: &str) -> Place {
+    pub(super) fn place(&self, key: &str) -> SourceLocation {
         self.said(key)
-            .map_or(Place::Default, |said| said.place.clone())
+            .map_or(SourceLocation::Default, |said| said.place.clone())
     }
 
     /// What figment cannot tell of a value.
-    pub(super) fn kind(&self, key: &str) -> SaidKind {
-        self.said(key).map_or(SaidKind::Plain, |said| said.kind)
+    pub(super) fn kind(&self, key: &str) -> ValueKind {
+        self.said(key).map_or(ValueKind::Plain, |said| said.kind)
     }
 
     /// The members of the table under a key, in the order in which they are written.
@@ -166,7 +166,7 @@ impl Merged {
     }
 
     /// Where the keys were said that begin with one of these, for whoever compiles what lies under them.
-    pub(super) fn into_places(self, roots: &[&str]) -> Places {
+    pub(super) fn into_places(self, roots: &[&str]) -> SourceMap {
         let mut places = HashMap::new();
         for layer in self.uppermost_first.into_iter().rev() {
             let said = layer.said.into_iter();
@@ -174,10 +174,10 @@ impl Merged {
             places.extend(below.map(|(key, said)| (key, said.place)));
         }
         places.shrink_to_fit();
-        Places(places)
+        SourceMap(places)
     }
 
-    fn said(&self, key: &str) -> Option<&Said> {
+    fn said(&self, key: &str) -> Option<&KeyOrigin> {
         self.uppermost_first
             .iter()
             .find_map(|layer| layer.said.get(key))

@@ -12,14 +12,14 @@ use crate::config::beside;
 use crate::config::decode;
 use crate::config::digest::Digests;
 use crate::config::include;
-use crate::config::keys;
 use crate::config::layer::{Layer, Merged, element, join};
-use crate::config::problem::{Place, Problem, Problems};
+use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::config::raw::{RawConfig, RawServer, RawStdio};
-use crate::config::reader;
 use crate::config::replica::read_password;
 use crate::config::schema;
-use crate::config::toml::{Document, Part, parse_value};
+use crate::config::secret_files;
+use crate::config::table_reader;
+use crate::config::toml::{KeyPath, TomlDocument, parse_value};
 use crate::domain::side::Side;
 
 /// What every variable of ours begins with.
@@ -134,13 +134,13 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
     let variables = variables(&sources.environment, &mut problems);
     let mut merged = Merged::new(vec![defaults, files, variables, arguments(sources)])?;
 
-    let mut decoded = reader::read(&merged, &mut problems, decode::config);
+    let mut decoded = table_reader::read(&merged, &mut problems, decode::config);
     if decoded.is_none() {
         for problem in &problems {
             restore(&mut merged.values, Some(&usual), single(&problem.key));
         }
         // Its problems are known.
-        decoded = reader::read(&merged, &mut Vec::new(), decode::config);
+        decoded = table_reader::read(&merged, &mut Vec::new(), decode::config);
     }
     let Some(mut config) = decoded else {
         let config = None;
@@ -163,7 +163,7 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
     }
     let schemas = schema::read_files(&mut config, &mut problems);
     config.files.extend(schemas);
-    let keys = keys::read_files(&mut config, &mut problems);
+    let keys = secret_files::read_files(&mut config, &mut problems);
     config.files.extend(keys);
     config.default_rpc_paths();
     let config = Some(config);
@@ -222,7 +222,10 @@ impl RawConfig {
             return;
         }
         let paths = &mut self.rpc.paths;
-        if paths.iter().all(|path| path.place == Place::Default) {
+        if paths
+            .iter()
+            .all(|path| path.place == SourceLocation::Default)
+        {
             paths.retain(|path| path.value == LONE_RPC_PATH);
         }
     }
@@ -239,7 +242,7 @@ impl RawConfig {
                 resolve_child(child, folder);
             }
         }
-        for file in keys::of(self) {
+        for file in secret_files::of(self) {
             file.path.value = folder.join(&file.path.value);
         }
     }
@@ -260,13 +263,14 @@ fn resolve_child(child: &mut RawStdio, folder: &Path) {
 fn defaults(problems: &mut Vec<Problem>) -> Result<Layer, Problem> {
     let text = include_str!("defaults.toml").to_owned();
     let mut layer = Layer::new("defaults");
-    problems
-        .extend(Document::new(Path::new("defaults.toml"), text).add_to(&mut layer, Part::Main)?);
+    problems.extend(
+        TomlDocument::new(Path::new("defaults.toml"), text).add_to(&mut layer, KeyPath::Main)?,
+    );
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // As a file would say it: figment's `Value` does not read a `usize` back.
     let cores = i64::try_from(cores).unwrap_or(1);
     let workers = ["listen".to_owned(), "workers".to_owned()];
-    layer.put(&workers, Value::from(cores), &Place::Default);
+    layer.put(&workers, Value::from(cores), &SourceLocation::Default);
     Ok(layer.placeless())
 }
 
@@ -277,14 +281,14 @@ fn read_files(
     problems: &mut Vec<Problem>,
 ) -> Result<(Layer, Vec<PathBuf>), Problem> {
     let mut layer = Layer::new("files");
-    problems.extend(Document::read(main, digests)?.add_to(&mut layer, Part::Main)?);
+    problems.extend(TomlDocument::read(main, digests)?.add_to(&mut layer, KeyPath::Main)?);
     let mut paths = vec![main.to_path_buf()];
     for path in included(main, &layer, problems) {
         if paths.contains(&path) {
             continue;
         }
-        let part = Part::Included(ROUTE_TABLES);
-        match Document::read(&path, digests).and_then(|read| read.add_to(&mut layer, part)) {
+        let part = KeyPath::Included(ROUTE_TABLES);
+        match TomlDocument::read(&path, digests).and_then(|read| read.add_to(&mut layer, part)) {
             Ok(found) => problems.extend(found),
             Err(unreadable) => problems.push(unreadable),
         }
@@ -309,7 +313,7 @@ fn included(main: &Path, layer: &Layer, problems: &mut Vec<Problem>) -> Vec<Path
         match include::matching(folder, pattern) {
             Ok(paths) => found.extend(paths),
             Err(message) => problems.push(Problem {
-                place: layer.place(&key).unwrap_or(Place::Default),
+                place: layer.place(&key).unwrap_or(SourceLocation::Default),
                 key,
                 message,
                 hint: None,
@@ -330,7 +334,7 @@ fn variables(environment: &[(String, String)], problems: &mut Vec<Problem>) -> L
         .collect();
     ours.sort();
     for (name, rest, text) in ours {
-        let place = Place::Variable(Arc::from(name.as_str()));
+        let place = SourceLocation::Variable(Arc::from(name.as_str()));
         let path: Vec<String> = rest.split("__").map(str::to_lowercase).collect();
         let key = path
             .iter()
@@ -380,7 +384,7 @@ fn arguments(sources: &Sources) -> Layer {
             layer.put(
                 &path,
                 Value::from(text.as_str()),
-                &Place::Argument(argument),
+                &SourceLocation::Argument(argument),
             );
         }
     }

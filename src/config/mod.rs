@@ -26,19 +26,19 @@ mod decode;
 mod digest;
 pub mod flags;
 mod include;
-mod keys;
-mod kind;
 mod layer;
 pub mod load;
 pub mod problem;
 pub mod progress;
 pub mod raw;
-mod reader;
 pub mod regular;
 mod replica;
 mod schema;
+mod secret_files;
+mod table_reader;
 #[cfg(test)]
 mod tests;
 mod toml;
+mod value;
 
 pub use digest::{Digest, Digests};

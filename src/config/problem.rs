@@ -19,7 +19,7 @@ pub struct Position {
 
 /// Where a value of the configuration was said.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum SourceLocation {
     /// Nobody said it: the default.
     Default,
     /// A file, as it was named on the command line or by an `include`.
@@ -37,11 +37,11 @@ pub enum Place {
     Flip(Arc<str>),
 }
 
-impl Place {
+impl SourceLocation {
     /// A file as a whole.
     #[must_use]
     pub fn file(path: &Path) -> Self {
-        Place::File {
+        SourceLocation::File {
             path: Arc::new(path.to_owned()),
             position: None,
         }
@@ -52,7 +52,7 @@ impl Place {
 const DEFAULT: &str = "default";
 const FLIP: &str = "flip of";
 
-impl Place {
+impl SourceLocation {
     /// Whether a place that was written so is a default or a flip: what nobody said, or said by the admin interface.
     #[must_use]
     pub fn is_unsaid(written: &str) -> bool {
@@ -60,11 +60,11 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Default => f.write_str(DEFAULT),
-            Place::File { path, position } => {
+            SourceLocation::Default => f.write_str(DEFAULT),
+            SourceLocation::File { path, position } => {
                 write!(f, "{}", path.display())?;
                 let Some(position) = position else {
                     return Ok(());
@@ -72,25 +72,25 @@ impl fmt::Display for Place {
                 write!(f, ":{}", position.line)?;
                 position.column.map_or(Ok(()), |c| write!(f, ":{c}"))
             }
-            Place::Variable(name) => f.write_str(name),
-            Place::Argument(name) => f.write_str(name),
-            Place::Flip(flag) => write!(f, "{FLIP} `{flag}`"),
+            SourceLocation::Variable(name) => f.write_str(name),
+            SourceLocation::Argument(name) => f.write_str(name),
+            SourceLocation::Flip(flag) => write!(f, "{FLIP} `{flag}`"),
         }
     }
 }
 
 /// A value together with where it was said, for whoever finds a fault in it later. A configuration keeps thousands of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Where it was said.
-    pub place: Place,
+    pub place: SourceLocation,
     /// Its key, in the spelling of the file: `route[3].rest`.
     pub key: String,
 }
 
-impl<T> Located<T> {
+impl<T> Spanned<T> {
     /// A problem with this value.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
         Problem {
@@ -102,8 +102,8 @@ impl<T> Located<T> {
     }
 
     /// Another value that was said in the same place.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Located<U> {
-        Located {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U> {
+        Spanned {
             value: change(self.value),
             place: self.place,
             key: self.key,
@@ -113,12 +113,12 @@ impl<T> Located<T> {
 
 /// Where keys were said, for what is compiled as a whole.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Places(pub(super) HashMap<String, Place>);
+pub struct SourceMap(pub(super) HashMap<String, SourceLocation>);
 
-impl Places {
+impl SourceMap {
     /// Where a key was said, or the nearest one above it that was.
     #[must_use]
-    pub fn nearest(&self, key: &str) -> Place {
+    pub fn nearest(&self, key: &str) -> SourceLocation {
         let mut key = key;
         loop {
             if let Some(place) = self.0.get(key) {
@@ -126,7 +126,7 @@ impl Places {
             }
             match key.rfind(['.', '[']) {
                 Some(end) => key = &key[..end],
-                None => return Place::Default,
+                None => return SourceLocation::Default,
             }
         }
     }
@@ -148,7 +148,7 @@ impl Places {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// Where it was said.
-    pub place: Place,
+    pub place: SourceLocation,
     /// The key, in the spelling of the file; empty when a whole file is meant.
     pub key: String,
     /// What was found, and what is allowed.
@@ -160,7 +160,7 @@ pub struct Problem {
 impl Problem {
     /// A problem with a file as a whole, or with text that has no key.
     #[must_use]
-    pub fn of_file(place: Place, message: impl Into<String>) -> Self {
+    pub fn of_file(place: SourceLocation, message: impl Into<String>) -> Self {
         Problem {
             place,
             key: String::new(),
@@ -276,14 +276,14 @@ pub(crate) fn nearest<'k>(
 mod tests {
     use super::*;
 
-    fn at(line: u32) -> Place {
-        Place::File {
+    fn at(line: u32) -> SourceLocation {
+        SourceLocation::File {
             path: Arc::new("a.toml".into()),
             position: Some(Position { line, column: None }),
         }
     }
 
-    fn problem(place: Place, key: &str) -> Problem {
+    fn problem(place: SourceLocation, key: &str) -> Problem {
         Problem {
             place,
             key: key.to_owned(),
@@ -295,10 +295,10 @@ mod tests {
     #[test]
     fn problems_are_sorted_by_place_and_said_once() {
         let problems = Problems::new(vec![
-            problem(Place::Argument("--listen"), "listen.address"),
+            problem(SourceLocation::Argument("--listen"), "listen.address"),
             problem(at(10), "b"),
             problem(at(9), "c").hint("did you mean `d`?"),
-            problem(Place::Variable(Arc::from("DUALGAUGE_X")), "x"),
+            problem(SourceLocation::Variable(Arc::from("DUALGAUGE_X")), "x"),
             problem(at(10), "b"),
         ]);
         assert_eq!(

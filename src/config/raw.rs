@@ -1,6 +1,6 @@
 //! What the files say, key by key: decoded and in range, but not yet understood.
 //!
-//! Whatever a later step may find a fault in is [`Located`], so that its problem names file and line. No value
+//! Whatever a later step may find a fault in is [`Spanned`], so that its problem names file and line. No value
 //! here has been compared with another one, except that names are not given twice.
 
 mod addresses;
@@ -25,17 +25,17 @@ use std::time::Duration;
 use http::{HeaderName, Uri};
 use serde_json::Value;
 
-use crate::config::problem::{Located, Place, Places};
+use crate::config::problem::{SourceLocation, SourceMap, Spanned};
+use crate::domain::client_ip::Network;
 use crate::domain::event::EventSource;
 use crate::domain::failure::FailureCodes;
-use crate::domain::forwarding::{Believed, Told};
-use crate::domain::hops::Network;
+use crate::domain::forwarding::{ForwardingHeader, TrustForwarded};
 use crate::domain::hosts::HostName;
-use crate::domain::identity_headers::{HeaderPattern, Template};
+use crate::domain::identity_headers::{HeaderPattern, HeaderTemplate};
 use crate::domain::outcome::{ErrorStatus, RowSource};
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::plan::Multiplexing;
-use crate::domain::preface::PrefaceUse;
+use crate::domain::proxy_protocol::ProxyProtocolUse;
 use crate::domain::redact::{KeyPattern, PathMask};
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::route::{Example, Extra, Notify};
@@ -74,11 +74,11 @@ pub struct RawConfig {
     /// `[listen]`
     pub listen: RawListen,
     /// `[admin] address`
-    pub admin: Located<SocketAddr>,
+    pub admin: Spanned<SocketAddr>,
     /// `[admin] tokens`: whom they were given to, and their SHA-256.
     pub admin_tokens: Vec<(String, [u8; 32])>,
     /// `[admin] ready_upstreams`
-    pub ready: Vec<Located<String>>,
+    pub ready: Vec<Spanned<String>>,
     /// Those variables of the process that children get as well.
     pub inherited: Vec<(String, String)>,
     /// `[upstream.NAME]`, sorted by name.
@@ -90,11 +90,11 @@ pub struct RawConfig {
     /// `[rollout]`
     pub rollout: RawRollout,
     /// `unrouted`
-    pub unrouted: Located<UnroutedWord>,
+    pub unrouted: Spanned<UnroutedWord>,
     /// `unrouted_irregular`
-    pub unrouted_irregular: Located<IrregularWord>,
+    pub unrouted_irregular: Spanned<IrregularWord>,
     /// `ignore_query`: of the routes that have none of their own.
-    pub ignore_query: Vec<Located<String>>,
+    pub ignore_query: Vec<Spanned<String>>,
     /// `[[client]]`, in order.
     pub clients: Vec<RawClient>,
     /// `[[route]]`: those of the main file, then those of the included files in order.
@@ -118,7 +118,7 @@ pub struct RawConfig {
     /// `[metrics]`
     pub metrics: RawMetrics,
     /// Where the keys of routes, of sets and of events were said.
-    pub places: Places,
+    pub places: SourceMap,
     /// `[log]`
     pub log: RawLog,
 }
@@ -127,23 +127,23 @@ pub struct RawConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawListen {
     /// `address`
-    pub address: Located<SocketAddr>,
+    pub address: Spanned<SocketAddr>,
     /// `workers`: one thread each; the number of cores unless said.
-    pub workers: Located<usize>,
+    pub workers: Spanned<usize>,
     /// `hosts`: any where there are none.
-    pub hosts: Vec<Located<HostName>>,
+    pub hosts: Vec<Spanned<HostName>>,
     /// `trusted`: the hops whose word is taken for what came before them.
-    pub trusted: Vec<Located<Network>>,
+    pub trusted: Vec<Spanned<Network>>,
     /// `forwarded`: by which fields servers are told of the hop before this one.
-    pub forwarded: Vec<Located<Told>>,
+    pub forwarded: Vec<Spanned<ForwardingHeader>>,
     /// `forwarded_from`: whose word on the hops before it goes on.
-    pub forwarded_from: Located<Believed>,
+    pub forwarded_from: Spanned<TrustForwarded>,
     /// `remove_headers`: of those that no trusted hop has sent.
-    pub remove_headers: Vec<Located<HeaderPattern>>,
+    pub remove_headers: Vec<Spanned<HeaderPattern>>,
     /// `set_headers`: by name.
-    pub set_headers: Vec<(Located<HeaderName>, Located<Template>)>,
+    pub set_headers: Vec<(Spanned<HeaderName>, Spanned<HeaderTemplate>)>,
     /// `proxy_protocol`: `off` unless said.
-    pub proxy_protocol: Option<Located<PrefaceUse>>,
+    pub proxy_protocol: Option<Spanned<ProxyProtocolUse>>,
     /// `tls`
     pub tls: Option<RawTls>,
 }
@@ -152,48 +152,48 @@ pub struct RawListen {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawUpstream {
     /// `NAME`, with the place of the table.
-    pub name: Located<String>,
+    pub name: Spanned<String>,
     /// `side`
-    pub side: Located<Side>,
+    pub side: Spanned<Side>,
     /// `url` or `command`
     pub server: RawServer,
     /// `timeout`: not zero.
-    pub timeout: Located<Duration>,
+    pub timeout: Spanned<Duration>,
     /// `connect_timeout`: not zero.
-    pub connect_timeout: Located<Duration>,
+    pub connect_timeout: Spanned<Duration>,
     /// `queue_timeout`: not zero. Without it an upstream over HTTP has the timeout of the call, a link `connect_timeout`.
-    pub queue_timeout: Option<Located<Duration>>,
+    pub queue_timeout: Option<Spanned<Duration>>,
     /// `keep_alive`: how long an unused connection is kept; zero keeps none.
-    pub keep_alive: Located<Duration>,
+    pub keep_alive: Spanned<Duration>,
     /// `idle_timeout`: how long a stream or an upgraded connection may be silent.
-    pub idle_timeout: Located<Duration>,
+    pub idle_timeout: Spanned<Duration>,
     /// `http2`: off unless said.
-    pub http2: Option<Located<Multiplexing>>,
+    pub http2: Option<Spanned<Multiplexing>>,
     /// `max_age`: not zero; none unless said.
-    pub max_age: Option<Located<Duration>>,
+    pub max_age: Option<Spanned<Duration>>,
     /// `connections`: calls of one worker at a time.
-    pub connections: Located<usize>,
+    pub connections: Spanned<usize>,
     /// `queue`: of a server over HTTP.
-    pub queue: Option<Located<usize>>,
+    pub queue: Option<Spanned<usize>>,
     /// `credentials`
-    pub credentials: Located<CredentialsWord>,
+    pub credentials: Spanned<CredentialsWord>,
     /// `forward`: further headers that go along with a translated call.
-    pub forward: Vec<Located<HeaderName>>,
+    pub forward: Vec<Spanned<HeaderName>>,
     /// `envelope`, in place of that of `[rpc]`.
-    pub envelope: Option<Vec<RawPaired>>,
+    pub envelope: Option<Vec<RawEnvelopeHeader>>,
     /// `tls`: only with an `https` or `wss` url.
     pub tls: Option<RawClientTls>,
     /// `urls` and how they are watched: only of an HTTP upstream.
     pub addresses: RawAddresses,
     /// `default`: whether it takes calls whose route names no upstream, where its side has several.
-    pub usual: Option<Located<UsualWord>>,
+    pub usual: Option<Spanned<IsDefault>>,
 }
 
 /// What an upstream is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawServer {
     /// `url`: scheme `http` or `https`, with a host, without user or fragment.
-    Url(Located<Uri>),
+    Url(Spanned<Uri>),
     /// `command`
     Command(Box<RawStdio>),
     /// `url`: scheme `ws` or `wss`, and else the same.
@@ -204,18 +204,18 @@ pub enum RawServer {
 
 /// One member of `envelope`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RawPaired {
+pub struct RawEnvelopeHeader {
     /// Its name.
-    pub member: Located<String>,
+    pub member: Spanned<String>,
     /// `header`
-    pub header: Located<HeaderName>,
+    pub header: Spanned<HeaderName>,
     /// `value`: a pattern, not parsed yet.
-    pub value: Located<String>,
+    pub value: Spanned<String>,
 }
 
 /// `default` of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsualWord {
+pub enum IsDefault {
     /// It takes what no route has sent elsewhere.
     Yes,
     /// It takes what a route sends there.
@@ -226,87 +226,87 @@ pub enum UsualWord {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRpc {
     /// `paths`: at least one, each beginning with `/`, without query or fragment.
-    pub paths: Vec<Located<String>>,
+    pub paths: Vec<Spanned<String>>,
     /// `notification_status`: 200, 202 or 204.
-    pub notification_status: Located<u16>,
+    pub notification_status: Spanned<u16>,
     /// `failure_codes`
     pub failure_codes: FailureCodes,
     /// `error_status`
     pub error_status: ErrorStatus,
     /// `tool_error_status`: from 400 to 599.
-    pub tool_error_status: Located<u16>,
+    pub tool_error_status: Spanned<u16>,
     /// `batch_concurrency`
-    pub batch_concurrency: Located<usize>,
+    pub batch_concurrency: Spanned<usize>,
     /// `websocket`: whether WebSockets of clients are served; as the upstream has it, unless said.
-    pub websocket: Option<Located<SocketsWord>>,
+    pub websocket: Option<Spanned<SocketsWord>>,
     /// `socket_concurrency`
-    pub socket_concurrency: Located<usize>,
+    pub socket_concurrency: Spanned<usize>,
     /// `socket_idle_timeout`: not zero.
-    pub socket_idle_timeout: Located<Duration>,
+    pub socket_idle_timeout: Spanned<Duration>,
     /// `envelope`
-    pub envelope: Vec<RawPaired>,
+    pub envelope: Vec<RawEnvelopeHeader>,
 }
 
 /// `[limits]`: sizes in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawLimits {
     /// `body`: of a request that is read.
-    pub body: Located<usize>,
+    pub body: Spanned<usize>,
     /// `answer`: of an upstream's answer that is read.
-    pub answer: Located<usize>,
+    pub answer: Spanned<usize>,
     /// `head`: of a request; at least 8 KiB, which is the least that hyper takes.
-    pub head: Located<usize>,
+    pub head: Spanned<usize>,
     /// `target`: of a request.
-    pub target: Located<usize>,
+    pub target: Spanned<usize>,
     /// `batch`: calls in one batch.
-    pub batch: Located<usize>,
+    pub batch: Spanned<usize>,
     /// `depth`: nesting of JSON.
-    pub depth: Located<usize>,
+    pub depth: Spanned<usize>,
     /// `in_flight`: calls in the whole process.
-    pub in_flight: Located<usize>,
+    pub in_flight: Spanned<usize>,
     /// `connections`: of callers, in the whole process.
-    pub connections: Located<usize>,
+    pub connections: Spanned<usize>,
     /// `memory`: of bodies that are held in the whole process.
-    pub memory: Located<usize>,
+    pub memory: Spanned<usize>,
     /// `header_timeout`: not zero.
-    pub header_timeout: Located<Duration>,
+    pub header_timeout: Spanned<Duration>,
     /// `idle_timeout`: not zero.
-    pub idle_timeout: Located<Duration>,
+    pub idle_timeout: Spanned<Duration>,
     /// `body_timeout`: not zero.
-    pub body_timeout: Located<Duration>,
+    pub body_timeout: Spanned<Duration>,
     /// `body_rate`: bytes a second that a request body needs; 0 for no minimum.
-    pub body_rate: Located<usize>,
+    pub body_rate: Spanned<usize>,
     /// `body_grace`: the time that a request body has in any case.
-    pub body_grace: Located<Duration>,
+    pub body_grace: Spanned<Duration>,
     /// `total_timeout`: not zero; none unless said.
-    pub total_timeout: Option<Located<Duration>>,
+    pub total_timeout: Option<Spanned<Duration>>,
     /// `write_timeout`: how long a client may take nothing of an answer.
-    pub write_timeout: Located<Duration>,
+    pub write_timeout: Spanned<Duration>,
     /// `drain`: how long a shutdown waits for calls.
-    pub drain: Located<Duration>,
+    pub drain: Spanned<Duration>,
     /// `error_text`: of an upstream's failure, kept for the caller.
-    pub error_text: Located<usize>,
+    pub error_text: Spanned<usize>,
 }
 
 /// `[rollout]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRollout {
     /// `flags`: the flags file, resolved against the folder of the main file.
-    pub flags: Option<Located<PathBuf>>,
+    pub flags: Option<Spanned<PathBuf>>,
     /// `state`: a folder, resolved against the folder of the main file.
-    pub state: Located<PathBuf>,
+    pub state: Spanned<PathBuf>,
     /// `store`: the server that replicas share, in place of files in `state`.
     pub store: Option<RawStore>,
     /// `default.rest`
-    pub default_rest: Option<Located<Stage>>,
+    pub default_rest: Option<Spanned<Stage>>,
     /// `default.rpc`
-    pub default_rpc: Option<Located<Stage>>,
+    pub default_rpc: Option<Spanned<Stage>>,
     /// `api_key.header`: where a caller's API key is found.
-    pub api_key_header: Located<HeaderName>,
+    pub api_key_header: Spanned<HeaderName>,
     /// `decision_header`: by which an answer tells its decision.
-    pub decision_header: Option<Located<HeaderName>>,
+    pub decision_header: Option<Spanned<HeaderName>>,
     /// `session_grace`: how long a session keeps the decision that it began with after a flag was changed.
-    pub session_grace: Located<Duration>,
+    pub session_grace: Spanned<Duration>,
     /// `bearer`
     pub bearer: Option<RawBearer>,
     /// `candidates`
@@ -317,70 +317,70 @@ pub struct RawRollout {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCandidates {
     /// `concurrency`: in the whole process.
-    pub concurrency: Located<usize>,
+    pub concurrency: Spanned<usize>,
     /// `memory`: in the whole process.
-    pub memory: Located<usize>,
+    pub memory: Spanned<usize>,
     /// `timeout`: not zero.
-    pub timeout: Located<Duration>,
+    pub timeout: Spanned<Duration>,
     /// `sample`: in thousandths of a percent.
-    pub sample: Located<u32>,
+    pub sample: Spanned<u32>,
     /// `per_request`
-    pub per_request: Located<usize>,
+    pub per_request: Spanned<usize>,
     /// `noise`: in thousandths of a percent.
-    pub noise: Located<u32>,
+    pub noise: Spanned<u32>,
 }
 
 /// `[[route]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRoute {
     /// Where the table begins.
-    pub place: Place,
+    pub place: SourceLocation,
     /// `route[3]`
     pub key: String,
     /// `name`
-    pub name: Located<String>,
+    pub name: Spanned<String>,
     /// `rest`: an HTTP method and a URL pattern, not parsed yet; or a line that stands for `frame`.
-    pub rest: Located<String>,
+    pub rest: Spanned<String>,
     /// `frame`: a pattern, not parsed yet.
-    pub frame: Option<Tree>,
+    pub frame: Option<SourceTree>,
     /// `silence`: not zero.
-    pub silence: Option<Located<Duration>>,
+    pub silence: Option<Spanned<Duration>>,
     /// `rpc`: a method pattern, not parsed yet.
-    pub rpc: Located<String>,
+    pub rpc: Spanned<String>,
     /// `params`: a pattern, not parsed yet, like those below.
-    pub params: Option<Tree>,
+    pub params: Option<SourceTree>,
     /// `body`
-    pub body: Option<Tree>,
+    pub body: Option<SourceTree>,
     /// `query`, in order.
-    pub query: Vec<(String, Tree)>,
+    pub query: Vec<(String, SourceTree)>,
     /// `headers`, in order.
-    pub headers: Vec<(String, Tree)>,
+    pub headers: Vec<(String, SourceTree)>,
     /// `extra`
-    pub extra: Option<Located<Extra>>,
+    pub extra: Option<Spanned<Extra>>,
     /// `ignore_query`
-    pub ignore_query: Option<Vec<Located<String>>>,
+    pub ignore_query: Option<Vec<Spanned<String>>>,
     /// `from`
-    pub from: Option<Located<Side>>,
+    pub from: Option<Spanned<Side>>,
     /// `notify`
-    pub notify: Option<Located<Notify>>,
+    pub notify: Option<Spanned<Notify>>,
     /// `effect`
-    pub effect: Option<Located<EffectWord>>,
+    pub effect: Option<Spanned<EffectWord>>,
     /// `timeout`: not zero.
-    pub timeout: Option<Located<Duration>>,
+    pub timeout: Option<Spanned<Duration>>,
     /// `affinity`: the hole whose value tells sessions apart.
-    pub affinity: Option<Located<String>>,
+    pub affinity: Option<Spanned<String>>,
     /// `successor`: what to call instead once the route is retired.
-    pub successor: Option<Located<String>>,
+    pub successor: Option<Spanned<String>>,
     /// `deprecated`
     pub deprecated: Option<RawEnd>,
     /// `lossy`: why the route may lose something.
-    pub lossy: Option<Located<String>>,
+    pub lossy: Option<Spanned<String>>,
     /// `upstream`: a name for the side that it is of, or one for each side.
-    pub upstreams: Vec<(Option<Side>, Located<String>)>,
+    pub upstreams: Vec<(Option<Side>, Spanned<String>)>,
     /// `[[route.outcome]]`, in order.
     pub rows: Vec<RowSource>,
     /// `outcomes`: the names of sets, in order.
-    pub sets: Vec<Located<String>>,
+    pub sets: Vec<Spanned<String>>,
     /// `[[route.example]]`, in order.
     pub examples: Vec<Example>,
     /// `schema`
@@ -393,9 +393,9 @@ pub struct RawRoute {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawSchemas {
     /// `params`
-    pub params: Option<Located<RawSchema>>,
+    pub params: Option<Spanned<RawSchema>>,
     /// `result`
-    pub result: Option<Located<RawSchema>>,
+    pub result: Option<Spanned<RawSchema>>,
 }
 
 /// A JSON Schema, not compiled yet.
@@ -411,7 +411,7 @@ pub enum RawSchema {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawSet {
     /// `NAME`, with the place of its first row.
-    pub name: Located<String>,
+    pub name: Spanned<String>,
     /// Its rows, in order.
     pub rows: Vec<RowSource>,
 }
@@ -420,9 +420,9 @@ pub struct RawSet {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawLog {
     /// `format`
-    pub format: Located<LogFormatWord>,
+    pub format: Spanned<LogFormatWord>,
     /// `level`
-    pub level: Located<LogLevelWord>,
+    pub level: Spanned<LogLevelWord>,
     /// `redact`
     pub redact: RawRedact,
 }
@@ -431,38 +431,38 @@ pub struct RawLog {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawRedact {
     /// `headers`
-    pub headers: Vec<Located<HeaderName>>,
+    pub headers: Vec<Spanned<HeaderName>>,
     /// `keys`
-    pub keys: Vec<Located<KeyPattern>>,
+    pub keys: Vec<Spanned<KeyPattern>>,
     /// `paths`
-    pub paths: Vec<Located<PathMask>>,
+    pub paths: Vec<Spanned<PathMask>>,
 }
 
 /// `[[flag]]` of the flags file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawFlag {
     /// Where the table begins.
-    pub place: Place,
+    pub place: SourceLocation,
     /// `flag[3]`
     pub key: String,
     /// `name`
-    pub name: Located<String>,
+    pub name: Spanned<String>,
     /// `client`: a glob.
-    pub client: Located<String>,
+    pub client: Spanned<String>,
     /// `route`: a glob.
-    pub route: Located<String>,
+    pub route: Spanned<String>,
     /// `side`: both unless said.
-    pub side: Option<Located<Side>>,
+    pub side: Option<Spanned<Side>>,
     /// `header`: each one named must fit.
     pub headers: Vec<RawHeaderGlob>,
     /// `stage`
-    pub stage: Located<Stage>,
+    pub stage: Spanned<Stage>,
     /// `percent`, in thousandths: 0 to 100 000.
-    pub percent: Located<u32>,
+    pub percent: Spanned<u32>,
     /// `without_key`
-    pub without_key: Located<WithoutKeyWord>,
+    pub without_key: Spanned<WithoutKeyWord>,
     /// `holdback`, in thousandths of a percent.
-    pub holdback: Located<u32>,
+    pub holdback: Spanned<u32>,
     /// `guard`
     pub guard: Option<Box<RawGuard>>,
     /// `ramp`

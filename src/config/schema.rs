@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::config::problem::{Located, Place, Problem};
+use crate::config::problem::{Problem, SourceLocation, Spanned};
 use crate::config::raw::{RawConfig, RawSchema};
 use crate::config::regular;
 
@@ -33,10 +33,13 @@ pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) ->
     files.into_keys().collect()
 }
 
-fn folder<'c>(schema: &'c Located<RawSchema>, main: Option<&'c Path>) -> &'c Path {
+fn folder<'c>(schema: &'c Spanned<RawSchema>, main: Option<&'c Path>) -> &'c Path {
     let file = match &schema.place {
-        Place::File { path, .. } => Some(path.as_path()),
-        Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => main,
+        SourceLocation::File { path, .. } => Some(path.as_path()),
+        SourceLocation::Default
+        | SourceLocation::Variable(_)
+        | SourceLocation::Argument(_)
+        | SourceLocation::Flip(_) => main,
     };
     file.and_then(Path::parent).unwrap_or(Path::new(""))
 }

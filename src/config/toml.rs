@@ -12,8 +12,8 @@ use toml::Spanned;
 use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 
 use crate::config::digest::{Digest, Digests};
-use crate::config::layer::{Layer, SaidKind, element, join};
-use crate::config::problem::{Place, Position, Problem};
+use crate::config::layer::{Layer, ValueKind, element, join};
+use crate::config::problem::{Position, Problem, SourceLocation};
 use crate::config::regular;
 
 /// What the keys of sets begin with: routes of several files are one list, but a set is of one file.
@@ -21,7 +21,7 @@ const SETS: &str = "outcomes.";
 
 /// A file that was read: its path as it was named, and its text.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct TomlDocument {
     path: Arc<PathBuf>,
     text: String,
     line_starts: Vec<usize>,
@@ -29,32 +29,35 @@ pub(super) struct Document {
 
 /// The part that a file plays.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum KeyPath {
     /// Everything may be said in it.
     Main,
     /// Only these tables may be said in it.
     Included(&'static [&'static str]),
 }
 
-impl Document {
+impl TomlDocument {
     /// Reads a file, and notes it.
     pub(super) fn read(path: &Path, digests: &mut Digests) -> Result<Self, Problem> {
         let bytes = regular::read(path, regular::LONGEST).map_err(|error| {
-            Problem::of_file(Place::file(path), format!("cannot be read: {error}"))
+            Problem::of_file(
+                SourceLocation::file(path),
+                format!("cannot be read: {error}"),
+            )
         })?;
-        digests.insert(path.to_path_buf(), Digest::of(&bytes));
-        Document::decode(path, bytes)
+        digests.insert(path.to_path_buf(), Digest::from_bytes(&bytes));
+        TomlDocument::decode(path, bytes)
     }
 
     /// Takes bytes for the text of a file.
     pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Self, Problem> {
         String::from_utf8(bytes)
-            .map(|text| Document::new(path, text))
+            .map(|text| TomlDocument::new(path, text))
             .map_err(|error| {
                 let valid = error.utf8_error().valid_up_to();
                 let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
                 let end = before.len();
-                let place = Document::new(path, before).column(end);
+                let place = TomlDocument::new(path, before).column(end);
                 Problem::of_file(place, "is no UTF-8 text")
             })
     }
@@ -65,7 +68,7 @@ impl Document {
         let line_starts = std::iter::once(0)
             .chain(ends.map(|(end, _)| end + 1))
             .collect();
-        Document {
+        TomlDocument {
             path: Arc::new(path.to_owned()),
             text,
             line_starts,
@@ -78,7 +81,7 @@ impl Document {
     ///
     /// # Errors
     /// A text that is no TOML adds nothing, and is one problem: whatever follows the first fault is guesswork.
-    pub(super) fn add_to(&self, layer: &mut Layer, part: Part) -> Result<Vec<Problem>, Problem> {
+    pub(super) fn add_to(&self, layer: &mut Layer, part: KeyPath) -> Result<Vec<Problem>, Problem> {
         let (table, errors) = DeTable::parse_recoverable(&self.text);
         if let Some((at, message)) = first(&errors) {
             return Err(Problem::of_file(self.column(at), message));
@@ -132,8 +135,8 @@ impl Document {
         self.line_starts.partition_point(|start| *start <= at) - 1
     }
 
-    fn line(&self, at: usize) -> Place {
-        Place::File {
+    fn line(&self, at: usize) -> SourceLocation {
+        SourceLocation::File {
             path: Arc::clone(&self.path),
             position: Some(Position {
                 line: count(self.line_index(at) + 1),
@@ -142,10 +145,10 @@ impl Document {
         }
     }
 
-    fn column(&self, at: usize) -> Place {
+    fn column(&self, at: usize) -> SourceLocation {
         let index = self.line_index(at);
         let before = self.text.get(self.line_starts[index]..at);
-        Place::File {
+        SourceLocation::File {
             path: Arc::clone(&self.path),
             position: Some(Position {
                 line: count(index + 1),
@@ -170,7 +173,7 @@ fn count(number: usize) -> u32 {
 pub(super) fn parse_value(
     text: &str,
     key: &str,
-    place: &Place,
+    place: &SourceLocation,
     layer: &mut Layer,
 ) -> Result<Value, Vec<Problem>> {
     let (value, errors) = DeValue::parse_recoverable(text);
@@ -207,7 +210,7 @@ fn first(errors: &[toml::de::Error]) -> Option<(usize, String)> {
 struct Graft<'l> {
     layer: &'l mut Layer,
     problems: Vec<Problem>,
-    place_of: &'l dyn Fn(usize) -> Place,
+    place_of: &'l dyn Fn(usize) -> SourceLocation,
 }
 
 impl Graft<'_> {
@@ -221,8 +224,8 @@ impl Graft<'_> {
     }
 
     /// The tables that may be said in a file that plays this part.
-    fn allowed<'t>(&mut self, table: DeTable<'t>, part: Part) -> DeTable<'t> {
-        let Part::Included(allowed) = part else {
+    fn allowed<'t>(&mut self, table: DeTable<'t>, part: KeyPath) -> DeTable<'t> {
+        let KeyPath::Included(allowed) = part else {
             return table;
         };
         let mut kept = DeTable::new();
@@ -262,7 +265,7 @@ impl Graft<'_> {
                 Value::from(self.table(into, table, key))
             }
             (Some(before), DeValue::Array(_)) if key.starts_with(SETS) => {
-                let first = self.layer.place(key).unwrap_or(Place::Default);
+                let first = self.layer.place(key).unwrap_or(SourceLocation::Default);
                 let message = format!(
                     "the set is written at {first} as well; write all its rows in one file, or give it another name"
                 );
@@ -305,7 +308,7 @@ impl Graft<'_> {
             DeValue::Float(number) => float(&number),
             // figment has no dates; text says more than nothing, and patterns are told.
             DeValue::Datetime(date) => {
-                self.layer.note_kind(key, SaidKind::Date);
+                self.layer.note_kind(key, ValueKind::Date);
                 Value::from(date.to_string())
             }
             DeValue::Array(_) | DeValue::Table(_) => Value::Empty(Tag::Default, Empty::None),

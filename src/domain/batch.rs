@@ -3,19 +3,20 @@
 //! Law: a batch is split only when its items are decided differently, or when one of them is not for the upstream as it
 //! came.
 
-use super::claim;
-use super::jsonrpc::{Call, Item, Reading, RequestId};
+use super::jsonrpc::{Call, LooseCall, MessageItem, RequestId};
 use super::plan::{CANCELLED, Plan};
 use super::posted::{
-    MessageFault, Poster, may_pass_ambiguous, may_pass_unread, reread, takes_envelopes, unwelcome,
+    MessageFault, Poster, may_pass_ambiguous, may_pass_unread, refused_message, reread,
+    takes_envelopes,
 };
-use super::refusal;
-use super::rollout::{Decision, Session, Stage, Way, Why};
+use super::rejections;
+use super::rollout::{Decision, DecisionReason, Path, SessionStart, Stage};
+use super::routing;
 use super::side::Side;
 
 /// An item of a batch that passes through.
 #[derive(Debug)]
-pub struct Member {
+pub struct BatchMember {
     /// The call, where one can be read.
     pub call: Option<Call>,
     /// The id of its error; none for a notification.
@@ -30,11 +31,11 @@ pub struct Member {
 
 /// A batch that passes through as one message.
 #[derive(Debug)]
-pub struct Passing {
+pub struct PassthroughBatch {
     /// The place of its upstream.
     pub place: usize,
     /// Its items, in order.
-    pub members: Vec<Member>,
+    pub members: Vec<BatchMember>,
 }
 
 /// The batch as one that passes to one upstream, if it is one. `session` finds the session of a call of a route.
@@ -42,10 +43,10 @@ pub struct Passing {
 pub fn passing<'s>(
     plan: &Plan,
     poster: Poster<'_>,
-    items: &[Item],
-    session: impl Fn(&Call, Option<usize>) -> Option<Session<'s>>,
-) -> Option<Passing> {
-    let batch = Batch { plan, poster };
+    items: &[MessageItem],
+    session: impl Fn(&Call, Option<usize>) -> Option<SessionStart<'s>>,
+) -> Option<PassthroughBatch> {
+    let batch = BatchReader { plan, poster };
     let mut members = Vec::with_capacity(items.len());
     let mut to = None;
     for item in items {
@@ -55,31 +56,31 @@ pub fn passing<'s>(
         }
         members.push(member);
     }
-    Some(Passing {
+    Some(PassthroughBatch {
         place: to?,
         members,
     })
 }
 
-struct Batch<'a> {
+struct BatchReader<'a> {
     plan: &'a Plan,
     poster: Poster<'a>,
 }
 
-impl Batch<'_> {
+impl BatchReader<'_> {
     fn member<'s>(
         &self,
-        item: &Item,
-        session: impl Fn(&Call, Option<usize>) -> Option<Session<'s>>,
-    ) -> Option<(usize, Member)> {
+        item: &MessageItem,
+        session: impl Fn(&Call, Option<usize>) -> Option<SessionStart<'s>>,
+    ) -> Option<(usize, BatchMember)> {
         let invalid = match item {
-            Item::Call(call) => {
+            MessageItem::Call(call) => {
                 let (id, call) = (call.id.clone(), call.clone());
                 return self.call((call, id), None, session);
             }
             // A response of the client to a request of the server.
-            Item::Response(_) => return Some((self.usual()?, unrouted(None, None))),
-            Item::Invalid(invalid) => invalid,
+            MessageItem::Response(_) => return Some((self.usual()?, unrouted(None, None))),
+            MessageItem::Invalid(invalid) => invalid,
         };
         let place = self.usual()?;
         if !takes_envelopes(self.plan, self.plan.upstreams.all.get(place)?) {
@@ -87,14 +88,14 @@ impl Batch<'_> {
         }
         let id = Some(invalid.id.clone());
         let (passes, fault) = match reread(self.plan, invalid).reading {
-            Reading::Call(call) => {
+            LooseCall::Call(call) => {
                 return self.call((*call, id), Some(MessageFault::Invalid), session);
             }
-            Reading::Unreadable => (
+            LooseCall::Unreadable => (
                 may_pass_unread(self.plan, self.poster),
                 MessageFault::Unreadable,
             ),
-            Reading::Ambiguous => (may_pass_ambiguous(self.plan), MessageFault::Ambiguous),
+            LooseCall::Ambiguous => (may_pass_ambiguous(self.plan), MessageFault::Ambiguous),
         };
         passes.then(|| (place, unrouted(id, Some(fault))))
     }
@@ -103,12 +104,12 @@ impl Batch<'_> {
         &self,
         (call, id): (Call, Option<RequestId>),
         fault: Option<MessageFault>,
-        session: impl Fn(&Call, Option<usize>) -> Option<Session<'s>>,
-    ) -> Option<(usize, Member)> {
+        session: impl Fn(&Call, Option<usize>) -> Option<SessionStart<'s>>,
+    ) -> Option<(usize, BatchMember)> {
         let plan = self.plan;
         let (caller, headers) = (self.poster.caller, self.poster.head.headers);
-        refusal::ambiguous_credentials(plan, &call).ok()?;
-        claim::mcp(plan, headers, &call).ok()?;
+        rejections::ambiguous_credentials(plan, &call).ok()?;
+        routing::mcp(plan, headers, &call).ok()?;
         // A notification that cancels a call may have to name it by another id.
         let cancels = id.is_none() && *call.method == *CANCELLED;
         if cancels || plan.locals.rpc(&call.method).is_some() {
@@ -117,17 +118,17 @@ impl Batch<'_> {
         let route = plan.select_rpc(&call.method, call.params.as_ref());
         let asked = (route, Side::Rpc);
         let session = session(&call, route);
-        let decision = claim::decide(plan, (caller, headers), asked, self.poster.at, session);
-        if route.is_some() && decision.stage.control() != Some(Way::Old) {
+        let decision = routing::decide(plan, (caller, headers), asked, self.poster.at, session);
+        if route.is_some() && decision.stage.control() != Some(Path::Old) {
             return None;
         }
         let place = plan.upstreams.of(route, Side::Rpc)?;
         let upstream = plan.upstreams.all.get(place)?;
         // A link gives each call an id of its own.
-        if upstream.transport.link().is_some() || unwelcome(plan, upstream, &call).is_some() {
+        if upstream.transport.link().is_some() || refused_message(plan, upstream, &call).is_some() {
             return None;
         }
-        let member = Member {
+        let member = BatchMember {
             call: Some(call),
             id,
             route,
@@ -144,12 +145,12 @@ impl Batch<'_> {
     }
 }
 
-fn unrouted(id: Option<RequestId>, fault: Option<MessageFault>) -> Member {
-    Member {
+fn unrouted(id: Option<RequestId>, fault: Option<MessageFault>) -> BatchMember {
+    BatchMember {
         call: None,
         id,
         route: None,
-        decision: Decision::plain(Stage::Passthrough, Why::Unrouted),
+        decision: Decision::plain(Stage::Passthrough, DecisionReason::Unrouted),
         fault,
     }
 }

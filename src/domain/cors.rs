@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 /// An origin as a browser writes it: `https://app.example`, `http://localhost:3000`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct WebOrigin(String);
 
 /// Why a text is no origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,19 +26,19 @@ pub enum OriginError {
     Spelling(String),
 }
 
-impl Origin {
+impl WebOrigin {
     /// The origin that a text spells.
     ///
     /// # Errors
     /// [`OriginError`], also for another spelling: browsers send one only, and it is compared byte for byte.
-    pub fn parse(text: &str) -> Result<Origin, OriginError> {
+    pub fn parse(text: &str) -> Result<WebOrigin, OriginError> {
         let (scheme, authority) = split(text).ok_or(OriginError::Shape)?;
         let (host, port) = (authority.host(), authority.port_u16());
         let port = port.filter(|port| Some(*port) != default_port(&scheme));
         let port = port.map_or(String::new(), |port| format!(":{port}"));
         let spelled = format!("{scheme}://{}{port}", host.to_ascii_lowercase());
         if spelled == text {
-            Ok(Origin(spelled))
+            Ok(WebOrigin(spelled))
         } else {
             Err(OriginError::Spelling(spelled))
         }
@@ -81,7 +81,7 @@ pub enum Origins {
     /// Everybody's.
     Any,
     /// Those of these origins.
-    Listed(Vec<Origin>),
+    Listed(Vec<WebOrigin>),
 }
 
 /// Which headers a page may send beside those that every page may.
@@ -192,7 +192,7 @@ impl Cors {
     }
 }
 
-/// The one `Origin` of a request. A second one is nobody's.
+/// The one `WebOrigin` of a request. A second one is nobody's.
 #[must_use]
 pub fn origin(headers: &HeaderMap) -> Option<&HeaderValue> {
     let mut said = headers.get_all(ORIGIN).iter();

@@ -41,7 +41,7 @@ pub struct Budget {
 impl Budget {
     /// Returns the connections of a plan that fit.
     #[must_use]
-    pub fn of(plan: &Plan, files: Descriptors) -> Budget {
+    pub fn from_plan(plan: &Plan, files: Descriptors) -> Budget {
         let all = plan.upstreams.all.iter();
         let wanted = all.map(|upstream| need(upstream, (plan.candidates.concurrency, files)));
         let wanted = wanted.fold(0, usize::saturating_add);

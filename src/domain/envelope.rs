@@ -8,9 +8,10 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::json::{Json, Kind, same_ignoring_case};
+use super::json::{Json, JsonKind, same_ignoring_case};
 use super::pattern::{
-    Facts, PatternError, Place, Reading, Resolver, Scope, Slot, Strangers, Words, Writing,
+    HoleFacts, HolePlace, HoleResolver, PatternError, PatternReader, PatternWriter, Slot,
+    TextPatterns, UnknownMembers, WriteScope,
 };
 use super::route::{BindError, HeaderItem};
 use super::side::Side;
@@ -18,7 +19,7 @@ use super::translate::{read_headers, write_headers};
 
 /// A member and its header: `auth = { header = "authorization", value = "Bearer {token}" }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Paired {
+pub struct EnvelopeHeader {
     /// The name of the member.
     pub member: String,
     item: HeaderItem,
@@ -28,43 +29,48 @@ pub struct Paired {
 /// The members that JSON-RPC itself has (JSON-RPC 2.0 §4).
 const OWN: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 
-impl Paired {
+impl EnvelopeHeader {
     /// Compiles one pair; `value` is the text of the header, with one hole for the value of the member.
     ///
     /// # Errors
     /// [`PatternError`] with the key that is wrong.
-    pub fn parse(member: &str, header: HeaderName, value: &str) -> Result<Paired, PatternError> {
+    pub fn parse(
+        member: &str,
+        header: HeaderName,
+        value: &str,
+    ) -> Result<EnvelopeHeader, PatternError> {
         if OWN.iter().any(|own| own.eq_ignore_ascii_case(member)) {
             return Err(PatternError::new(format!(
                 "`{member}` is a member of JSON-RPC itself"
             )));
         }
         let under = |error: PatternError| error.under("value");
-        let words = Words::parse(value).map_err(under)?;
+        let words = TextPatterns::parse(value).map_err(under)?;
         let mentions = words.mentions();
         let [mention] = mentions[..] else {
             let what = "it has one hole, which is the value of the member: `{token}`";
             return Err(under(PatternError::new(what)));
         };
-        let mut resolver = Resolver::default();
+        let mut resolver = HoleResolver::default();
         resolver
-            .words(Side::Rest, &words, Place::Words)
+            .words(Side::Rest, &words, HolePlace::Words)
             .map_err(under)?;
-        let bare = super::pattern::mention_named(&mention.name, super::pattern::Use::Both, None);
+        let bare =
+            super::pattern::mention_named(&mention.name, super::pattern::HoleUse::Both, None);
         resolver
-            .mention(Side::Rpc, &bare, (Place::Json, 0))
+            .mention(Side::Rpc, &bare, (HolePlace::Json, 0))
             .map_err(under)?;
-        let facts = resolver.finish(&Facts::default()).map_err(under)?;
-        Ok(Paired {
+        let facts = resolver.finish(&HoleFacts::default()).map_err(under)?;
+        Ok(EnvelopeHeader {
             member: member.to_owned(),
             item: HeaderItem {
                 name: header,
                 words: facts
-                    .words(Side::Rest, &words, Place::Words)
+                    .words(Side::Rest, &words, HolePlace::Words)
                     .map_err(under)?,
             },
             slot: facts
-                .slot(Side::Rpc, &bare, (Place::Json, 0))
+                .slot(Side::Rpc, &bare, (HolePlace::Json, 0))
                 .map_err(under)?,
         })
     }
@@ -78,7 +84,7 @@ impl Paired {
     /// The value of the member that a caller's headers say; none where they say nothing of this form.
     #[must_use]
     pub fn from_headers(&self, headers: &HeaderMap, depth: u16) -> Option<Json> {
-        let mut reading = Reading::of(1, Strangers::Open, depth);
+        let mut reading = PatternReader::new(1, UnknownMembers::Open, depth);
         read_headers(std::slice::from_ref(&self.item), headers, &mut reading).ok()?;
         let value = self.slot.write_json(reading.bindings.get(0)).ok()?;
         value.map(Cow::into_owned)
@@ -93,14 +99,14 @@ impl Paired {
         value: &Json,
         depth: u16,
     ) -> Result<Option<(HeaderName, HeaderValue)>, BindError> {
-        if value.kind() == Kind::Null {
+        if value.kind() == JsonKind::Null {
             return Ok(None);
         }
         let wrong = |_| BindError::new(&*self.member, "its value cannot stand in its header");
         let bound = self.slot.read_json(Some(value), depth).map_err(|_| ());
-        let mut reading = Reading::of(1, Strangers::Open, depth);
+        let mut reading = PatternReader::new(1, UnknownMembers::Open, depth);
         reading.bindings.set(0, bound.map_err(wrong)?);
-        let writing = Writing::of(Scope {
+        let writing = PatternWriter::new(WriteScope {
             bindings: &reading.bindings,
             call: None,
             now: String::new,
@@ -118,13 +124,13 @@ impl Paired {
 ///
 /// # Errors
 /// [`BindError`] names the member that is given twice, or in another letter case.
-pub fn unambiguous(envelope: &[Paired], message: &Json) -> Result<(), BindError> {
+pub fn unambiguous(envelope: &[EnvelopeHeader], message: &Json) -> Result<(), BindError> {
     if envelope.is_empty() {
         return Ok(());
     }
     let members = message.open()?;
     let twin = members.iter().find_map(|member| {
-        let like = |paired: &&Paired| {
+        let like = |paired: &&EnvelopeHeader| {
             paired.member != member.name && same_ignoring_case(&paired.member, &member.name)
         };
         Some((member, envelope.iter().find(like)?))
@@ -142,8 +148,8 @@ pub fn unambiguous(envelope: &[Paired], message: &Json) -> Result<(), BindError>
 mod tests {
     use super::*;
 
-    fn paired(value: &str) -> Paired {
-        Paired::parse("auth", HeaderName::from_static("authorization"), value).unwrap()
+    fn paired(value: &str) -> EnvelopeHeader {
+        EnvelopeHeader::parse("auth", HeaderName::from_static("authorization"), value).unwrap()
     }
 
     fn headers(value: &'static str) -> HeaderMap {
@@ -224,7 +230,7 @@ mod tests {
             ("auth", "{a}-{b}", "one hole"),
             ("auth", "{a", "no closing brace"),
         ] {
-            let error = Paired::parse(member, header(), value).unwrap_err();
+            let error = EnvelopeHeader::parse(member, header(), value).unwrap_err();
             assert!(error.what.contains(words), "{error:?}");
         }
     }

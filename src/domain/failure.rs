@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::calendar::Moment;
 use super::json::Json;
+use super::time::Timestamp;
 
 mod codes;
 
@@ -150,7 +150,7 @@ pub enum Reason {
     Retired,
     /// A route whose old way is closed for a while, which was announced.
     Brownout,
-    /// The `Origin` or the `Host` of a call that is not passed through is not allowed.
+    /// The `Origin` or the `HostField` of a call that is not passed through is not allowed.
     OriginRefused,
     /// No connection to the upstream.
     UpstreamUnreachable,
@@ -198,7 +198,7 @@ pub enum Reason {
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct FailureRow {
     /// Whose fault it is.
     pub blame: Blame,
     /// The status that a REST client gets.
@@ -211,8 +211,8 @@ pub struct Row {
     pub retry: Retry,
 }
 
-const fn client(status: u16, code: i32, label: &'static str) -> Row {
-    Row {
+const fn client(status: u16, code: i32, label: &'static str) -> FailureRow {
+    FailureRow {
         blame: Blame::Client,
         status,
         code,
@@ -221,8 +221,8 @@ const fn client(status: u16, code: i32, label: &'static str) -> Row {
     }
 }
 
-const fn upstream(status: u16, code: i32, label: &'static str) -> Row {
-    Row {
+const fn upstream(status: u16, code: i32, label: &'static str) -> FailureRow {
+    FailureRow {
         blame: Blame::Upstream,
         status,
         code,
@@ -231,8 +231,8 @@ const fn upstream(status: u16, code: i32, label: &'static str) -> Row {
     }
 }
 
-const fn proxy(status: u16, code: i32, label: &'static str) -> Row {
-    Row {
+const fn proxy(status: u16, code: i32, label: &'static str) -> FailureRow {
+    FailureRow {
         blame: Blame::Proxy,
         status,
         code,
@@ -295,7 +295,7 @@ impl Reason {
 
     /// The row of this reason.
     #[must_use]
-    pub const fn row(self) -> Row {
+    pub const fn row(self) -> FailureRow {
         match self {
             Reason::MalformedHttp => client(400, -31001, "malformed_http"),
             Reason::HeadTooLarge => client(431, -31002, "head_too_large"),
@@ -323,7 +323,7 @@ impl Reason {
             Reason::Retired => client(410, -31011, "retired"),
             Reason::Brownout => client(410, -31012, "brownout"),
             Reason::OriginRefused => client(403, -31013, "origin_refused"),
-            Reason::UpstreamUnreachable => Row {
+            Reason::UpstreamUnreachable => FailureRow {
                 retry: Retry::NotSent,
                 ..upstream(502, -31021, "upstream_unreachable")
             },
@@ -388,7 +388,7 @@ pub enum Advice {
     Allow(String),
     /// `Retry-After`, in seconds (RFC 9110 §10.2.3).
     RetryAfter(u32),
-    /// What to call instead; with `Link` and `rel="successor-version"` (RFC 5829) where that has an address.
+    /// What to call instead; with `HoleLink` and `rel="successor-version"` (RFC 5829) where that has an address.
     Successor {
         /// In words: a method of the other side, or what the route table says.
         name: String,
@@ -410,11 +410,11 @@ pub enum Advice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
     /// When the call is served again.
-    pub until: Moment,
+    pub until: Timestamp,
     /// In how many seconds that is, for `Retry-After`.
     pub seconds: u32,
     /// When it is expected to end for good.
-    pub sunset: Option<Moment>,
+    pub sunset: Option<Timestamp>,
 }
 
 /// One failure: the reason, and the two texts of it.

@@ -1,4 +1,4 @@
-//! What a server is told of the hops before this one: `Forwarded` (RFC 7239), `X-Forwarded-*` and `X-Real-IP`.
+//! What a server is told of the hops before this one: `PassthroughRequest` (RFC 7239), `X-PassthroughRequest-*` and `X-Real-IP`.
 //!
 //! Anybody can write these fields, and a server that reads them believes them. So what a peer says of others goes on
 //! only where that peer is a trusted hop, and this hop is written behind it. Laws: an untrusted peer writes none of
@@ -11,8 +11,8 @@ use bytes::Bytes;
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::hops::{
-    Hops, X_FORWARDED_FOR, X_FORWARDED_HOST, named, push_address, reads_as, text_of,
+use super::client_ip::{
+    TrustedProxies, X_FORWARDED_FOR, X_FORWARDED_HOST, named, push_address, reads_as, text_of,
 };
 
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -20,14 +20,14 @@ const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// A field that this hop can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
-    /// `Forwarded`: the peer, and the host and the scheme that it asked for.
+pub enum ForwardingHeader {
+    /// `PassthroughRequest`: the peer, and the host and the scheme that it asked for.
     Forwarded,
-    /// `X-Forwarded-For`: the peer.
+    /// `X-PassthroughRequest-For`: the peer.
     For,
-    /// `X-Forwarded-Proto`: the scheme.
+    /// `X-PassthroughRequest-Proto`: the scheme.
     Proto,
-    /// `X-Forwarded-Host`: the host.
+    /// `X-PassthroughRequest-HostField`: the host.
     Host,
     /// `X-Real-IP`: the caller.
     RealIp,
@@ -35,7 +35,7 @@ pub enum Told {
 
 /// Whose word on the hops before it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Believed {
+pub enum TrustForwarded {
     /// That of trusted hops.
     #[default]
     Trusted,
@@ -47,9 +47,9 @@ pub enum Believed {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Forwarding {
     /// Whose word goes on.
-    pub believed: Believed,
+    pub believed: TrustForwarded,
     /// What is written where no hop before has.
-    pub tells: Vec<Told>,
+    pub tells: Vec<ForwardingHeader>,
 }
 
 /// The hop between the caller's side and this proxy.
@@ -62,17 +62,17 @@ pub struct LastHop<'a> {
     /// The scheme of its request.
     pub scheme: &'static str,
     /// What was told of it last.
-    pub told: &'a LastTold,
+    pub cache: &'a HeaderCache,
 }
 
 /// What a server was told last of a connection, and of which host: most calls of a connection ask for the same one.
 #[derive(Debug, Default)]
-pub struct LastTold(RefCell<Option<(HeaderValue, HeaderValue)>>);
+pub struct HeaderCache(RefCell<Option<(HeaderValue, HeaderValue)>>);
 
 impl LastHop<'_> {
-    /// Its element of `Forwarded`, where nobody is before it.
+    /// Its element of `PassthroughRequest`, where nobody is before it.
     fn element(&self) -> Option<HeaderValue> {
-        let mut told = self.told.0.borrow_mut();
+        let mut told = self.cache.0.borrow_mut();
         if let (Some((host, element)), Some(asked)) = (&*told, self.host)
             && host == asked
         {
@@ -93,28 +93,30 @@ impl LastHop<'_> {
 impl Forwarding {
     /// Whether what a peer says of the hops before it goes on.
     #[must_use]
-    pub fn believes(&self, peer: IpAddr, hops: &Hops) -> bool {
+    pub fn trusts(&self, peer: IpAddr, hops: &TrustedProxies) -> bool {
         match self.believed {
-            Believed::Trusted => hops.trusts(peer),
-            Believed::Everyone => true,
+            TrustForwarded::Trusted => hops.trusts(peer),
+            TrustForwarded::Everyone => true,
         }
     }
 
     /// Removes what is not believed from the headers of a request, and adds the last hop.
-    pub fn tell(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &Hops) {
-        if !self.believes(last.peer, hops) {
-            forget(headers, tells_hops);
-        } else if self.believed == Believed::Trusted {
+    pub fn tell(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &TrustedProxies) {
+        if !self.trusts(last.peer, hops) {
+            remove(headers, writes_hops);
+        } else if self.believed == TrustForwarded::Trusted {
             if hops.disagree(last.peer, headers) {
                 // One of the two is not the hop's, and nobody knows which.
-                forget(headers, tells_addresses);
+                remove(headers, writes_addresses);
             }
             // A hop writes its fields with `-`, and lets these pass.
-            forget(headers, |name| {
-                name.as_str().contains('_') && tells_hops(name)
+            remove(headers, |name| {
+                name.as_str().contains('_') && writes_hops(name)
             });
         }
-        let caller = match self.tells.contains(&Told::RealIp) && !headers.contains_key(X_REAL_IP) {
+        let caller = match self.tells.contains(&ForwardingHeader::RealIp)
+            && !headers.contains_key(X_REAL_IP)
+        {
             true => Some(hops.caller(last.peer, headers)),
             false => None,
         };
@@ -129,7 +131,7 @@ impl Forwarding {
             true => Vec::new(),
             false => named(headers),
         };
-        if forwarded || self.tells.contains(&Told::Forwarded) {
+        if forwarded || self.tells.contains(&ForwardingHeader::Forwarded) {
             let element = match before.is_empty() || forwarded {
                 true => last.element(),
                 false => value(elements(&before, last)),
@@ -138,16 +140,17 @@ impl Forwarding {
                 headers.append(FORWARDED, element);
             }
         }
-        if list || self.tells.contains(&Told::For) {
+        if list || self.tells.contains(&ForwardingHeader::For) {
             let before = if list { &[] } else { &before[..] };
             add_to_list(headers, before, last.peer);
         }
-        if self.tells.contains(&Told::Proto) && !headers.contains_key(X_FORWARDED_PROTO) {
+        if self.tells.contains(&ForwardingHeader::Proto) && !headers.contains_key(X_FORWARDED_PROTO)
+        {
             let scheme = HeaderValue::from_static(last.scheme);
             headers.insert(X_FORWARDED_PROTO, scheme);
         }
         if let Some(host) = last.host
-            && self.tells.contains(&Told::Host)
+            && self.tells.contains(&ForwardingHeader::Host)
             && !headers.contains_key(X_FORWARDED_HOST)
         {
             headers.insert(X_FORWARDED_HOST, host.clone());
@@ -160,35 +163,35 @@ impl Forwarding {
 
 /// Whether a field says something of the hops before. Many servers read `_` and `-` as the same.
 #[must_use]
-pub fn tells_hops(name: &HeaderName) -> bool {
+pub fn writes_hops(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
     // Most names are told from these by their first letter.
     if !matches!(name, [b'f' | b'x', ..]) {
         return false;
     }
     let known = [&b"forwarded"[..], b"x-real-ip", b"x-forwarded"];
-    known.iter().any(|known| reads_as(name, known)) || begins(name, b"x-forwarded-")
+    known.iter().any(|known| reads_as(name, known)) || starts(name, b"x-forwarded-")
 }
 
 /// Whether a field names addresses of hops.
-fn tells_addresses(name: &HeaderName) -> bool {
+fn writes_addresses(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
     let known = [&b"forwarded"[..], b"x-forwarded-for", b"x-real-ip"];
     known.iter().any(|known| reads_as(name, known))
 }
 
-fn begins(name: &[u8], known: &[u8]) -> bool {
+fn starts(name: &[u8], known: &[u8]) -> bool {
     name.get(..known.len())
         .is_some_and(|name| reads_as(name, known))
 }
 
-fn forget(headers: &mut HeaderMap, which: impl Fn(&HeaderName) -> bool) {
+fn remove(headers: &mut HeaderMap, which: impl Fn(&HeaderName) -> bool) {
     while let Some(name) = headers.keys().find(|name| which(name)).cloned() {
         headers.remove(name);
     }
 }
 
-/// The elements of `Forwarded` of the last hop, and of those before it that only the list names.
+/// The elements of `PassthroughRequest` of the last hop, and of those before it that only the list names.
 fn elements(before: &[Option<IpAddr>], last: LastHop<'_>) -> String {
     let mut elements = String::with_capacity(96);
     for node in before {

@@ -8,9 +8,9 @@ use http::header::{
     SET_COOKIE,
 };
 
-use super::envelope::Paired;
+use super::envelope::EnvelopeHeader;
 use super::failure::{Failure, Reason};
-use super::forwarding::tells_hops;
+use super::forwarding::writes_hops;
 use super::json::Json;
 use super::jsonrpc::Call;
 use super::plan::{Credentials, UpstreamPlan};
@@ -31,7 +31,7 @@ pub fn first_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h 
     fields.find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
-/// The fields that `Connection` names, in all its values.
+/// The fields that `Http1Connection` names, in all its values.
 #[must_use]
 pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     if first_value(headers, &CONNECTION).is_none() {
@@ -60,7 +60,7 @@ pub fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     }
 }
 
-/// HTTP/1.1 has no request without `Host`; a client of HTTP/1.0 may have sent none.
+/// HTTP/1.1 has no request without `HostField`; a client of HTTP/1.0 may have sent none.
 pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     if let Some(host) = upstream.authority.host()
         && first_value(headers, &HOST).is_none()
@@ -73,12 +73,12 @@ pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
 static CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
 
 /// Whether a translated call takes a field along unasked: who asks, in which language, its trace, and the hops before.
-fn is_taken_along(name: &HeaderName, credentials: Credentials) -> bool {
+fn is_forwarded(name: &HeaderName, credentials: Credentials) -> bool {
     match name.as_str() {
         "accept-language" | "user-agent" | "idempotency-key" | "x-request-id" | "traceparent"
         | "tracestate" | "baggage" | "via" => true,
         _ if CREDENTIALS.contains(name) => credentials == Credentials::Forward,
-        _ => tells_hops(name),
+        _ => writes_hops(name),
     }
 }
 
@@ -114,7 +114,7 @@ pub fn translated_in(
         // The values of one name come one after another.
         let (_, is_taken) = last.filter(|(own, _)| *own == name).unwrap_or_else(|| {
             let asked = upstream.forward.contains(name) && !headers.contains_key(name);
-            let is_taken = asked || is_taken_along(name, upstream.credentials);
+            let is_taken = asked || is_forwarded(name, upstream.credentials);
             (name, is_taken && !of_connection.contains(name))
         });
         last = Some((name, is_taken));
@@ -147,7 +147,7 @@ pub enum HasBody {
 impl HasBody {
     /// Whether this is a body.
     #[must_use]
-    pub fn of<B>(body: &Option<B>) -> HasBody {
+    pub fn new<B>(body: &Option<B>) -> HasBody {
         if body.is_some() {
             HasBody::Yes
         } else {
@@ -183,8 +183,8 @@ pub fn credentials<'u>(
 ///
 /// # Errors
 /// A [`Failure`] where a value has no place in its header.
-pub fn said_credentials<'p>(
-    envelope: impl IntoIterator<Item = &'p Paired>,
+pub fn credentials_of<'p>(
+    envelope: impl IntoIterator<Item = &'p EnvelopeHeader>,
     said: &Call,
     depth: u16,
 ) -> Result<HeaderMap, Failure> {
@@ -205,7 +205,7 @@ pub fn said_credentials<'p>(
 
 /// What a translated answer brings back besides its content, in the room that its headers have.
 #[must_use]
-pub fn brought_back(mut headers: HeaderMap) -> HeaderMap {
+pub fn from_response(mut headers: HeaderMap) -> HeaderMap {
     let of_connection = named_by_connection(&headers);
     let is_brought = |name: &HeaderName| match name.as_str() {
         "set-cookie" | "www-authenticate" | "retry-after" | "cache-control" => true,
@@ -259,9 +259,9 @@ mod tests {
             let name = HeaderName::try_from(name).unwrap();
             let mut headers = HeaderMap::new();
             headers.insert(name.clone(), HeaderValue::from_static("5"));
-            prop_assert!(brought_back(headers.clone()).contains_key(&name));
+            prop_assert!(from_response(headers.clone()).contains_key(&name));
             headers.insert(CONNECTION, name.clone().into());
-            prop_assert!(!brought_back(headers).contains_key(&name));
+            prop_assert!(!from_response(headers).contains_key(&name));
         }
     }
 }

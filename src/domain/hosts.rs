@@ -1,8 +1,8 @@
-//! Checks of `Host` and `Origin` for everything that the proxy does not pass through.
+//! Checks of `HostField` and `Origin` for everything that the proxy does not pass through.
 //!
 //! A browser lets any page send requests to any address. A page of another site can post to a server that the browser
 //! reaches (the request has its `Origin`), and a page whose own name resolves to that server reads the answers as well
-//! (DNS rebinding; the request has its `Host`). A server often checks both by itself, and cannot where the proxy speaks
+//! (DNS rebinding; the request has its `HostField`). A server often checks both by itself, and cannot where the proxy speaks
 //! for the client. Laws: an untrusted peer cannot choose by which host its `Origin` is judged; a request without
 //! `Origin` on a listener that others reach, without `listen.hosts`, passes.
 
@@ -12,8 +12,8 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Uri};
 
+use super::client_ip::forwarded_host;
 use super::cors::{Cors, default_port, origin, split};
-use super::hops::told_host;
 
 /// From where connections can come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Reach {
 impl Reach {
     /// The reach of a listener at an address.
     #[must_use]
-    pub fn of(address: IpAddr) -> Reach {
+    pub fn from_address(address: IpAddr) -> Reach {
         match is_loopback(address) {
             true => Reach::Loopback,
             false => Reach::Network,
@@ -37,7 +37,7 @@ impl Reach {
 
 /// The connection by which a request comes.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct ConnectionEntry {
     /// The reach of its listener.
     pub reach: Reach,
     /// Its other end, where that is known.
@@ -46,12 +46,12 @@ pub struct Entry {
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Foreign {
+pub enum OriginDenied {
     /// Its `Origin` is not allowed.
     Origin,
-    /// Its `Host` is not one of `listen.hosts`.
+    /// Its `HostField` is not one of `listen.hosts`.
     Host,
-    /// Its `Host` is not loopback, on a loopback listener without `listen.hosts`.
+    /// Its `HostField` is not loopback, on a loopback listener without `listen.hosts`.
     Rebound,
 }
 
@@ -76,7 +76,7 @@ impl HostName {
 
 /// Whose requests are allowed.
 #[derive(Debug, Clone, Copy)]
-pub struct Allowed<'a> {
+pub struct AllowedHosts<'a> {
     /// `listen.hosts`
     pub hosts: &'a [HostName],
     /// `[cors]`
@@ -85,26 +85,26 @@ pub struct Allowed<'a> {
     pub reach: Reach,
 }
 
-/// Checks the `Host` and the `Origin` of a request. `is_hop` tells whether its peer is a trusted hop.
+/// Checks the `HostField` and the `Origin` of a request. `is_hop` tells whether its peer is a trusted hop.
 ///
 /// # Errors
 /// What of it is not allowed.
 pub fn check(
-    allowed: Allowed<'_>,
+    allowed: AllowedHosts<'_>,
     (uri, headers): (&Uri, &HeaderMap),
     is_hop: impl Fn() -> bool,
-) -> Result<(), Foreign> {
-    let Allowed { hosts, cors, reach } = allowed;
+) -> Result<(), OriginDenied> {
+    let AllowedHosts { hosts, cors, reach } = allowed;
     match hosts {
         [] if reach == Reach::Loopback && !names_loopback(uri, headers) && !is_hop() => {
-            return Err(Foreign::Rebound);
+            return Err(OriginDenied::Rebound);
         }
         [] => {}
         hosts => {
             let host = host(uri, headers);
             let is_ours = |host: &Authority| hosts.iter().any(|own| own.is(host, host.port_u16()));
             if !host.as_ref().is_some_and(is_ours) {
-                return Err(Foreign::Host);
+                return Err(OriginDenied::Host);
             }
         }
     }
@@ -113,15 +113,15 @@ pub fn check(
     }
     let is_admitted = |origin: &HeaderValue| {
         cors.is_some_and(|cors| cors.admits(origin))
-            || Page::of(origin).is_some_and(|page| {
+            || PageHost::from_origin(origin).is_some_and(|page| {
                 host(uri, headers).is_some_and(|host| page.is_of(&host))
                     || hosts.iter().any(|host| page.is_of_name(host))
-                    || (is_hop() && told_host(headers).is_some_and(|host| page.is_of(&host)))
+                    || (is_hop() && forwarded_host(headers).is_some_and(|host| page.is_of(&host)))
             })
     };
     match origin(headers).is_some_and(is_admitted) {
         true => Ok(()),
-        false => Err(Foreign::Origin),
+        false => Err(OriginDenied::Origin),
     }
 }
 
@@ -174,16 +174,16 @@ pub fn is_loopback(address: IpAddr) -> bool {
 }
 
 /// The host of the page that an `Origin` of the web names.
-struct Page {
+struct PageHost {
     host: Authority,
     /// That of the scheme where the origin names none.
     default_port: u16,
 }
 
-impl Page {
-    fn of(origin: &HeaderValue) -> Option<Page> {
+impl PageHost {
+    fn from_origin(origin: &HeaderValue) -> Option<PageHost> {
         let (scheme, host) = split(origin.to_str().ok()?)?;
-        Some(Page {
+        Some(PageHost {
             host,
             default_port: default_port(&scheme)?,
         })

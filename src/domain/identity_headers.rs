@@ -9,7 +9,7 @@ use core::fmt;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::hops::reads_as;
+use super::client_ip::reads_as;
 
 /// A pattern for names of headers: a name, or the beginning of one with `*` behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,23 +24,23 @@ pub struct HeaderPattern {
 #[error(
     "is no name of an HTTP header; write one such as `x-client-cert`, or a beginning such as `x-ssl-client-*`"
 )]
-pub struct NoPattern;
+pub struct InvalidHeaderPattern;
 
 impl HeaderPattern {
     /// Parses a name such as `x-client-cert`, or a beginning such as `x-ssl-client-*`.
     ///
     /// # Errors
-    /// [`NoPattern`].
-    pub fn parse(text: &str) -> Result<HeaderPattern, NoPattern> {
+    /// [`InvalidHeaderPattern`].
+    pub fn parse(text: &str) -> Result<HeaderPattern, InvalidHeaderPattern> {
         let (name, is_beginning) = match text.strip_suffix('*') {
             Some(name) => (name, true),
             None => (text, false),
         };
         // `*` may stand in a name (RFC 9110 §5.6.2), but here it means any ending.
         if name.contains('*') {
-            return Err(NoPattern);
+            return Err(InvalidHeaderPattern);
         }
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| NoPattern)?;
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| InvalidHeaderPattern)?;
         Ok(HeaderPattern {
             name: name.as_str().replace('_', "-"),
             is_beginning,
@@ -61,7 +61,7 @@ impl HeaderPattern {
 
 /// What a written value can say of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fact {
+pub enum IdentityFact {
     /// The name of the client.
     Client,
     /// Whether the client is authenticated, declared or unknown.
@@ -72,36 +72,36 @@ pub enum Fact {
     Subject,
 }
 
-impl Fact {
+impl IdentityFact {
     /// Every fact, by the word that stands for it in braces.
-    pub const ALL: [(&'static str, Fact); 4] = [
-        ("client", Fact::Client),
-        ("proof", Fact::Proof),
-        ("address", Fact::Address),
-        ("subject", Fact::Subject),
+    pub const ALL: [(&'static str, IdentityFact); 4] = [
+        ("client", IdentityFact::Client),
+        ("proof", IdentityFact::Proof),
+        ("address", IdentityFact::Address),
+        ("subject", IdentityFact::Subject),
     ];
 }
 
 /// The text of a value: literal text and facts.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub struct HeaderTemplate(Vec<TemplatePart>);
 
 #[derive(Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
-    Fact(Fact),
+    Fact(IdentityFact),
 }
 
 /// The text may be a secret that the servers share with the proxy.
-impl fmt::Debug for Template {
+impl fmt::Debug for HeaderTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Template(***)")
     }
 }
 
-/// A fault of a [`Template`].
+/// A fault of a [`HeaderTemplate`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateFault {
+pub enum HeaderTemplateError {
     /// Braces around another word.
     #[error(
         "has the unknown value `{{{0}}}`; write `{{client}}`, `{{proof}}`, `{{address}}` or `{{subject}}`"
@@ -115,39 +115,40 @@ pub enum TemplateFault {
     NoValue,
 }
 
-impl Template {
+impl HeaderTemplate {
     /// Parses a text with facts in braces, such as `CN={client}`.
     ///
     /// # Errors
-    /// [`TemplateFault`].
+    /// [`HeaderTemplateError`].
     ///
     /// ```
     /// use dualgauge::domain::identity_headers::Template;
     /// assert!(Template::parse("{client}; {proof}").is_ok());
     /// assert!(Template::parse("{clint}").is_err());
     /// ```
-    pub fn parse(text: &str) -> Result<Template, TemplateFault> {
+    pub fn parse(text: &str) -> Result<HeaderTemplate, HeaderTemplateError> {
         let mut parts = Vec::new();
         for (place, piece) in text.split('{').enumerate() {
             let literal = match piece.split_once('}') {
                 None if place == 0 => piece,
                 Some((word, rest)) if place > 0 => {
-                    let fact = Fact::ALL.iter().find(|(known, _)| *known == word);
-                    let (_, fact) = fact.ok_or_else(|| TemplateFault::Unknown(word.to_owned()))?;
-                    parts.push(Part::Fact(*fact));
+                    let fact = IdentityFact::ALL.iter().find(|(known, _)| *known == word);
+                    let (_, fact) =
+                        fact.ok_or_else(|| HeaderTemplateError::Unknown(word.to_owned()))?;
+                    parts.push(TemplatePart::Fact(*fact));
                     rest
                 }
-                _ => return Err(TemplateFault::Brace),
+                _ => return Err(HeaderTemplateError::Brace),
             };
             if literal.contains('}') {
-                return Err(TemplateFault::Brace);
+                return Err(HeaderTemplateError::Brace);
             }
-            HeaderValue::from_str(literal).map_err(|_| TemplateFault::NoValue)?;
+            HeaderValue::from_str(literal).map_err(|_| HeaderTemplateError::NoValue)?;
             if !literal.is_empty() {
-                parts.push(Part::Text(literal.to_owned()));
+                parts.push(TemplatePart::Text(literal.to_owned()));
             }
         }
-        Ok(Template(parts))
+        Ok(HeaderTemplate(parts))
     }
 
     /// Returns the value; none where a fact is not there.
@@ -155,8 +156,8 @@ impl Template {
         let mut value = String::new();
         for part in &self.0 {
             match part {
-                Part::Text(text) => value.push_str(text),
-                Part::Fact(fact) => value.push_str(&facts.text(*fact)?),
+                TemplatePart::Text(text) => value.push_str(text),
+                TemplatePart::Fact(fact) => value.push_str(&facts.text(*fact)?),
             }
         }
         HeaderValue::from_maybe_shared(Bytes::from(value)).ok()
@@ -166,7 +167,7 @@ impl Template {
 /// What is known of a call, by its facts; asked only for what a value says.
 pub trait Facts {
     /// The text of a fact, if there is one.
-    fn text(&self, fact: Fact) -> Option<String>;
+    fn text(&self, fact: IdentityFact) -> Option<String>;
 }
 
 /// The headers that are removed and written.
@@ -175,7 +176,7 @@ pub struct IdentityHeaders {
     /// `listen.remove_headers`: removed unless a trusted hop has sent them.
     pub removed: Vec<HeaderPattern>,
     /// `listen.set_headers`: removed whoever has sent them, and written.
-    pub written: Vec<(HeaderName, Template)>,
+    pub written: Vec<(HeaderName, HeaderTemplate)>,
 }
 
 impl IdentityHeaders {
@@ -235,12 +236,12 @@ mod tests {
     struct Known;
 
     impl Facts for Known {
-        fn text(&self, fact: Fact) -> Option<String> {
+        fn text(&self, fact: IdentityFact) -> Option<String> {
             match fact {
-                Fact::Client => Some("ios".to_owned()),
-                Fact::Proof => Some("declared".to_owned()),
-                Fact::Address => Some("192.0.2.7".to_owned()),
-                Fact::Subject => None,
+                IdentityFact::Client => Some("ios".to_owned()),
+                IdentityFact::Proof => Some("declared".to_owned()),
+                IdentityFact::Address => Some("192.0.2.7".to_owned()),
+                IdentityFact::Subject => None,
             }
         }
     }
@@ -264,7 +265,7 @@ mod tests {
         let pattern = |text: &str| HeaderPattern::parse(text).unwrap();
         let written = |name, text: &str| {
             let name = HeaderName::from_static(name);
-            (name, Template::parse(text).unwrap())
+            (name, HeaderTemplate::parse(text).unwrap())
         };
         IdentityHeaders {
             removed: vec![pattern("X-SSL_Client-*"), pattern("x-original-url")],
@@ -329,13 +330,24 @@ mod tests {
     #[test]
     fn what_is_no_pattern_and_no_value_is_told() {
         for text in ["", "*", "a b", "x-*-y", "x-**"] {
-            assert_eq!(HeaderPattern::parse(text), Err(NoPattern), "{text}");
+            assert_eq!(
+                HeaderPattern::parse(text),
+                Err(InvalidHeaderPattern),
+                "{text}"
+            );
         }
         for text in ["{client", "client}", "{{client}}", "a}{client}"] {
-            assert_eq!(Template::parse(text), Err(TemplateFault::Brace), "{text}");
+            assert_eq!(
+                HeaderTemplate::parse(text),
+                Err(HeaderTemplateError::Brace),
+                "{text}"
+            );
         }
-        let unknown = TemplateFault::Unknown("cn".to_owned());
-        assert_eq!(Template::parse("{cn}"), Err(unknown));
-        assert_eq!(Template::parse("a\nb"), Err(TemplateFault::NoValue));
+        let unknown = HeaderTemplateError::Unknown("cn".to_owned());
+        assert_eq!(HeaderTemplate::parse("{cn}"), Err(unknown));
+        assert_eq!(
+            HeaderTemplate::parse("a\nb"),
+            Err(HeaderTemplateError::NoValue)
+        );
     }
 }

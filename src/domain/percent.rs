@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::words;
+use super::swar;
 
 /// Why a text cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +66,7 @@ pub fn decode(text: &str, plus: Plus) -> Result<Cow<'_, str>, PercentError> {
 /// What comes before the first of an ASCII character, and what comes behind it.
 #[inline]
 pub(in crate::domain) fn cut<const AT: u8>(text: &str) -> (&str, Option<&str>) {
-    let end = words::length_before(text.as_bytes(), words::equal::<AT>, |byte| byte == AT);
+    let end = swar::length_before(text.as_bytes(), swar::equal::<AT>, |byte| byte == AT);
     (&text[..end], text.get(end + 1..))
 }
 

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
-use super::candidates::Candidates;
 use super::compare::Rules;
 use super::cors::Cors;
-use super::envelope::Paired;
+use super::envelope::EnvelopeHeader;
 use super::event::Events;
 use super::failure::FailureCodes;
 use super::forwarding::Forwarding;
@@ -21,23 +20,24 @@ use super::json::Json;
 use super::jsonrpc::MessageLimits;
 use super::lenient::LenientPaths;
 use super::lifecycle::Lifecycle;
-use super::local::Locals;
+use super::local_reply::LocalReplies;
 use super::outcome::{ErrorStatus, ReplyLimits};
-use super::preface::PrefaceUse;
+use super::proxy_protocol::ProxyProtocolUse;
 use super::redact::Redaction;
 use super::rollout::Rollout;
-use super::route::{PathError, RouteTable, Segments, Speech};
+use super::route::{AmbiguousPath, RouteTable, Segments, Wire};
 use super::series::SeriesRules;
+use super::shadow_limits::ShadowLimits;
 use super::side::Side;
 use super::stream::Streams;
+use super::swar;
 use super::tls::ServerTls;
 use super::trace::TracePlan;
 use super::upload_rate::MinimumRate;
-use super::words;
 
 pub use upstream::{
-    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, Sharing,
-    StdioPlan, Transport, UpstreamPlan, Variables, WebSocketPlan, with_port,
+    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, SecretMap,
+    Sharing, StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
 };
 
 /// Everything that a call is served by.
@@ -46,7 +46,7 @@ pub struct Plan {
     /// TLS of the listener; connections are plain without it.
     pub tls: Option<Arc<ServerTls>>,
     /// Whether a connection begins with a word of the balancer before it.
-    pub preface: PrefaceUse,
+    pub preface: ProxyProtocolUse,
     /// What servers are told of the hops before this one.
     pub forwarding: Forwarding,
     /// The headers by which servers know who calls.
@@ -62,13 +62,13 @@ pub struct Plan {
     /// Who gets what.
     pub rollout: Rollout,
     /// What bounds the calls that are run only to compare.
-    pub candidates: Candidates,
+    pub candidates: ShadowLimits,
     /// The servers behind.
     pub upstreams: Upstreams,
     /// The RPC face.
     pub face: RpcFace,
     /// What the proxy itself answers.
-    pub locals: Locals,
+    pub locals: LocalReplies,
     /// Which pages of other origins may read answers.
     pub cors: Option<Cors>,
     /// `listen.hosts`: the hosts by which clients may ask for what is not passed through.
@@ -130,12 +130,12 @@ impl Plan {
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
         let call = (method, params);
-        let found = self.routes.select_rpc_to(Speech::Http, call);
+        let found = self.routes.select_rpc_to(Wire::Http, call);
         let is_served = |route: &usize| self.upstreams.of(Some(*route), Side::Rest).is_some();
         if found.as_ref().is_some_and(is_served) {
             return found;
         }
-        let framed = self.routes.select_rpc_to(Speech::Frame, call);
+        let framed = self.routes.select_rpc_to(Wire::Frame, call);
         let passes = |route: &usize| self.upstreams.of(Some(*route), Side::Rpc).is_some();
         framed.filter(is_served).or(found.filter(passes))
     }
@@ -169,7 +169,7 @@ pub struct Upstreams {
     /// All of them, by the names that the file gives them.
     pub all: Vec<UpstreamPlan>,
     /// What takes the calls of a side, REST then RPC, unless their route says otherwise.
-    pub usual: [Option<usize>; 2],
+    pub defaults: [Option<usize>; 2],
     /// What takes frames, unless their route says otherwise: it is of the REST side, but takes no call of HTTP.
     pub frames: Option<usize>,
     /// Where the calls of each route go, by its place in the table.
@@ -184,14 +184,14 @@ impl Upstreams {
     pub fn of(&self, route: Option<usize>, side: Side) -> Option<usize> {
         let index = index(side);
         let own = route.and_then(|route| self.of_routes.get(route));
-        own.map_or(self.usual[index], |own| own[index])
+        own.map_or(self.defaults[index], |own| own[index])
     }
 
     /// The place of the upstream of a side for those who ask for a stream.
     #[must_use]
     pub fn of_stream(&self, stream: usize, side: Side) -> Option<usize> {
         let own = self.of_streams.get(stream).and_then(|own| own[index(side)]);
-        own.or(self.usual[index(side)])
+        own.or(self.defaults[index(side)])
     }
 }
 
@@ -216,25 +216,25 @@ pub struct RpcFace {
     /// How many calls of one batch run at a time.
     pub batch_concurrency: usize,
     /// Members beside those of JSON-RPC by which clients send credentials.
-    pub envelope: Vec<Paired>,
+    pub envelope: Vec<EnvelopeHeader>,
     /// How WebSockets of clients are served; where they are not, the requests for them pass on.
-    pub sockets: Option<Sockets>,
+    pub sockets: Option<ClientSocketPlan>,
 }
 
 /// How WebSockets of clients are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sockets {
+pub struct ClientSocketPlan {
     /// How many messages of one of them are served at a time.
     pub concurrency: usize,
     /// How long one of them may be without a message.
     pub idle_timeout: Duration,
     /// What is spoken there.
-    pub tongue: Tongue,
+    pub tongue: SocketProtocol,
 }
 
 /// What clients speak over WebSockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tongue {
+pub enum SocketProtocol {
     /// JSON-RPC alone.
     Rpc,
     /// JSON-RPC or frames, found out anew for each message.
@@ -243,20 +243,20 @@ pub enum Tongue {
 
 /// Whether a path is an RPC path as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Irregular {
+pub enum PathIrregularity {
     /// It is.
     No,
     /// Only for a program that tidies up.
-    By(PathError),
+    By(AmbiguousPath),
 }
 
 impl RpcFace {
     /// Whether a path is an RPC path; paths are compared in normal form.
     #[must_use]
-    pub fn find(&self, path: &str) -> Option<Irregular> {
+    pub fn find(&self, path: &str) -> Option<PathIrregularity> {
         let knows = |path: &str| self.paths.iter().any(|known| known == path);
         if knows(path) {
-            return Some(Irregular::No);
+            return Some(PathIrregularity::No);
         }
         // Most paths have one spelling only, and need no closer look.
         if !may_be_spelled_otherwise(path.as_bytes()) {
@@ -264,8 +264,8 @@ impl RpcFace {
         }
         let segments = Segments::split(path);
         match segments.irregular() {
-            Some(why) => knows(&segments.tidied()).then_some(Irregular::By(why)),
-            None => knows(without_slash(&segments.normal())).then_some(Irregular::No),
+            Some(why) => knows(&segments.tidied()).then_some(PathIrregularity::By(why)),
+            None => knows(without_slash(&segments.normal())).then_some(PathIrregularity::No),
         }
     }
 
@@ -274,7 +274,7 @@ impl RpcFace {
     pub fn slashed<'p>(&self, path: &'p str) -> Option<&'p str> {
         let before = without_slash(path);
         let ends = before.len() < path.len();
-        (ends && self.find(path) == Some(Irregular::No)).then_some(before)
+        (ends && self.find(path) == Some(PathIrregularity::No)).then_some(before)
     }
 }
 
@@ -296,9 +296,9 @@ fn may_be_spelled_otherwise(path: &[u8]) -> bool {
     // Which bytes tell of it; `before` is the slash at the end of the word before.
     let found = |word: &[u8; 8], before: u64| {
         let word = u64::from_le_bytes(*word);
-        let slashes = words::equal::<b'/'>(word);
+        let slashes = swar::equal::<b'/'>(word);
         let empty = slashes & (slashes << 8 | before);
-        let other = words::equal::<b'%'>(word) | words::equal::<b'.'>(word);
+        let other = swar::equal::<b'%'>(word) | swar::equal::<b'.'>(word);
         (empty | other, slashes >> 56)
     };
     let mut before = 0;
@@ -436,7 +436,7 @@ mod tests {
             sockets: None,
         };
         for path in ["/", "/rpc", "/%72pc", "/a/%62", "/rpc/", "/%72pc/", "/a/b/"] {
-            assert_eq!(face.find(path), Some(Irregular::No), "{path}");
+            assert_eq!(face.find(path), Some(PathIrregularity::No), "{path}");
         }
         for path in [
             "//",
@@ -448,7 +448,10 @@ mod tests {
             "/%2e/rpc",
             "/a//b",
         ] {
-            assert!(matches!(face.find(path), Some(Irregular::By(_))), "{path}");
+            assert!(
+                matches!(face.find(path), Some(PathIrregularity::By(_))),
+                "{path}"
+            );
         }
         for path in ["/rpcs", "/a", "/a.b", "/a/b/c", "/x%2Frpc", "/RPC"] {
             assert_eq!(face.find(path), None, "{path}");

@@ -7,18 +7,19 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::calendar::Moment;
-use super::claim::{self, Head, may_move};
 use super::failure::{Failure, Reason};
-use super::headers::said_credentials;
+use super::headers::credentials_of;
 use super::jsonrpc::{
-    self, Call, Incoming, Invalid, Item, Loose, MessageError, Reading, RequestId, read_loosely,
+    self, Call, Incoming, Invalid, Loose, LooseCall, MessageError, MessageItem, RequestId,
+    read_loosely,
 };
 use super::plan::{Credentials, Plan, UpstreamPlan};
-use super::refusal;
-use super::rollout::{Caller, Clock, Past};
+use super::rejections;
+use super::rollout::{Caller, FlagHistory, ProcessTime};
 use super::route::Segments;
+use super::routing::{self, RequestHead, may_move};
 use super::side::Side;
+use super::time::Timestamp;
 
 /// How a posted body differs from valid JSON-RPC 2.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl Handling {
 
 /// A body that was posted to an RPC path.
 #[derive(Debug)]
-pub struct Body {
+pub struct PostedBody {
     /// Its text without its content coding, where that is read.
     pub text: Option<Bytes>,
     /// Why translation does not take it, whatever the text is: its content type or coding.
@@ -90,7 +91,7 @@ pub enum Posted {
     /// A call that is forwarded as it came, or fails so.
     Call(Box<Call>, Failure),
     /// A batch that is forwarded as it came, or fails so.
-    Batch(Vec<Item>, Failure),
+    Batch(Vec<MessageItem>, Failure),
     /// It is forwarded to the upstream of this place as it came.
     Unread(MessageFault, usize),
     /// It is refused.
@@ -105,30 +106,32 @@ pub struct Poster<'a> {
     /// Who calls.
     pub caller: Caller<'a>,
     /// The head of the request.
-    pub head: Head<'a>,
+    pub head: RequestHead<'a>,
     /// When it began.
-    pub at: Moment,
+    pub at: Timestamp,
     /// What flags were before, and the time now, where sessions may keep that.
-    pub past: Option<(&'a Past, Clock)>,
+    pub past: Option<(&'a FlagHistory, ProcessTime)>,
 }
 
 /// Tells what a body is. Callers may skip this for valid messages.
 #[must_use]
-pub fn sort(plan: &Plan, poster: Poster<'_>, body: Body) -> Posted {
-    let Body { text, fault } = body;
-    let sorter = Sorter { plan, poster };
+pub fn classify(plan: &Plan, poster: Poster<'_>, body: PostedBody) -> Posted {
+    let PostedBody { text, fault } = body;
+    let sorter = PostClassifier { plan, poster };
     let Some(text) = text else {
-        let fault = fault.unwrap_or_else(refusal::coded_message);
+        let fault = fault.unwrap_or_else(rejections::coded_message);
         return sorter.not_json_rpc(RequestId::null(), fault);
     };
     match (jsonrpc::parse(&text, plan.limits.message()), fault) {
         (Ok(Incoming::Batch(items)), fault) => sorter.batch(items, fault),
-        (Ok(Incoming::Single(Item::Invalid(invalid))), fault) => sorter.invalid(invalid, fault),
+        (Ok(Incoming::Single(MessageItem::Invalid(invalid))), fault) => {
+            sorter.invalid(invalid, fault)
+        }
         (Ok(incoming), None) => Posted::Messages(incoming),
-        (Ok(Incoming::Single(Item::Call(call))), Some(fault)) => {
+        (Ok(Incoming::Single(MessageItem::Call(call))), Some(fault)) => {
             Posted::Call(Box::new(call.answered()), fault)
         }
-        (Ok(Incoming::Single(Item::Response(_))), Some(fault)) => {
+        (Ok(Incoming::Single(MessageItem::Response(_))), Some(fault)) => {
             sorter.unreadable(RequestId::null(), fault)
         }
         (Err(error), fault) => sorter.broken(&text, error, fault),
@@ -145,7 +148,7 @@ pub fn reread(plan: &Plan, invalid: &Invalid) -> Loose {
 /// shadow, also by what a flag was when a session began: a message that cannot be read does not name its session.
 #[must_use]
 pub fn may_pass_unread(plan: &Plan, poster: Poster<'_>) -> bool {
-    let browned_out = |route| claim::browned_out(plan, (Some(route), Side::Rpc), poster.at);
+    let browned_out = |route| routing::browned_out(plan, (Some(route), Side::Rpc), poster.at);
     let client = (poster.caller, poster.head.headers);
     let rollout = &plan.rollout;
     let may_keep = |past| rollout.session_may_move(past, Side::Rpc, client);
@@ -174,7 +177,7 @@ pub fn takes_envelopes(plan: &Plan, upstream: &UpstreamPlan) -> bool {
 /// The message of a call without the credentials that its envelope bears and an upstream does not get; none where it bears
 /// none of these.
 #[must_use]
-pub fn unwelcome(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Option<Bytes> {
+pub fn refused_message(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Option<Bytes> {
     if takes_envelopes(plan, upstream) {
         return None;
     }
@@ -187,7 +190,7 @@ pub fn unwelcome(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Option<By
 
 /// A call whose envelope bears credentials that its upstream does not take there.
 #[derive(Debug)]
-pub struct Rewritten {
+pub struct RewrittenCall {
     /// The message without these members, and otherwise as it came.
     pub body: Bytes,
     /// Their headers, where the upstream gets credentials and has headers.
@@ -202,8 +205,8 @@ pub fn rewritten(
     plan: &Plan,
     upstream: &UpstreamPlan,
     call: &Call,
-) -> Result<Option<Rewritten>, Failure> {
-    let Some(body) = unwelcome(plan, upstream, call) else {
+) -> Result<Option<RewrittenCall>, Failure> {
+    let Some(body) = refused_message(plan, upstream, call) else {
         return Ok(None);
     };
     // The headers of a link are those of its handshake.
@@ -211,11 +214,11 @@ pub fn rewritten(
     let headers = if has_headers && upstream.credentials == Credentials::Forward {
         let members = plan.face.envelope.iter();
         let moved = members.filter(|paired| !takes_member(upstream, &paired.member));
-        said_credentials(moved, call, plan.limits.depth)?
+        credentials_of(moved, call, plan.limits.depth)?
     } else {
         HeaderMap::new()
     };
-    Ok(Some(Rewritten { body, headers }))
+    Ok(Some(RewrittenCall { body, headers }))
 }
 
 fn takes_member(upstream: &UpstreamPlan, name: &str) -> bool {
@@ -224,7 +227,7 @@ fn takes_member(upstream: &UpstreamPlan, name: &str) -> bool {
 }
 
 /// Where a path leads without `rpc.paths`.
-enum Leads {
+enum PathTarget {
     /// To the RPC upstream of this place.
     Rpc(usize),
     /// To the REST upstream.
@@ -232,18 +235,18 @@ enum Leads {
     Nowhere,
 }
 
-struct Sorter<'a> {
+struct PostClassifier<'a> {
     plan: &'a Plan,
     poster: Poster<'a>,
 }
 
-impl Sorter<'_> {
-    fn batch(&self, items: Vec<Item>, fault: Option<Failure>) -> Posted {
-        let is_message = |item: &Item| match item {
-            Item::Call(_) | Item::Response(_) => true,
-            Item::Invalid(invalid) => self.is_message(&reread(self.plan, invalid)),
+impl PostClassifier<'_> {
+    fn batch(&self, items: Vec<MessageItem>, fault: Option<Failure>) -> Posted {
+        let is_message = |item: &MessageItem| match item {
+            MessageItem::Call(_) | MessageItem::Response(_) => true,
+            MessageItem::Invalid(invalid) => self.is_message(&reread(self.plan, invalid)),
         };
-        if !items.iter().any(is_message) && self.belongs_elsewhere() && !self.answers_batches() {
+        if !items.iter().any(is_message) && self.is_not_rpc() && !self.answers_batches() {
             return Posted::Rest;
         }
         match fault {
@@ -256,20 +259,20 @@ impl Sorter<'_> {
     fn invalid(&self, Invalid { id, why, text }: Invalid, fault: Option<Failure>) -> Posted {
         let fault = fault.unwrap_or_else(|| Failure::new(Reason::InvalidRequest, why));
         let loose = read_loosely(&text, self.plan.limits.depth);
-        self.loose(loose, id, fault)
+        self.loosely_read(loose, id, fault)
     }
 
-    fn loose(&self, loose: Loose, id: RequestId, fault: Failure) -> Posted {
+    fn loosely_read(&self, loose: Loose, id: RequestId, fault: Failure) -> Posted {
         let is_message = self.is_message(&loose);
         match loose.reading {
-            Reading::Unreadable if is_message => self.unreadable(id, fault),
-            Reading::Unreadable => self.not_json_rpc(id, fault),
-            _ if !is_message && self.belongs_elsewhere() => Posted::Rest,
-            Reading::Call(mut call) => {
+            LooseCall::Unreadable if is_message => self.unreadable(id, fault),
+            LooseCall::Unreadable => self.not_json_rpc(id, fault),
+            _ if !is_message && self.is_not_rpc() => Posted::Rest,
+            LooseCall::Call(mut call) => {
                 call.id = Some(id);
                 Posted::Call(call, fault)
             }
-            Reading::Ambiguous => self.ambiguous(id, fault),
+            LooseCall::Ambiguous => self.ambiguous(id, fault),
         }
     }
 
@@ -280,7 +283,7 @@ impl Sorter<'_> {
             MessageError::EmptyBatch => (false, true),
             MessageError::Json(_) | MessageError::TooDeep(_) => (false, false),
         };
-        let fault = fault.unwrap_or_else(|| refusal::no_message(error));
+        let fault = fault.unwrap_or_else(|| rejections::no_message(error));
         if is_long {
             return Posted::Refused(MessageFault::Invalid, RequestId::null(), fault);
         }
@@ -291,11 +294,11 @@ impl Sorter<'_> {
         if let Some(marked) = text.strip_prefix(BYTE_ORDER_MARK)
             && !marked.starts_with(BYTE_ORDER_MARK)
         {
-            let body = Body {
+            let body = PostedBody {
                 text: Some(text.slice_ref(marked)),
                 fault: Some(fault),
             };
-            return sort(self.plan, self.poster, body);
+            return classify(self.plan, self.poster, body);
         }
         let begins = text.trim_ascii_start();
         let first = match begins.strip_prefix(b"[") {
@@ -312,10 +315,10 @@ impl Sorter<'_> {
 
     /// What is no JSON-RPC.
     fn not_json_rpc(&self, id: RequestId, fault: Failure) -> Posted {
-        match self.leads() {
-            Leads::Rest => Posted::Rest,
-            Leads::Rpc(place) => self.unread(place, id, fault),
-            Leads::Nowhere => Posted::Refused(MessageFault::Unreadable, id, fault),
+        match self.target_of() {
+            PathTarget::Rest => Posted::Rest,
+            PathTarget::Rpc(place) => self.unread(place, id, fault),
+            PathTarget::Nowhere => Posted::Refused(MessageFault::Unreadable, id, fault),
         }
     }
 
@@ -352,8 +355,8 @@ impl Sorter<'_> {
     }
 
     /// Whether what is no JSON-RPC is a call of the REST side.
-    fn belongs_elsewhere(&self) -> bool {
-        matches!(self.leads(), Leads::Rest)
+    fn is_not_rpc(&self) -> bool {
+        matches!(self.target_of(), PathTarget::Rest)
     }
 
     /// Whether the proxy alone answers batches here: an array without a message is one, too (JSON-RPC 2.0 §6).
@@ -361,7 +364,7 @@ impl Sorter<'_> {
         self.plan.upstream(Side::Rpc).is_none() && !self.plan.routes.routes().is_empty()
     }
 
-    fn leads(&self) -> Leads {
+    fn target_of(&self) -> PathTarget {
         let path = Segments::split(self.poster.head.uri.path()).normal();
         let all = &self.plan.upstreams.all;
         let is_there = |place: &usize| {
@@ -373,10 +376,10 @@ impl Sorter<'_> {
         let usual = self.usual();
         let mut places = usual.into_iter().chain(0..all.len());
         match (places.find(is_there), usual) {
-            (Some(place), _) => Leads::Rpc(place),
-            _ if self.plan.upstream(Side::Rest).is_some() => Leads::Rest,
-            (None, Some(place)) => Leads::Rpc(place),
-            (None, None) => Leads::Nowhere,
+            (Some(place), _) => PathTarget::Rpc(place),
+            _ if self.plan.upstream(Side::Rest).is_some() => PathTarget::Rest,
+            (None, Some(place)) => PathTarget::Rpc(place),
+            (None, None) => PathTarget::Nowhere,
         }
     }
 

@@ -15,16 +15,16 @@ use serde_json::Value;
 
 use self::meter::Meter;
 use self::node::{Handle, Metered};
-use self::value::Tree;
+use self::value::ValueTree;
 use super::json::Json;
 
+mod equality;
 mod meter;
 mod node;
 mod recursion;
-mod same;
 mod value;
 
-pub use self::meter::{Exceeded, Room};
+pub use self::meter::{Exceeded, MemoryShare};
 
 /// As many faults are told at once.
 const MOST_FAULTS: usize = 3;
@@ -38,13 +38,13 @@ pub struct Schema {
     /// Tells the texts of two schemas apart.
     source_hash: u64,
     /// The limit that counts the memory of validations.
-    room: OnceLock<Arc<dyn Room>>,
+    room: OnceLock<Arc<dyn MemoryShare>>,
 }
 
 /// What a schema does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
-pub struct Violation {
+pub struct SchemaViolation {
     /// Where in the value: a JSON pointer (RFC 6901), empty for the value as a whole.
     pub pointer: String,
     /// What is wrong there; further faults follow, each with its pointer. Of the value
@@ -54,10 +54,10 @@ pub struct Violation {
 
 /// Why a value was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CheckError {
+pub enum SchemaError {
     /// The schema does not allow it.
     #[error(transparent)]
-    Violation(Violation),
+    Violation(SchemaViolation),
     /// The verdict would take more than the budget.
     #[error("checking it against the schema takes more than the budget of one validation")]
     Exceeded(Exceeded),
@@ -91,7 +91,7 @@ impl Schema {
     }
 
     /// Counts the memory of all validations from now on in `room`. Only the first call has an effect.
-    pub fn count_memory_in(&self, room: &Arc<dyn Room>) {
+    pub fn count_memory_in(&self, room: &Arc<dyn MemoryShare>) {
         self.room.get_or_init(|| room.clone());
     }
 
@@ -105,26 +105,26 @@ impl Schema {
     /// Checks a value.
     ///
     /// # Errors
-    /// [`CheckError`] with the first few faults, or the part of the budget that was exceeded.
-    pub fn check(&self, value: &Json) -> Result<(), CheckError> {
+    /// [`SchemaError`] with the first few faults, or the part of the budget that was exceeded.
+    pub fn check(&self, value: &Json) -> Result<(), SchemaError> {
         let room = self.room.get().map(|room| &**room);
         let meter = Meter::new(value.as_bytes().len(), room);
-        let tree = Tree::read(value, &meter)?;
+        let tree = ValueTree::read(value, &meter)?;
         let in_use = meter.used();
         let node = Handle::new(&tree.root, tree.longest_pointer, &meter);
         let is_valid = self.validator.is_valid(node);
         match meter.exceeded() {
-            Some(exceeded) => Err(CheckError::Exceeded(exceeded)),
+            Some(exceeded) => Err(SchemaError::Exceeded(exceeded)),
             None if is_valid => Ok(()),
             None => {
                 let violation = self.violation(node, &meter, in_use);
-                Err(CheckError::Violation(violation))
+                Err(SchemaError::Violation(violation))
             }
         }
     }
 
     /// The first few faults of a value that is invalid, or the first one, as far as a small budget reaches.
-    fn violation(&self, node: Handle<'_>, meter: &Meter<'_>, in_use: usize) -> Violation {
+    fn violation(&self, node: Handle<'_>, meter: &Meter<'_>, in_use: usize) -> SchemaViolation {
         meter.collect_errors(in_use);
         let mut faults = self.validator.iter_errors(node);
         let few = first_of(faults.by_ref().take(MOST_FAULTS));
@@ -137,7 +137,7 @@ impl Schema {
         if let (Some(violation), None) = (one, meter.exceeded()) {
             return violation;
         }
-        Violation {
+        SchemaViolation {
             pointer: String::new(),
             what: "it does not fit the schema, at more places than are searched".to_owned(),
         }
@@ -145,7 +145,7 @@ impl Schema {
 }
 
 /// Several faults as one, if there are any.
-fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option<Violation> {
+fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option<SchemaViolation> {
     let mut faults = faults.into_iter();
     let first = faults.next()?;
     let pointer = first.instance_path().to_string();
@@ -154,7 +154,7 @@ fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option
         let place = fault.instance_path();
         what.push_str(&format!("; {place}: {}", masked(&fault)));
     }
-    Some(Violation { pointer, what })
+    Some(SchemaViolation { pointer, what })
 }
 
 /// A fault without the value that has it.

@@ -32,7 +32,7 @@ impl fmt::Debug for Pem {
 
 /// What one end shows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct TlsIdentity {
     /// A chain of certificates, its own first.
     pub certificate: Pem,
     /// The key of the first.
@@ -43,7 +43,7 @@ pub struct Shown {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTls {
     /// What it shows.
-    pub own: Shown,
+    pub own: TlsIdentity,
     /// Whose certificates of clients are believed; none are asked for where there are none.
     pub client_ca: Option<Pem>,
     /// Whether HTTP/2 is offered.
@@ -67,5 +67,5 @@ pub struct ClientTls {
     /// Whose certificates are believed, if not those of the public authorities.
     pub ca: Option<Pem>,
     /// What is shown to a server that asks for it.
-    pub own: Option<Shown>,
+    pub own: Option<TlsIdentity>,
 }

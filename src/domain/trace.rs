@@ -67,7 +67,7 @@ impl TraceContext {
 
     /// What a request says; none where it says nothing, says it twice, or says what cannot be read.
     #[must_use]
-    pub fn of(headers: &HeaderMap) -> Option<TraceContext> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<TraceContext> {
         let said = first_value(headers, &TRACEPARENT)?;
         match headers.get_all(TRACEPARENT).iter().count() {
             1 => TraceContext::parse(said.to_str().ok()?),
@@ -76,11 +76,11 @@ impl TraceContext {
     }
 
     /// Says it to the next one, in place of what was said before. The state of a trace that begins here goes.
-    pub fn tell(self, headers: &mut HeaderMap, from: Origin) {
+    pub fn header_value(self, headers: &mut HeaderMap, from: TraceOrigin) {
         if let Ok(value) = HeaderValue::try_from(self.to_string()) {
             headers.insert(TRACEPARENT, value);
         }
-        if from == Origin::Here {
+        if from == TraceOrigin::Here {
             headers.remove(TRACESTATE);
         }
     }
@@ -110,7 +110,7 @@ impl fmt::Display for TraceContext {
 
 /// Where a trace has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum TraceOrigin {
     /// At the caller, or before it.
     Caller,
     /// With this call.
@@ -143,28 +143,32 @@ pub struct Trace {
     /// The span of the caller, if it named one.
     pub parent: Option<u64>,
     /// Where the trace has begun.
-    pub from: Origin,
+    pub from: TraceOrigin,
 }
 
 impl Trace {
     /// The trace of a call with these headers, if it has one.
     #[must_use]
-    pub fn of(plan: Option<&TracePlan>, headers: &HeaderMap, ids: &mut Ids) -> Option<Trace> {
-        match (TraceContext::of(headers), plan) {
+    pub fn new(
+        plan: Option<&TracePlan>,
+        headers: &HeaderMap,
+        ids: &mut IdGenerator,
+    ) -> Option<Trace> {
+        match (TraceContext::from_headers(headers), plan) {
             (Some(said), Some(plan)) if plan.export.is_some() => Some(Trace {
                 context: said.with_span(ids.span()),
                 parent: Some(said.span),
-                from: Origin::Caller,
+                from: TraceOrigin::Caller,
             }),
             (Some(said), _) => Some(Trace {
                 context: said,
                 parent: None,
-                from: Origin::Caller,
+                from: TraceOrigin::Caller,
             }),
             (None, Some(plan)) => Some(Trace {
                 context: ids.begin(plan.sample),
                 parent: None,
-                from: Origin::Here,
+                from: TraceOrigin::Here,
             }),
             (None, None) => None,
         }
@@ -172,23 +176,23 @@ impl Trace {
 
     /// Tells the next one, where it would not learn it from what the caller said.
     pub fn tell(&self, headers: &mut HeaderMap) {
-        if self.parent.is_some() || self.from == Origin::Here {
-            self.context.tell(headers, self.from);
+        if self.parent.is_some() || self.from == TraceOrigin::Here {
+            self.context.header_value(headers, self.from);
         }
     }
 }
 
 /// Where new ids come from: numbers that look random, and are not for secrets (SplitMix64).
 #[derive(Debug, Clone)]
-pub struct Ids {
+pub struct IdGenerator {
     state: u64,
 }
 
-impl Ids {
+impl IdGenerator {
     /// Ids that depend on a seed.
     #[must_use]
-    pub const fn new(seed: u64) -> Ids {
-        Ids { state: seed }
+    pub const fn new(seed: u64) -> IdGenerator {
+        IdGenerator { state: seed }
     }
 
     fn next(&mut self) -> u64 {
@@ -282,9 +286,9 @@ mod tests {
 
     #[test]
     fn a_context_that_is_said_twice_is_none() {
-        assert!(TraceContext::of(&headers(&[("traceparent", SAID)])).is_some());
+        assert!(TraceContext::from_headers(&headers(&[("traceparent", SAID)])).is_some());
         let twice = headers(&[("traceparent", SAID), ("traceparent", SAID)]);
-        assert_eq!(TraceContext::of(&twice), None);
+        assert_eq!(TraceContext::from_headers(&twice), None);
     }
 
     #[test]
@@ -292,15 +296,15 @@ mod tests {
         let said = headers(&[("traceparent", SAID), ("tracestate", "a=b")]);
         for plan in [None, Some(KEPT)] {
             let mut out = said.clone();
-            let trace = Trace::of(plan.as_ref(), &said, &mut Ids::new(1)).unwrap();
+            let trace = Trace::new(plan.as_ref(), &said, &mut IdGenerator::new(1)).unwrap();
             trace.tell(&mut out);
             assert_eq!(out, said);
         }
         let mut out = said.clone();
-        let trace = Trace::of(Some(&exported()), &said, &mut Ids::new(1)).unwrap();
+        let trace = Trace::new(Some(&exported()), &said, &mut IdGenerator::new(1)).unwrap();
         trace.tell(&mut out);
         assert_eq!(trace.parent, Some(0x00f0_67aa_0ba9_02b7));
-        let told = TraceContext::of(&out).unwrap();
+        let told = TraceContext::from_headers(&out).unwrap();
         assert_eq!(told, trace.context);
         assert_eq!(
             (told.trace, told.flags),
@@ -316,11 +320,11 @@ mod tests {
             headers(&[]),
             headers(&[("traceparent", "x"), ("tracestate", "a=b")]),
         ] {
-            assert_eq!(Trace::of(None, &said, &mut Ids::new(1)), None);
+            assert_eq!(Trace::new(None, &said, &mut IdGenerator::new(1)), None);
             let mut out = said.clone();
-            let trace = Trace::of(Some(&KEPT), &said, &mut Ids::new(1)).unwrap();
+            let trace = Trace::new(Some(&KEPT), &said, &mut IdGenerator::new(1)).unwrap();
             trace.tell(&mut out);
-            assert_eq!(TraceContext::of(&out), Some(trace.context));
+            assert_eq!(TraceContext::from_headers(&out), Some(trace.context));
             assert!(trace.context.is_sampled());
             assert!(!out.contains_key("tracestate"));
         }
@@ -328,7 +332,7 @@ mod tests {
 
     #[test]
     fn so_many_of_the_traces_that_begin_here_are_recorded() {
-        let mut ids = Ids::new(7);
+        let mut ids = IdGenerator::new(7);
         let tenth = Percent::from_thousandths(10_000).unwrap();
         let sampled = (0..10_000)
             .filter(|_| ids.begin(tenth).is_sampled())

@@ -8,18 +8,20 @@ use std::borrow::Cow;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
-use super::json::{Json, Kind, same_ignoring_case};
-use super::pattern::{Bindings, Now, Pattern, Reading, Scope, Words, Writing};
-use super::pieces::Pieces;
+use super::json::{Json, JsonKind, same_ignoring_case};
+use super::pattern::{
+    Bindings, Now, Pattern, PatternReader, PatternWriter, TextPatterns, WriteScope,
+};
+use super::rope::Rope;
 use super::route::{
-    BindError, Carries, EmptyBody, Extra, HeaderItem, Query, Route, Segments, has_content,
+    BindError, EmptyBody, Extra, HasRequestBody, HeaderItem, Query, Route, Segments, has_content,
     read_url, refuse_unknown, write_url,
 };
-use super::schema::{CheckError, Schema};
+use super::schema::{Schema, SchemaError};
 
 /// What holds for every translation of a plan.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
+pub struct TranslateContext {
     /// The deepest nesting of arrays and objects.
     pub depth: u16,
     /// Tells the time.
@@ -43,7 +45,7 @@ pub struct ToRpc<'r> {
     /// The method; the route's own where it is one text.
     pub method: Cow<'r, str>,
     /// The params.
-    pub params: Pieces,
+    pub params: Rope,
     /// What the holes are, for the answer.
     pub call: Bindings,
     /// Members and query parameters that the route does not know.
@@ -58,7 +60,7 @@ pub struct ToRest {
     /// The headers of the pattern.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body, where there is one.
-    pub body: Option<Pieces>,
+    pub body: Option<Rope>,
     /// What the holes are, for the answer.
     pub call: Bindings,
     /// Members that the route has no place for.
@@ -73,9 +75,13 @@ const PROTOCOL_MEMBER: &str = "_meta";
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
-pub fn read_rest(route: &Route, head: RestHead<'_>, terms: Terms) -> Result<Reading, BindError> {
+pub fn read_rest(
+    route: &Route,
+    head: RestHead<'_>,
+    terms: TranslateContext,
+) -> Result<PatternReader, BindError> {
     let holes = route.facts.holes.len();
-    let mut reading = Reading::of(holes, route.extra.strangers(), terms.depth);
+    let mut reading = PatternReader::new(holes, route.extra.unknown_members(), terms.depth);
     read_url(
         route,
         head.segments,
@@ -94,8 +100,8 @@ pub fn read_rest(route: &Route, head: RestHead<'_>, terms: Terms) -> Result<Read
 pub fn read_rest_call(
     route: &Route,
     head: RestHead<'_>,
-    terms: Terms,
-) -> Result<Reading, BindError> {
+    terms: TranslateContext,
+) -> Result<PatternReader, BindError> {
     let reading = read_rest(route, head, terms)?;
     // Nothing of a head but its query has names that could be dropped.
     if reading.dropped > 0 {
@@ -108,7 +114,7 @@ pub fn read_rest_call(
 pub(in crate::domain) fn read_headers(
     items: &[HeaderItem],
     headers: &HeaderMap,
-    reading: &mut Reading,
+    reading: &mut PatternReader,
 ) -> Result<(), BindError> {
     for item in items {
         let place = || format!("header `{}`", item.name);
@@ -127,7 +133,7 @@ pub(in crate::domain) fn read_headers(
 /// Writes the named headers.
 pub(in crate::domain) fn write_headers(
     items: &[HeaderItem],
-    writing: &Writing<'_>,
+    writing: &PatternWriter<'_>,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, BindError> {
     let mut written = Vec::with_capacity(items.len());
     for item in items {
@@ -148,7 +154,7 @@ pub(in crate::domain) fn write_headers(
 pub fn read_body(
     route: &Route,
     body: Option<&Json>,
-    reading: &mut Reading,
+    reading: &mut PatternReader,
 ) -> Result<(), BindError> {
     let Some(pattern) = &route.rest_call.body else {
         return match body {
@@ -171,8 +177,12 @@ pub fn read_body(
 }
 
 /// A route without a body takes one whose members may be dropped.
-fn unexpected_body(route: &Route, body: &Json, reading: &mut Reading) -> Result<(), BindError> {
-    if has_content(&route.method) == Carries::Nothing || body.kind() != Kind::Object {
+fn unexpected_body(
+    route: &Route,
+    body: &Json,
+    reading: &mut PatternReader,
+) -> Result<(), BindError> {
+    if has_content(&route.method) == HasRequestBody::Nothing || body.kind() != JsonKind::Object {
         return Err(no_body(route));
     }
     let members = body.open()?;
@@ -202,20 +212,20 @@ fn unexpected_body(route: &Route, body: &Json, reading: &mut Reading) -> Result<
 /// [`BindError`] names the place that does not fit.
 pub fn rest_to_rpc(
     route: &Route,
-    mut reading: Reading,
+    mut reading: PatternReader,
     body: Option<Json>,
-    terms: Terms,
+    terms: TranslateContext,
 ) -> Result<ToRpc<'_>, BindError> {
     read_body(route, body.as_ref(), &mut reading)?;
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, terms);
     let call = &route.rpc_call;
-    let params = call.params.pieces(&writing, room(body.as_ref()));
+    let params = call.params.pieces(&writing, size_hint(body.as_ref()));
     let params = params.map_err(|misfit| misfit.within(route.speech.content()))?;
     let params = params.unwrap_or_default();
     let method = match &call.method {
-        Words::Literal(method) => Cow::Borrowed(method.as_str()),
-        method @ (Words::Hole(_) | Words::Mixed(_)) => {
+        TextPatterns::Literal(method) => Cow::Borrowed(method.as_str()),
+        method @ (TextPatterns::Hole(_) | TextPatterns::Mixed(_)) => {
             let texts = method.write(&writing)?.last();
             Cow::Owned(texts.unwrap_or_default().into_owned())
         }
@@ -255,7 +265,7 @@ fn names_protocol(value: &Json) -> bool {
 }
 
 /// About as much as writing a value anew will copy, so that the buffer does not grow.
-fn room(value: Option<&Json>) -> usize {
+fn size_hint(value: Option<&Json>) -> usize {
     256 + value.map_or(0, |value| value.as_bytes().len().min(512))
 }
 
@@ -265,15 +275,15 @@ fn room(value: Option<&Json>) -> usize {
 /// [`BindError`] with the JSON pointer of the fault behind the name of the whole, or with what was exceeded.
 pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), BindError> {
     schema.check(value).map_err(|error| match error {
-        CheckError::Violation(violation) => {
+        SchemaError::Violation(violation) => {
             BindError::new(format!("{whole}{}", violation.pointer), violation.what)
         }
-        CheckError::Exceeded(exceeded) => BindError::exceeding(exceeded, error).within(whole),
+        SchemaError::Exceeded(exceeded) => BindError::exceeding(exceeded, error).within(whole),
     })
 }
 
-fn writing(bindings: &Bindings, terms: Terms) -> Writing<'_> {
-    Writing::of(Scope {
+fn writing(bindings: &Bindings, terms: TranslateContext) -> PatternWriter<'_> {
+    PatternWriter::new(WriteScope {
         bindings,
         call: None,
         now: terms.now,
@@ -296,12 +306,12 @@ pub fn no_body(route: &Route) -> BindError {
 pub fn read_rpc(
     route: &Route,
     (method, params): (&str, Option<&Json>),
-    terms: Terms,
-) -> Result<Reading, BindError> {
+    terms: TranslateContext,
+) -> Result<PatternReader, BindError> {
     let holes = route.facts.holes.len();
-    let mut reading = Reading::of(holes, route.extra.strangers(), terms.depth);
+    let mut reading = PatternReader::new(holes, route.extra.unknown_members(), terms.depth);
     let call = &route.rpc_call;
-    if !matches!(call.method, Words::Literal(_)) {
+    if !matches!(call.method, TextPatterns::Literal(_)) {
         let read = call.method.read(&[method], &mut reading);
         read.map_err(|misfit| misfit.within("method"))?;
     }
@@ -332,7 +342,7 @@ pub fn read_rpc(
 fn named_params<'p>(route: &Route, params: Option<&'p Json>) -> Option<&'p Json> {
     let is_named = matches!(route.rpc_call.params, Pattern::Object(_));
     params.filter(|params| {
-        !(is_named && params.kind() == Kind::Array && params.elements().next().is_none())
+        !(is_named && params.kind() == JsonKind::Array && params.elements().next().is_none())
     })
 }
 
@@ -351,7 +361,7 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
     };
     // Deeper down it is none of the protocol's, and what is not opened stays the bytes it was.
     let occurs = || names_protocol(params) && params.has(PROTOCOL_MEMBER);
-    if names_it || params.kind() != Kind::Object || !occurs() {
+    if names_it || params.kind() != JsonKind::Object || !occurs() {
         return Ok(params.clone());
     }
     let mut text = Vec::with_capacity(params.as_bytes().len());
@@ -375,7 +385,7 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
 pub fn rpc_to_rest(
     route: &Route,
     call: (&str, Option<&Json>),
-    terms: Terms,
+    terms: TranslateContext,
 ) -> Result<ToRest, BindError> {
     write_rest_call(route, (read_rpc(route, call, terms)?, call.1), terms)
 }
@@ -383,8 +393,8 @@ pub fn rpc_to_rest(
 /// Writes the REST call of an RPC call that has been read.
 pub(in crate::domain) fn write_rest_call(
     route: &Route,
-    (reading, params): (Reading, Option<&Json>),
-    terms: Terms,
+    (reading, params): (PatternReader, Option<&Json>),
+    terms: TranslateContext,
 ) -> Result<ToRest, BindError> {
     if let Some(schema) = &route.schema.params {
         let params = named_params(route, params);
@@ -405,7 +415,7 @@ pub(in crate::domain) fn write_rest_call(
     let body = match &route.rest_call.body {
         Some(pattern) => {
             let empty = route.rest_call.empty;
-            write_body((pattern, empty), &writing, room(params)).map_err(in_params)?
+            write_body((pattern, empty), &writing, size_hint(params)).map_err(in_params)?
         }
         None => None,
     };
@@ -421,9 +431,9 @@ pub(in crate::domain) fn write_rest_call(
 /// Writes the body of a REST call. One that may be absent and has no members is sent only where the route says so.
 pub(in crate::domain) fn write_body(
     (pattern, empty): (&Pattern, EmptyBody),
-    writing: &Writing<'_>,
+    writing: &PatternWriter<'_>,
     usual: usize,
-) -> Result<Option<Pieces>, BindError> {
+) -> Result<Option<Rope>, BindError> {
     let Some(body) = pattern.pieces(writing, usual)? else {
         return Ok(None);
     };

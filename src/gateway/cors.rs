@@ -4,13 +4,13 @@
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::AnswerBody;
+use super::ResponseBody;
 use super::record::Record;
-use super::render::{self, Answer};
-use crate::domain::claim::{self, Head};
+use super::response::{self, CallResponse};
 use crate::domain::cors;
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{Caller, Why};
+use crate::domain::rollout::{Caller, DecisionReason};
+use crate::domain::routing::{self, RequestHead};
 
 /// The origin of a request, to be kept where answers depend on it.
 pub(super) fn origin(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {
@@ -19,7 +19,7 @@ pub(super) fn origin(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Lets the page that has sent these headers read an answer that the proxy has written.
-pub(super) fn mark(plan: &Plan, asked: &HeaderMap, answer: &mut Response<AnswerBody>) {
+pub(super) fn mark(plan: &Plan, asked: &HeaderMap, answer: &mut Response<ResponseBody>) {
     if let Some(cors) = &plan.cors {
         cors.mark(cors::origin(asked), answer.headers_mut());
     }
@@ -29,12 +29,12 @@ pub(super) fn mark(plan: &Plan, asked: &HeaderMap, answer: &mut Response<AnswerB
 pub(super) fn preflight(
     record: &mut Record,
     plan: &Plan,
-    (caller, head): (Caller<'_>, Head<'_>),
-) -> Option<Answer> {
-    let headers = claim::preflight(plan, (caller, record.at()), head)?;
-    record.stays_here(Why::Preflight);
+    (caller, head): (Caller<'_>, RequestHead<'_>),
+) -> Option<CallResponse> {
+    let headers = routing::preflight(plan, (caller, record.at()), head)?;
+    record.handle_locally(DecisionReason::Preflight);
     record.answered_here(StatusCode::NO_CONTENT.as_u16(), None);
-    let mut answer = render::acknowledged(StatusCode::NO_CONTENT);
+    let mut answer = response::acknowledged(StatusCode::NO_CONTENT);
     answer.headers = headers;
-    Some(Answer::Whole(Box::new(answer)))
+    Some(CallResponse::Full(Box::new(answer)))
 }

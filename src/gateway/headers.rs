@@ -9,17 +9,17 @@ use http::{HeaderMap, Version, request};
 use crate::domain::forwarding::LastHop;
 use crate::domain::headers::translated_in;
 pub(super) use crate::domain::headers::{
-    HasBody, brought_back, credentials, first_value, named_by_connection, require_host,
-    said_credentials, set, withhold_credentials,
+    HasBody, credentials, credentials_of, first_value, from_response, named_by_connection,
+    require_host, set, withhold_credentials,
 };
-use crate::domain::identity_headers::{Fact, Facts};
+use crate::domain::identity_headers::{Facts, IdentityFact};
 use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::wire::ADDED_TE;
 
-use super::Arrival;
+use super::RequestOrigin;
 use super::record::Record;
 
-/// Whether a field is of one connection (RFC 9110 §7.6.1), whether `Connection` names it or not. `Trailer` is not: it
+/// Whether a field is of one connection (RFC 9110 §7.6.1), whether `Http1Connection` names it or not. `Trailer` is not: it
 /// announces what follows the body.
 pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(
@@ -35,7 +35,7 @@ pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     )
 }
 
-/// Removes the fields of one connection: those that `Connection` names, in all its values, and the known ones.
+/// Removes the fields of one connection: those that `Http1Connection` names, in all its values, and the known ones.
 pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     // Most heads have one of them or none: a look at each field costs less than a search for each name.
     while let Some(name) = headers.keys().find(|name| is_hop_by_hop(name)).cloned() {
@@ -48,7 +48,7 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of `Upgrade`, if `Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, alone and in a list, which
+/// The value of `UpgradeHeader`, if `Http1Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, alone and in a list, which
 /// RFC 9113 §3.1 has given up: behind it, requests would pass that nobody has looked at.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let is_h2c = |protocol: &[u8]| protocol.trim_ascii().eq_ignore_ascii_case(b"h2c");
@@ -85,7 +85,7 @@ pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
 }
 
 /// Adds this hop: `Via` (RFC 9110 §7.6.3), and what the plan tells of hops. `from` is what the client sent.
-pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>, plan: &Plan) {
+pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan) {
     let via = match from.version {
         Version::HTTP_10 => const { HeaderValue::from_static("1.0 dualgauge") },
         Version::HTTP_2 => const { HeaderValue::from_static("2.0 dualgauge") },
@@ -96,7 +96,7 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>, plan: &Plan) {
         peer: from.arrival.peer().address(),
         host: from.host,
         scheme: from.arrival.origin.scheme,
-        told: &from.arrival.origin.told,
+        cache: &from.arrival.origin.told,
     };
     plan.forwarding
         .tell(headers, last, plan.rollout.clients.hops());
@@ -105,35 +105,35 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: Hop<'_>, plan: &Plan) {
 /// The headers of a translated call, with this hop and the trace.
 pub(super) fn translated(
     record: &Record,
-    (head, arrival): (&request::Parts, &Arrival),
+    (head, arrival): (&request::Parts, &RequestOrigin),
     upstream: &UpstreamPlan,
     has_body: HasBody,
 ) -> HeaderMap {
-    let room = record.worker().rooms().take();
+    let room = record.worker().header_maps().take();
     let mut headers = translated_in(room, &head.headers, upstream, has_body);
-    record.passes_on(&mut headers, Hop::of(head, arrival));
+    record.is_passthrough(&mut headers, InboundHop::new(head, arrival));
     headers
 }
 
 /// What is known of a call, for the headers by which servers know who calls.
-pub(super) struct Known<'a> {
+pub(super) struct IdentityFields<'a> {
     record: &'a Record,
-    arrival: &'a Arrival,
+    arrival: &'a RequestOrigin,
     address: IpAddr,
 }
 
-impl<'a> Known<'a> {
+impl<'a> IdentityFields<'a> {
     /// What is known of a call that came with these headers; none where no header is written.
-    pub(super) fn of(
+    pub(super) fn new(
         record: &'a Record,
-        (from, arrival): (&HeaderMap, &'a Arrival),
-    ) -> Option<Known<'a>> {
+        (from, arrival): (&HeaderMap, &'a RequestOrigin),
+    ) -> Option<IdentityFields<'a>> {
         let plan = &record.installed().plan;
         if plan.identity_headers.written.is_empty() {
             return None;
         }
         let hops = plan.rollout.clients.hops();
-        Some(Known {
+        Some(IdentityFields {
             record,
             arrival,
             address: hops.caller(arrival.peer().address(), from),
@@ -147,31 +147,31 @@ impl<'a> Known<'a> {
     }
 }
 
-impl Facts for Known<'_> {
-    fn text(&self, fact: Fact) -> Option<String> {
+impl Facts for IdentityFields<'_> {
+    fn text(&self, fact: IdentityFact) -> Option<String> {
         match fact {
-            Fact::Client => {
+            IdentityFact::Client => {
                 let clients = &self.record.installed().plan.rollout.clients;
                 Some(clients.name(self.record.client()).to_owned())
             }
-            Fact::Proof => Some(self.record.proof().as_str().to_owned()),
-            Fact::Address => Some(self.address.to_string()),
-            Fact::Subject => self.arrival.subject()?.text(),
+            IdentityFact::Proof => Some(self.record.proof().as_str().to_owned()),
+            IdentityFact::Address => Some(self.address.to_string()),
+            IdentityFact::Subject => self.arrival.subject()?.text(),
         }
     }
 }
 
 /// The hop between the client and this proxy.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hop<'a> {
+pub(super) struct InboundHop<'a> {
     pub(super) version: Version,
     pub(super) host: Option<&'a HeaderValue>,
-    pub(super) arrival: &'a Arrival,
+    pub(super) arrival: &'a RequestOrigin,
 }
 
-impl<'a> Hop<'a> {
-    pub(super) fn of(head: &'a request::Parts, arrival: &'a Arrival) -> Hop<'a> {
-        Hop {
+impl<'a> InboundHop<'a> {
+    pub(super) fn new(head: &'a request::Parts, arrival: &'a RequestOrigin) -> InboundHop<'a> {
+        InboundHop {
             version: head.version,
             host: first_value(&head.headers, &HOST),
             arrival,

@@ -2,7 +2,7 @@
 
 use crate::domain::plan::Plan;
 use crate::domain::rollout::OTHER;
-use crate::telemetry::metrics::{LabelId, Names};
+use crate::telemetry::metrics::{LabelId, LabelNames};
 
 /// The label handles of a plan, each in the order of the plan.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct PlanLabels {
 }
 
 impl PlanLabels {
-    pub(super) fn of(plan: &Plan, names: &Names) -> PlanLabels {
+    pub(super) fn new(plan: &Plan, names: &LabelNames) -> PlanLabels {
         let routes = plan.routes.routes().iter();
         let streams = plan.streams.all().iter();
         let clients = plan.rollout.clients.all().iter();

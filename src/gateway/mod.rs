@@ -3,41 +3,41 @@
 //! [`handle`] is what a listener calls for each HTTP request. A REST request is one call; an RPC request is
 //! one call for each of its messages, served by the same function alone or in a batch. Each call has one
 //! record, which logs and counts it exactly once, however it ends; each failure is rendered in
-//! one place, `render`.
+//! one place, `response`.
 
-mod answer;
-mod ask;
-mod call_ids;
-mod caller;
-mod candidate;
-mod closing;
-mod content;
+mod cancellation;
 mod cors;
-mod forward;
-mod framed;
-mod guarded;
+mod event_stream;
+mod exchange;
+mod guard_recorder;
+mod header_map_pool;
 mod headers;
-mod hops;
-mod installed;
-mod intake;
+mod identity;
+mod idle_timer;
 mod labels;
-mod linked;
-mod local;
-mod long_texts;
-mod marks;
+mod legacy_socket;
+mod link_call;
+mod local_reply;
+mod max_forwards;
 mod offload;
+mod offloaded_parsing;
+mod passthrough;
 mod peers;
-mod recalls;
 mod record;
-mod render;
+mod request_body;
+mod request_ids;
+mod response;
+mod response_annotations;
+mod response_body;
 mod rest;
-mod rooms;
 mod rpc;
+mod runtime_plan;
 mod sessions;
-mod silence;
-mod stream;
-mod translated;
+mod shadow;
+mod stream_end;
+mod translate;
 mod tunnel;
+mod upstream_stream;
 mod worker;
 
 use std::cell::RefCell;
@@ -48,45 +48,45 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, Uri, request};
 
-use crate::domain::claim::{Facing, Head, facing};
+use crate::domain::client_ip::Peer;
 use crate::domain::failure::Failure;
-use crate::domain::forwarding::LastTold;
-use crate::domain::hops::Peer;
-use crate::domain::hosts::{Entry, Reach};
+use crate::domain::forwarding::HeaderCache;
+use crate::domain::hosts::{ConnectionEntry, Reach};
 use crate::domain::rollout::Subject;
+use crate::domain::routing::{Endpoint, RequestHead, facing};
 use crate::domain::side::Side;
-use crate::domain::stream::Followed;
-use crate::domain::wire::{RefusedLine, SentTarget, Spelling, Violation};
-use crate::upstream::link::OwnLinks;
-use crate::upstream::{Alarm, Inflow, Interims, pinned, placed};
+use crate::domain::stream::StreamMatch;
+use crate::domain::wire::{HeaderCase, RefusedLine, SentTarget, Violation};
+use crate::upstream::link::ClientLinks;
+use crate::upstream::{IncomingBody, Interims, ReusableTimer, boxed, pinned};
 
-pub use answer::AnswerBody;
-pub use call_ids::CallIds;
-pub use candidate::{Clerk, Desk};
-pub use installed::Installed;
+pub use cancellation::CancellationRegistry;
 pub use offload::Offload;
 pub use peers::Peer as CountedPeer;
-pub use recalls::Recalls;
+pub use request_ids::RequestIdAllocator;
+pub use response_body::ResponseBody;
+pub use runtime_plan::RuntimePlan;
 pub use sessions::Sessions;
-pub use worker::{Common, Connected, Worker};
+pub use shadow::{ComparePool, CompareThread};
+pub use worker::{ConnectionGuard, Shared, Worker};
 
-use framed::OwnSockets;
-use hops::Hop;
+use legacy_socket::ClientConnections;
+use max_forwards::ForwardDecision;
 use record::{Record, RequestLine};
 
 /// How long the head of a request took, from its first byte; an extension of one that did not come at once.
 #[derive(Debug, Clone, Copy)]
-pub struct HeadTook(pub Duration);
+pub struct HeaderReadTime(pub Duration);
 
 /// What the listener knows of a request besides the request.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct RequestOrigin {
     /// The same for all requests of a connection.
-    origin: Rc<Origin>,
+    origin: Rc<ConnectionContext>,
     /// What the wire inspector has refused, if this request stands for it.
     refused: Option<Violation>,
     /// How the names of its head are written, unless in lower case.
-    spelling: Option<Spelling>,
+    spelling: Option<HeaderCase>,
     /// Its target, where that of its head is another one.
     target: Option<Rc<SentTarget>>,
     /// With whose calls it counts, unless a trusted hop sends it that names nobody.
@@ -95,56 +95,56 @@ pub struct Arrival {
 
 /// Where a connection comes from.
 #[derive(Debug)]
-struct Origin {
+struct ConnectionContext {
     peer: Peer,
     /// The reach of the listener that it came by.
     reach: Reach,
     /// The scheme of its requests.
     scheme: &'static str,
     /// What servers were told of it last.
-    told: LastTold,
+    told: HeaderCache,
     /// What its verified certificate says.
     subject: Option<Subject>,
     /// The links to servers that it has for itself.
-    links: Rc<OwnLinks>,
+    links: Rc<ClientLinks>,
     /// Its sockets at servers that speak in frames.
-    sockets: OwnSockets,
+    sockets: ClientConnections,
     /// Bounds what is waited for at servers.
-    alarm: RefCell<Alarm>,
+    alarm: RefCell<ReusableTimer>,
     /// Interim responses to the call that is served, where the client can get them.
     interims: Option<Interims>,
 }
 
-impl Arrival {
+impl RequestOrigin {
     /// The arrivals of a connection, none of them refused.
     #[must_use]
-    pub fn from_peer(peer: IpAddr, reach: Reach) -> Arrival {
-        Arrival::of((peer, reach), "http", None)
+    pub fn from_peer(peer: IpAddr, reach: Reach) -> RequestOrigin {
+        RequestOrigin::new((peer, reach), "http", None)
     }
 
     /// The arrivals of a connection behind TLS, with what the peer's certificate says, if it has sent one.
     #[must_use]
-    pub fn secured(peer: IpAddr, reach: Reach, subject: Option<Subject>) -> Arrival {
-        Arrival::of((peer, reach), "https", subject)
+    pub fn secured(peer: IpAddr, reach: Reach, subject: Option<Subject>) -> RequestOrigin {
+        RequestOrigin::new((peer, reach), "https", subject)
     }
 
-    fn of(
+    fn new(
         (peer, reach): (IpAddr, Reach),
         scheme: &'static str,
         subject: Option<Subject>,
-    ) -> Arrival {
-        let origin = Origin {
+    ) -> RequestOrigin {
+        let origin = ConnectionContext {
             peer: Peer::at(peer),
             reach,
             scheme,
-            told: LastTold::default(),
+            told: HeaderCache::default(),
             subject,
             links: Rc::default(),
-            sockets: OwnSockets::default(),
+            sockets: ClientConnections::default(),
             alarm: RefCell::default(),
             interims: None,
         };
-        Arrival {
+        RequestOrigin {
             origin: Rc::new(origin),
             refused: None,
             spelling: None,
@@ -155,8 +155,8 @@ impl Arrival {
 
     /// Counts the calls of the connection as those of a peer.
     #[must_use]
-    pub fn counted(self, peer: Option<Rc<CountedPeer>>) -> Arrival {
-        Arrival {
+    pub fn counted(self, peer: Option<Rc<CountedPeer>>) -> RequestOrigin {
+        RequestOrigin {
             counted: peer,
             ..self
         }
@@ -170,7 +170,7 @@ impl Arrival {
 
     /// The arrivals of a connection that serves one call at a time, and writes interim responses to it.
     #[must_use]
-    pub fn with_interims(mut self, interims: Interims) -> Arrival {
+    pub fn with_interims(mut self, interims: Interims) -> RequestOrigin {
         if let Some(origin) = Rc::get_mut(&mut self.origin) {
             origin.interims = Some(interims);
         }
@@ -188,25 +188,25 @@ impl Arrival {
     }
 
     /// By which connection its requests come.
-    fn entry(&self) -> Entry {
-        Entry {
+    fn entry(&self) -> ConnectionEntry {
+        ConnectionEntry {
             reach: self.origin.reach,
             peer: Some(self.peer().address()),
         }
     }
 
     /// What bounds the time of one call at a time.
-    fn alarm(&self) -> &RefCell<Alarm> {
+    fn alarm(&self) -> &RefCell<ReusableTimer> {
         &self.origin.alarm
     }
 
     /// The links to servers that the connection has for itself.
-    fn links(&self) -> &Rc<OwnLinks> {
+    fn links(&self) -> &Rc<ClientLinks> {
         &self.origin.links
     }
 
     /// The sockets that the connection has at servers that speak in frames.
-    fn sockets(&self) -> &OwnSockets {
+    fn sockets(&self) -> &ClientConnections {
         &self.origin.sockets
     }
 
@@ -223,8 +223,8 @@ impl Arrival {
 
     /// The arrival of one request.
     #[must_use]
-    pub fn refused(&self, refused: Option<Violation>) -> Arrival {
-        Arrival {
+    pub fn refused(&self, refused: Option<Violation>) -> RequestOrigin {
+        RequestOrigin {
             origin: self.origin.clone(),
             refused,
             spelling: None,
@@ -235,14 +235,14 @@ impl Arrival {
 
     /// The arrival of a request whose names are written so.
     #[must_use]
-    pub fn spelled(self, spelling: Option<Spelling>) -> Arrival {
-        Arrival { spelling, ..self }
+    pub fn with_header_case(self, spelling: Option<HeaderCase>) -> RequestOrigin {
+        RequestOrigin { spelling, ..self }
     }
 
     /// The arrival of a request whose target came so.
     #[must_use]
-    pub fn sent(self, target: Option<Rc<SentTarget>>) -> Arrival {
-        Arrival { target, ..self }
+    pub fn sent(self, target: Option<Rc<SentTarget>>) -> RequestOrigin {
+        RequestOrigin { target, ..self }
     }
 
     /// The target that is sent in place of this one, where the client sent raw characters.
@@ -262,7 +262,7 @@ impl Arrival {
     }
 
     /// How the names of the request's head are written, unless in lower case.
-    fn spelling(&self) -> Option<&Spelling> {
+    fn spelling(&self) -> Option<&HeaderCase> {
         self.spelling.as_ref()
     }
 }
@@ -274,14 +274,14 @@ impl Arrival {
 /// that it speaks to.
 pub fn handle(
     worker: Rc<Worker>,
-    request: Request<Inflow>,
-    mut arrival: Arrival,
-) -> Pin<Box<dyn Future<Output = Response<AnswerBody>>>> {
+    request: Request<IncomingBody>,
+    mut arrival: RequestOrigin,
+) -> Pin<Box<dyn Future<Output = Response<ResponseBody>>>> {
     let installed = worker.installed();
     let (head, body) = request.into_parts();
-    let mut head = placed(|| head);
+    let mut head = boxed(|| head);
     if head.uri.authority().is_some() {
-        forward::origin_form(&mut head);
+        passthrough::origin_form(&mut head);
     }
     let plan = &installed.plan;
     if arrival.counted.is_none() {
@@ -289,41 +289,41 @@ pub fn handle(
     }
     let is_trusted = || plan.rollout.clients.hops().trusts(arrival.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
-    let hop = hops::step(&mut head);
-    let faced = face(&installed, &head, &arrival);
+    let hop = max_forwards::step(&mut head);
+    let faced = dispatch(&installed, &head, &arrival);
     let side = match &faced {
-        Ok(Faced::Side(side)) | Err((side, _)) => *side,
-        Ok(Faced::Stream(followed)) => followed.side,
+        Ok(Dispatch::Side(side)) | Err((side, _)) => *side,
+        Ok(Dispatch::Stream(followed)) => followed.side,
     };
-    let delivery = Delivery {
-        record: Record::begin(&worker, &installed, side, RequestLine::of(&head, &arrival)),
+    let delivery = IncomingRequest {
+        record: Record::begin(&worker, &installed, side, RequestLine::new(&head, &arrival)),
         head,
         body,
         arrival,
     };
     match faced {
         Err((_, failure)) => pinned(|| refused(delivery, failure)),
-        Ok(_) if hop == Hop::Last => pinned(|| hops::respond(delivery)),
-        Ok(Faced::Stream(followed)) => pinned(|| stream::serve(delivery, followed)),
-        Ok(Faced::Side(Side::Rest)) => pinned(|| rest::serve(delivery)),
-        Ok(Faced::Side(Side::Rpc)) => pinned(|| rpc::serve(delivery)),
+        Ok(_) if hop == ForwardDecision::Last => pinned(|| max_forwards::respond(delivery)),
+        Ok(Dispatch::Stream(followed)) => pinned(|| event_stream::serve(delivery, followed)),
+        Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve(delivery)),
+        Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve(delivery)),
     }
 }
 
 /// One HTTP request, which nobody has looked at yet. A client may be gone by then, together with its connection.
-struct Delivery {
+struct IncomingRequest {
     /// Of the side that it speaks to.
     record: Box<Record>,
     /// It passes through several hands.
     head: Box<request::Parts>,
-    body: Inflow,
-    arrival: Arrival,
+    body: IncomingBody,
+    arrival: RequestOrigin,
 }
 
-async fn refused(delivery: Delivery, failure: Failure) -> Response<AnswerBody> {
-    let Delivery { record, head, .. } = delivery;
+async fn refused(delivery: IncomingRequest, failure: Failure) -> Response<ResponseBody> {
+    let IncomingRequest { record, head, .. } = delivery;
     let (side, installed) = (record.side(), record.installed().clone());
-    let mut response = render::failure(record, failure);
+    let mut response = response::failure(record, failure);
     if side == Side::Rpc {
         cors::mark(&installed.plan, &head.headers, &mut response);
     }
@@ -331,22 +331,22 @@ async fn refused(delivery: Delivery, failure: Failure) -> Response<AnswerBody> {
 }
 
 /// What a request speaks to.
-enum Faced {
+enum Dispatch {
     Side(Side),
-    Stream(Followed),
+    Stream(StreamMatch),
 }
 
 /// Which face a request speaks to, if it may speak at all.
-fn face(
-    installed: &Installed,
+fn dispatch(
+    installed: &RuntimePlan,
     head: &request::Parts,
-    arrival: &Arrival,
-) -> Result<Faced, (Side, Failure)> {
-    let Facing {
+    arrival: &RequestOrigin,
+) -> Result<Dispatch, (Side, Failure)> {
+    let Endpoint {
         side,
         refused,
-        followed,
-    } = facing(&installed.plan, Head::of(head));
+        stream: followed,
+    } = facing(&installed.plan, RequestHead::new(head));
     if let Some(violation) = arrival.refused {
         // What stands for a refused request line looks like a GET of `/`, which is nobody's JSON-RPC.
         let side = if head.method == Method::POST {
@@ -358,7 +358,7 @@ fn face(
     }
     match (refused, followed) {
         (Some(failure), _) => Err((side, failure)),
-        (None, Some(followed)) => Ok(Faced::Stream(followed)),
-        (None, None) => Ok(Faced::Side(side)),
+        (None, Some(followed)) => Ok(Dispatch::Stream(followed)),
+        (None, None) => Ok(Dispatch::Side(side)),
     }
 }

@@ -25,18 +25,18 @@ impl Offload {
     /// Returns a bound for so many workers: half as many texts as workers are read at a time, and at least one, so that
     /// workers keep a part of the processors.
     #[must_use]
-    pub fn of_workers(workers: usize) -> Offload {
-        Offload::of((workers / 2).max(1))
+    pub fn for_workers(workers: usize) -> Offload {
+        Offload::new((workers / 2).max(1))
     }
 
-    fn of(permits: usize) -> Offload {
+    fn new(permits: usize) -> Offload {
         Offload(Arc::new(Semaphore::new(permits)))
     }
 
     /// Returns an offload that never begins anything.
     #[cfg(test)]
     pub(super) fn stopped() -> Offload {
-        Offload::of(0)
+        Offload::new(0)
     }
 
     /// Runs work on a thread of the blocking pool and returns its result. Work that has begun runs to its end, also when
@@ -94,7 +94,7 @@ mod tests {
     #[tokio::test]
     async fn a_worker_goes_on_while_a_long_text_is_read() {
         let (go, wait) = mpsc::channel();
-        let offload = Offload::of_workers(1);
+        let offload = Offload::for_workers(1);
         let reading = offload.run(move || {
             wait.recv().unwrap();
             thread::current().id()
@@ -108,7 +108,7 @@ mod tests {
     #[tokio::test]
     async fn no_more_is_read_at_a_time_than_there_are_permits() {
         let (go, wait) = mpsc::channel::<()>();
-        let offload = Offload::of(1);
+        let offload = Offload::new(1);
         let mut first = Box::pin(offload.run(move || wait.recv().is_ok()));
         assert!((&mut first).now_or_never().is_none());
         let mut second = Box::pin(offload.run(|| 2));
@@ -122,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_fails_its_own_call_alone() {
-        let offload = Offload::of(1);
+        let offload = Offload::new(1);
         let failed = offload.run(|| -> u8 { panic!("on purpose") }).await;
         assert_eq!(failed.unwrap_err().reason, Reason::Internal);
         assert_eq!(offload.run(|| 7).await.unwrap(), 7);

@@ -2,12 +2,12 @@
 //!
 //! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
 
-mod beginning;
-mod ended;
 mod identity;
 mod message;
+mod outcome;
+mod report;
 mod request_line;
-mod settled;
+mod start;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,33 +17,33 @@ use http::{HeaderMap, Method, Version};
 use tokio::time::Instant;
 
 use request_line::Target;
-pub(super) use {beginning::Beginning, request_line::RequestLine, settled::FailureCause};
+pub(super) use {outcome::FailureCause, request_line::RequestLine, start::CallStart};
 
-use super::Arrival;
-use super::candidate::Candidate;
-use super::headers::{Hop, add_hop};
-use super::{CountedPeer, Installed, Worker};
-use crate::domain::calendar::Moment;
-use crate::domain::claim;
+use super::RequestOrigin;
+use super::headers::{InboundHop, add_hop};
+use super::shadow::Candidate;
+use super::{CountedPeer, RuntimePlan, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{Decision, Proof, Stage, Way, Why};
+use crate::domain::rollout::{Decision, DecisionReason, Path, Proof, Stage};
+use crate::domain::routing;
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 use crate::domain::trace::Trace;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
-use crate::upstream::link::{Ear, OwnLinks};
-use crate::upstream::{Alarm, Tap, Upstream, placed};
+use crate::upstream::link::{ClientLinks, NotificationSender};
+use crate::upstream::{BodyCopy, ReusableTimer, Upstream, boxed};
 
 /// What is known of a call so far.
 #[derive(Debug)]
 pub(super) struct Record {
     worker: Rc<Worker>,
-    installed: Rc<Installed>,
+    installed: Rc<RuntimePlan>,
     started: Instant,
-    took: Took,
+    took: ClientTime,
     /// The same moment, by the time of day.
-    at: Moment,
+    wall_time: Timestamp,
     side: Side,
     method: Method,
     version: Version,
@@ -54,37 +54,37 @@ pub(super) struct Record {
     stream: Option<usize>,
     client: Option<usize>,
     proof: Proof,
-    keyed: Keyed,
+    keyed: HasKey,
     stage: Option<Stage>,
-    why: Why,
+    why: DecisionReason,
     /// The flags that the call is left out of.
-    spared: Vec<usize>,
+    excluded_by: Vec<usize>,
     upstream: Option<Duration>,
     /// Since when an upstream is waited for.
-    asking: Option<Instant>,
+    upstream_since: Option<Instant>,
     head: Option<Duration>,
     /// How long it took until the answer was there whole, where it waits for its client then.
-    whole: Option<Duration>,
+    completed_at: Option<Duration>,
     dropped: usize,
     /// What is to be told of its message.
-    message: message::Note,
-    ending: Ending,
-    role: Role,
+    message: message::MessageNote,
+    ending: CallOutcome,
+    role: RecordRole,
     /// What stands beside the call, once it is answered.
     candidate: Option<Candidate>,
     /// Where it comes from.
-    arrival: Option<Arrival>,
+    arrival: Option<RequestOrigin>,
     /// With whose calls it counts.
     peer: Option<Rc<CountedPeer>>,
     /// Where what servers tell goes while this call is open, if to this call alone.
-    ear: Option<Ear>,
+    notifications: Option<NotificationSender>,
     /// The trace that the call belongs to.
     trace: Option<Trace>,
 }
 
 /// How long the client of a call took for its request.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Took {
+pub(super) struct ClientTime {
     head: Duration,
     /// As far as the body was waited for before an upstream was asked.
     body: Duration,
@@ -95,7 +95,7 @@ const HELD_UP: u32 = 10;
 
 /// What a record is of.
 #[derive(Debug)]
-enum Role {
+enum RecordRole {
     /// A call of a client: it is in progress, and logged and counted at its end.
     Call,
     /// A request that turned out to be other calls: in progress, and nothing else.
@@ -103,21 +103,21 @@ enum Role {
     /// A second run of a call, which has not begun. No second run is in progress for a client, nor logged as a call.
     Waiting,
     /// A candidate, and what its answer is charged to.
-    Candidate(Tap),
+    Candidate(BodyCopy),
     /// The control once more, to learn what differs by itself.
-    Noise(Tap),
+    Noise(BodyCopy),
 }
 
 /// Whether percentages can be applied to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keyed {
+enum HasKey {
     Yes,
     No,
 }
 
 /// How a call ended, as far as it is settled.
 #[derive(Debug, Default)]
-struct Ending {
+struct CallOutcome {
     outcome: Option<(Outcome, Option<Blame>)>,
     status: Option<u16>,
     code: Option<i64>,
@@ -125,28 +125,28 @@ struct Ending {
     upstream_status: Option<u16>,
     cause: Option<String>,
     /// Whether the result of the RPC server was read.
-    result: settled::ResultRead,
+    result: outcome::ResultRead,
 }
 
 impl Record {
     /// The record of a call that begins now.
     pub(super) fn begin(
         worker: &Rc<Worker>,
-        installed: &Rc<Installed>,
+        installed: &Rc<RuntimePlan>,
         side: Side,
         line: RequestLine,
     ) -> Box<Record> {
         worker.begun(line.peer.as_ref());
         // It passes through many hands, and none of them moves it.
-        placed(|| Record {
+        boxed(|| Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
-            took: Took {
+            took: ClientTime {
                 head: line.took,
                 body: Duration::ZERO,
             },
-            at: clock::moment(clock::wall()),
+            wall_time: clock::moment(clock::wall()),
             side,
             method: line.method,
             version: line.version,
@@ -156,22 +156,22 @@ impl Record {
             stream: None,
             client: None,
             proof: Proof::None,
-            keyed: Keyed::Yes,
+            keyed: HasKey::Yes,
             stage: Some(Stage::Passthrough),
-            why: Why::Unrouted,
-            spared: Vec::new(),
+            why: DecisionReason::Unrouted,
+            excluded_by: Vec::new(),
             upstream: None,
-            asking: None,
+            upstream_since: None,
             head: None,
-            whole: None,
+            completed_at: None,
             dropped: 0,
-            message: message::Note::default(),
-            ending: Ending::default(),
-            role: Role::Call,
+            message: message::MessageNote::default(),
+            ending: CallOutcome::default(),
+            role: RecordRole::Call,
             candidate: None,
             arrival: None,
             peer: line.peer,
-            ear: None,
+            notifications: None,
             trace: None,
         })
     }
@@ -183,7 +183,7 @@ impl Record {
             installed: self.installed.clone(),
             started: self.started,
             took: self.took,
-            at: self.at,
+            wall_time: self.wall_time,
             side: self.side,
             method: self.method.clone(),
             version: self.version,
@@ -196,46 +196,46 @@ impl Record {
             keyed: self.keyed,
             stage: self.stage,
             why: self.why,
-            spared: self.spared.clone(),
+            excluded_by: self.excluded_by.clone(),
             upstream: None,
-            asking: None,
+            upstream_since: None,
             head: None,
-            whole: None,
+            completed_at: None,
             dropped: 0,
-            message: message::Note::default(),
-            ending: Ending::default(),
-            role: Role::Waiting,
+            message: message::MessageNote::default(),
+            ending: CallOutcome::default(),
+            role: RecordRole::Waiting,
             candidate: None,
             arrival: self.arrival.clone(),
             peer: None,
             // Nobody hears how far a second run is.
-            ear: None,
+            notifications: None,
             trace: self.trace,
         }
     }
 
-    /// The candidate begins now; what it reads is charged to `purse`.
-    pub(super) fn runs_as_candidate(&mut self, purse: Tap) {
+    /// The candidate begins now; what it reads is charged to `budget`.
+    pub(super) fn runs_as_candidate(&mut self, purse: BodyCopy) {
         self.started = clock::now();
-        self.role = Role::Candidate(purse);
+        self.role = RecordRole::Candidate(purse);
     }
 
     /// The control is run once more, now.
-    pub(super) fn runs_as_noise(&mut self, purse: Tap) {
+    pub(super) fn runs_as_noise(&mut self, purse: BodyCopy) {
         self.started = clock::now();
-        self.role = Role::Noise(purse);
+        self.role = RecordRole::Noise(purse);
     }
 
     /// Nothing is to be told of the second run.
-    pub(super) fn gives_up(&mut self) {
-        self.role = Role::Waiting;
+    pub(super) fn give_up(&mut self) {
+        self.role = RecordRole::Waiting;
     }
 
     /// What an answer that is read is charged to.
-    pub(super) fn purse(&self) -> Option<&Tap> {
+    pub(super) fn budget(&self) -> Option<&BodyCopy> {
         match &self.role {
-            Role::Candidate(purse) | Role::Noise(purse) => Some(purse),
-            Role::Call | Role::Reading | Role::Waiting => None,
+            RecordRole::Candidate(purse) | RecordRole::Noise(purse) => Some(purse),
+            RecordRole::Call | RecordRole::Reading | RecordRole::Waiting => None,
         }
     }
 
@@ -243,9 +243,9 @@ impl Record {
     /// keep one from a client.
     pub(super) fn upstream(&self, side: Side) -> Option<&Upstream> {
         match &self.role {
-            Role::Call | Role::Reading => self.installed.upstream(self.route, side),
-            Role::Candidate(_) | Role::Noise(_) | Role::Waiting => {
-                self.installed.upstream_of_candidates(self.route, side)
+            RecordRole::Call | RecordRole::Reading => self.installed.upstream(self.route, side),
+            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::Waiting => {
+                self.installed.shadow_upstream(self.route, side)
             }
         }
     }
@@ -266,7 +266,7 @@ impl Record {
     }
 
     /// Where the call comes from.
-    pub(super) fn comes_from(&mut self, arrival: &Arrival) {
+    pub(super) fn received_from(&mut self, arrival: &RequestOrigin) {
         self.arrival = Some(arrival.clone());
     }
 
@@ -276,7 +276,7 @@ impl Record {
     }
 
     /// Adds this hop, and the trace, to a request that goes on.
-    pub(super) fn passes_on(&self, headers: &mut HeaderMap, from: Hop<'_>) {
+    pub(super) fn is_passthrough(&self, headers: &mut HeaderMap, from: InboundHop<'_>) {
         add_hop(headers, from, &self.installed.plan);
         if let Some(trace) = &self.trace {
             trace.tell(headers);
@@ -284,43 +284,43 @@ impl Record {
     }
 
     /// The alarm of the caller's connection, while nothing else of it is waited for.
-    pub(super) fn take_alarm(&self) -> Alarm {
+    pub(super) fn take_timer(&self) -> ReusableTimer {
         let own = self.arrival.as_ref();
         own.map(|arrival| arrival.alarm().take())
             .unwrap_or_default()
     }
 
     /// Gives it back.
-    pub(super) fn keep_alarm(&self, alarm: Alarm) {
+    pub(super) fn store_timer(&self, alarm: ReusableTimer) {
         if let Some(arrival) = &self.arrival {
             arrival.alarm().replace(alarm);
         }
     }
 
     /// The links that the caller's connection has for itself.
-    pub(super) fn links(&self) -> Option<&OwnLinks> {
+    pub(super) fn links(&self) -> Option<&ClientLinks> {
         self.arrival.as_ref().map(|arrival| &**arrival.links())
     }
 
     /// Whether its client is about to be let go, since what a server has kept for it is lost.
-    pub(super) fn is_let_go(&self) -> bool {
-        self.arrival.as_ref().is_some_and(Arrival::has_lost)
+    pub(super) fn is_released(&self) -> bool {
+        self.arrival.as_ref().is_some_and(RequestOrigin::has_lost)
     }
 
     /// What servers tell while this call is open goes here.
-    pub(super) fn hears(&mut self, ear: Ear) {
-        self.ear = Some(ear);
+    pub(super) fn set_notifications(&mut self, ear: NotificationSender) {
+        self.notifications = Some(ear);
     }
 
     /// Where what servers tell while this call is open goes, and what its answer has its place among. Nobody hears how
     /// far a second run is.
-    pub(super) fn ear(&self) -> Option<Ear> {
+    pub(super) fn notifications(&self) -> Option<NotificationSender> {
         match &self.role {
-            Role::Call | Role::Reading => {
-                let own = || self.links().and_then(OwnLinks::ear);
-                self.ear.clone().or_else(own)
+            RecordRole::Call | RecordRole::Reading => {
+                let own = || self.links().and_then(ClientLinks::notifications);
+                self.notifications.clone().or_else(own)
             }
-            Role::Candidate(_) | Role::Noise(_) | Role::Waiting => None,
+            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::Waiting => None,
         }
     }
 
@@ -335,7 +335,7 @@ impl Record {
     }
 
     /// Which rule chose the stage.
-    pub(super) fn why(&self) -> Why {
+    pub(super) fn why(&self) -> DecisionReason {
         self.why
     }
 
@@ -353,7 +353,8 @@ impl Record {
     pub(super) fn due(&self) -> Option<(Instant, Duration)> {
         let limit = self.installed.plan.limits.total_timeout?;
         let left = limit.saturating_sub(self.took.head);
-        matches!(self.role, Role::Call | Role::Reading).then(|| (self.started + left, limit))
+        matches!(self.role, RecordRole::Call | RecordRole::Reading)
+            .then(|| (self.started + left, limit))
     }
 
     /// What of a limit is left to the call as a whole.
@@ -365,7 +366,7 @@ impl Record {
     }
 
     /// The body was waited for since then, if it was.
-    pub(super) fn body_came(&mut self, since: Option<Instant>) {
+    pub(super) fn body_received(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
             self.took.body += clock::now() - since;
         }
@@ -373,7 +374,7 @@ impl Record {
 
     /// The time of the call as a whole, where it is over and its client has taken so much of it, `waited` besides for what
     /// it sends or takes, that a server which has not answered yet is not to blame.
-    pub(super) fn held_up(&self, waited: Duration) -> Option<Duration> {
+    pub(super) fn is_slow_client(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
         let took = self.took.head + self.took.body + waited;
         (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
@@ -397,7 +398,7 @@ impl Record {
         &self.worker
     }
 
-    pub(super) fn installed(&self) -> &Rc<Installed> {
+    pub(super) fn installed(&self) -> &Rc<RuntimePlan> {
         &self.installed
     }
 
@@ -406,13 +407,13 @@ impl Record {
     }
 
     /// When the call began.
-    pub(super) fn at(&self) -> Moment {
-        self.at
+    pub(super) fn at(&self) -> Timestamp {
+        self.wall_time
     }
 
     /// What the call is refused with where its decision leads nowhere.
-    pub(super) fn refused(&self, plan: &Plan, route: usize) -> Failure {
-        claim::refused(plan, self.why, (route, self.side), self.at)
+    pub(super) fn is_refused(&self, plan: &Plan, route: usize) -> Failure {
+        routing::refused(plan, self.why, (route, self.side), self.wall_time)
     }
 
     /// The RPC method of the call, for the log.
@@ -425,11 +426,11 @@ impl Record {
         self.route = route;
         self.stage = Some(decision.stage);
         self.why = decision.why;
-        self.spared = decision.spared;
+        self.excluded_by = decision.spared;
     }
 
     /// The stream that is asked for, and the decision.
-    pub(super) fn follows(&mut self, stream: usize, decision: Decision) {
+    pub(super) fn set_stream(&mut self, stream: usize, decision: Decision) {
         self.stream = Some(stream);
         self.decided(None, decision);
     }
@@ -440,17 +441,17 @@ impl Record {
     }
 
     /// The proxy itself answers, for this reason.
-    pub(super) fn stays_here(&mut self, why: Why) {
+    pub(super) fn handle_locally(&mut self, why: DecisionReason) {
         self.stage = None;
         self.why = why;
     }
 
     /// Whether the proxy itself makes the answer that a page of another origin may read.
     pub(super) fn is_ours(&self) -> bool {
-        self.why == Why::Local
+        self.why == DecisionReason::Local
             || self
                 .stage
-                .is_some_and(|stage| stage.control() != Some(Way::Old))
+                .is_some_and(|stage| stage.control() != Some(Path::Old))
     }
 
     /// Members or query parameters that the route had no place for.
@@ -458,36 +459,36 @@ impl Record {
         self.dropped += members;
     }
 
-    /// An upstream is asked now; whoever leaves before [`Record::spent`] has kept it busy all the same.
-    pub(super) fn asks(&mut self, since: Instant) {
-        self.asking = Some(since);
+    /// An upstream is asked now; whoever leaves before [`LegacyRecord::client_time`] has kept it busy all the same.
+    pub(super) fn set_request(&mut self, since: Instant) {
+        self.upstream_since = Some(since);
     }
 
     /// No upstream was asked, although one was to be.
-    pub(super) fn unasked(&mut self) {
-        self.asking = None;
+    pub(super) fn unsolicited(&mut self) {
+        self.upstream_since = None;
     }
 
     /// Time that an upstream took.
-    pub(super) fn spent(&mut self, since: Instant) {
-        self.asking = None;
+    pub(super) fn client_time(&mut self, since: Instant) {
+        self.upstream_since = None;
         let more = clock::now() - since;
         self.upstream = Some(self.upstream.unwrap_or_default() + more);
     }
 
     /// The head of a streamed answer goes out now; what follows is the pace of the stream, not of this proxy.
-    pub(super) fn head_is_out(&mut self) {
+    pub(super) fn head_sent(&mut self) {
         self.head = Some(clock::now() - self.started);
     }
 
     /// The answer is there whole now; what follows is the pace of its client, or of other calls.
     pub(super) fn is_whole(&mut self) {
-        self.head_is_out();
-        self.whole = self.head;
+        self.head_sent();
+        self.completed_at = self.head;
     }
 
     /// What the record stands for has records of its own from here on.
     pub(super) fn discard(mut self: Box<Self>) {
-        self.role = Role::Reading;
+        self.role = RecordRole::Reading;
     }
 }

@@ -5,60 +5,61 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, request};
 
-use super::ask::in_all;
-use super::caller::identify;
-use super::forward::{Forwarded, forward};
-use super::intake::{self, Content};
-use super::marks::Marks;
+use super::exchange::with_total_timeout;
+use super::identity::identify;
+use super::passthrough::{PassthroughRequest, forward};
 use super::record::Record;
-use super::render::{self, Answer};
+use super::request_body::{self, RequestBody};
+use super::response::{self, CallResponse};
+use super::response_annotations::ResponseAnnotations;
 use super::{
-    AnswerBody, Arrival, Delivery, Installed, candidate, cors, local, sessions, translated,
+    IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors, local_reply, sessions, shadow,
+    translate,
 };
-use crate::domain::claim::{self, Claim, Head};
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
-use crate::domain::refusal;
-use crate::domain::rollout::{Caller, Session, Stage, Way};
+use crate::domain::rejections;
+use crate::domain::rollout::{Caller, Path, SessionStart, Stage};
+use crate::domain::routing::{self, RequestHead, RouteMatch};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
-use crate::upstream::{HttpUpstream, Inflow};
+use crate::upstream::{HttpUpstream, IncomingBody};
 
 /// Serves one REST call.
-pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
-    let Delivery {
+pub(super) async fn serve(delivery: IncomingRequest) -> Response<ResponseBody> {
+    let IncomingRequest {
         record,
         head,
         body,
         arrival,
     } = delivery;
-    serve_content(record, (head, Content::Coming(body, None)), arrival).await
+    serve_content(record, (head, RequestBody::Coming(body, None)), arrival).await
 }
 
 /// Serves one REST call whose body may have been read.
 pub(super) async fn serve_content(
     mut record: Box<Record>,
-    (head, content): (Box<request::Parts>, Content),
-    arrival: Arrival,
-) -> Response<AnswerBody> {
+    (head, content): (Box<request::Parts>, RequestBody),
+    arrival: RequestOrigin,
+) -> Response<ResponseBody> {
     let installed = record.installed().clone();
     let origin = cors::origin(&installed.plan, &head.headers);
-    let answer = in_all(&mut record, async |record| {
+    let answer = with_total_timeout(&mut record, async |record| {
         call(record, (head, content), &arrival).await
     })
     .await;
-    settled((record, &installed.plan), answer, origin.as_ref())
+    respond((record, &installed.plan), answer, origin.as_ref())
 }
 
 /// What a client of the REST face gets: the answer, what is announced of its route, and whether the page that asked
 /// may read it.
-pub(super) fn settled(
+pub(super) fn respond(
     (record, plan): (Box<Record>, &Plan),
-    answer: Result<Answer, Failure>,
+    answer: Result<CallResponse, Failure>,
     origin: Option<&HeaderValue>,
-) -> Response<AnswerBody> {
-    let (ours, marks) = (record.is_ours(), Marks::of(&record));
-    let mut response = render::settled(record, answer);
+) -> Response<ResponseBody> {
+    let (ours, marks) = (record.is_ours(), ResponseAnnotations::new(&record));
+    let mut response = response::render(record, answer);
     marks.write(plan, response.headers_mut());
     if let Some(cors) = plan.cors.as_ref().filter(|_| ours) {
         cors.mark(origin, response.headers_mut());
@@ -68,58 +69,58 @@ pub(super) fn settled(
 
 async fn call(
     record: &mut Record,
-    (head, content): (Box<request::Parts>, Content),
-    arrival: &Arrival,
-) -> Result<Answer, Failure> {
+    (head, content): (Box<request::Parts>, RequestBody),
+    arrival: &RequestOrigin,
+) -> Result<CallResponse, Failure> {
     let installed = record.installed().clone();
     let plan = &installed.plan;
     let identity = identify(record, &head.headers, arrival);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
-    let claimed = Head::of(&head);
-    if let Some(answer) = local::rest(record, plan, (claimed, arrival))? {
+    let claimed = RequestHead::new(&head);
+    if let Some(answer) = local_reply::rest(record, plan, (claimed, arrival))? {
         return Ok(answer);
     }
     if let Some(answer) = cors::preflight(record, plan, (caller, claimed)) {
         return Ok(answer);
     }
-    let selected = claim::claim(plan, claimed)?;
+    let selected = routing::match_route(plan, claimed)?;
     let (selected, content) = match selected {
-        Claim::Route(route) => (Some(route), content),
-        Claim::Nobody => (None, content),
-        Claim::Near(nearby) => {
-            claim::pass_near(plan, (caller, &head.headers), &nearby, record.at())?;
+        RouteMatch::Route(route) => (Some(route), content),
+        RouteMatch::Nobody => (None, content),
+        RouteMatch::Near(nearby) => {
+            routing::pass_near(plan, (caller, &head.headers), &nearby, record.at())?;
             (None, content)
         }
-        Claim::ByBody(group) => {
+        RouteMatch::ByBody(group) => {
             let body = match content {
-                Content::Coming(body, _) => read(record, body).await?,
-                Content::Read(body) => body,
+                RequestBody::Coming(body, _) => read(record, body).await?,
+                RequestBody::Read(body) => body,
             };
             let bounds = (&plan.limits, &**record.worker());
-            let json = intake::read_json(&head.headers, body.clone(), bounds, None).await;
-            let index = claim::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
-            (index, Content::Read(body))
+            let json = request_body::read_json(&head.headers, body.clone(), bounds, None).await;
+            let index = routing::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
+            (index, RequestBody::Read(body))
         }
     };
     let session = sessions::of_rest((record, &installed), caller, claimed, selected);
     let stage = decide(record, plan, (caller, &head.headers, session), selected);
-    if stage.control() != Some(Way::Old) {
-        claim::guard(plan, claimed, arrival.entry())?;
+    if stage.control() != Some(Path::Old) {
+        routing::guard(plan, claimed, arrival.entry())?;
     }
-    let tap = candidate::behind_rest(record, stage, (&head, &content), arrival);
-    let content = content.copied(tap);
+    let tap = shadow::attach_rest(record, stage, (&head, &content), arrival);
+    let content = content.copy_within(tap);
     match (stage.control(), selected) {
-        (None, Some(index)) => Err(record.refused(plan, index)),
-        (Some(Way::New), Some(index)) => {
-            translated::rest_call(record, index, (head, content), arrival).await
+        (None, Some(index)) => Err(record.is_refused(plan, index)),
+        (Some(Path::New), Some(index)) => {
+            translate::rest_call(record, index, (head, content), arrival).await
         }
-        (Some(Way::Old), _) | (_, None) => {
+        (Some(Path::Old), _) | (_, None) => {
             let upstream = passing(&installed, selected, head.uri.path())
-                .ok_or_else(|| refusal::no_route(&head.method, head.uri.path()))?;
+                .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
             let forwarded = match content {
-                Content::Coming(body, tap) => Forwarded::streamed(head, body, tap),
-                Content::Read(body) => Forwarded::read(head, body),
+                RequestBody::Coming(body, tap) => PassthroughRequest::streamed(head, body, tap),
+                RequestBody::Read(body) => PassthroughRequest::read(head, body),
             };
             forward(record, upstream, forwarded, arrival).await
         }
@@ -128,24 +129,24 @@ async fn call(
 
 /// The upstream that a call passes to.
 fn passing<'i>(
-    installed: &'i Installed,
+    installed: &'i RuntimePlan,
     route: Option<usize>,
     path: &str,
 ) -> Option<&'i Rc<HttpUpstream>> {
     let upstream = installed.upstream(route, Side::Rest).or_else(|| {
         // Without a REST upstream a call of no route is the RPC upstream's.
-        claim::other_path(&installed.plan, path)?;
+        routing::other_path(&installed.plan, path)?;
         installed.upstream(None, Side::Rpc)
     });
     upstream?.http()
 }
 
 /// Reads the body that tells which route a call is of.
-async fn read(record: &mut Record, body: Inflow) -> Result<Bytes, Failure> {
+async fn read(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure> {
     let (worker, installed) = (record.worker().clone(), record.installed().clone());
     let since = body.is_awaited().then(clock::now);
-    let body = intake::raw(body, (&installed.plan.limits, &*worker)).await?;
-    record.body_came(since);
+    let body = request_body::raw(body, (&installed.plan.limits, &*worker)).await?;
+    record.body_received(since);
     Ok(body)
 }
 
@@ -153,11 +154,11 @@ async fn read(record: &mut Record, body: Inflow) -> Result<Bytes, Failure> {
 pub(super) fn decide(
     record: &mut Record,
     plan: &Plan,
-    (caller, headers, session): (Caller<'_>, &HeaderMap, Option<Session<'_>>),
+    (caller, headers, session): (Caller<'_>, &HeaderMap, Option<SessionStart<'_>>),
     selected: Option<usize>,
 ) -> Stage {
     let (asked, at) = ((selected, record.side()), record.at());
-    let decision = claim::decide(plan, (caller, headers), asked, at, session);
+    let decision = routing::decide(plan, (caller, headers), asked, at, session);
     let stage = decision.stage;
     record.decided(selected, decision);
     stage

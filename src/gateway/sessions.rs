@@ -1,6 +1,6 @@
 //! Sessions: when each of them began, as far as this process has seen.
 //!
-//! A session is its caller's own, and named by the `Mcp-Session-Id` of an RPC call, or by the value of the hole that its route names with
+//! A session is its caller's own, and named by the `Mcp-SessionStart-Id` of an RPC call, or by the value of the hole that its route names with
 //! `affinity`. Its calls come over any connection and so to any worker, which is why this is the one memory that
 //! workers share; only calls that name a session look into it, for one short lock among many. It is bounded: a session
 //! that was forgotten begins anew. No name is kept, only a keyed hash of it.
@@ -13,17 +13,17 @@ use std::sync::{Mutex, PoisonError};
 use http::HeaderMap;
 use tokio::time::Instant;
 
-use super::Installed;
-use super::recalls::MCP_SESSION;
+use super::RuntimePlan;
+use super::cancellation::MCP_SESSION;
 use super::record::Record;
-use crate::domain::claim::Head;
 use crate::domain::headers::first_value;
 use crate::domain::jsonrpc::Call;
-use crate::domain::pattern::{Bindings, Bound};
+use crate::domain::pattern::{Bindings, BoundValue};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{Caller, Clock, Epoch, Session};
+use crate::domain::rollout::{Caller, Generation, ProcessTime, SessionStart};
 use crate::domain::route::{Route, Segments};
-use crate::domain::translate::{Terms, read_rest, read_rpc};
+use crate::domain::routing::RequestHead;
+use crate::domain::translate::{TranslateContext, read_rest, read_rpc};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::SessionCounts;
 
@@ -38,14 +38,14 @@ pub struct Sessions {
     origin: Instant,
     sockets: AtomicU64,
     hasher: RandomState,
-    stripes: [Mutex<Stripe>; STRIPES],
+    shards: [Mutex<SessionShard>; STRIPES],
 }
 
 /// Two generations, so that a full memory forgets what was not asked for lately without a list of uses.
 #[derive(Debug, Default)]
-struct Stripe {
-    young: HashMap<u64, Epoch>,
-    old: HashMap<u64, Epoch>,
+struct SessionShard {
+    young: HashMap<u64, Generation>,
+    old: HashMap<u64, Generation>,
     begun: u64,
 }
 
@@ -55,17 +55,17 @@ impl Default for Sessions {
             origin: clock::now(),
             sockets: AtomicU64::new(0),
             hasher: RandomState::new(),
-            stripes: std::array::from_fn(|_| Mutex::default()),
+            shards: std::array::from_fn(|_| Mutex::default()),
         }
     }
 }
 
 /// What names a session: who calls, as client and by key, the hole or header, and its value.
-type Name<'a> = ((&'a str, Option<&'a str>), &'a str, &'a [u8]);
+type SessionKey<'a> = ((&'a str, Option<&'a str>), &'a str, &'a [u8]);
 
 impl Sessions {
     /// What time it is.
-    pub(super) fn now(&self) -> Clock {
+    pub(super) fn now(&self) -> ProcessTime {
         clock::now() - self.origin
     }
 
@@ -73,7 +73,7 @@ impl Sessions {
     #[must_use]
     pub fn counts(&self) -> SessionCounts {
         let mut counts = SessionCounts::default();
-        for stripe in &self.stripes {
+        for stripe in &self.shards {
             let stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
             counts.begun += stripe.begun;
             counts.remembered += (stripe.young.len() + stripe.old.len()) as u64;
@@ -87,17 +87,17 @@ impl Sessions {
     }
 
     /// The plan that a session began with: this one, where nobody has asked for it before.
-    fn began(&self, name: Name<'_>, epoch: Epoch) -> Epoch {
+    fn began(&self, name: SessionKey<'_>, epoch: Generation) -> Generation {
         let key = self.hasher.hash_one(name);
-        let stripe = &self.stripes[key as usize % STRIPES];
+        let stripe = &self.shards[key as usize % STRIPES];
         // An entry is whole or not there, so a poisoned lock guards nothing broken.
         let mut stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
         stripe.began(key, epoch)
     }
 }
 
-impl Stripe {
-    fn began(&mut self, key: u64, epoch: Epoch) -> Epoch {
+impl SessionShard {
+    fn began(&mut self, key: u64, epoch: Generation) -> Generation {
         if let Some(began) = self.young.get(&key) {
             return *began;
         }
@@ -115,11 +115,11 @@ impl Stripe {
 
 /// The session of a REST call of a route, if it has one.
 pub(super) fn of_rest<'r>(
-    (record, installed): (&Record, &'r Installed),
+    (record, installed): (&Record, &'r RuntimePlan),
     caller: Caller<'_>,
-    head: Head<'_>,
+    head: RequestHead<'_>,
     route: Option<usize>,
-) -> Option<Session<'r>> {
+) -> Option<SessionStart<'r>> {
     let plan = &installed.plan;
     let (route, hole) = affinity(plan, route)?;
     let segments = Segments::split(head.uri.path());
@@ -134,11 +134,11 @@ pub(super) fn of_rest<'r>(
 
 /// The session of an RPC call, if it has one: that of its route, else that of MCP.
 pub(super) fn of_rpc<'r>(
-    (record, installed): (&Record, &'r Installed),
+    (record, installed): (&Record, &'r RuntimePlan),
     (caller, headers): (Caller<'_>, &HeaderMap),
     call: &Call,
     route: Option<usize>,
-) -> Option<Session<'r>> {
+) -> Option<SessionStart<'r>> {
     let plan = &installed.plan;
     let Some((route, hole)) = affinity(plan, route) else {
         let id = first_value(headers, &MCP_SESSION)?.as_bytes();
@@ -157,10 +157,10 @@ pub(super) fn of_rpc<'r>(
 
 /// The session that a WebSocket is.
 pub(super) fn of_socket<'r>(
-    context: (&Record, &'r Installed),
+    context: (&Record, &'r RuntimePlan),
     caller: Caller<'_>,
     number: u64,
-) -> Option<Session<'r>> {
+) -> Option<SessionStart<'r>> {
     let number = number.to_be_bytes();
     session(context, ((caller.name, caller.key), "websocket", &number))
 }
@@ -172,26 +172,28 @@ fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {
 
 fn value(bindings: &Bindings, hole: usize) -> Option<&[u8]> {
     match bindings.get(hole) {
-        Bound::Value(json) => Some(json.as_bytes()),
-        Bound::Unbound | Bound::Absent | Bound::Members(_) | Bound::Each(_) => None,
+        BoundValue::Value(json) => Some(json.as_bytes()),
+        BoundValue::Unbound | BoundValue::Absent | BoundValue::Members(_) | BoundValue::Each(_) => {
+            None
+        }
     }
 }
 
 fn session<'r>(
-    (record, installed): (&Record, &'r Installed),
-    name: Name<'_>,
-) -> Option<Session<'r>> {
+    (record, installed): (&Record, &'r RuntimePlan),
+    name: SessionKey<'_>,
+) -> Option<SessionStart<'r>> {
     let sessions = record.worker().sessions();
-    Some(Session {
-        past: installed.past(),
-        began: sessions.began(name, installed.epoch()),
+    Some(SessionStart {
+        past: installed.flag_history(),
+        began: sessions.began(name, installed.generation()),
         now: sessions.now(),
     })
 }
 
 /// Nothing is written here.
-fn terms(plan: &Plan) -> Terms {
-    Terms {
+fn terms(plan: &Plan) -> TranslateContext {
+    TranslateContext {
         depth: plan.limits.depth,
         now: String::new,
     }
@@ -205,12 +207,12 @@ mod tests {
     fn a_session_began_with_the_plan_that_saw_it_first() {
         let sessions = Sessions::default();
         assert_eq!(
-            sessions.began((("a", Some("k")), "id", b"7"), Epoch(5)),
-            Epoch(5)
+            sessions.began((("a", Some("k")), "id", b"7"), Generation(5)),
+            Generation(5)
         );
         assert_eq!(
-            sessions.began((("a", Some("k")), "id", b"7"), Epoch(9)),
-            Epoch(5)
+            sessions.began((("a", Some("k")), "id", b"7"), Generation(9)),
+            Generation(5)
         );
         for other in [
             (("b", Some("k")), "id", &b"7"[..]),
@@ -219,7 +221,11 @@ mod tests {
             (("a", Some("k")), "other", b"7"),
             (("a", Some("k")), "id", b"8"),
         ] {
-            assert_eq!(sessions.began(other, Epoch(9)), Epoch(9), "{other:?}");
+            assert_eq!(
+                sessions.began(other, Generation(9)),
+                Generation(9),
+                "{other:?}"
+            );
         }
         let counts = sessions.counts();
         assert_eq!((counts.begun, counts.remembered), (6, 6));
@@ -227,10 +233,10 @@ mod tests {
 
     #[test]
     fn a_flood_of_sessions_is_forgotten_and_one_in_use_is_not() {
-        let mut stripe = Stripe::default();
+        let mut stripe = SessionShard::default();
         for key in 1..10_000 {
-            assert_eq!(stripe.began(0, Epoch(key)), Epoch(1));
-            stripe.began(key, Epoch(key));
+            assert_eq!(stripe.began(0, Generation(key)), Generation(1));
+            stripe.began(key, Generation(key));
             let held = stripe.young.len() + stripe.old.len();
             assert!(held <= 2 * GENERATION, "{held}");
         }

@@ -28,7 +28,7 @@ pub(super) async fn run(
     };
     let end = max_age.map(|age| clock::now() + age);
     let last = Rc::new(Cell::new(clock::now()));
-    let watched = |io: Upgraded| Watched {
+    let watched = |io: Upgraded| ActivityTracker {
         io: TokioIo::new(io),
         last: last.clone(),
     };
@@ -58,12 +58,12 @@ fn settle(mut record: Box<Record>, copied: io::Result<(u64, u64)>) {
 }
 
 /// One end, which notes when something came from it.
-struct Watched {
+struct ActivityTracker {
     io: TokioIo<Upgraded>,
     last: Rc<Cell<Instant>>,
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for ActivityTracker {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -77,7 +77,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for ActivityTracker {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

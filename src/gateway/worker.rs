@@ -1,6 +1,6 @@
 //! What one worker holds: the plan that new calls begin with, its upstream connections, its metrics.
 //!
-//! A worker is one thread with a runtime of its own; but for [`Common`] nothing here is shared, so nothing here is locked.
+//! A worker is one thread with a runtime of its own; but for [`Shared`] nothing here is shared, so nothing here is locked.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,70 +11,70 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use super::Arrival;
-use super::call_ids::CallIds;
-use super::candidate::{Bench, Desk};
-use super::installed::Installed;
+use super::RequestOrigin;
+use super::cancellation::CancellationRegistry;
+use super::header_map_pool::HeaderMapPool;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
-use super::recalls::Recalls;
-use super::rooms::Rooms;
+use super::request_ids::RequestIdAllocator;
+use super::runtime_plan::RuntimePlan;
 use super::sessions::Sessions;
+use super::shadow::{ComparePool, ShadowRunner};
 use crate::domain::compare::{Mismatches, Noise, Salt};
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::plan::{Plan, WorkerShare};
-use crate::domain::rollout::{Epoch, Glob};
-use crate::domain::trace::{Ids, Trace};
-use crate::telemetry::metrics::{Names, Shard, Snapshot};
+use crate::domain::rollout::{Generation, Glob};
+use crate::domain::trace::{IdGenerator, Trace};
+use crate::telemetry::metrics::{LabelNames, Shard, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
-use crate::upstream::{Memory, Tasks};
+use crate::upstream::{MemoryBudget, Tasks};
 
 /// One worker.
 #[derive(Debug)]
 pub struct Worker {
-    installed: RefCell<Rc<Installed>>,
+    installed: RefCell<Rc<RuntimePlan>>,
     shard: RefCell<Shard>,
-    common: Common,
+    common: Shared,
     tasks: Tasks,
-    bench: Rc<Bench>,
-    rooms: Rooms,
+    shadow_runner: Rc<ShadowRunner>,
+    header_maps: HeaderMapPool,
     /// Ids that are this worker's to give.
     own_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
     peers: Peers,
-    patience: Cell<Patience>,
+    patience: Cell<DrainMode>,
     ends: Cell<bool>,
     ended: Notify,
     leaving: watch::Sender<bool>,
     swapped: Notify,
-    ids: RefCell<Ids>,
+    ids: RefCell<IdGenerator>,
 }
 
 /// What all workers share.
 #[derive(Debug, Clone)]
-pub struct Common {
+pub struct Shared {
     /// The names of all plans.
-    pub names: Arc<Names>,
+    pub names: Arc<LabelNames>,
     /// What hashes of values are salted with.
     pub salt: Salt,
     /// When sessions began.
     pub sessions: Arc<Sessions>,
     /// Calls that their clients may recall.
-    pub recalls: Arc<Recalls>,
+    pub recalls: Arc<CancellationRegistry>,
     /// Where the ids of calls come from.
-    pub call_ids: Arc<CallIds>,
+    pub call_ids: Arc<RequestIdAllocator>,
     /// Where long comparisons are made.
-    pub desk: Desk,
+    pub desk: ComparePool,
     /// Where long texts are read.
     pub offload: Offload,
     /// Where the ids of this worker's spans begin.
-    pub ids: Ids,
+    pub ids: IdGenerator,
     /// Where spans are handed over, if anybody wants them.
     pub spans: Option<Spans>,
     /// What all bodies take.
-    pub memory: Memory,
+    pub memory: MemoryBudget,
     /// The limit of open files of the process, if there is one.
     pub open_files: Option<u64>,
     /// Which of the workers this is.
@@ -82,20 +82,20 @@ pub struct Common {
 }
 
 #[cfg(test)]
-impl Common {
+impl Shared {
     /// What one worker alone has.
-    pub(super) fn for_tests(plan: &Plan) -> Common {
-        Common {
+    pub(super) fn for_tests(plan: &Plan) -> Shared {
+        Shared {
             names: Arc::default(),
             salt: Salt([0; 16]),
             sessions: Arc::default(),
             recalls: Arc::default(),
             call_ids: Arc::default(),
-            desk: Desk::open().0,
-            offload: Offload::of_workers(1),
-            ids: Ids::new(0),
+            desk: ComparePool::open().0,
+            offload: Offload::for_workers(1),
+            ids: IdGenerator::new(0),
             spans: None,
-            memory: Memory::of(plan.limits.memory),
+            memory: MemoryBudget::new(plan.limits.memory),
             open_files: None,
             share: WorkerShare {
                 worker: 0,
@@ -107,7 +107,7 @@ impl Common {
 
 /// Whether calls in progress may come to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(super) enum DrainMode {
     /// They may.
     Waits,
     /// The drain was longer than its limit: what is dropped now is dropped by the proxy.
@@ -116,9 +116,9 @@ pub(super) enum Patience {
 
 /// A connection of a client.
 #[derive(Debug)]
-pub struct Connected(Rc<Worker>, Option<Rc<Peer>>);
+pub struct ConnectionGuard(Rc<Worker>, Option<Rc<Peer>>);
 
-impl Drop for Connected {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.connections.set(self.0.connections.get() - 1);
         if let Some(peer) = &self.1 {
@@ -127,11 +127,11 @@ impl Drop for Connected {
     }
 }
 
-impl Connected {
+impl ConnectionGuard {
     /// Counts the connection for its peer, which is known only now where it comes behind a PROXY header. None where the
     /// peer has its part.
     #[must_use]
-    pub fn count(&mut self, arrival: Arrival) -> Option<Arrival> {
+    pub fn count(&mut self, arrival: RequestOrigin) -> Option<RequestOrigin> {
         if self.1.is_none()
             && let Some(peer) = self.0.peer(arrival.address())
         {
@@ -150,12 +150,12 @@ impl Connected {
 impl Worker {
     /// A worker that serves a plan, over the links that it has.
     #[must_use]
-    pub fn new((plan, links): (Arc<Plan>, Links), common: Common) -> Rc<Worker> {
+    pub fn new((plan, links): (Arc<Plan>, Links), common: Shared) -> Rc<Worker> {
         common.memory.allow(plan.limits.memory);
         let tasks = Tasks::default();
-        let bench = Rc::new(Bench::new(plan.candidates));
-        let installed = Rc::new(Installed::new(
-            (plan, &links, Epoch::default()),
+        let bench = Rc::new(ShadowRunner::new(plan.candidates));
+        let installed = Rc::new(RuntimePlan::new(
+            (plan, &links, Generation::default()),
             &common,
             None,
             &tasks,
@@ -166,13 +166,13 @@ impl Worker {
             ids: RefCell::new(common.ids.clone()),
             common,
             tasks,
-            bench,
-            rooms: Rooms::default(),
+            shadow_runner: bench,
+            header_maps: HeaderMapPool::default(),
             own_ids: RefCell::default(),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
             peers: Peers::default(),
-            patience: Cell::new(Patience::Waits),
+            patience: Cell::new(DrainMode::Waits),
             ends: Cell::new(false),
             ended: Notify::new(),
             leaving: watch::Sender::new(false),
@@ -181,26 +181,26 @@ impl Worker {
     }
 
     /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
-    pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Epoch) {
+    pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Generation) {
         self.common.memory.allow(plan.limits.memory);
         let before = self.installed();
-        let next = Rc::new(Installed::new(
+        let next = Rc::new(RuntimePlan::new(
             (plan, links, epoch),
             &self.common,
             Some(&before),
             &self.tasks,
         ));
-        before.gives_way_to(&next);
-        self.bench.allow(next.plan.candidates);
+        before.retire_in_favour_of(&next);
+        self.shadow_runner.allow(next.plan.candidates);
         *self.installed.borrow_mut() = next.clone();
         self.swapped.notify_waiters();
         // They tell of rules that hold no longer.
         let kept = next.routes_kept_from(&before);
-        self.bench.forget(|route| !kept(route));
+        self.shadow_runner.forget(|route| !kept(route));
     }
 
     /// Returns whether the plan in force has a route as an earlier one has it.
-    pub(super) fn keeps_route(&self, before: &Installed, route: usize) -> bool {
+    pub(super) fn keeps_route(&self, before: &RuntimePlan, route: usize) -> bool {
         let now = self.installed();
         let name = &before.plan.routes.route(route).name;
         now.routes_kept_from(before)(name)
@@ -209,12 +209,12 @@ impl Worker {
     /// Forgets the mismatches and failed candidates of routes, and returns the names of these.
     #[must_use]
     pub fn forget_mismatches(&self, routes: &Glob) -> Vec<Arc<str>> {
-        self.bench.forget(|route| routes.fits(route))
+        self.shadow_runner.forget(|route| routes.fits(route))
     }
 
     /// The plan that a call begins with, and keeps.
     #[must_use]
-    pub fn installed(&self) -> Rc<Installed> {
+    pub fn installed(&self) -> Rc<RuntimePlan> {
         self.installed.borrow().clone()
     }
 
@@ -230,17 +230,17 @@ impl Worker {
     }
 
     /// Where header maps find room.
-    pub(super) fn rooms(&self) -> &Rooms {
-        &self.rooms
+    pub(super) fn header_maps(&self) -> &HeaderMapPool {
+        &self.header_maps
     }
 
     /// Where candidates run.
-    pub(super) fn bench(&self) -> &Rc<Bench> {
-        &self.bench
+    pub(super) fn shadow_runner(&self) -> &Rc<ShadowRunner> {
+        &self.shadow_runner
     }
 
     /// Where long comparisons are made.
-    pub(super) fn desk(&self) -> &Desk {
+    pub(super) fn compare_pool(&self) -> &ComparePool {
         &self.common.desk
     }
 
@@ -257,22 +257,22 @@ impl Worker {
     /// The last mismatches that this worker has met.
     #[must_use]
     pub fn mismatches(&self) -> Mismatches {
-        self.bench.mismatches()
+        self.shadow_runner.mismatches()
     }
 
     /// What this worker knows of fields that differ by themselves, by route.
     #[must_use]
     pub fn noise(&self) -> BTreeMap<Arc<str>, Noise> {
-        self.bench.noise()
+        self.shadow_runner.noise()
     }
 
     /// Drops what runs only to compare, and starts no more of it: the program ends, and nobody waits for that.
     pub fn stop_comparing(&self) {
-        self.bench.close();
+        self.shadow_runner.close();
     }
 
     /// An id for a call to an upstream: small, and never used twice.
-    pub(super) fn mint(&self) -> u64 {
+    pub(super) fn next_request_id(&self) -> u64 {
         let mut own = self.own_ids.borrow_mut();
         let id = own.next();
         id.unwrap_or_else(|| {
@@ -287,7 +287,7 @@ impl Worker {
     }
 
     /// Calls that their clients may recall.
-    pub(super) fn recalls(&self) -> &Arc<Recalls> {
+    pub(super) fn cancellations(&self) -> &Arc<CancellationRegistry> {
         &self.common.recalls
     }
 
@@ -309,24 +309,24 @@ impl Worker {
 
     /// Returns whether a call that has just begun may go on.
     pub(super) fn may_call(&self, peer: Option<&Rc<Peer>>) -> bool {
-        let most = self.share(self.installed().plan.limits.in_flight);
+        let most = self.per_worker(self.installed().plan.limits.in_flight);
         let before = self.in_flight.get() - 1;
         before < most && peer.is_none_or(|peer| peer.may_call(most, before))
     }
 
     /// What all bodies of the process take.
-    pub(super) fn memory(&self) -> &Memory {
+    pub(super) fn memory(&self) -> &MemoryBudget {
         &self.common.memory
     }
 
     /// What this worker has of a limit of the process.
-    pub(super) fn share(&self, whole: usize) -> usize {
+    pub(super) fn per_worker(&self, whole: usize) -> usize {
         self.common.share.of(whole)
     }
 
     /// Returns how many connections of clients may be open.
     fn most_connections(&self) -> usize {
-        self.share(self.installed().budget.clients())
+        self.per_worker(self.installed().budget.clients())
     }
 
     /// Returns the peer at an address, unless it is a trusted hop, which brings the calls of others.
@@ -347,7 +347,7 @@ impl Worker {
 
     /// Whether one connection of a client more may be open, of this peer if it is known.
     #[must_use]
-    pub fn has_room(&self, peer: Option<&Peer>) -> bool {
+    pub fn has_capacity(&self, peer: Option<&Peer>) -> bool {
         let most = self.most_connections();
         let taken = usize::try_from(self.connections.get()).unwrap_or(usize::MAX);
         taken < most && peer.is_none_or(|peer| peer.may_connect(most, taken))
@@ -355,12 +355,12 @@ impl Worker {
 
     /// Counts a connection of a client for as long as the value lives.
     #[must_use]
-    pub fn connected(self: &Rc<Self>, peer: Option<Rc<Peer>>) -> Connected {
+    pub fn connected(self: &Rc<Self>, peer: Option<Rc<Peer>>) -> ConnectionGuard {
         self.connections.set(self.connections.get() + 1);
         if let Some(peer) = &peer {
             peer.connects();
         }
-        Connected(self.clone(), peer)
+        ConnectionGuard(self.clone(), peer)
     }
 
     /// How many connections of clients are open.
@@ -375,7 +375,7 @@ impl Worker {
     }
 
     /// Closes upstream connections that nobody has used for too long.
-    pub fn tidy(&self) {
+    pub fn evict_idle(&self) {
         let installed = self.installed();
         for upstream in installed.all_upstreams() {
             upstream.forget_idle();
@@ -392,7 +392,7 @@ impl Worker {
     }
 
     /// Takes no more messages over connections that have changed their protocol.
-    pub fn leave(&self) {
+    pub fn close_upgraded(&self) {
         self.leaving.send_replace(true);
     }
 
@@ -408,7 +408,7 @@ impl Worker {
     }
 
     /// Waits for an upstream until [`Worker::end_calls`].
-    pub(super) async fn unless_it_ends<T>(
+    pub(super) async fn until_shutdown<T>(
         &self,
         waiting: impl Future<Output = T>,
     ) -> Result<T, Failure> {
@@ -446,13 +446,13 @@ impl Worker {
     }
 
     /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.
-    pub fn give_up(&self) {
-        self.patience.set(Patience::Over);
+    pub fn abort_calls(&self) {
+        self.patience.set(DrainMode::Over);
     }
 
     /// The trace of a call with these headers, if it has one.
     pub(super) fn trace(&self, plan: &Plan, headers: &http::HeaderMap) -> Option<Trace> {
-        Trace::of(plan.trace.as_ref(), headers, &mut self.ids.borrow_mut())
+        Trace::new(plan.trace.as_ref(), headers, &mut self.ids.borrow_mut())
     }
 
     /// Where spans are handed over, if anybody wants them.
@@ -460,7 +460,7 @@ impl Worker {
         self.common.spans.as_ref()
     }
 
-    pub(super) fn patience(&self) -> Patience {
+    pub(super) fn drain_mode(&self) -> DrainMode {
         self.patience.get()
     }
 
@@ -471,13 +471,13 @@ impl Worker {
         let mut shard = self.shard.borrow_mut();
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
-        shard.gauges.candidates_in_flight = self.bench.running() as u64;
-        shard.gauges.calls_limit = self.share(installed.plan.limits.in_flight) as u64;
+        shard.gauges.candidates_in_flight = self.shadow_runner.running() as u64;
+        shard.gauges.calls_limit = self.per_worker(installed.plan.limits.in_flight) as u64;
         shard.gauges.connections_limit = self.most_connections() as u64;
         shard.gauges.pools = installed.pools();
         shard.upstream_calls = installed.calls();
         shard.addresses = installed.addresses();
-        shard.mismatching = self.bench.mismatching(&self.common.names);
+        shard.mismatching = self.shadow_runner.mismatching(&self.common.names);
         shard.snapshot()
     }
 }

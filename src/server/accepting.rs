@@ -26,7 +26,7 @@ pub(super) struct AcceptPause {
 }
 
 impl AcceptPause {
-    pub(super) const fn of(listener: &'static str) -> AcceptPause {
+    pub(super) const fn new(listener: &'static str) -> AcceptPause {
         AcceptPause {
             listener,
             until: None,
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_listener_without_descriptors_pauses_and_goes_on() {
-        let mut pause = AcceptPause::of("calls");
+        let mut pause = AcceptPause::new("calls");
         assert!(!pause.is_on());
         let begun = clock::now();
         // EMFILE
@@ -93,14 +93,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_is_gone_delays_no_other() {
-        let mut pause = AcceptPause::of("calls");
+        let mut pause = AcceptPause::new("calls");
         pause.begin(&ErrorKind::ConnectionAborted.into());
         assert!(!pause.is_on());
     }
 
     #[tokio::test(start_paused = true)]
     async fn faults_are_logged_once_in_a_while() {
-        let mut pause = AcceptPause::of("calls");
+        let mut pause = AcceptPause::new("calls");
         let mut logged = 0;
         for _ in 0..=400 {
             pause.begin(&Error::from_raw_os_error(24));

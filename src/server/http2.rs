@@ -20,14 +20,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::chatter::{Alarm, Overheard};
-use super::pace::Paced;
-use super::taken::{Ending, Pace, Taken};
+use super::delivery::{AbortReason, DeliveryPace, TrackedBody};
+use super::h2_monitor::{MonitoredSocket, SocketObserver};
+use super::write_timeout::WriteTimeout;
 use crate::domain::plan::Limits;
-use crate::domain::wire::{Cut, Limits as WireLimits, settle};
-use crate::gateway::{AnswerBody, Arrival, Worker, handle};
+use crate::domain::wire::{FloodReason, HeadLimits as WireLimits, settle};
+use crate::gateway::{RequestOrigin, ResponseBody, Worker, handle};
 use crate::telemetry::clock;
-use crate::upstream::{Inflow, Reins, Socket};
+use crate::upstream::{IncomingBody, Socket, WriteControl};
 
 /// How many streams a client may have open at a time (RFC 9113 §5.1.2 recommends 100 at least).
 const STREAMS: u32 = 100;
@@ -50,7 +50,7 @@ const PONG: Duration = Duration::from_secs(10);
 
 /// One connection, and the streams on it.
 #[derive(Debug)]
-struct Streams {
+struct Http2Connection {
     worker: Rc<Worker>,
     /// How long a client may take nothing of an answer.
     patience: Duration,
@@ -62,26 +62,26 @@ struct Streams {
     /// How many calls were reset beyond those that were answered.
     resets: Cell<u32>,
     /// Why the client is to be cut, if it is.
-    cut: Cell<Option<Cut>>,
+    cut: Cell<Option<FloodReason>>,
     /// Told when it is.
     enough: Notify,
     /// That of the request that was just taken; its task is started next.
-    begun: RefCell<Option<Rc<Pace>>>,
+    begun: RefCell<Option<Rc<DeliveryPace>>>,
 }
 
-impl Streams {
+impl Http2Connection {
     /// Whether nothing is on its way to the client.
     fn is_idle(&self) -> bool {
         self.open.get() == 0 && !self.full.get()
     }
 
-    fn cuts(&self, why: Cut) {
+    fn cuts(&self, why: FloodReason) {
         self.cut.set(Some(why));
         self.enough.notify_one();
     }
 
     /// Waits until the client is to be cut; cancel-safe.
-    async fn is_to_be_cut(&self) -> Cut {
+    async fn is_to_be_cut(&self) -> FloodReason {
         loop {
             if let Some(why) = self.cut.get() {
                 return why;
@@ -91,9 +91,9 @@ impl Streams {
     }
 }
 
-impl Alarm for Streams {
+impl SocketObserver for Http2Connection {
     fn rings(&self) {
-        self.cuts(Cut::Chatter);
+        self.cuts(FloodReason::Chatter);
     }
 
     fn waits(&self) {
@@ -109,17 +109,17 @@ impl Alarm for Streams {
 
 /// Starts the tasks of streams.
 #[derive(Debug, Clone)]
-struct Starter(Rc<Streams>);
+struct TaskExecutor(Rc<Http2Connection>);
 
-impl<F: Future<Output = ()> + 'static> Executor<F> for Starter {
+impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
     fn execute(&self, stream: F) {
         let streams = self.0.clone();
         let pace = streams.begun.take().unwrap_or_default();
-        let open = Open::count(streams.clone());
+        let open = StreamGuard::count(streams.clone());
         let stream = Box::pin(stream);
         streams.worker.clone().tasks().start(async move {
             let _open = open;
-            let _ending = Ending(pace.clone());
+            let _ending = AbortReason(pace.clone());
             let taken = async {
                 stream.await;
                 pace.is_taken().await;
@@ -127,23 +127,23 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Starter {
             // Dropped by the other branch, the stream is reset.
             tokio::select! {
                 () = taken => {}
-                () = pace.stalls(streams.patience) => tell_cut(&streams.worker, Cut::Stalled),
+                () = pace.stalls(streams.patience) => tell_cut(&streams.worker, FloodReason::Stalled),
             }
         });
     }
 }
 
 /// Counts a stream for as long as its task runs.
-struct Open(Rc<Streams>);
+struct StreamGuard(Rc<Http2Connection>);
 
-impl Open {
-    fn count(streams: Rc<Streams>) -> Open {
+impl StreamGuard {
+    fn count(streams: Rc<Http2Connection>) -> StreamGuard {
         streams.open.set(streams.open.get() + 1);
-        Open(streams)
+        StreamGuard(streams)
     }
 }
 
-impl Drop for Open {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         self.0.open.set(self.0.open.get() - 1);
         self.0.idle_since.set(clock::now());
@@ -151,9 +151,9 @@ impl Drop for Open {
 }
 
 /// A call that has no answer yet: dropped before it has one, it was reset.
-struct Asked<'s>(&'s Streams);
+struct PendingCall<'s>(&'s Http2Connection);
 
-impl Asked<'_> {
+impl PendingCall<'_> {
     fn answered(self) {
         let resets = &self.0.resets;
         resets.set(resets.get().saturating_sub(1));
@@ -161,12 +161,12 @@ impl Asked<'_> {
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         let resets = self.0.resets.get() + 1;
         self.0.resets.set(resets);
         if resets > RESETS {
-            self.0.cuts(Cut::Resets);
+            self.0.cuts(FloodReason::Resets);
         }
     }
 }
@@ -174,11 +174,11 @@ impl Drop for Asked<'_> {
 /// Serves a connection until it ends, or drains.
 pub(super) async fn serve(
     worker: Rc<Worker>,
-    (socket, arrivals): (Socket, Arrival),
+    (socket, arrivals): (Socket, RequestOrigin),
     mut drains: watch::Receiver<()>,
 ) {
     let limits = worker.installed().plan.limits;
-    let streams = Rc::new(Streams {
+    let streams = Rc::new(Http2Connection {
         worker: worker.clone(),
         patience: limits.write_timeout,
         open: Cell::new(0),
@@ -190,13 +190,17 @@ pub(super) async fn serve(
         begun: RefCell::default(),
     });
     let service = service_fn(|request| {
-        let pace = Rc::<Pace>::default();
+        let pace = Rc::<DeliveryPace>::default();
         streams.begun.replace(Some(pace.clone()));
         let (worker, streams) = (worker.clone(), streams.clone());
         answer((worker, streams, pace), request, arrivals.clone(), limits)
     });
-    let socket = Overheard::new(socket, streams.clone());
-    let io = TokioIo::new(Paced::new(socket, limits.write_timeout, Reins::default()));
+    let socket = MonitoredSocket::new(socket, streams.clone());
+    let io = TokioIo::new(WriteTimeout::new(
+        socket,
+        limits.write_timeout,
+        WriteControl::default(),
+    ));
     let builder = builder(&streams, limits.head);
     let connection = pin!(builder.serve_connection(io, service));
     let ends = until_end(
@@ -206,7 +210,7 @@ pub(super) async fn serve(
     );
     // What is cut is dropped with what it has open, whether or not it was told to end.
     let why = tokio::select! {
-        ended = ends => ended.is_err_and(|error| is_cut(&error)).then_some(Cut::Faults),
+        ended = ends => ended.is_err_and(|error| is_cut(&error)).then_some(FloodReason::Faults),
         why = streams.is_to_be_cut() => Some(why),
     };
     if let Some(why) = why {
@@ -217,7 +221,7 @@ pub(super) async fn serve(
 /// Polls a connection to its end. It is told to come to that where it idles, and when the program drains.
 async fn until_end<C: Future<Output = Result<(), hyper::Error>>>(
     (mut connection, tell): (Pin<&mut C>, impl Fn(Pin<&mut C>)),
-    (streams, limit): (&Streams, Duration),
+    (streams, limit): (&Http2Connection, Duration),
     drains: &mut watch::Receiver<()>,
 ) -> Result<(), hyper::Error> {
     // It is polled on after it was told to end; each branch is cancel-safe.
@@ -247,13 +251,13 @@ fn is_cut(error: &hyper::Error) -> bool {
     cause.is_some_and(|cause| cause.is_library() && cause.is_go_away())
 }
 
-fn tell_cut(worker: &Worker, why: Cut) {
+fn tell_cut(worker: &Worker, why: FloodReason) {
     worker.count(|shard| shard.cut_connection(why));
     tracing::debug!(why = why.as_str(), "a client of HTTP/2 was cut");
 }
 
-fn builder(streams: &Rc<Streams>, head: usize) -> Builder<Starter> {
-    let mut builder = Builder::new(Starter(streams.clone()));
+fn builder(streams: &Rc<Http2Connection>, head: usize) -> Builder<TaskExecutor> {
+    let mut builder = Builder::new(TaskExecutor(streams.clone()));
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
@@ -269,7 +273,7 @@ fn builder(streams: &Rc<Streams>, head: usize) -> Builder<Starter> {
 }
 
 /// Waits until nothing was on its way for so long.
-async fn idles(streams: &Streams, limit: Duration) {
+async fn idles(streams: &Http2Connection, limit: Duration) {
     loop {
         let since = if streams.is_idle() {
             streams.idle_since.get()
@@ -284,12 +288,12 @@ async fn idles(streams: &Streams, limit: Duration) {
 }
 
 async fn answer(
-    (worker, streams, pace): (Rc<Worker>, Rc<Streams>, Rc<Pace>),
+    (worker, streams, pace): (Rc<Worker>, Rc<Http2Connection>, Rc<DeliveryPace>),
     request: Request<Incoming>,
-    arrivals: Arrival,
+    arrivals: RequestOrigin,
     limits: Limits,
-) -> Result<Response<Taken<AnswerBody>>, Infallible> {
-    let asked = Asked(&streams);
+) -> Result<Response<TrackedBody<ResponseBody>>, Infallible> {
+    let asked = PendingCall(&streams);
     let (mut head, body) = request.into_parts();
     let wire = WireLimits {
         head: limits.head,
@@ -297,8 +301,8 @@ async fn answer(
     };
     let arrival = arrivals.refused(settle(&mut head, wire));
     let request = Request::from_parts(head, body);
-    let request = Inflow::of_request(request, None, (None, limits.body_rate));
+    let request = IncomingBody::from_request(request, None, (None, limits.body_rate));
     let response = handle(worker, request, arrival).await;
     asked.answered();
-    Ok(response.map(|body| Taken::new(body, pace)))
+    Ok(response.map(|body| TrackedBody::new(body, pace)))
 }

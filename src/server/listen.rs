@@ -29,25 +29,25 @@ use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::accept;
 use super::accepting::AcceptPause;
-use super::alarm::OneAlarm;
-use super::flushed::Flushed;
+use super::flush_before_error::FlushBeforeError;
 use super::http2;
-use super::pace::Paced;
-use super::preface;
-use super::socket;
-use super::unread::Unread;
-use super::wire::{Attended, Inspected, Inspection};
+use super::inspected_socket::{DisconnectWatch, Inspected, Inspection};
+use super::proxy_protocol;
+use super::shared_timer::SharedTimer;
+use super::unread_body::UnreadBody;
+use super::write_timeout::WriteTimeout;
 use crate::domain::compare::Mismatches;
 use crate::domain::hosts::Reach;
 use crate::domain::plan::{Limits, Plan};
-use crate::domain::preface::PrefaceUse;
-use crate::domain::rollout::{Epoch, Glob};
-use crate::domain::wire::Limits as WireLimits;
-use crate::gateway::{Arrival, Connected, HeadTook, Worker, handle};
+use crate::domain::proxy_protocol::ProxyProtocolUse;
+use crate::domain::rollout::{Generation, Glob};
+use crate::domain::wire::HeadLimits as WireLimits;
+use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use crate::upstream::{Bell, Inflow, Interims, Reins, Socket as Client};
+use crate::upstream::{IncomingBody, Interims, Socket as Client, WakeFilter, WriteControl};
 
 /// How many connections may wait to be accepted by one worker.
 const BACKLOG: i32 = 1024;
@@ -65,9 +65,9 @@ const LINGER: Duration = Duration::from_secs(2);
 
 /// What other threads ask of a worker.
 #[derive(Debug)]
-pub enum Command {
+pub enum WorkerCommand {
     /// Serve calls that begin from now on by another plan.
-    Install(Box<Installation>, oneshot::Sender<()>),
+    Install(Box<WorkerConfig>, oneshot::Sender<()>),
     /// Copy the metrics.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Copy the last mismatches.
@@ -82,7 +82,7 @@ pub enum Command {
 
 /// What a worker serves by.
 #[derive(Debug, Clone)]
-pub struct Installation {
+pub struct WorkerConfig {
     /// The plan.
     pub plan: Arc<Plan>,
     /// The links that it has.
@@ -90,12 +90,12 @@ pub struct Installation {
     /// What handshakes of new connections need.
     pub tls: Option<Arc<ServerConfig>>,
     /// The number of the plan.
-    pub epoch: Epoch,
+    pub epoch: Generation,
 }
 
 /// Where connections come in.
 #[derive(Debug)]
-pub struct Entrance {
+pub struct Listeners {
     /// The listeners; connections wait in each of them.
     pub listeners: Vec<std::net::TcpListener>,
     /// What a handshake needs; connections are plain without it.
@@ -112,7 +112,7 @@ struct Accepted {
 
 /// What a connection learns of the end of its worker.
 #[derive(Debug, Clone)]
-struct Ending {
+struct ShutdownSignal {
     /// Whether each answer is to be its connection's last.
     last: Rc<Cell<bool>>,
     /// Its sender is dropped when idle connections are to end.
@@ -203,22 +203,22 @@ fn unbound(address: SocketAddr) -> io::Result<Socket> {
 /// What the system says when the listener cannot be used at all.
 pub async fn run(
     worker: Rc<Worker>,
-    entrance: Entrance,
-    mut commands: mpsc::Receiver<Command>,
+    entrance: Listeners,
+    mut commands: mpsc::Receiver<WorkerCommand>,
 ) -> io::Result<()> {
-    let Entrance { listeners, mut tls } = entrance;
+    let Listeners { listeners, mut tls } = entrance;
     let listeners = listeners.into_iter().map(|listener| {
-        let reach = Reach::of(listener.local_addr()?.ip());
+        let reach = Reach::from_address(listener.local_addr()?.ip());
         Ok((TcpListener::from_std(listener)?, reach))
     });
     let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
     let turn = Cell::new(0);
     let (drain, drains) = watch::channel(());
-    let ending = Ending {
+    let ending = ShutdownSignal {
         last: Rc::default(),
         drains,
     };
-    let mut pause = AcceptPause::of("calls");
+    let mut pause = AcceptPause::new("calls");
     let mut tidy = interval(TIDY);
     tidy.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -233,24 +233,24 @@ pub async fn run(
             },
             () = pause.ends(), if pause.is_on() => {}
             command = commands.recv() => match command {
-                Some(Command::Install(next, done)) => {
-                    let Installation { plan, links, tls: shown, epoch } = *next;
+                Some(WorkerCommand::Install(next, done)) => {
+                    let WorkerConfig { plan, links, tls: shown, epoch } = *next;
                     worker.install(plan, &links, epoch);
                     tls = shown;
                     let _ = done.send(());
                 }
-                Some(Command::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
-                Some(Command::Mismatches(reply)) => drop(reply.send(worker.mismatches())),
-                Some(Command::ForgetMismatches(routes, reply)) => {
+                Some(WorkerCommand::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
+                Some(WorkerCommand::Mismatches(reply)) => drop(reply.send(worker.mismatches())),
+                Some(WorkerCommand::ForgetMismatches(routes, reply)) => {
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
-                Some(Command::Retire) => {
+                Some(WorkerCommand::Retire) => {
                     ending.last.set(true);
                     break;
                 }
-                Some(Command::Drain) | None => break,
+                Some(WorkerCommand::Drain) | None => break,
             },
-            _ = tidy.tick() => worker.tidy(),
+            _ = tidy.tick() => worker.evict_idle(),
         }
     }
     drop(listeners);
@@ -261,8 +261,8 @@ pub async fn run(
 /// Lets calls in progress come to their end, within the limit of a drain.
 async fn end(
     worker: &Worker,
-    commands: &mut mpsc::Receiver<Command>,
-    (ending, drain): (Ending, watch::Sender<()>),
+    commands: &mut mpsc::Receiver<WorkerCommand>,
+    (ending, drain): (ShutdownSignal, watch::Sender<()>),
 ) {
     if ending.last.get() {
         // Connections in use have the time to end with an answer that says so.
@@ -272,7 +272,7 @@ async fn end(
     drop(drain);
     worker.stop_comparing();
     worker.stop_pooling();
-    worker.leave();
+    worker.close_upgraded();
     let limit = worker.installed().plan.limits.drain;
     let last = LAST_ANSWERS.min(limit / 10);
     if idle(worker, commands, limit.saturating_sub(last))
@@ -292,14 +292,14 @@ async fn end(
             ?limit,
             "calls were still in progress at the end of the drain"
         );
-        worker.give_up();
+        worker.abort_calls();
     }
 }
 
 /// Waits until nothing runs on the worker, for so long at most; meanwhile it goes on telling how it stands.
 async fn idle(
     worker: &Worker,
-    commands: &mut mpsc::Receiver<Command>,
+    commands: &mut mpsc::Receiver<WorkerCommand>,
     limit: Duration,
 ) -> Result<(), Elapsed> {
     let mut idle = pin!(timeout(limit, worker.tasks().idle()));
@@ -308,25 +308,25 @@ async fn idle(
         tokio::select! {
             waited = idle.as_mut() => return waited,
             Some(command) = commands.recv() => match command {
-                Command::Snapshot(reply) => drop(reply.send(worker.snapshot())),
-                Command::Mismatches(reply) => drop(reply.send(worker.mismatches())),
-                Command::ForgetMismatches(routes, reply) => {
+                WorkerCommand::Snapshot(reply) => drop(reply.send(worker.snapshot())),
+                WorkerCommand::Mismatches(reply) => drop(reply.send(worker.mismatches())),
+                WorkerCommand::ForgetMismatches(routes, reply) => {
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
                 // Nothing begins by another plan any more, and it ends already.
-                Command::Install(..) | Command::Drain | Command::Retire => {}
+                WorkerCommand::Install(..) | WorkerCommand::Drain | WorkerCommand::Retire => {}
             },
         }
     }
 }
 
-fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: Ending) {
+fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
     // Behind a PROXY header is a client that is not known yet.
     let peer = match worker.installed().plan.preface {
-        PrefaceUse::Off => worker.peer(accepted.peer.ip()),
-        PrefaceUse::Required => None,
+        ProxyProtocolUse::Off => worker.peer(accepted.peer.ip()),
+        ProxyProtocolUse::Required => None,
     };
-    if !worker.has_room(peer.as_deref()) {
+    if !worker.has_capacity(peer.as_deref()) {
         worker.count(|shard| shard.refused_connection());
         return;
     }
@@ -339,9 +339,9 @@ fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: Ending) {
 /// Brings a connection to where bytes can be read from it; none where the client does not get there in time.
 async fn take(
     worker: &Worker,
-    (accepted, connected): (Accepted, &mut Connected),
+    (accepted, connected): (Accepted, &mut ConnectionGuard),
     limit: Duration,
-) -> Option<(Client, Arrival)> {
+) -> Option<(Client, RequestOrigin)> {
     let Accepted {
         mut stream,
         peer,
@@ -353,13 +353,13 @@ async fn take(
     let taken = async {
         let plan = worker.installed().plan.clone();
         let client = match plan.preface {
-            PrefaceUse::Off => peer.ip(),
-            PrefaceUse::Required => {
+            ProxyProtocolUse::Off => peer.ip(),
+            ProxyProtocolUse::Required => {
                 let hops = plan.rollout.clients.hops();
-                preface::client(&mut stream, peer.ip(), hops).await?
+                proxy_protocol::client(&mut stream, peer.ip(), hops).await?
             }
         };
-        let socket = socket::take(stream, tls.as_ref()).await?;
+        let socket = accept::take(stream, tls.as_ref()).await?;
         io::Result::Ok((socket, client))
     };
     let taken = timeout(limit, taken).await;
@@ -371,8 +371,8 @@ async fn take(
         return None;
     };
     let arrival = match &socket {
-        Client::Plain(_) | Client::Deferring(_) => Arrival::from_peer(client, reach),
-        Client::Secured(_) => Arrival::secured(client, reach, socket::subject(&socket)),
+        Client::Plain(_) | Client::Deferring(_) => RequestOrigin::from_peer(client, reach),
+        Client::Secured(_) => RequestOrigin::secured(client, reach, accept::subject(&socket)),
     };
     let counted = connected.count(arrival);
     if counted.is_none() {
@@ -383,23 +383,23 @@ async fn take(
 
 /// A client's socket, of which hyper reads what the inspector passes on.
 fn inspect(
-    (socket, reins): (Client, Reins),
+    (socket, reins): (Client, WriteControl),
     (inspection, interims): (Inspection, Interims),
     limits: &Limits,
-) -> Attended<Paced<Client>> {
+) -> DisconnectWatch<WriteTimeout<Client>> {
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,
     };
-    let paced = Paced::new(socket, limits.write_timeout, reins);
+    let paced = WriteTimeout::new(socket, limits.write_timeout, reins);
     let inspected = Inspected::new(paced, wire, inspection).telling(interims);
-    Attended::new(inspected.head_within(limits.header_timeout))
+    DisconnectWatch::new(inspected.head_within(limits.header_timeout))
 }
 
 /// Serves one connection until it ends, or drains.
-async fn serve(worker: Rc<Worker>, admitted: (Accepted, Connected), ending: Ending) {
+async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending: ShutdownSignal) {
     let (accepted, mut connected) = admitted;
-    let Ending { last, mut drains } = ending;
+    let ShutdownSignal { last, mut drains } = ending;
     let limits = worker.installed().plan.limits;
     // A handshake that a drain drops has brought no call yet. Its room, and that of HTTP/2, are apart: a connection of
     // HTTP/1.1 would keep them for as long as it is open.
@@ -410,42 +410,43 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, Connected), ending: Endi
     let Some((socket, arrivals)) = taken else {
         return;
     };
-    if socket::is_http2(&socket) {
+    if accept::is_http2(&socket) {
         return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
     }
-    let socket = socket.deferring(worker.tasks().outbox());
-    let reins = socket.reins();
+    let socket = socket.deferring(worker.tasks().write_coalescer());
+    let reins = socket.write_control();
     let (inspection, interims) = (Inspection::hastening(reins.clone()), Interims::default());
     let arrivals = arrivals.with_interims(interims.clone());
     let told = (inspection.clone(), interims.clone());
     let io = inspect((socket, reins.clone()), told, &limits);
-    let bell = Bell::default();
-    let ringer = bell.ringer();
+    let bell = WakeFilter::default();
+    let ringer = bell.filtered_poll();
     let service = service_fn(|mut request: Request<Incoming>| {
         let begun = inspection.begin();
         let (number, took) = (begun.number, begun.took);
         if !took.is_zero() {
-            request.extensions_mut().insert(HeadTook(took));
+            request.extensions_mut().insert(HeaderReadTime(took));
         }
         let arrival = arrivals
             .refused(begun.refused)
-            .spelled(begun.spelling)
+            .with_header_case(begun.spelling)
             .sent(begun.target);
         let (inspection, last) = (inspection.clone(), last.clone());
         let interims = interims.clone();
-        let mut request = Inflow::of_request(request, Some(&bell), (begun.whole, limits.body_rate));
-        let unread = Unread::of(request.body_mut());
+        let mut request =
+            IncomingBody::from_request(request, Some(&bell), (begun.whole, limits.body_rate));
+        let unread = UnreadBody::new(request.body_mut());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();
             interims.clear();
             inspection.answered(number, status);
-            inspection.answer_spelled(response.body_mut().take_spelling());
+            inspection.answer_spelled(response.body_mut().take_header_case());
             let is_last = last.get() || unread.is_left(&inspection, number);
             if is_last && status != StatusCode::SWITCHING_PROTOCOLS {
                 let close = const { HeaderValue::from_static("close") };
                 response.headers_mut().insert(CONNECTION, close);
             }
-            Ok::<_, Infallible>(response.map(|body| Flushed::new(body, inspection)))
+            Ok::<_, Infallible>(response.map(|body| FlushBeforeError::new(body, inspection)))
         })
     });
     let builder = builder(reins, limits.idle_timeout);
@@ -458,10 +459,10 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, Connected), ending: Endi
 }
 
 /// Returns how hyper serves a connection of HTTP/1.1.
-fn builder(reins: Reins, idle_timeout: Duration) -> Builder {
+fn builder(reins: WriteControl, idle_timeout: Duration) -> Builder {
     let mut builder = Builder::new();
     builder
-        .timer(OneAlarm::new(reins, idle_timeout))
+        .timer(SharedTimer::new(reins, idle_timeout))
         // From the last answer to the end of the next head; the inspector bounds the head itself.
         .header_read_timeout(idle_timeout)
         // While a call is served the socket is attended to without hyper.

@@ -119,7 +119,7 @@ impl<T: Send + 'static> Background<T> {
 /// Does work off this task, and waits for it. For a start, where there is nothing else to do meanwhile.
 ///
 /// # Errors
-/// [`Late`] after `limit`; the work is then left behind. The same where it panics.
+/// [`DeferredWrites`] after `limit`; the work is then left behind. The same where it panics.
 pub async fn within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,

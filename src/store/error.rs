@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::domain::json::Fault;
+use crate::domain::json::JsonFault;
 use crate::store::background::Late;
 use crate::store::state::Versioned;
 
@@ -46,7 +46,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: Damage,
+        source: Corruption,
     },
     /// The shared store cannot be asked.
     #[error("the shared store at {address} is away")]
@@ -84,7 +84,7 @@ pub enum StoreError {
     },
     /// What was to be stored is no JSON.
     #[error("only JSON can be stored: {0}")]
-    NoJson(Fault),
+    NoJson(JsonFault),
 }
 
 /// What was noticed of a shared store that cannot be asked.
@@ -103,7 +103,7 @@ pub enum Unreachable {
 
 /// What is wrong with a file of the store.
 #[derive(Debug, thiserror::Error)]
-pub enum Damage {
+pub enum Corruption {
     /// No JSON, or other members than there should be.
     #[error(transparent)]
     Form(#[from] serde_json::Error),
@@ -120,7 +120,7 @@ pub enum Damage {
     Revision(u64),
     /// Deeper nested than anything that is stored.
     #[error("what it holds cannot be read: {0}")]
-    Text(Fault),
+    Text(JsonFault),
     /// No stage.
     #[error("`{0}` is no stage")]
     Stage(String),
@@ -138,7 +138,7 @@ pub enum CommitError {
     /// Somebody else was first; this is what is there now.
     #[error("somebody else was first: the store is at revision {}", .0.revision)]
     Conflict(Versioned),
-    /// The store fails. Where it is [`StoreError::Away`], [`StoreError::Late`], or [`StoreError::Io`] at the flush of the folder, the
+    /// The store fails. Where it is [`StoreError::Away`], [`StoreError::DeferredWrites`], or [`StoreError::Io`] at the flush of the folder, the
     /// text may be there all the same: the same call again tells, and never stores it twice.
     #[error(transparent)]
     Store(#[from] StoreError),

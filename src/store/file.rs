@@ -16,11 +16,13 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::store::background::{Background, LIMIT, Late};
-use crate::store::error::{CommitError, Damage, StoreError};
-use crate::store::folder::Folder;
-use crate::store::state::{Faring, Health, MOST_REPORTS, Report, Reports, Versioned, check};
+use crate::store::error::{CommitError, Corruption, StoreError};
+use crate::store::state::{
+    Health, HealthTracker, MOST_REPORTS, ReplicaReport, Reports, Versioned, check,
+};
+use crate::store::state_dir::StateDir;
 use crate::telemetry::clock::{now, wall};
-use contents::Watch;
+use contents::WatchContents;
 
 const ROLLOUT: &str = "rollout.json";
 const WATCH: &str = "watch.json";
@@ -32,13 +34,13 @@ const LAST_ATTEMPTS: usize = 3;
 /// The state and the counts on disk. Whoever holds this is the only owner of the state folder.
 #[derive(Debug)]
 pub struct FileStore {
-    folder: Folder,
+    folder: StateDir,
     state: Versioned,
     flushed: Flushed,
-    watch: Watch,
+    watch: WatchContents,
     kept: Kept,
     work: Background<Done>,
-    faring: Faring,
+    faring: HealthTracker,
 }
 
 /// Whether the state survives a loss of power.
@@ -66,22 +68,22 @@ enum Done {
     /// `watch.json` was to be written.
     Watch(Result<(), StoreError>),
     /// The folder was to be taken: it is, with what is in it, or is another process's still.
-    Taken(Result<Option<(Folder, Versioned, Watch)>, StoreError>),
+    Taken(Result<Option<(StateDir, Versioned, WatchContents)>, StoreError>),
 }
 
 /// What was watched is no reason not to serve: guards watch anew, and the damaged file is kept for people.
-fn begin_anew(folder: &Folder, damage: &Damage) -> Result<Watch, StoreError> {
+fn begin_anew(folder: &StateDir, damage: &Corruption) -> Result<WatchContents, StoreError> {
     let aside = folder.set_aside(WATCH)?;
     tracing::warn!(
         error = %damage,
         aside = %aside.display(),
         "`{WATCH}` is damaged and was set aside; guards and usage begin anew"
     );
-    Ok(Watch::default())
+    Ok(WatchContents::default())
 }
 
 /// Takes the folder if it is free, and reads what is in it.
-fn take(mut folder: Folder) -> Result<Option<(Folder, Versioned, Watch)>, StoreError> {
+fn take(mut folder: StateDir) -> Result<Option<(StateDir, Versioned, WatchContents)>, StoreError> {
     if !folder.acquire()? {
         return Ok(None);
     }
@@ -90,7 +92,7 @@ fn take(mut folder: Folder) -> Result<Option<(Folder, Versioned, Watch)>, StoreE
 }
 
 /// What is in the folder. Only its owner tidies up.
-fn load(folder: &Folder) -> Result<(Versioned, Watch), StoreError> {
+fn load(folder: &StateDir) -> Result<(Versioned, WatchContents), StoreError> {
     if folder.is_owned() {
         folder.clean(ROLLOUT)?;
         folder.clean(WATCH)?;
@@ -106,7 +108,7 @@ fn load(folder: &Folder) -> Result<(Versioned, Watch), StoreError> {
     let watch = match folder.read(WATCH)?.map(|text| contents::read_watch(&text)) {
         Some(Ok(watch)) => watch,
         Some(Err(damage)) if folder.is_owned() => begin_anew(folder, &damage)?,
-        Some(Err(_)) | None => Watch::default(),
+        Some(Err(_)) | None => WatchContents::default(),
     };
     Ok((state, watch))
 }
@@ -117,7 +119,7 @@ impl FileStore {
     /// # Errors
     /// [`StoreError`] where another process has the folder, the system refuses, or what was changed is damaged.
     pub fn open(folder: &Path) -> Result<FileStore, StoreError> {
-        FileStore::of(Folder::take(folder)?)
+        FileStore::new(StateDir::take(folder)?)
     }
 
     /// Reads what is in a state folder that the process of before still owns. Nothing can be written until
@@ -126,7 +128,7 @@ impl FileStore {
     /// # Errors
     /// [`StoreError`] where the system refuses, or what was changed is damaged.
     pub fn await_turn(folder: &Path) -> Result<FileStore, StoreError> {
-        FileStore::of(Folder::await_turn(folder))
+        FileStore::new(StateDir::await_turn(folder))
     }
 
     /// Takes the folder if the process of before has left it, and reads what it has written since.
@@ -153,7 +155,7 @@ impl FileStore {
         self.folder.is_owned()
     }
 
-    fn of(folder: Folder) -> Result<FileStore, StoreError> {
+    fn new(folder: StateDir) -> Result<FileStore, StoreError> {
         let (state, watch) = load(&folder)?;
         Ok(FileStore {
             folder,
@@ -162,7 +164,7 @@ impl FileStore {
             watch,
             kept: Kept::Yes,
             work: Background::default(),
-            faring: Faring::default(),
+            faring: HealthTracker::default(),
         })
     }
 
@@ -209,7 +211,7 @@ impl FileStore {
         self.write_state(good.clone(), until).await
     }
 
-    pub(super) async fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
+    pub(super) async fn exchange(&mut self, own: &ReplicaReport) -> Result<Reports, StoreError> {
         check(&own.text)?;
         if !self.is_owned() {
             return Err(StoreError::Elsewhere(self.folder.path().to_path_buf()));
@@ -228,10 +230,10 @@ impl FileStore {
         &mut self,
         expected: u64,
         text: &str,
-        folded: &[Report],
+        folded: &[ReplicaReport],
     ) -> Result<(), CommitError> {
         check(text)?;
-        let as_it_was = |report: &Report| {
+        let as_it_was = |report: &ReplicaReport| {
             let mut there = self.watch.reports.iter();
             there.any(|other| other.is_of(report) && other.at == report.at)
         };
@@ -316,7 +318,7 @@ impl FileStore {
     }
 
     /// Begins work on the folder, where none is under way.
-    fn begin(&mut self, work: impl FnOnce(Folder) -> Done + Send + 'static) {
+    fn begin(&mut self, work: impl FnOnce(StateDir) -> Done + Send + 'static) {
         let folder = self.folder.clone();
         self.work.begin(move || work(folder));
     }

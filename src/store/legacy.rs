@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::regular;
 use crate::domain::rollout::{Percent, Stage};
-use crate::store::error::{Damage, StoreError};
-use crate::store::folder::refused;
+use crate::store::error::{Corruption, StoreError};
+use crate::store::state_dir::refused;
 
 /// The file of flips.
 pub(super) const FLIPS: &str = "flips.json";
@@ -47,15 +47,15 @@ pub fn legacy(folder: &Path) -> Result<Option<Vec<Flip>>, StoreError> {
 /// The file as a whole.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Contents {
+pub(super) struct LegacyContents {
     pub(super) version: u32,
     pub(super) revision: u64,
-    pub(super) flips: Vec<Record>,
+    pub(super) flips: Vec<LegacyRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Record {
+pub(super) struct LegacyRecord {
     pub(super) flag: String,
     pub(super) text_hash: String,
     pub(super) stage: String,
@@ -85,32 +85,32 @@ pub(super) fn read(path: &Path) -> Result<Option<(u64, Vec<Flip>)>, StoreError> 
     Ok(Some(flips))
 }
 
-fn parse(text: &[u8]) -> Result<(u64, Vec<Flip>), Damage> {
+fn parse(text: &[u8]) -> Result<(u64, Vec<Flip>), Corruption> {
     let header: Header = serde_json::from_slice(text)?;
     if header.version != VERSION {
-        return Err(Damage::Version {
+        return Err(Corruption::Version {
             found: header.version,
             known: VERSION,
         });
     }
-    let contents: Contents = serde_json::from_slice(text)?;
+    let contents: LegacyContents = serde_json::from_slice(text)?;
     let mut flips: Vec<Flip> = Vec::with_capacity(contents.flips.len());
     for record in contents.flips {
         let flip = flip(record)?;
         if flips.iter().any(|other| other.flag == flip.flag) {
-            return Err(Damage::Twice(flip.flag));
+            return Err(Corruption::Twice(flip.flag));
         }
         flips.push(flip);
     }
     Ok((contents.revision, flips))
 }
 
-fn flip(record: Record) -> Result<Flip, Damage> {
+fn flip(record: LegacyRecord) -> Result<Flip, Corruption> {
     let Some(stage) = Stage::parse(&record.stage) else {
-        return Err(Damage::Stage(record.stage));
+        return Err(Corruption::Stage(record.stage));
     };
     let Some(percent) = Percent::parse(&record.percent) else {
-        return Err(Damage::Percent(record.percent));
+        return Err(Corruption::Percent(record.percent));
     };
     Ok(Flip {
         flag: record.flag,

@@ -17,23 +17,23 @@
 //! Laws: what is said to be stored survives `kill -9`; nobody overwrites what he has not seen; what cannot be read is
 //! never thrown away.
 
+mod backend;
 mod background;
-mod choice;
-mod copy;
 mod error;
 mod file;
-mod folder;
-mod layout;
 mod legacy;
+mod pretty_json;
 mod record;
-mod shared;
+mod redis;
+mod snapshot;
 mod state;
+mod state_dir;
 
+pub use backend::{Store, StoreSettings};
 pub use background::{Background, Late, START_LIMIT, within};
-pub use choice::{Settings, Store};
-pub use copy::{Copied, Copies};
-pub use error::{CommitError, Damage, StoreError, Unreachable};
+pub use error::{CommitError, Corruption, StoreError, Unreachable};
 pub use file::FileStore;
 pub use legacy::{Flip, legacy};
-pub use shared::{SharedSettings, SharedStore};
-pub use state::{Health, LONGEST_TEXT, MOST_REPORTS, Report, Reports, Versioned, boot};
+pub use redis::{RedisSettings, RedisStore};
+pub use snapshot::{SnapshotContents, SnapshotDir};
+pub use state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports, Versioned, boot};

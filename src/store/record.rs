@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::domain::json::Json;
-use crate::store::error::Damage;
-use crate::store::state::{DEPTH, Report};
+use crate::store::error::Corruption;
+use crate::store::state::{DEPTH, ReplicaReport};
 
 /// The form of a report; its text stands in it as JSON.
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ pub(super) struct Record<'t> {
 }
 
 /// The record of a report. It begins with [`beginning`].
-pub(super) fn record(report: &Report) -> String {
+pub(super) fn record(report: &ReplicaReport) -> String {
     let quoted = |text: &str| text_of(&Json::string(text));
     format!(
         r#"{}"replica":{},"boot":{},"report":{}}}"#,
@@ -32,15 +32,15 @@ pub(super) fn record(report: &Report) -> String {
 }
 
 /// By which the record of one time is told from those of other times, without reading it.
-pub(super) fn beginning(report: &Report) -> String {
+pub(super) fn beginning(report: &ReplicaReport) -> String {
     format!(r#"{{"at":{},"#, report.at)
 }
 
-impl TryFrom<Record<'_>> for Report {
-    type Error = Damage;
+impl TryFrom<Record<'_>> for ReplicaReport {
+    type Error = Corruption;
 
-    fn try_from(record: Record<'_>) -> Result<Report, Damage> {
-        Ok(Report {
+    fn try_from(record: Record<'_>) -> Result<ReplicaReport, Corruption> {
+        Ok(ReplicaReport {
             replica: record.replica,
             boot: record.boot,
             at: record.at,
@@ -50,9 +50,9 @@ impl TryFrom<Record<'_>> for Report {
 }
 
 /// A text without the layout that it may have got.
-pub(super) fn compact(text: &RawValue) -> Result<String, Damage> {
+pub(super) fn compact(text: &RawValue) -> Result<String, Corruption> {
     let text = Bytes::copy_from_slice(text.get().as_bytes());
-    let json = Json::parse(text, DEPTH).map_err(Damage::Text)?;
+    let json = Json::parse(text, DEPTH).map_err(Corruption::Text)?;
     Ok(text_of(&json.compact()))
 }
 

@@ -27,7 +27,7 @@ pub struct Versioned {
 
 /// What one process has counted since it began. Only that process writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct ReplicaReport {
     /// The name of the replica.
     pub replica: String,
     /// What tells this start of the process from every other one, such as [`boot`] gives.
@@ -44,7 +44,7 @@ pub struct Reports {
     /// What was folded of processes that are gone.
     pub archive: Versioned,
     /// One report for each process: the own one first, at most [`MOST_REPORTS`].
-    pub reports: Vec<Report>,
+    pub reports: Vec<ReplicaReport>,
 }
 
 /// Whether a store can be relied on.
@@ -63,11 +63,11 @@ pub enum Health {
 
 /// Keeps count of how a store fares.
 #[derive(Debug, Default)]
-pub(super) struct Faring {
+pub(super) struct HealthTracker {
     away: Option<(SystemTime, String)>,
 }
 
-impl Faring {
+impl HealthTracker {
     /// Notes how a call has ended.
     pub(super) fn note<T>(
         &mut self,
@@ -134,9 +134,9 @@ pub(super) fn check(text: &str) -> Result<(), StoreError> {
     parsed.map(drop).map_err(StoreError::NoJson)
 }
 
-impl Report {
+impl ReplicaReport {
     /// Whether both are of one start of one process.
-    pub(super) fn is_of(&self, other: &Report) -> bool {
+    pub(super) fn is_of(&self, other: &ReplicaReport) -> bool {
         self.replica == other.replica && self.boot == other.boot
     }
 }

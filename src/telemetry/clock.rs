@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use crate::domain::calendar::{Moment, civil_from_days};
+use crate::domain::time::{Timestamp, civil_from_days};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -88,7 +88,7 @@ impl Rfc3339 {
 
 /// Writes times as [`Rfc3339`] does. Within a second it makes the milliseconds alone anew.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Stamp(Option<Stamped>);
+pub struct TimestampCache(Option<Stamped>);
 
 #[derive(Debug, Clone, Copy)]
 struct Stamped {
@@ -96,7 +96,7 @@ struct Stamped {
     text: [u8; 24],
 }
 
-impl Stamp {
+impl TimestampCache {
     /// Writes a time behind a text.
     pub fn push(&mut self, time: SystemTime, text: &mut String) {
         let milliseconds = unix_milliseconds(time);
@@ -168,8 +168,8 @@ pub fn millis(at: SystemTime) -> u64 {
 
 /// The whole second that a time lies in.
 #[must_use]
-pub fn moment(at: SystemTime) -> Moment {
-    Moment::from_unix(unix_milliseconds(at).div_euclid(1000))
+pub fn moment(at: SystemTime) -> Timestamp {
+    Timestamp::from_unix(unix_milliseconds(at).div_euclid(1000))
 }
 
 /// Whole milliseconds since 1970, rounded down. Times that an `i64` cannot hold are the last one that it can.
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_stamp_writes_each_time_as_it_is() {
-        let mut stamp = Stamp::default();
+        let mut stamp = TimestampCache::default();
         for milliseconds in [
             7,
             999,

@@ -10,21 +10,21 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::{Break, Inflow, Tap, placed};
-use crate::domain::pieces::{Given, Pieces};
+use super::{BodyCopy, IncomingBody, UploadBreak, boxed};
+use crate::domain::rope::{Chunks, Rope};
 use crate::domain::upload_rate::MinimumRate;
 use crate::telemetry::clock;
 
 /// The body of a request. It goes through many hands together with its head: all of it that is moved is where it is.
 #[derive(Debug)]
-pub struct Body(Option<Box<Kind>>);
+pub struct Body(Option<Box<BodyKind>>);
 
 #[derive(Debug)]
-enum Kind {
+enum BodyKind {
     /// Written by the proxy.
     Written {
         /// What is still to be sent.
-        chunks: Given,
+        chunks: Chunks,
         /// Its length in bytes.
         length: usize,
     },
@@ -35,15 +35,15 @@ enum Kind {
 /// The client's body broke off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the body of the request broke off")]
-pub struct BodyFault;
+pub struct AbortedUpload;
 
-impl From<Pieces> for Body {
-    fn from(pieces: Pieces) -> Self {
+impl From<Rope> for Body {
+    fn from(pieces: Rope) -> Self {
         let length = pieces.len();
         if length == 0 {
             return Body::empty();
         }
-        Body::of(Kind::Written {
+        Body::new(BodyKind::Written {
             chunks: pieces.into_iter(),
             length,
         })
@@ -57,8 +57,8 @@ impl Body {
         Body(None)
     }
 
-    fn of(kind: Kind) -> Body {
-        Body(Some(placed(|| kind)))
+    fn new(kind: BodyKind) -> Body {
+        Body(Some(boxed(|| kind)))
     }
 
     /// Whether there is none.
@@ -69,26 +69,26 @@ impl Body {
 
     /// Whether it comes from the client piece by piece.
     pub(super) fn is_streamed(&self) -> bool {
-        matches!(self.0.as_deref(), Some(Kind::Upload(_)))
+        matches!(self.0.as_deref(), Some(BodyKind::Upload(_)))
     }
 
     /// The same body once more, where it does not stream.
     pub(super) fn copy(&self) -> Option<Body> {
         match self.0.as_deref() {
             None => Some(Body::empty()),
-            Some(Kind::Written { chunks, length }) => Some(Body::of(Kind::Written {
+            Some(BodyKind::Written { chunks, length }) => Some(Body::new(BodyKind::Written {
                 chunks: chunks.clone(),
                 length: *length,
             })),
-            Some(Kind::Upload(_)) => None,
+            Some(BodyKind::Upload(_)) => None,
         }
     }
 
     /// How far it is, where it streams.
-    pub(super) fn progress(&self) -> Option<Rc<Progress>> {
+    pub(super) fn progress(&self) -> Option<Rc<UploadProgress>> {
         match self.0.as_deref() {
-            None | Some(Kind::Written { .. }) => None,
-            Some(Kind::Upload(upload)) => Some(upload.progress.clone()),
+            None | Some(BodyKind::Written { .. }) => None,
+            Some(BodyKind::Upload(upload)) => Some(upload.progress.clone()),
         }
     }
 }
@@ -96,32 +96,32 @@ impl Body {
 /// A body on its way from the client to an upstream.
 #[derive(Debug)]
 pub struct Upload {
-    incoming: Inflow,
-    progress: Rc<Progress>,
+    incoming: IncomingBody,
+    progress: Rc<UploadProgress>,
     /// Where a copy of it is kept.
-    tap: Option<Tap>,
+    tap: Option<BodyCopy>,
 }
 
 /// How far an upload is, for those who wait for its answer.
 #[derive(Debug)]
-pub struct Progress {
+pub struct UploadProgress {
     last: Cell<Instant>,
     state: Cell<UploadState>,
-    awaited: Cell<Awaited>,
+    awaited: Cell<WaitingFor>,
     /// How long the client was waited for.
     client_took: Cell<Duration>,
     /// Who is waited for was noted then.
     noted: Cell<Instant>,
     /// Bytes that the client has sent.
     received: Cell<u64>,
-    verdict: Cell<Verdict>,
+    verdict: Cell<UploadVerdict>,
     /// Who waits for the client.
     waker: RefCell<Option<Waker>>,
 }
 
 /// What was decided of an upload from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum UploadVerdict {
     None,
     /// Its answer has begun: the client may take its time.
     Answered,
@@ -131,7 +131,7 @@ enum Verdict {
 
 /// Who is waited for while an upload runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Awaited {
+pub(super) enum WaitingFor {
     /// The client, to send more.
     Client,
     /// The upstream, to take more.
@@ -143,46 +143,49 @@ pub(super) enum Awaited {
 enum UploadState {
     Running,
     Done,
-    Broken(Break),
+    Broken(UploadBreak),
 }
 
 impl Upload {
     /// The body, of which a copy may be kept, and where its progress can be read, unless it is there already.
     #[must_use]
-    pub fn begin(mut incoming: Inflow, tap: Option<Tap>) -> (Body, Option<Rc<Progress>>) {
-        if let Some(whole) = incoming.take_whole() {
+    pub fn begin(
+        mut incoming: IncomingBody,
+        tap: Option<BodyCopy>,
+    ) -> (Body, Option<Rc<UploadProgress>>) {
+        if let Some(whole) = incoming.take_complete() {
             if let Some(tap) = tap {
-                tap.keeps(&whole);
+                tap.is_copying(&whole);
             }
-            return (Body::from(Pieces::from(whole)), None);
+            return (Body::from(Rope::from(whole)), None);
         }
         if http_body::Body::is_end_stream(&incoming) {
             if let Some(tap) = tap {
-                tap.ends();
+                tap.finish();
             }
             return (Body::empty(), None);
         }
-        let progress = Progress::begin();
+        let progress = UploadProgress::begin();
         let upload = Upload {
             incoming,
             progress: progress.clone(),
             tap,
         };
-        (Body::of(Kind::Upload(upload)), Some(progress))
+        (Body::new(BodyKind::Upload(upload)), Some(progress))
     }
 }
 
-impl Progress {
-    pub(super) fn begin() -> Rc<Progress> {
+impl UploadProgress {
+    pub(super) fn begin() -> Rc<UploadProgress> {
         let now = clock::now();
-        Rc::new(Progress {
+        Rc::new(UploadProgress {
             last: Cell::new(now),
             state: Cell::new(UploadState::Running),
-            awaited: Cell::new(Awaited::Upstream),
+            awaited: Cell::new(WaitingFor::Upstream),
             client_took: Cell::new(Duration::ZERO),
             noted: Cell::new(now),
             received: Cell::new(0),
-            verdict: Cell::new(Verdict::None),
+            verdict: Cell::new(UploadVerdict::None),
             waker: RefCell::default(),
         })
     }
@@ -195,24 +198,24 @@ impl Progress {
     /// The answer has begun, so that the client may send as slowly as it likes.
     pub(super) fn answered(&self) {
         if !self.is_given_up() {
-            self.verdict.set(Verdict::Answered);
+            self.verdict.set(UploadVerdict::Answered);
         }
     }
 
     /// Ends an upload whose client is waited for, because others need its connection.
     pub(super) fn give_up(&self) {
-        self.verdict.set(Verdict::GivenUp);
+        self.verdict.set(UploadVerdict::GivenUp);
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
     }
 
     pub(super) fn is_given_up(&self) -> bool {
-        self.verdict.get() == Verdict::GivenUp
+        self.verdict.get() == UploadVerdict::GivenUp
     }
 
     /// Returns by how much time a client that is waited for is behind a rate, if it is.
-    pub(super) fn behind(&self, rate: MinimumRate, now: Instant) -> Option<Duration> {
+    pub(super) fn time_behind(&self, rate: MinimumRate, now: Instant) -> Option<Duration> {
         if !self.waits_for_client() {
             return None;
         }
@@ -222,15 +225,15 @@ impl Progress {
 
     /// How long the client was waited for, to send more.
     #[must_use]
-    pub fn client_took(&self) -> Duration {
+    pub fn client_time(&self) -> Duration {
         self.client_took.get()
     }
 
     /// From now on somebody is waited for.
-    pub(super) fn awaits(&self, awaited: Awaited) {
+    pub(super) fn waits_for(&self, awaited: WaitingFor) {
         let now = clock::now();
         let since = self.noted.replace(now);
-        if self.awaited.replace(awaited) == Awaited::Client {
+        if self.awaited.replace(awaited) == WaitingFor::Client {
             self.client_took.set(self.client_took.get() + (now - since));
         }
     }
@@ -250,11 +253,11 @@ impl Progress {
     /// Whether the client is waited for, to send more.
     #[must_use]
     pub fn waits_for_client(&self) -> bool {
-        self.is_running() && self.awaited.get() == Awaited::Client
+        self.is_running() && self.awaited.get() == WaitingFor::Client
     }
 
     /// The time counts from now: the call had to wait before anything of it could be sent.
-    pub fn starts(&self, now: Instant) {
+    pub fn start(&self, now: Instant) {
         self.last.set(now);
     }
 
@@ -266,7 +269,7 @@ impl Progress {
 
     /// Returns why the body broke off, where it did.
     #[must_use]
-    pub fn broken(&self) -> Option<Break> {
+    pub fn broken(&self) -> Option<UploadBreak> {
         match self.state.get() {
             UploadState::Broken(why) => Some(why),
             UploadState::Running | UploadState::Done => None,
@@ -276,59 +279,59 @@ impl Progress {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = BodyFault;
+    type Error = AbortedUpload;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, AbortedUpload>>> {
         match self.get_mut().0.as_deref_mut() {
             None => Poll::Ready(None),
-            Some(Kind::Written { chunks, length }) => {
+            Some(BodyKind::Written { chunks, length }) => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
                 Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))))
             }
-            Some(Kind::Upload(upload)) => upload.poll(cx),
+            Some(BodyKind::Upload(upload)) => upload.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self.0.as_deref() {
             None => true,
-            Some(Kind::Written { length, .. }) => *length == 0,
-            Some(Kind::Upload(upload)) => upload.incoming.is_end_stream(),
+            Some(BodyKind::Written { length, .. }) => *length == 0,
+            Some(BodyKind::Upload(upload)) => upload.incoming.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self.0.as_deref() {
             None => SizeHint::with_exact(0),
-            Some(Kind::Written { length, .. }) => SizeHint::with_exact(*length as u64),
-            Some(Kind::Upload(upload)) => upload.incoming.size_hint(),
+            Some(BodyKind::Written { length, .. }) => SizeHint::with_exact(*length as u64),
+            Some(BodyKind::Upload(upload)) => upload.incoming.size_hint(),
         }
     }
 }
 
 impl Upload {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AbortedUpload>>> {
         match self.progress.verdict.get() {
-            Verdict::None => {}
-            Verdict::Answered => self.incoming.take_any_time(),
-            Verdict::GivenUp => {
+            UploadVerdict::None => {}
+            UploadVerdict::Answered => self.incoming.lift_rate(),
+            UploadVerdict::GivenUp => {
                 self.progress
                     .state
-                    .set(UploadState::Broken(Break::Contended));
-                return Poll::Ready(Some(Err(BodyFault)));
+                    .set(UploadState::Broken(UploadBreak::Contended));
+                return Poll::Ready(Some(Err(AbortedUpload)));
             }
         }
         let polled = Pin::new(&mut self.incoming).poll_frame(cx);
         let awaited = if polled.is_ready() {
-            Awaited::Upstream
+            WaitingFor::Upstream
         } else {
-            Awaited::Client
+            WaitingFor::Client
         };
-        self.progress.awaits(awaited);
+        self.progress.waits_for(awaited);
         if polled.is_ready() {
             self.progress.last.set(clock::now());
         } else {
@@ -339,7 +342,7 @@ impl Upload {
                 if let Some(piece) = frame.data_ref() {
                     self.progress.received(piece.len());
                     if let Some(tap) = &self.tap {
-                        tap.passes(piece);
+                        tap.record(piece);
                     }
                 }
                 if http_body::Body::is_end_stream(&self.incoming) {
@@ -350,8 +353,8 @@ impl Upload {
             Some(Err(error)) => {
                 self.progress
                     .state
-                    .set(UploadState::Broken(Break::of(&error)));
-                Some(Err(BodyFault))
+                    .set(UploadState::Broken(UploadBreak::new(&error)));
+                Some(Err(AbortedUpload))
             }
             None => {
                 self.done();
@@ -363,7 +366,7 @@ impl Upload {
     fn done(&self) {
         self.progress.state.set(UploadState::Done);
         if let Some(tap) = &self.tap {
-            tap.ends();
+            tap.finish();
         }
     }
 }

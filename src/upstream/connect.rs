@@ -14,7 +14,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::{TlsConnector, TlsStream};
 
 use super::Socket;
-use crate::config::compile::tls::{self, Spoken};
+use crate::config::compile::tls::{self, Alpn};
 use crate::domain::plan::UpstreamPlan;
 use crate::domain::tls::ClientTls;
 
@@ -22,11 +22,11 @@ use crate::domain::tls::ClientTls;
 #[derive(Debug, Clone)]
 pub struct Connector {
     address: Arc<str>,
-    way: Way,
+    way: Transport,
 }
 
 #[derive(Debug, Clone)]
-enum Way {
+enum Transport {
     Plain,
     Secured(Arc<ClientConfig>, ServerName<'static>),
     Unusable(Arc<str>),
@@ -35,19 +35,19 @@ enum Way {
 /// The server, or this end, has refused to secure the connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the TLS handshake failed")]
-struct Unsecured(#[source] io::Error);
+struct TlsError(#[source] io::Error);
 
 impl Connector {
     /// The way to the server of a plan.
     #[must_use]
-    pub fn of(plan: &UpstreamPlan, spoken: Spoken) -> Connector {
+    pub fn from_plan(plan: &UpstreamPlan, spoken: Alpn) -> Connector {
         Connector::new(&plan.address(), plan.tls.as_deref(), spoken)
     }
 
     /// The way to `host:port`.
     #[must_use]
-    pub fn new(address: &str, tls: Option<&ClientTls>, spoken: Spoken) -> Connector {
-        let way = tls.map_or(Way::Plain, |tls| Way::secured(tls, spoken));
+    pub fn new(address: &str, tls: Option<&ClientTls>, spoken: Alpn) -> Connector {
+        let way = tls.map_or(Transport::Plain, |tls| Transport::secured(tls, spoken));
         Connector {
             address: address.into(),
             way,
@@ -76,24 +76,24 @@ impl Connector {
         // A small message is written at once; waiting for more would only delay it.
         stream.set_nodelay(true)?;
         match &self.way {
-            Way::Plain => Ok(Socket::Plain(stream)),
-            Way::Secured(config, name) => {
+            Transport::Plain => Ok(Socket::Plain(stream)),
+            Transport::Secured(config, name) => {
                 let connector = TlsConnector::from(config.clone());
                 let secured = connector.connect(name.clone(), stream).await;
                 let secured =
-                    secured.map_err(|error| io::Error::new(error.kind(), Unsecured(error)))?;
+                    secured.map_err(|error| io::Error::new(error.kind(), TlsError(error)))?;
                 Ok(Socket::Secured(Box::new(TlsStream::Client(secured))))
             }
-            Way::Unusable(why) => Err(io::Error::other(why.to_string())),
+            Transport::Unusable(why) => Err(io::Error::other(why.to_string())),
         }
     }
 }
 
-impl Way {
-    fn secured(tls: &ClientTls, spoken: Spoken) -> Way {
+impl Transport {
+    fn secured(tls: &ClientTls, spoken: Alpn) -> Transport {
         match tls::client(tls, spoken) {
-            Ok((config, name)) => Way::Secured(config, name),
-            Err(fault) => Way::Unusable(fault.to_string().into()),
+            Ok((config, name)) => Transport::Secured(config, name),
+            Err(fault) => Transport::Unusable(fault.to_string().into()),
         }
     }
 }

@@ -13,18 +13,18 @@ use http::header::HOST;
 use http::{Request, Response, Version};
 use tokio::time::{Instant, interval, timeout};
 
-use super::again::{Again, Heads, Manner, Spare, Wants};
-use super::connection::{Connection, Idle, Open};
+use super::channel::{Channel, RequestDisposition, SendError};
+use super::endpoints::{ActiveCall, Attempt, Endpoints};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
-use super::line::{Left, Line, Unanswered};
-use super::permits::{Permit, Permits};
-use super::places::{Attempt, InUse, Places};
-use super::trunks::Trunks;
+use super::http1::{Http1Connection, IdleConnection, OpenCount};
+use super::http2_pool::Http2Pool;
+use super::local_semaphore::{LocalSemaphore, Permit};
+use super::retry::{ConnectionNeed, HeaderCasing, RetryCopy, RetryRequest, SendOptions};
 use super::uploads::{LOOK, Uploads};
-use super::{Body, Inflow, Outgoing, Tasks, pinned};
-use crate::domain::addresses::Sign;
+use super::{Body, IncomingBody, OutgoingRequest, Tasks, pinned};
+use crate::domain::load_balancing::Sign;
 use crate::domain::plan::UpstreamPlan;
-use crate::domain::wire::{Ending, Spelling, has_padded_value, settle_response};
+use crate::domain::wire::{BodyEnd, HeaderCase, has_padded_value, settle_response};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 
@@ -32,7 +32,7 @@ use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 #[derive(Debug)]
 pub struct Exchange {
     /// The answer.
-    pub response: Box<Response<Inflow>>,
+    pub response: Box<Response<IncomingBody>>,
     /// The connection.
     pub lease: Lease,
 }
@@ -44,10 +44,10 @@ impl Exchange {
         if is_http2 && has_padded_value(self.response.headers()) {
             return Err(UpstreamError::Padded);
         }
-        if !self.response.body().came_whole() {
+        if !self.response.body().is_complete() {
             let ending = settle_response(self.response.headers_mut());
-            if ending.map_err(UpstreamError::Unframed)? == Ending::Conflicting {
-                self.lease.spoil();
+            if ending.map_err(UpstreamError::Unframed)? == BodyEnd::Conflicting {
+                self.lease.mark_unusable();
             }
         }
         Ok(self)
@@ -58,17 +58,17 @@ impl Exchange {
 #[derive(Debug)]
 pub struct HttpUpstream {
     plan: UpstreamPlan,
-    places: Places,
+    endpoints: Endpoints,
     tasks: Tasks,
-    permits: Permits,
+    permits: LocalSemaphore,
     uploads: Uploads,
     open: Rc<Cell<usize>>,
-    pooling: Cell<Pooling>,
+    pooling: Cell<PoolMode>,
 }
 
 /// Whether connections are kept for other calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pooling {
+enum PoolMode {
     On,
     /// The worker drains, or the plan has another upstream now.
     Off,
@@ -78,75 +78,75 @@ enum Pooling {
 #[derive(Debug)]
 pub struct Lease {
     upstream: Rc<HttpUpstream>,
-    place: usize,
-    line: Line,
-    reused: Reused,
-    prospect: Prospect,
+    endpoint: usize,
+    channel: Channel,
+    reused: ConnectionAge,
+    state: LeaseState,
     permit: Permit,
-    _in_use: Option<InUse>,
+    _in_use: Option<ActiveCall>,
 }
 
 /// Whether a connection may serve again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Prospect {
+enum LeaseState {
     Open,
     Closed,
 }
 
 /// Whether a connection has served before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reused {
+pub(super) enum ConnectionAge {
     Yes,
     No,
 }
 
 impl Lease {
-    fn of(
-        (upstream, place): (&Rc<HttpUpstream>, usize),
-        (line, reused): (Line, Reused),
+    fn new(
+        (upstream, endpoint): (&Rc<HttpUpstream>, usize),
+        (channel, reused): (Channel, ConnectionAge),
         permit: Permit,
     ) -> Lease {
         Lease {
             upstream: upstream.clone(),
-            place,
-            line,
+            endpoint,
+            channel,
             reused,
-            prospect: Prospect::Open,
+            state: LeaseState::Open,
             permit,
-            _in_use: InUse::count(upstream, place),
+            _in_use: ActiveCall::count(upstream, endpoint),
         }
     }
 
     /// Keeps the connection from serving again, because of what is left in it.
-    pub fn spoil(&mut self) {
-        self.prospect = Prospect::Closed;
+    pub fn mark_unusable(&mut self) {
+        self.state = LeaseState::Closed;
     }
 
     /// How the names of the answer were written that came by it, where that was noted.
-    pub fn take_spelling(&mut self) -> Option<Spelling> {
-        self.line.take_spelling()
+    pub fn take_header_case(&mut self) -> Option<HeaderCase> {
+        self.channel.take_header_case()
     }
 
     /// What was to come by it has not come in time: where calls share the connection, it takes no further ones.
     pub fn late(&self) {
-        if let Line::Shared(ride) = &self.line {
-            ride.trunk().retires();
+        if let Channel::Http2(ride) = &self.channel {
+            ride.trunk().retire();
         }
     }
 
     /// Gives the connection back, after a whole answer to a whole request.
     pub fn release(self) {
-        let wanted = self.prospect == Prospect::Open && self.upstream.pooling.get() == Pooling::On;
-        let Line::Own(connection) = self.line else {
+        let wanted = self.state == LeaseState::Open && self.upstream.pooling.get() == PoolMode::On;
+        let Channel::Http1(connection) = self.channel else {
             return;
         };
         if wanted
             && !connection.is_closed()
             && !self.upstream.is_aged(&connection)
-            && let Some(idle) = self.upstream.places.idle(self.place)
+            && let Some(idle) = self.upstream.endpoints.idle(self.endpoint)
         {
-            connection.rests();
-            idle.borrow_mut().push(Idle {
+            connection.release();
+            idle.borrow_mut().push(IdleConnection {
                 connection,
                 since: clock::now(),
             });
@@ -159,13 +159,13 @@ impl HttpUpstream {
     #[must_use]
     pub fn new(plan: UpstreamPlan, tasks: Tasks) -> HttpUpstream {
         HttpUpstream {
-            places: Places::of(&plan),
-            permits: Permits::new(plan.connections),
+            endpoints: Endpoints::from_plan(&plan),
+            permits: LocalSemaphore::new(plan.connections),
             uploads: Uploads::default(),
             plan,
             tasks,
             open: Rc::default(),
-            pooling: Cell::new(Pooling::On),
+            pooling: Cell::new(PoolMode::On),
         }
     }
 
@@ -175,14 +175,14 @@ impl HttpUpstream {
         &self.plan
     }
 
-    pub(super) fn places(&self) -> &Places {
-        &self.places
+    pub(super) fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
     }
 
     /// What has happened with its addresses, and how they stand.
     #[must_use]
     pub fn addresses(&self) -> AddressCounts {
-        self.places.counts()
+        self.endpoints.counts()
     }
 
     /// How many connections are open.
@@ -194,8 +194,16 @@ impl HttpUpstream {
     /// How many of them wait for their next call.
     #[must_use]
     pub fn idle(&self) -> usize {
-        let own: usize = self.places.all_idle().map(|idle| idle.borrow().len()).sum();
-        own + self.places.all_trunks().map(Trunks::idle).sum::<usize>()
+        let own: usize = self
+            .endpoints
+            .all_idle()
+            .map(|idle| idle.borrow().len())
+            .sum();
+        own + self
+            .endpoints
+            .all_http2_pools()
+            .map(Http2Pool::idle)
+            .sum::<usize>()
     }
 
     /// The calls that are here, against what may be.
@@ -212,36 +220,36 @@ impl HttpUpstream {
     /// Closes connections that have been idle for too long.
     pub fn forget_idle(&self) {
         let now = clock::now();
-        for idle in self.places.all_idle() {
+        for idle in self.endpoints.all_idle() {
             idle.borrow_mut().retain(|idle| {
                 !idle.connection.is_closed() && now - idle.since < self.plan.keep_alive
             });
         }
-        for trunks in self.places.all_trunks() {
+        for trunks in self.endpoints.all_http2_pools() {
             trunks.forget_idle(&self.plan);
         }
     }
 
     /// Whether a connection is too old for another call.
-    fn is_aged(&self, connection: &Connection) -> bool {
+    fn is_aged(&self, connection: &Http1Connection) -> bool {
         let max_age = self.plan.max_age;
         max_age.is_some_and(|age| clock::now() - connection.opened() >= age)
     }
 
     /// Closes all connections that are not in use, and each other one when its call is over.
     pub fn stop_pooling(&self) {
-        self.pooling.set(Pooling::Off);
-        for idle in self.places.all_idle() {
+        self.pooling.set(PoolMode::Off);
+        for idle in self.endpoints.all_idle() {
             idle.borrow_mut().clear();
         }
-        for trunks in self.places.all_trunks() {
+        for trunks in self.endpoints.all_http2_pools() {
             trunks.clear();
         }
     }
 
     /// Whether connections are kept for other calls.
     pub(super) fn is_pooling(&self) -> bool {
-        self.pooling.get() == Pooling::On
+        self.pooling.get() == PoolMode::On
     }
 
     pub(super) fn tasks(&self) -> &Tasks {
@@ -249,8 +257,8 @@ impl HttpUpstream {
     }
 
     /// Counts a connection as open.
-    pub(super) fn opens(&self) -> Open {
-        Open::count(self.open.clone())
+    pub(super) fn opens(&self) -> OpenCount {
+        OpenCount::count(self.open.clone())
     }
 
     /// Asks the addresses that are due whether they are well.
@@ -258,25 +266,25 @@ impl HttpUpstream {
         let Some(check) = self.plan.watch.check.clone() else {
             return;
         };
-        if self.pooling.get() == Pooling::Off {
+        if self.pooling.get() == PoolMode::Off {
             return;
         }
-        for place in self.places.due() {
+        for place in self.endpoints.due() {
             let (own, check) = (self.clone(), check.clone());
             self.tasks.start(async move {
-                let asked = timeout(check.timeout, own.is_well(place, &check.path)).await;
+                let asked = timeout(check.timeout, own.is_healthy(place, &check.path)).await;
                 let sign = match asked {
                     Ok(true) => Sign::Well,
                     Ok(false) | Err(_) => Sign::Ill,
                 };
-                own.places
+                own.endpoints
                     .checked(&own.plan.name, (place, sign), check.every);
             });
         }
     }
 
     /// Whether an address answers a check with success.
-    async fn is_well(self: &Rc<Self>, place: usize, path: &str) -> bool {
+    async fn is_healthy(self: &Rc<Self>, place: usize, path: &str) -> bool {
         let mut request = Request::new(Body::empty());
         let (Ok(target), Some(host)) = (path.parse(), self.plan.authority.host()) else {
             return false;
@@ -284,10 +292,10 @@ impl HttpUpstream {
         *request.uri_mut() = target;
         request.headers_mut().insert(HOST, host.clone());
         // A connection of its own: calls never wait for a check, nor a check for calls.
-        let Ok(mut line) = self.apart(place).await else {
+        let Ok(mut line) = self.open_channel(place).await else {
             return false;
         };
-        let answer = line.offer(request.into(), Heads::Made).await;
+        let answer = line.send(request.into(), HeaderCasing::Made).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -341,10 +349,10 @@ impl HttpUpstream {
     pub async fn send(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
-        (permit, outgoing): (Permit, Outgoing),
-        manner: Manner<'_>,
+        (permit, outgoing): (Permit, OutgoingRequest),
+        manner: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
-        self.places.called();
+        self.endpoints.called();
         let progress = outgoing.body.progress();
         let _listed = progress.clone().map(|own| self.uploads.list(own));
         let sent = self.sent(attempt, (permit, outgoing), manner).await;
@@ -366,22 +374,26 @@ impl HttpUpstream {
     async fn sent(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
-        (permit, outgoing): (Permit, Outgoing),
-        Manner {
-            repeat,
+        (permit, outgoing): (Permit, OutgoingRequest),
+        SendOptions {
+            retry: repeat,
             heads,
-            wants,
-        }: Manner<'_>,
+            need: wants,
+        }: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
         let lease = self.lease(attempt, permit, wants).await?;
-        let (reused, place) = (lease.reused, lease.place);
+        let (reused, place) = (lease.reused, lease.endpoint);
         let spare = match lease.reused {
-            Reused::Yes => Spare::of(&outgoing, repeat, &lease.line),
+            ConnectionAge::Yes => RetryCopy::new(&outgoing, repeat, &lease.channel),
             // It was not closed while it waited.
-            Reused::No => Spare::Nothing,
+            ConnectionAge::No => RetryCopy::Nothing,
         };
-        let Failed {
-            unanswered: Unanswered { error, left },
+        let FailedAttempt {
+            unanswered:
+                SendError {
+                    error,
+                    request: left,
+                },
             permit,
         } = match offer(attempt, lease, (outgoing, heads)).await {
             Ok(exchange) => return Ok(exchange),
@@ -389,21 +401,25 @@ impl HttpUpstream {
         };
         let again = match (reused, left) {
             // A kept connection may have been closed by the server at the very moment it was taken.
-            (Reused::Yes, Left::Unsent(unsent)) => Some(Again::Outgoing(unsent.into())),
-            (_, Left::Refused(refused)) if self.places.may_repeat() => {
-                Some(Again::Outgoing(refused.into()))
+            (ConnectionAge::Yes, RequestDisposition::Unsent(unsent)) => {
+                Some(RetryRequest::Outgoing(unsent.into()))
             }
-            (Reused::Yes, Left::Taken(bytes)) if !is_malformed(&error) && !is_reset(&error) => {
-                let again = spare.again(bytes);
-                again.filter(|_| self.places.may_repeat())
+            (_, RequestDisposition::Refused(refused)) if self.endpoints.may_retry() => {
+                Some(RetryRequest::Outgoing(refused.into()))
             }
-            (Reused::Yes | Reused::No, _) => None,
+            (ConnectionAge::Yes, RequestDisposition::Sent(bytes))
+                if !is_malformed(&error) && !is_reset(&error) =>
+            {
+                let again = spare.retry_request(bytes);
+                again.filter(|_| self.endpoints.may_retry())
+            }
+            (ConnectionAge::Yes | ConnectionAge::No, _) => None,
         };
         let Some(again) = again else {
             return Err(classify(error));
         };
         let lease = pinned(|| self.fresh(attempt, (place, permit), wants)).await?;
-        let Some(outgoing) = again.on(&lease.line) else {
+        let Some(outgoing) = again.on(&lease.channel) else {
             return Err(classify(error));
         };
         offer(attempt, lease, (outgoing, heads))
@@ -416,15 +432,15 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         permit: Permit,
-        wants: Wants,
+        wants: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
-        let choice = self.places.choose(&self.plan, None)?;
-        attempt.goes_to(choice);
+        let choice = self.endpoints.choose(&self.plan, None)?;
+        attempt.set_endpoint(choice);
         let (place, _) = choice;
         while let Some(mut kept) = self.take_idle(place, attempt.began()) {
             if kept.is_ready().await {
-                let kept = (Line::Own(kept), Reused::Yes);
-                return Ok(Lease::of((self, place), kept, permit));
+                let kept = (Channel::Http1(kept), ConnectionAge::Yes);
+                return Ok(Lease::new((self, place), kept, permit));
             }
         }
         // Apart, so that a call on a kept connection does not carry the room for it.
@@ -437,25 +453,25 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (place, permit): (usize, Permit),
-        wants: Wants,
+        wants: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
-        let fault = match self.line(place, wants).await {
-            Ok(line) => return Ok(Lease::of((self, place), line, permit)),
+        let fault = match self.channel(place, wants).await {
+            Ok(line) => return Ok(Lease::new((self, place), line, permit)),
             Err(fault) => fault,
         };
-        if !self.places.has_others() || !self.places.may_repeat() {
+        if !self.endpoints.has_others() || !self.endpoints.may_retry() {
             return Err(fault);
         }
-        attempt.moves_on();
-        let choice = self.places.choose(&self.plan, Some(place))?;
-        attempt.goes_to(choice);
+        attempt.fail_over();
+        let choice = self.endpoints.choose(&self.plan, Some(place))?;
+        attempt.set_endpoint(choice);
         let (other, _) = choice;
-        let line = self.line(other, wants).await?;
-        Ok(Lease::of((self, other), line, permit))
+        let line = self.channel(other, wants).await?;
+        Ok(Lease::new((self, other), line, permit))
     }
 
-    fn take_idle(&self, place: usize, now: Instant) -> Option<Box<Connection>> {
-        let mut idle = self.places.idle(place)?.borrow_mut();
+    fn take_idle(&self, place: usize, now: Instant) -> Option<Box<Http1Connection>> {
+        let mut idle = self.endpoints.idle(place)?.borrow_mut();
         while let Some(last) = idle.pop() {
             if now - last.since >= self.plan.keep_alive {
                 // The stack is ordered by age: what lies below is older still.
@@ -471,20 +487,20 @@ impl HttpUpstream {
 }
 
 /// An attempt without an answer, and the permit that it had.
-struct Failed {
-    unanswered: Unanswered,
+struct FailedAttempt {
+    unanswered: SendError,
     permit: Permit,
 }
 
 async fn offer(
     attempt: &Attempt<'_>,
     mut lease: Lease,
-    (outgoing, heads): (Outgoing, Heads<'_>),
-) -> Result<Exchange, Box<Failed>> {
-    attempt.goes_by(&lease.line);
-    match lease.line.offer(outgoing, heads).await {
+    (outgoing, heads): (OutgoingRequest, HeaderCasing<'_>),
+) -> Result<Exchange, Box<FailedAttempt>> {
+    attempt.set_channel(&lease.channel);
+    match lease.channel.send(outgoing, heads).await {
         Ok(response) => Ok(Exchange { response, lease }),
-        Err(unanswered) => Err(Box::new(Failed {
+        Err(unanswered) => Err(Box::new(FailedAttempt {
             unanswered: *unanswered,
             permit: lease.permit,
         })),

@@ -6,17 +6,17 @@
 
 use std::task::{Context, Poll, Waker};
 
-use super::Local;
+use super::ThreadBound;
 
 /// How many bytes may wait for a client. Interim responses beyond are dropped.
 const MOST: usize = 64 * 1024;
 
 /// The interim responses of the call that a client's connection serves.
 #[derive(Debug, Clone)]
-pub struct Interims(Local<Waiting>);
+pub struct Interims(ThreadBound<PendingInterims>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingInterims {
     bytes: Vec<u8>,
     /// Some were taken and are not written yet.
     is_writing: bool,
@@ -26,7 +26,7 @@ struct Waiting {
 
 impl Default for Interims {
     fn default() -> Interims {
-        Interims(Local::new(Waiting::default()))
+        Interims(ThreadBound::new(PendingInterims::default()))
     }
 }
 

@@ -4,85 +4,85 @@
 //! twice only when nothing of the first one was sent, or when its effect allows it; a connection goes back
 //! to the pool only after a whole answer to a whole request.
 
-mod again;
-mod alarm;
-mod answering;
-mod bell;
 mod body;
-mod coding;
+mod body_copy;
+mod boxed;
+mod channel;
+mod coalescing_socket;
+mod collect;
 mod connect;
-mod connection;
-mod deferring;
-mod driven;
-mod error;
-mod framed;
-mod frames;
-mod heard;
-mod http;
-mod inflow;
-mod interims;
-mod late;
-mod line;
-mod lines;
-pub mod link;
-mod local;
-mod mcp;
-mod memory;
+mod connection_driver;
+mod content_encoding;
 #[cfg(test)]
-mod narrow;
-mod opening;
-mod outbox;
-mod outgoing;
-mod overlay;
-mod permits;
-mod placed;
-mod places;
-mod read;
+mod counting_waker;
+mod deferred_writes;
+mod endpoints;
+mod error;
+mod header_case_overlay;
+mod http;
+mod http1;
+mod http2;
+mod http2_pool;
+mod incoming_body;
+mod inline_body;
+mod interims;
+mod legacy_socket;
+mod line_decoder;
+pub mod link;
+mod local_semaphore;
+mod mcp;
+mod memory_budget;
+mod message_stream;
+mod monitored_socket;
+mod open;
+mod outgoing_request;
+mod readiness_gate;
+mod response_reader;
+mod retry;
+mod reusable_timer;
+#[cfg(test)]
+mod short_writes;
 mod socket;
 mod stdio;
-mod tap;
-mod tape;
 mod tasks;
-mod trunk;
-mod trunks;
+mod thread_bound;
 mod upload_pace;
 mod uploads;
-mod watched;
+mod wake_filter;
 mod websocket;
-mod whole;
-#[cfg(test)]
-mod woken;
+mod wire_capture;
+mod write_coalescer;
 
-pub use again::{Heads, Manner, Passed, Repeat, Wants};
-pub use alarm::Alarm;
-pub use bell::{Bell, Ringer};
-pub use body::{Body, BodyFault, Progress, Upload};
-pub use coding::{Coding, CodingError};
+pub use body::{AbortedUpload, Body, Upload, UploadProgress};
+pub use body_copy::{BodyCopy, CopyBudget, CopyUnavailable};
+pub use boxed::{boxed, pinned};
+pub use coalescing_socket::{CoalescingSocket, WriteControl};
+pub use collect::{CollectError, UploadBreak, collect_accounted, collect_all, collect_budgeted};
 pub use connect::{Connector, chain};
-pub use deferring::{Deferring, Reins};
+pub use content_encoding::{ContentEncoding, DecodeError};
+pub use endpoints::Attempt;
 pub use error::UpstreamError;
-pub use framed::{FramesPlace, FramesUpstream};
-pub use frames::{Closing, Frames, Intake, accept_key};
+pub use header_case_overlay::HeaderCaseOverlay;
 pub use http::{Exchange, HttpUpstream, Lease};
-pub use inflow::{Inflow, ReadWhole, Torn};
+pub use incoming_body::{BodyReadError, FullyRead, IncomingBody};
+pub use inline_body::InlineBody;
 pub use interims::Interims;
-pub use local::Local;
+pub use legacy_socket::{LegacySocketUpstream, SocketPermit};
+pub use local_semaphore::Permit;
 pub use mcp::{Mcp, Session};
-pub use memory::{Full, Held, Memory};
-pub use outbox::Outbox;
-pub use outgoing::Outgoing;
-pub use overlay::Overlay;
-pub use permits::Permit;
-pub use placed::{pinned, placed};
-pub use places::Attempt;
-pub use read::{Break, ReadFault, read_charged, read_kept, read_whole};
+pub use memory_budget::{BudgetExhausted, MemoryBudget, Reservation};
+pub use message_stream::{CloseReason, MessageStream, ReadMode, accept_key};
+pub use outgoing_request::OutgoingRequest;
+pub use readiness_gate::ReadinessGate;
+pub use retry::{ConnectionNeed, HeaderCasing, PassedHead, RetryPolicy, SendOptions};
+pub use reusable_timer::ReusableTimer;
 pub use socket::Socket;
 pub use stdio::{Child, Stdio};
-pub use tap::{Budget, Missing, Tap};
 pub use tasks::Tasks;
-pub use watched::Watched;
+pub use thread_bound::ThreadBound;
+pub use wake_filter::{FilteredPoll, WakeFilter};
 pub use websocket::WebSocket;
-pub use whole::WholeBody;
+pub use write_coalescer::WriteCoalescer;
 
 use std::rc::Rc;
 
@@ -98,7 +98,7 @@ pub enum Upstream {
     /// All calls of the process share one link.
     Link(Rc<LinkUpstream>),
     /// Each connection of a client has a socket, on which the server speaks in frames.
-    Frames(Rc<FramesUpstream>),
+    Frames(Rc<LegacySocketUpstream>),
 }
 
 impl Upstream {
@@ -123,7 +123,7 @@ impl Upstream {
 
     /// The same, where it speaks in frames.
     #[must_use]
-    pub fn frames(&self) -> Option<&Rc<FramesUpstream>> {
+    pub fn frames(&self) -> Option<&Rc<LegacySocketUpstream>> {
         match self {
             Upstream::Frames(frames) => Some(frames),
             Upstream::Http(_) | Upstream::Link(_) => None,

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use super::{Deferring, Outbox, Reins};
+use super::{CoalescingSocket, WriteCoalescer, WriteControl};
 use crate::config::compile::tls::HTTP_2;
 
 /// A socket, at either end of a connection.
@@ -17,7 +17,7 @@ pub enum Socket {
     /// As it is.
     Plain(TcpStream),
     /// So that its messages go out with those of others.
-    Deferring(Deferring),
+    Deferring(CoalescingSocket),
     /// Behind TLS.
     Secured(Box<TlsStream<TcpStream>>),
 }
@@ -34,19 +34,19 @@ impl Socket {
 
     /// The same one, deferring its messages, unless it is secured.
     #[must_use]
-    pub fn deferring(self, outbox: Outbox) -> Socket {
+    pub fn deferring(self, outbox: WriteCoalescer) -> Socket {
         match self {
-            Socket::Plain(stream) => Socket::Deferring(Deferring::new(stream, outbox)),
+            Socket::Plain(stream) => Socket::Deferring(CoalescingSocket::new(stream, outbox)),
             Socket::Deferring(_) | Socket::Secured(_) => self,
         }
     }
 
     /// For whoever tells it what may wait.
     #[must_use]
-    pub fn reins(&self) -> Reins {
+    pub fn write_control(&self) -> WriteControl {
         match self {
-            Socket::Plain(_) | Socket::Secured(_) => Reins::default(),
-            Socket::Deferring(stream) => stream.reins(),
+            Socket::Plain(_) | Socket::Secured(_) => WriteControl::default(),
+            Socket::Deferring(stream) => stream.write_control(),
         }
     }
 }

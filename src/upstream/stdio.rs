@@ -4,7 +4,7 @@
 //! writes on standard error goes to the log, within bounds. It ends in steps: its input is closed; then its group gets
 //! SIGTERM; then SIGKILL, which what is left of the group gets in any case. Processes that have left the group are logged.
 
-mod era;
+mod revision;
 mod survivors;
 
 use std::cell::Cell;
@@ -23,10 +23,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
-pub use self::era::Child;
-use self::era::Manners;
+pub use self::revision::Child;
+use self::revision::ProbeHistory;
 use self::survivors::Process;
-use super::lines::{Line, Lines};
+use super::line_decoder::{DecodedLine, LineDecoder};
 use super::link::{Event, Link};
 use crate::domain::json::unmarked;
 use crate::domain::plan::StdioPlan;
@@ -49,7 +49,7 @@ pub struct Stdio {
     name: Arc<str>,
     plan: Arc<StdioPlan>,
     /// What came of asking children for the revision.
-    manners: Rc<Cell<Manners>>,
+    manners: Rc<Cell<ProbeHistory>>,
     /// The soft limit of open files of a child, if it is another one than that of this process.
     open_files: Option<u64>,
 }
@@ -61,7 +61,7 @@ impl Stdio {
         Stdio {
             name: name.into(),
             plan: Arc::new(plan),
-            manners: Rc::new(Cell::new(Manners::Answers)),
+            manners: Rc::new(Cell::new(ProbeHistory::Answers)),
             open_files: None,
         }
     }
@@ -72,7 +72,7 @@ impl Stdio {
         Stdio { open_files, ..self }
     }
 
-    fn start(&self) -> std::io::Result<Running> {
+    fn start(&self) -> std::io::Result<RunningChild> {
         let (program, arguments) = match self.plan.command.split_first() {
             Some((program, arguments)) => (program.as_str(), arguments),
             None => ("", &[][..]),
@@ -96,17 +96,17 @@ impl Stdio {
         if let (Some(pid), Some(limit)) = (pid, self.open_files) {
             limit_open_files(pid, limit);
         }
-        Ok(Running {
+        Ok(RunningChild {
             name: self.name.clone(),
-            group: Group(pid),
+            group: ProcessGroup(pid),
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             child,
-            lines: Lines::new(self.plan.line_limit),
+            lines: LineDecoder::new(self.plan.line_limit),
             writing: Bytes::new(),
             log: ChildLog::new(self.plan.redaction.clone()),
-            life: Life::Runs,
+            life: Exited::Runs,
             last: None,
             family: Vec::new(),
         })
@@ -115,7 +115,7 @@ impl Stdio {
 
 impl Stdio {
     /// Starts a child.
-    fn begin(&self) -> Result<Running, String> {
+    fn begin(&self) -> Result<RunningChild, String> {
         let program = self.plan.command.first().map_or("", String::as_str);
         self.start()
             .map_err(|error| format!("`{program}` cannot be started: {error}"))
@@ -142,9 +142,9 @@ fn limit_open_files(child: Pid, limit: u64) {
 
 /// A process group; what is left of it does not outlive the link.
 #[derive(Debug)]
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     /// Returns its number, which is that of the child as well.
     fn id(&self) -> Option<u32> {
         let group = self.0?;
@@ -161,25 +161,25 @@ impl Group {
 
 /// A child that runs.
 #[derive(Debug)]
-struct Running {
+struct RunningChild {
     name: Arc<str>,
     child: process::Child,
-    group: Group,
+    group: ProcessGroup,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    lines: Lines,
+    lines: LineDecoder,
     /// What is still to be written.
     writing: Bytes,
     log: ChildLog,
-    life: Life,
+    life: Exited,
     /// Until when last words are waited for, and why they are the last.
     last: Option<(Instant, String)>,
     /// The processes that descended from the child when it was told to end.
     family: Vec<Process>,
 }
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         self.group.signal(Signal::KILL);
         let Some(group) = self.group.id() else {
@@ -196,10 +196,10 @@ impl Drop for Running {
 }
 
 /// Something that a child does.
-enum Happened {
+enum ChildEvent {
     Read(usize),
     Wrote(usize),
-    Complained(usize),
+    Stderr(usize),
     /// It reads no more.
     Stuck(String),
     Ended(String),
@@ -208,40 +208,40 @@ enum Happened {
 
 /// Whether a child runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum Exited {
     Runs,
     Over,
 }
 
-impl Link for Running {
+impl Link for RunningChild {
     async fn event(&mut self) -> Event {
         loop {
             match self.lines.next() {
-                Some(Line::Whole(line)) => return Event::Message(unmarked(line)),
-                Some(Line::Cut(_)) => return Event::Overlong,
+                Some(DecodedLine::Whole(line)) => return Event::Message(unmarked(line)),
+                Some(DecodedLine::Cut(_)) => return Event::Overlong,
                 None => {}
             }
-            match self.happens().await {
-                Happened::Read(0) => {
+            match self.next_event().await {
+                ChildEvent::Read(0) => {
                     self.stdout = None;
                     let known = self.last.as_ref().map(|(_, why)| why.clone());
-                    self.lasts(known.unwrap_or("it closed its standard output".to_owned()));
+                    self.is_running(known.unwrap_or("it closed its standard output".to_owned()));
                 }
-                Happened::Read(_) => {}
-                Happened::Complained(0) => self.stderr = None,
-                Happened::Complained(_) => self.log.write(&self.name, clock::now()),
-                Happened::Wrote(written) => {
+                ChildEvent::Read(_) => {}
+                ChildEvent::Stderr(0) => self.stderr = None,
+                ChildEvent::Stderr(_) => self.log.write(&self.name, clock::now()),
+                ChildEvent::Wrote(written) => {
                     self.writing.advance(written);
                     if self.writing.is_empty() {
                         return Event::Written;
                     }
                 }
-                Happened::Stuck(why) => self.lasts(why),
-                Happened::Ended(why) => {
-                    self.life = Life::Over;
-                    self.lasts(why);
+                ChildEvent::Stuck(why) => self.is_running(why),
+                ChildEvent::Ended(why) => {
+                    self.life = Exited::Over;
+                    self.is_running(why);
                 }
-                Happened::Silent => {
+                ChildEvent::Silent => {
                     let why = self.last.take().map(|(_, why)| why);
                     return Event::Lost(why.unwrap_or_default());
                 }
@@ -267,17 +267,17 @@ impl Link for Running {
                 tracing::warn!(upstream = &*self.name, ?signal, "the child does not end");
                 self.group.signal(signal);
             }
-            if timeout(STEP, self.ends()).await.is_ok() {
+            if timeout(STEP, self.end()).await.is_ok() {
                 break;
             }
         }
     }
 }
 
-impl Running {
+impl RunningChild {
     /// The next thing that the child does; cancel-safe, as each of its branches is.
-    async fn happens(&mut self) -> Happened {
-        let Running {
+    async fn next_event(&mut self) -> ChildEvent {
+        let RunningChild {
             child,
             stdin,
             stdout,
@@ -292,40 +292,40 @@ impl Running {
         let is_last = last.is_some();
         let until = last.as_ref().map_or_else(clock::now, |(until, _)| *until);
         tokio::select! {
-            read = read(stdout.as_mut(), lines), if stdout.is_some() => Happened::Read(read),
+            read = read(stdout.as_mut(), lines), if stdout.is_some() => ChildEvent::Read(read),
             complained = read(stderr.as_mut(), &mut log.lines), if stderr.is_some() => {
-                Happened::Complained(complained)
+                ChildEvent::Stderr(complained)
             }
             written = write(stdin.as_mut(), writing), if !writing.is_empty() && stdin.is_some() => match written {
-                Ok(written) => Happened::Wrote(written),
+                Ok(written) => ChildEvent::Wrote(written),
                 Err(error) => {
                     *stdin = None;
-                    Happened::Stuck(format!("it does not read: {error}"))
+                    ChildEvent::Stuck(format!("it does not read: {error}"))
                 }
             },
-            status = child.wait(), if *life == Life::Runs => Happened::Ended(match status {
+            status = child.wait(), if *life == Exited::Runs => ChildEvent::Ended(match status {
                 Ok(status) => format!("the child has ended: {status}"),
                 Err(error) => format!("the child is lost: {error}"),
             }),
-            () = sleep_until(until), if is_last => Happened::Silent,
+            () = sleep_until(until), if is_last => ChildEvent::Silent,
         }
     }
 
     /// Nothing more is expected, but what was written before may still come, and the reason for the end.
-    fn lasts(&mut self, why: String) {
+    fn is_running(&mut self, why: String) {
         let now = clock::now();
         let until = match (self.life, &self.stdout) {
-            (Life::Over, None) => now,
-            (Life::Over, Some(_)) | (Life::Runs, _) => now + LAST_WORDS,
+            (Exited::Over, None) => now,
+            (Exited::Over, Some(_)) | (Exited::Runs, _) => now + LAST_WORDS,
         };
         let known = self.last.as_ref().map_or(until, |(until, _)| *until);
         self.last = Some((until.min(known), why));
     }
 
     /// Waits for the end; what is still written is let go.
-    async fn ends(&mut self) {
-        let (mut rest, mut complaints) = (Lines::new(0), Lines::new(0));
-        let Running {
+    async fn end(&mut self) {
+        let (mut rest, mut complaints) = (LineDecoder::new(0), LineDecoder::new(0));
+        let RunningChild {
             child,
             stdout,
             stderr,
@@ -343,10 +343,10 @@ impl Running {
     }
 }
 
-async fn read(from: Option<&mut (impl AsyncReadExt + Unpin)>, into: &mut Lines) -> usize {
+async fn read(from: Option<&mut (impl AsyncReadExt + Unpin)>, into: &mut LineDecoder) -> usize {
     match from {
         // What cannot be read is at its end.
-        Some(from) => from.read_buf(into.room()).await.unwrap_or(0),
+        Some(from) => from.read_buf(into.spare_capacity()).await.unwrap_or(0),
         None => 0,
     }
 }
@@ -376,7 +376,7 @@ fn line_of(message: &[u8]) -> Bytes {
 struct ChildLog {
     /// What is hidden of it.
     redaction: Arc<Redaction>,
-    lines: Lines,
+    lines: LineDecoder,
     /// How many lines may be logged now.
     left: u32,
     /// Since when.
@@ -388,7 +388,7 @@ impl ChildLog {
     fn new(redaction: Arc<Redaction>) -> ChildLog {
         ChildLog {
             redaction,
-            lines: Lines::new(LOGGED),
+            lines: LineDecoder::new(LOGGED),
             left: LOGGED_BURST,
             since: clock::now(),
             dropped: 0,
@@ -408,7 +408,7 @@ impl ChildLog {
             }
         }
         while let Some(line) = self.lines.next() {
-            let (Line::Whole(line) | Line::Cut(line)) = line;
+            let (DecodedLine::Whole(line) | DecodedLine::Cut(line)) = line;
             match self.left.checked_sub(1) {
                 Some(left) => {
                     self.left = left;
@@ -440,11 +440,11 @@ mod tests {
         let mut log = ChildLog::new(Arc::default());
         let start = log.since;
         for _ in 0..LOGGED_BURST + 5 {
-            log.lines.room().extend_from_slice(b"x\n");
+            log.lines.spare_capacity().extend_from_slice(b"x\n");
         }
         log.write("u", start);
         assert_eq!((log.left, log.dropped), (0, 5));
-        log.lines.room().extend_from_slice(b"x\n");
+        log.lines.spare_capacity().extend_from_slice(b"x\n");
         log.write("u", start + Duration::from_secs(2));
         assert_eq!((log.left, log.dropped), (2 * LOGGED_RATE - 1, 0));
     }

@@ -7,27 +7,27 @@ use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
-use super::Outbox;
-use super::answering::Room;
+use super::WriteCoalescer;
+use super::response_reader::SharedReadBuffer;
 
 /// The tasks of one worker.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
-    shared: Rc<Shared>,
+    shared: Rc<TaskState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TaskState {
     running: Cell<usize>,
     ended: Notify,
-    outbox: OnceCell<Outbox>,
-    room: Room,
+    outbox: OnceCell<WriteCoalescer>,
+    room: SharedReadBuffer,
 }
 
 /// Counts a task as ended however it ends: by its own end, a panic or an abort.
-struct Running(Rc<Shared>);
+struct TaskGuard(Rc<TaskState>);
 
-impl Drop for Running {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         self.0.running.set(self.0.running.get() - 1);
         if self.0.running.get() == 0 {
@@ -40,12 +40,12 @@ impl Tasks {
     /// Starts a task on this worker's runtime.
     pub fn start(&self, task: impl Future<Output = ()> + 'static) {
         self.shared.running.set(self.shared.running.get() + 1);
-        let running = Running(self.shared.clone());
+        let running = TaskGuard(self.shared.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "the one owner of tasks; `idle` awaits them"
         )]
-        // The handle is let go: `Running` tells `idle` when the task has ended.
+        // The handle is let go: `TaskGuard` tells `idle` when the task has ended.
         // A block that awaits what it has captured has room for it twice; this has not.
         drop(tokio::task::spawn_local(task.map(move |()| drop(running))));
     }
@@ -60,17 +60,17 @@ impl Tasks {
 
     /// Where messages of connections wait for the end of the turn. A task empties it, from the first use on.
     #[must_use]
-    pub fn outbox(&self) -> Outbox {
+    pub fn write_coalescer(&self) -> WriteCoalescer {
         let outbox = self.shared.outbox.get_or_init(|| {
-            let outbox = Outbox::default();
-            self.start(outbox.clone().carry());
+            let outbox = WriteCoalescer::default();
+            self.start(outbox.clone().flush());
             outbox
         });
         outbox.clone()
     }
 
     /// Where connections read.
-    pub(super) fn room(&self) -> Room {
+    pub(super) fn read_buffer(&self) -> SharedReadBuffer {
         self.shared.room.clone()
     }
 
@@ -83,7 +83,10 @@ impl Tasks {
     /// Waits until no task runs. From now on, what is written is sent at once.
     pub async fn idle(&self) {
         // Also one that is first asked for later: a connection may be opened until the last task has ended.
-        self.shared.outbox.get_or_init(Outbox::default).close();
+        self.shared
+            .outbox
+            .get_or_init(WriteCoalescer::default)
+            .close();
         loop {
             // Registered before the count is read, so that an end in between is not missed.
             let ended = self.shared.ended.notified();
@@ -115,13 +118,13 @@ mod tests {
                 for is_used in [true, false] {
                     let tasks = Tasks::default();
                     if is_used {
-                        let _ = tasks.outbox();
+                        let _ = tasks.write_coalescer();
                     }
                     tasks.start(tokio::task::yield_now());
                     let idle = tasks.idle();
                     let mut idle = std::pin::pin!(idle);
                     assert!(idle.as_mut().now_or_never().is_none());
-                    let _ = tasks.outbox();
+                    let _ = tasks.write_coalescer();
                     idle.await;
                     assert_eq!(tasks.running(), 0);
                 }
@@ -138,7 +141,7 @@ mod tests {
                 let near = TcpStream::connect(listener.local_addr().unwrap()).await;
                 let far = listener.accept().await.unwrap().0;
                 let mut far = far.into_std().unwrap();
-                let mut near = Socket::Plain(near.unwrap()).deferring(tasks.outbox());
+                let mut near = Socket::Plain(near.unwrap()).deferring(tasks.write_coalescer());
                 let (tells, told) = oneshot::channel();
                 tasks.start_behind(Box::pin(async move {
                     // The system is asked at once, and does not wait.

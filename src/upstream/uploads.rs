@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Progress;
+use super::UploadProgress;
 use crate::domain::upload_rate::CONTENDED;
 use crate::telemetry::clock;
 
@@ -20,23 +20,23 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// The uploads of one upstream in one worker; as many as its connections at most.
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
-    all: RefCell<Vec<Rc<Progress>>>,
+    all: RefCell<Vec<Rc<UploadProgress>>>,
     /// When somebody looked last.
     looked: Cell<Option<Instant>>,
 }
 
 /// Keeps an upload in the list for as long as it lives.
 #[derive(Debug)]
-pub(super) struct Listed<'u> {
+pub(super) struct UploadGuard<'u> {
     uploads: &'u Uploads,
-    progress: Rc<Progress>,
+    progress: Rc<UploadProgress>,
 }
 
 impl Uploads {
     /// Adds an upload that holds a connection now.
-    pub(super) fn list(&self, progress: Rc<Progress>) -> Listed<'_> {
+    pub(super) fn list(&self, progress: Rc<UploadProgress>) -> UploadGuard<'_> {
         self.all.borrow_mut().push(progress.clone());
-        Listed {
+        UploadGuard {
             uploads: self,
             progress,
         }
@@ -57,7 +57,7 @@ impl Uploads {
         let mut slow: Vec<_> = all
             .iter()
             .filter(|own| !own.is_given_up())
-            .filter_map(|own| Some((own.behind(CONTENDED, now)?, own)))
+            .filter_map(|own| Some((own.time_behind(CONTENDED, now)?, own)))
             .collect();
         slow.sort_by_key(|(behind, _)| Reverse(*behind));
         for (_, own) in slow.into_iter().take(waiting.saturating_sub(ending)) {
@@ -66,7 +66,7 @@ impl Uploads {
     }
 }
 
-impl Drop for Listed<'_> {
+impl Drop for UploadGuard<'_> {
     fn drop(&mut self) {
         let mut all = self.uploads.all.borrow_mut();
         if let Some(at) = all.iter().position(|own| Rc::ptr_eq(own, &self.progress)) {
@@ -80,19 +80,19 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
-    use crate::upstream::body::Awaited;
+    use crate::upstream::body::WaitingFor;
 
     /// Uploads whose clients have sent so many bytes and are waited for.
-    fn waiting_for<const N: usize>(sent: [usize; N]) -> [Rc<Progress>; N] {
+    fn waiting_for<const N: usize>(sent: [usize; N]) -> [Rc<UploadProgress>; N] {
         sent.map(|bytes| {
-            let progress = Progress::begin();
+            let progress = UploadProgress::begin();
             progress.received(bytes);
-            progress.awaits(Awaited::Client);
+            progress.waits_for(WaitingFor::Client);
             progress
         })
     }
 
-    fn given_up(all: &[Rc<Progress>]) -> Vec<bool> {
+    fn given_up(all: &[Rc<UploadProgress>]) -> Vec<bool> {
         all.iter().map(|own| own.is_given_up()).collect()
     }
 
@@ -117,7 +117,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_upload_that_its_upstream_holds_up_stays() {
         let uploads = Uploads::default();
-        let progress = Progress::begin();
+        let progress = UploadProgress::begin();
         let _listed = uploads.list(progress.clone());
         advance(Duration::from_secs(60)).await;
         uploads.give_up_slow(1);

@@ -13,10 +13,10 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use super::Socket;
 use super::connect::{Connector, chain};
-use super::frames::{self, Frames};
 use super::link::Transport;
-use crate::config::compile::tls::Spoken;
-use crate::domain::plan::{FramesPlan, UpstreamPlan, Variables, WebSocketPlan};
+use super::message_stream::{self, MessageStream};
+use crate::config::compile::tls::Alpn;
+use crate::domain::plan::{FramesPlan, SecretMap, UpstreamPlan, WebSocketPlan};
 
 /// A server that offers a WebSocket.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct WebSocket {
     /// Bounds connecting.
     limit: Duration,
     url: Arc<str>,
-    headers: Arc<Variables>,
+    headers: Arc<SecretMap>,
     message_limit: usize,
 }
 
@@ -42,9 +42,9 @@ impl WebSocket {
         WebSocket::at(upstream, (&plan.headers, plan.message_limit))
     }
 
-    fn at(upstream: &UpstreamPlan, (headers, message_limit): (&Variables, usize)) -> WebSocket {
+    fn at(upstream: &UpstreamPlan, (headers, message_limit): (&SecretMap, usize)) -> WebSocket {
         WebSocket {
-            connector: Connector::of(upstream, Spoken::WebSocket),
+            connector: Connector::from_plan(upstream, Alpn::WebSocket),
             limit: upstream.connect_timeout,
             // The scheme is no part of the request (RFC 6455 §4.1).
             url: format!("ws://{}{}", upstream.authority.as_str(), upstream.path).into(),
@@ -67,18 +67,18 @@ impl WebSocket {
 }
 
 impl Transport for WebSocket {
-    type Link = Frames<Socket>;
+    type Link = MessageStream<Socket>;
 
-    async fn open(&self) -> Result<Frames<Socket>, String> {
+    async fn open(&self) -> Result<MessageStream<Socket>, String> {
         let request = self.request().map_err(|error| error.to_string())?;
         let stream = self.connector.connect_within(self.limit).await;
         let stream = stream.map_err(|error| format!("it cannot be reached: {}", chain(&error)))?;
-        let stream = frames::to_server(stream);
-        let config = frames::config(self.message_limit);
+        let stream = message_stream::to_server(stream);
+        let config = message_stream::config(self.message_limit);
         let opened = client_async_with_config(request, stream, Some(config)).await;
         // What a server says in place of 101 is not logged: it may be long, or show what it was sent.
         opened
-            .map(|(stream, _)| Frames::client(stream))
+            .map(|(stream, _)| MessageStream::client(stream))
             .map_err(|error| format!("it gives no WebSocket: {error}"))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dualgauge::domain::calendar::Moment;
+use dualgauge::domain::time::Timestamp;
 use serde_json::Value;
 
 use crate::scene::{answer, body_of, call, json, problem, rpc_failure, saying};
@@ -12,14 +12,14 @@ const DATES: &str =
     r#"since = "2023-06-30T23:59:59Z", sunset = 2038-01-01, link = "https://docs.example/end""#;
 
 /// A moment so many seconds from now, as a configuration has it.
-fn from_now(seconds: i64) -> Moment {
+fn from_now(seconds: i64) -> Timestamp {
     #[expect(
         clippy::disallowed_methods,
         reason = "windows of the real time, which the program reads"
     )]
     let now = SystemTime::now();
     let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    Moment::from_unix(i64::try_from(now.as_secs()).unwrap() + seconds)
+    Timestamp::from_unix(i64::try_from(now.as_secs()).unwrap() + seconds)
 }
 
 /// A window around now, or one that begins in an hour.

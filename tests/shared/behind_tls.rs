@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use dualgauge::config::load::{Sources, load};
-use dualgauge::store::{Settings, Store};
+use dualgauge::store::{Store, StoreSettings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use crate::server::Server;
@@ -42,7 +42,9 @@ async fn store(folder: &Path, port: u16, tls: &str) -> Store {
         ..Sources::default()
     };
     let config = load(&sources).unwrap();
-    Store::open(&Settings::of(&config.rollout)).await.unwrap()
+    Store::open(&StoreSettings::new(&config.rollout))
+        .await
+        .unwrap()
 }
 
 #[tokio::test]

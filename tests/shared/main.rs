@@ -21,7 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dualgauge::store::{CommitError, Health, Report, Store, StoreError, Unreachable, Versioned};
+use dualgauge::store::{
+    CommitError, Health, ReplicaReport, Store, StoreError, Unreachable, Versioned,
+};
 use dualgauge::telemetry::clock::now;
 use futures_util::future::join_all;
 use server::{Memory, Server, TIMEOUT, open};
@@ -40,8 +42,8 @@ fn at(revision: u64, text: &str) -> Versioned {
     }
 }
 
-fn report(replica: &str, boot: &str, at: u64) -> Report {
-    Report {
+fn report(replica: &str, boot: &str, at: u64) -> ReplicaReport {
+    ReplicaReport {
         replica: replica.to_owned(),
         boot: boot.to_owned(),
         at,

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use dualgauge::config::raw::StoreUrl;
-use dualgauge::store::{Settings, SharedSettings, Store};
+use dualgauge::store::{RedisSettings, Store, StoreSettings};
 use tempfile::TempDir;
 
 /// Long enough for a busy machine; what is to fail fails by it.
@@ -188,11 +188,11 @@ impl Drop for Server {
 }
 
 pub(crate) async fn open(url: &str, timeout: Duration) -> Store {
-    let settings = SharedSettings {
+    let settings = RedisSettings {
         server: StoreUrl::parse(url).unwrap().server().clone(),
         tls: None,
         prefix: "test".to_owned(),
         timeout,
     };
-    Store::open(&Settings::Shared(settings)).await.unwrap()
+    Store::open(&StoreSettings::Shared(settings)).await.unwrap()
 }

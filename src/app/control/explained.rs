@@ -4,16 +4,16 @@ use http::Uri;
 use sha2::{Digest as _, Sha256};
 
 use super::Control;
-use crate::domain::claim::Head;
 use crate::domain::explain::{Asked, Explanation, Means, explain};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
-use crate::domain::rollout::standing::Signature;
-use crate::server::admin::Supposed;
+use crate::domain::rollout::overrides::ChangeMeta;
+use crate::domain::routing::RequestHead;
+use crate::server::admin::HypotheticalCall;
 use crate::telemetry::clock;
 
 /// Explains a call. Nothing is sent, counted or changed.
-pub(super) fn explained(plan: &Plan, call: &Supposed) -> Vec<Explanation> {
+pub(super) fn explained(plan: &Plan, call: &HypotheticalCall) -> Vec<Explanation> {
     let rpc = plan.face.paths.first();
     let rpc = || {
         rpc.and_then(|path| path.parse().ok())
@@ -21,7 +21,7 @@ pub(super) fn explained(plan: &Plan, call: &Supposed) -> Vec<Explanation> {
     };
     let target = call.target.clone().unwrap_or_else(rpc);
     let asked = Asked {
-        head: Head {
+        head: RequestHead {
             method: &call.method,
             uri: &target,
             headers: &call.headers,
@@ -40,7 +40,7 @@ pub(super) fn explained(plan: &Plan, call: &Supposed) -> Vec<Explanation> {
 
 impl Control {
     /// Explains a call, with the changes at run time that it rests on.
-    pub(super) fn explained(&self, call: &Supposed) -> Vec<Explanation> {
+    pub(super) fn explained(&self, call: &HypotheticalCall) -> Vec<Explanation> {
         let mut explanations = explained(&self.plan, call);
         let decisions = explanations.iter_mut();
         for decision in decisions.filter_map(|one| one.decision.as_mut()) {
@@ -86,7 +86,7 @@ impl Control {
     }
 }
 
-fn signed(by: &Signature) -> String {
+fn signed(by: &ChangeMeta) -> String {
     match &by.why {
         Some(why) => format!("{} {} ({why})", by.who, by.at),
         None => format!("{} {}", by.who, by.at),

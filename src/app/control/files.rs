@@ -40,7 +40,7 @@ impl Files {
     /// The same off this task, within a time.
     ///
     /// # Errors
-    /// Those of [`Files::read`], and [`StartError::Late`] where the file system does not answer.
+    /// Those of [`Files::read`], and [`StartError::DeferredWrites`] where the file system does not answer.
     pub async fn read_in_time(sources: Sources) -> Result<Files, StartError> {
         let files = within(START_LIMIT, || Files::read(sources)).await?;
         Ok(files?)

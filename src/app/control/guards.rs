@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use super::changes::Made;
-use super::{Control, over};
-use crate::domain::rollout::standing::{Change, FlagStanding, Signature};
+use super::apply::Applied;
+use super::{Control, overrides};
+use crate::domain::rollout::overrides::{Change, ChangeMeta, FlagStanding};
 use crate::domain::rollout::{
-    Arming, At, Flag, Guard, Mode, RampState, Ruling, Step, Summed, Tally, Watch,
+    Aggregate, Arming, Flag, Guard, GuardDecision, GuardState, Mode, RampState, RampStep, Tally,
+    UnixMillis,
 };
-use crate::server::admin::{Asked, Refusal};
+use crate::server::admin::{ChangeRequest, Refusal};
 use crate::telemetry::clock::{Rfc3339, millis};
 use crate::telemetry::metrics::GuardTrips;
 
@@ -20,8 +21,8 @@ const GUARD: &str = "guard";
 /// What the guards have seen, by the names of their flags.
 #[derive(Debug, Default)]
 pub(super) struct Guards {
-    pub(super) watched: BTreeMap<String, Watched>,
-    pub(super) summed: Summed,
+    pub(super) watched: BTreeMap<String, GuardedFlag>,
+    pub(super) summed: Aggregate,
     /// How often a guard has taken a flag back, or would have.
     trips: BTreeMap<(String, &'static str, &'static str), u64>,
 }
@@ -42,9 +43,9 @@ impl Guards {
     /// What the guard of a flag said last, and of what.
     pub(super) fn told(&self, flag: &str) -> Option<String> {
         Some(match self.watched.get(flag)?.ruling()? {
-            Ruling::Content => "content".to_owned(),
-            Ruling::Inconclusive(why) => format!("inconclusive: {why}"),
-            Ruling::Trip(trip) => format!("trip: {trip}"),
+            GuardDecision::Content => "content".to_owned(),
+            GuardDecision::Inconclusive(why) => format!("inconclusive: {why}"),
+            GuardDecision::Trip(trip) => format!("trip: {trip}"),
         })
     }
 
@@ -60,11 +61,11 @@ impl Guards {
 
 /// One flag.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Watched {
-    watch: Watch,
+pub(super) struct GuardedFlag {
+    watch: GuardState,
     ramp: Option<RampState>,
     #[serde(skip)]
-    ruling: Option<Ruling>,
+    ruling: Option<GuardDecision>,
     /// Whether the flag was in force when it was last looked at.
     #[serde(skip)]
     arming: Option<Arming>,
@@ -73,8 +74,8 @@ pub(super) struct Watched {
     armed_by: Option<u64>,
 }
 
-impl Watched {
-    pub(super) fn ruling(&self) -> Option<&Ruling> {
+impl GuardedFlag {
+    pub(super) fn ruling(&self) -> Option<&GuardDecision> {
         self.ruling.as_ref()
     }
 
@@ -93,12 +94,12 @@ impl Watched {
 }
 
 /// What a guard asks for that takes a flag back.
-pub(super) fn trip(flag: &str, reason: &str, at: SystemTime) -> (Asked, Signature) {
+pub(super) fn trip(flag: &str, reason: &str, at: SystemTime) -> (ChangeRequest, ChangeMeta) {
     let change = Change::Trip {
         flag: flag.to_owned(),
         reason: reason.to_owned(),
     };
-    let by = Signature {
+    let by = ChangeMeta {
         who: GUARD.to_owned(),
         at: Rfc3339(at).to_string(),
         why: None,
@@ -106,8 +107,8 @@ pub(super) fn trip(flag: &str, reason: &str, at: SystemTime) -> (Asked, Signatur
     (asked(change), by)
 }
 
-fn asked(change: Change) -> Asked {
-    Asked {
+fn asked(change: Change) -> ChangeRequest {
+    ChangeRequest {
         change,
         who: GUARD.to_owned(),
         why: None,
@@ -116,7 +117,7 @@ fn asked(change: Change) -> Asked {
 }
 
 /// What is to be done about a flag.
-enum Due {
+enum GuardAction {
     Trip { reason: String },
     Advance { from: Option<usize>, to: usize },
 }
@@ -129,13 +130,13 @@ impl Control {
         self.drop_void(at).await;
         for (flag, due) in self.rulings(at) {
             let change = match due {
-                Due::Trip { reason } => {
+                GuardAction::Trip { reason } => {
                     if !self.tripped_here.contains_key(&flag) {
                         tracing::error!(flag, reason, "a guard takes its flag back");
                     }
                     Change::Trip { flag, reason }
                 }
-                Due::Advance { from, to } => {
+                GuardAction::Advance { from, to } => {
                     let at = millis(at);
                     Change::Advance { flag, from, to, at }
                 }
@@ -146,7 +147,7 @@ impl Control {
                 Ok(_) | Err(Refusal::Fault(_) | Refusal::Unknown { .. }) => {}
                 Err(refusal) => {
                     // It is tried again at each look, and said once.
-                    if self.trip_here(&asked.change) == Made::Swapped {
+                    if self.trip_here(&asked.change) == Applied::Swapped {
                         let flag = asked.change.flag();
                         tracing::warn!(flag, error = %refusal, "a trip acts in this process only until it is stored");
                     }
@@ -156,14 +157,14 @@ impl Control {
     }
 
     /// Rules on every flag that has a guard.
-    fn rulings(&mut self, at: SystemTime) -> Vec<(String, Due)> {
+    fn rulings(&mut self, at: SystemTime) -> Vec<(String, GuardAction)> {
         let plan = self.plan();
         let here = self.tripped_here.iter();
         let unstored = here.map(|(flag, reason)| {
             let reason = reason.clone();
-            (flag.clone(), Due::Trip { reason })
+            (flag.clone(), GuardAction::Trip { reason })
         });
-        let at = At::from_millis(millis(at));
+        let at = UnixMillis::from_millis(millis(at));
         let none = Tally::default();
         let mut due: Vec<_> = unstored.collect();
         let guards = &mut self.guards;
@@ -179,8 +180,8 @@ impl Control {
             watched.see((flag, self.standing.armed_by(&flag.name)), guard);
             let before = watched.ruling.take();
             let ruling = watched.watch.observe(guard, at, tally);
-            if let Ruling::Trip(trip) = &ruling
-                && !matches!(before, Some(Ruling::Trip(_)))
+            if let GuardDecision::Trip(trip) = &ruling
+                && !matches!(before, Some(GuardDecision::Trip(_)))
             {
                 let key = (
                     flag.name.clone(),
@@ -212,24 +213,24 @@ const fn mode_word(mode: Mode) -> &'static str {
 }
 
 /// Whether the guard of a flag that is in force has taken it back before.
-fn is_tripped(watch: &Watch, guard: &Guard) -> bool {
+fn is_tripped(watch: &GuardState, guard: &Guard) -> bool {
     guard.mode == Mode::Act && watch.trip().is_some()
 }
 
 /// What a ruling asks for.
 fn todo(
     flag: &Flag,
-    (guard, ruling): (&Guard, &Ruling),
+    (guard, ruling): (&Guard, &GuardDecision),
     stands: Option<&FlagStanding>,
     state: &mut Option<RampState>,
-    at: At,
-) -> Option<Due> {
+    at: UnixMillis,
+) -> Option<GuardAction> {
     if flag.arming == Arming::Tripped {
         *state = None;
         return None;
     }
-    if let (Ruling::Trip(trip), Mode::Act) = (ruling, guard.mode) {
-        return Some(Due::Trip {
+    if let (GuardDecision::Trip(trip), Mode::Act) = (ruling, guard.mode) {
+        return Some(GuardAction::Trip {
             reason: trip.to_string(),
         });
     }
@@ -240,54 +241,54 @@ fn todo(
         return None;
     }
     let Some(stored) = stands.and_then(|stands| stands.ramp) else {
-        return Some(Due::Advance { from: None, to: 0 });
+        return Some(GuardAction::Advance { from: None, to: 0 });
     };
     let now = state
         .filter(|state| state.step == stored.step)
         .unwrap_or(RampState::begin(stored.step, at));
     match ramp.advance(&now, at, ruling) {
-        Step::Stay(next) => *state = Some(next),
-        Step::Advance(next) => {
-            return Some(Due::Advance {
+        RampStep::Stay(next) => *state = Some(next),
+        RampStep::Advance(next) => {
+            return Some(GuardAction::Advance {
                 from: Some(stored.step),
                 to: next.step,
             });
         }
-        Step::Finished | Step::Ended => {}
+        RampStep::Finished | RampStep::Ended => {}
     }
     None
 }
 
 impl Control {
     /// Takes a flag back in this process while the store cannot be told.
-    fn trip_here(&mut self, change: &Change) -> Made {
+    fn trip_here(&mut self, change: &Change) -> Applied {
         let Change::Trip { flag, reason } = change else {
-            return Made::Already;
+            return Applied::Already;
         };
         if self
             .tripped_here
             .insert(flag.clone(), reason.clone())
             .is_some()
         {
-            return Made::Already;
+            return Applied::Already;
         }
         self.lay_anew()
     }
 
     /// Compiles the plan of what stands now.
-    pub(super) fn lay_anew(&mut self) -> Made {
-        let flags = over::laid(&self.file_flags, &self.standing, &self.tripped_here);
+    pub(super) fn lay_anew(&mut self) -> Applied {
+        let flags = overrides::laid(&self.file_flags, &self.standing, &self.tripped_here);
         let kill = self.kill_over(self.standing.kill.as_ref());
-        match over::plan(&self.config, &flags, (&self.standing, kill.as_ref())) {
+        match overrides::plan(&self.config, &flags, (&self.standing, kill.as_ref())) {
             Ok(plan) => {
                 self.flags = flags;
                 self.plan = plan.into();
-                Made::Swapped
+                Applied::Swapped
             }
             // What is skipped cannot make a plan worse.
             Err(problems) => {
                 tracing::error!(%problems, "no plan with a flag taken back");
-                Made::Already
+                Applied::Already
             }
         }
     }

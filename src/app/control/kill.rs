@@ -5,37 +5,37 @@
 
 use std::time::SystemTime;
 
-use super::changes::Made;
-use super::{Control, over};
-use crate::domain::rollout::standing::{Change, Signature};
-use crate::server::admin::{Asked, Refusal};
+use super::apply::Applied;
+use super::{Control, overrides};
+use crate::domain::rollout::overrides::{Change, ChangeMeta};
+use crate::server::admin::{ChangeRequest, Refusal};
 use crate::telemetry::clock::Rfc3339;
 use crate::upstream::chain;
 
 /// A kill switch that acts in this process and is not stored yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Thrown {
+pub(super) struct KillRequest {
     /// The person who has thrown it.
-    by: Signature,
+    by: ChangeMeta,
     /// The reason why it is not stored; none before the first attempt has ended.
     error: Option<String>,
 }
 
 impl Control {
-    /// Lets the kill switch act in this process at once; [`Control::change`] stores it.
+    /// Lets the kill switch act in this process at once; [`ControlResponse::change`] stores it.
     ///
     /// # Errors
     /// Fails with [`Refusal::Stale`] where the asker has seen another revision; nothing is changed then.
-    pub fn throw(&mut self, asked: &Asked, at: SystemTime) -> Result<(), Refusal> {
+    pub fn throw(&mut self, asked: &ChangeRequest, at: SystemTime) -> Result<(), Refusal> {
         self.check(asked)?;
         if self.thrown.is_none() {
-            let by = Signature {
+            let by = ChangeMeta {
                 who: asked.who.clone(),
                 at: Rfc3339(at).to_string(),
                 why: asked.why.clone(),
             };
             tracing::warn!(who = by.who, why = by.why, "the kill switch acts");
-            self.thrown = Some(Thrown { by, error: None });
+            self.thrown = Some(KillRequest { by, error: None });
         }
         self.lay_kill();
         Ok(())
@@ -45,11 +45,11 @@ impl Control {
     pub(super) async fn store_kill(
         &mut self,
         expected: Option<Vec<String>>,
-    ) -> Result<Made, Refusal> {
-        let Some(Thrown { by, .. }) = self.thrown.clone() else {
-            return Ok(Made::Already);
+    ) -> Result<Applied, Refusal> {
+        let Some(KillRequest { by, .. }) = self.thrown.clone() else {
+            return Ok(Applied::Already);
         };
-        let asked = Asked {
+        let asked = ChangeRequest {
             change: Change::Kill,
             who: by.who.clone(),
             why: by.why.clone(),
@@ -83,13 +83,17 @@ impl Control {
     }
 
     /// Throws the kill switch and stores it; it acts whether or not it could be stored.
-    pub(super) async fn kill(&mut self, asked: &Asked, at: SystemTime) -> Result<Made, Refusal> {
+    pub(super) async fn kill(
+        &mut self,
+        asked: &ChangeRequest,
+        at: SystemTime,
+    ) -> Result<Applied, Refusal> {
         self.throw(asked, at)?;
         match self.store_kill(asked.expected.clone()).await {
             Err(refusal @ Refusal::Stale { .. }) => Err(refusal),
             Ok(made) => Ok(made),
-            // [`Control::flags`] tells.
-            Err(_) => Ok(Made::Swapped),
+            // [`ControlResponse::flags`] tells.
+            Err(_) => Ok(Applied::Swapped),
         }
     }
 
@@ -105,7 +109,7 @@ impl Control {
     }
 
     /// The kill switch of a standing, with what acts in this process only.
-    pub(super) fn kill_over(&self, stored: Option<&Signature>) -> Option<Signature> {
+    pub(super) fn kill_over(&self, stored: Option<&ChangeMeta>) -> Option<ChangeMeta> {
         let here = self.thrown.as_ref().map(|thrown| &thrown.by);
         stored.or(here).cloned()
     }
@@ -118,10 +122,10 @@ impl Control {
     /// Puts the kill switch over the flags that are in force, whatever else is stored.
     pub(super) fn lay_kill(&mut self) {
         let kill = self.kill_over(self.standing.kill.as_ref());
-        if over::kill(kill.as_ref()) == self.plan.rollout.kill {
+        if overrides::kill(kill.as_ref()) == self.plan.rollout.kill {
             return;
         }
-        match over::plan(&self.config, &self.flags, (&self.standing, kill.as_ref())) {
+        match overrides::plan(&self.config, &self.flags, (&self.standing, kill.as_ref())) {
             Ok(plan) => self.plan = plan.into(),
             // These flags are in force already.
             Err(problems) => tracing::error!(%problems, "no plan with the kill switch"),

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::Trigger;
+use super::file_watch::{self, FileContents};
 use super::files;
-use super::watch::{self, Contents};
 use crate::config::Digests;
 use crate::config::load::Sources;
 use crate::config::problem::Problems;
@@ -31,7 +31,7 @@ pub(super) type Said = Result<(Box<RawConfig>, Vec<RawFlag>), Problems>;
 #[derive(Debug)]
 pub(super) enum Done {
     /// The contents of all that is watched.
-    Looked(Contents),
+    Looked(FileContents),
     /// The files.
     Read(Box<Said>, Trigger),
 }
@@ -76,7 +76,7 @@ impl Reading {
     /// Looks at files and folders, unless a read is under way.
     pub(super) fn look(&mut self, paths: Vec<PathBuf>) {
         self.work
-            .begin(move || Done::Looked(watch::contents(paths)));
+            .begin(move || Done::Looked(file_watch::contents(paths)));
     }
 
     /// Reads the files for somebody. Where a read is late, he is told so at once.

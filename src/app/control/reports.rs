@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Control;
-use super::guards::Watched;
-use super::own::Own;
-use super::silence::Silence;
+use super::guards::GuardedFlag;
+use super::report_age::ReportAges;
+use super::reporter_id::ReporterId;
 use crate::config::raw::RawConfig;
 use crate::domain::lifecycle::Usage;
 use crate::domain::rollout::Tallies;
-use crate::store::{CommitError, Health, Report, Reports, Versioned};
+use crate::store::{CommitError, Health, ReplicaReport, Reports, Versioned};
 use crate::telemetry::clock::millis;
 
 /// How often a report is written into a folder. To a server it goes at each look: the guards of all replicas rule on
@@ -26,7 +26,7 @@ const ALONE: &str = "local";
 
 /// What this process has counted since it began.
 #[derive(Debug, Clone, Default)]
-pub struct Counts {
+pub struct ReportCounts {
     /// By the names of guarded flags.
     pub tallies: Tallies,
     /// Who called what.
@@ -36,31 +36,31 @@ pub struct Counts {
 /// Who reports, when last, and what the others have left.
 #[derive(Debug)]
 pub(super) struct Reporting {
-    own: Own,
+    own: ReporterId,
     left: Option<u64>,
-    silence: Silence,
+    silence: ReportAges,
     /// What others have counted, those that are gone among them.
     others: Usage,
     /// What was folded of processes that are gone, as it was told last.
     archive: Versioned,
-    counts: Counts,
+    counts: ReportCounts,
 }
 
 /// What one process has counted, as it is stored. What is gone for good has left its usage only.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct CountedUsage {
     tallies: Tallies,
-    guards: BTreeMap<String, Watched>,
+    guards: BTreeMap<String, GuardedFlag>,
     usage: Value,
 }
 
-impl Counted {
-    fn of(usage: &Usage) -> Counted {
-        Counted {
+impl CountedUsage {
+    fn new(usage: &Usage) -> CountedUsage {
+        CountedUsage {
             // What a usage writes is JSON.
             usage: serde_json::from_str(&usage.to_json()).unwrap_or_default(),
-            ..Counted::default()
+            ..CountedUsage::default()
         }
     }
 
@@ -71,16 +71,16 @@ impl Counted {
 }
 
 impl Reporting {
-    pub(super) fn of(config: &RawConfig) -> Reporting {
+    pub(super) fn from_config(config: &RawConfig) -> Reporting {
         let store = config.rollout.store.as_ref();
         let replica = store.map_or_else(|| ALONE.to_owned(), |store| store.replica.value.clone());
         Reporting {
-            own: Own::new(replica),
+            own: ReporterId::new(replica),
             left: None,
-            silence: Silence::default(),
+            silence: ReportAges::default(),
             others: Usage::default(),
             archive: Versioned::default(),
-            counts: Counts::default(),
+            counts: ReportCounts::default(),
         }
     }
 }
@@ -88,7 +88,7 @@ impl Reporting {
 impl Control {
     /// Takes what this process has counted, leaves it in the store where it is time to, and takes what others have
     /// left there.
-    pub async fn report(&mut self, counts: Counts, at: SystemTime) {
+    pub async fn report(&mut self, counts: ReportCounts, at: SystemTime) {
         let own = self.reporting.own.source().clone();
         self.guards.summed.update(own, counts.tallies.clone());
         self.reporting.counts = counts;
@@ -111,15 +111,15 @@ impl Control {
         self.copy_now().await;
         let turn = self.reporting.own.turn(now);
         let counts = turn.since(&self.reporting.counts);
-        let counted = Counted {
+        let counted = CountedUsage {
             tallies: counts.tallies,
             guards: self.guards.watched.clone(),
-            ..Counted::of(&counts.usage)
+            ..CountedUsage::new(&counts.usage)
         };
         let Ok(text) = serde_json::to_string(&counted) else {
             return;
         };
-        let report = Report {
+        let report = ReplicaReport {
             replica: self.replica().to_owned(),
             boot: turn.boot().to_owned(),
             at: now,
@@ -141,7 +141,7 @@ impl Control {
         let first = self.reporting.left.is_none();
         self.reporting.left = Some(now);
         let archived = read(&archive.text).usage();
-        let read: Vec<(Report, Counted)> = reports
+        let read: Vec<(ReplicaReport, CountedUsage)> = reports
             .into_iter()
             .map(|report| (read(&report.text), report))
             .map(|(counted, report)| (report, counted))
@@ -182,12 +182,12 @@ impl Control {
         found
     }
 
-    fn is_own(&self, report: &Report) -> bool {
+    fn is_own(&self, report: &ReplicaReport) -> bool {
         self.reporting.own.is(report)
     }
 
     /// What guards knew when the last process ended, or know on another replica.
-    fn remember_guards(&mut self, read: &[(Report, Counted)]) {
+    fn remember_guards(&mut self, read: &[(ReplicaReport, CountedUsage)]) {
         let others = read.iter().filter(|(report, _)| !self.is_own(report));
         let newest = others.max_by_key(|(report, _)| report.at);
         if let Some((_, counted)) = newest {
@@ -202,14 +202,14 @@ impl Control {
     async fn fold(
         &mut self,
         (revision, mut usage): (u64, Usage),
-        read: Vec<(Report, Counted)>,
+        read: Vec<(ReplicaReport, CountedUsage)>,
         now: u64,
     ) {
         // Nobody else is in the folder of a process, so whoever was there before has ended.
         let patience = if self.is_shared() { GONE_AFTER_MS } else { 0 };
         let silence = &mut self.reporting.silence;
         silence.look(read.iter().map(|(report, _)| report), now);
-        let gone: Vec<(Report, Counted)> = read
+        let gone: Vec<(ReplicaReport, CountedUsage)> = read
             .into_iter()
             .filter(|(report, _)| {
                 let silent = self.reporting.silence.of(report, now);
@@ -222,10 +222,10 @@ impl Control {
         for (_, counted) in &gone {
             usage.merge(&counted.usage());
         }
-        let Ok(text) = serde_json::to_string(&Counted::of(&usage)) else {
+        let Ok(text) = serde_json::to_string(&CountedUsage::new(&usage)) else {
             return;
         };
-        let reports: Vec<Report> = gone.into_iter().map(|(report, _)| report).collect();
+        let reports: Vec<ReplicaReport> = gone.into_iter().map(|(report, _)| report).collect();
         match self.store.fold(revision, &text, &reports).await {
             // Another replica was first, or the store is away: the reports are there the next time.
             Ok(()) | Err(CommitError::Conflict(_)) => {}
@@ -249,6 +249,6 @@ impl Control {
 }
 
 /// What a version of another form has left counts as nothing.
-fn read(text: &str) -> Counted {
+fn read(text: &str) -> CountedUsage {
     serde_json::from_str(text).unwrap_or_default()
 }

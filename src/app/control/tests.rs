@@ -16,9 +16,9 @@ use tempfile::TempDir;
 
 use super::{Control, Files, Polled, StartError};
 use crate::config::load::Sources;
-use crate::domain::rollout::standing::Change;
+use crate::domain::rollout::overrides::Change;
 use crate::domain::rollout::{Percent, Stage};
-use crate::server::admin::{Asked, FlagView, Refusal, Reloaded};
+use crate::server::admin::{ChangeRequest, FlagView, Refusal, Reloaded};
 use crate::store::StoreError;
 
 const MAIN: &str = "
@@ -117,8 +117,8 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn asked(change: Change) -> Asked {
-    Asked {
+fn asked(change: Change) -> ChangeRequest {
+    ChangeRequest {
         change,
         who: "anna".to_owned(),
         why: None,
@@ -126,7 +126,7 @@ fn asked(change: Change) -> Asked {
     }
 }
 
-fn flip(name: &str, stage: Stage, percent: &str) -> Asked {
+fn flip(name: &str, stage: Stage, percent: &str) -> ChangeRequest {
     asked(Change::Flip {
         flag: name.to_owned(),
         stage,
@@ -134,7 +134,7 @@ fn flip(name: &str, stage: Stage, percent: &str) -> Asked {
     })
 }
 
-fn unflip(name: &str) -> Asked {
+fn unflip(name: &str) -> ChangeRequest {
     asked(Change::Unflip {
         flag: name.to_owned(),
     })

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Control;
-use super::over::percent;
+use super::overrides::percent;
 use crate::config::raw::RawFlag;
 use crate::domain::document::{TITLE, openapi, openrpc, rendered};
 use crate::domain::json::Json;
-use crate::domain::rollout::standing::{Entry, FlagStanding};
+use crate::domain::rollout::overrides::{FlagStanding, HistoryEntry};
 use crate::domain::rollout::{Kill, Percent};
 use crate::domain::side::Side;
 use crate::server::admin::{
@@ -68,14 +68,14 @@ impl Control {
 
     /// What was changed, the newest first.
     #[must_use]
-    pub fn history(&self) -> Vec<Entry> {
+    pub fn history(&self) -> Vec<HistoryEntry> {
         self.standing.history.iter().rev().cloned().collect()
     }
 
     /// One flag.
     ///
     /// # Errors
-    /// [`Refusal::Unknown`].
+    /// [`Refusal::UnknownNames`].
     pub fn flag(&self, name: &str) -> Result<FlagView, Refusal> {
         let mut flags = self.flags.iter().zip(&self.file_flags);
         flags

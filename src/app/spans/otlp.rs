@@ -40,29 +40,29 @@ fn exporter(plan: &ExportPlan) -> io::Result<SpanExporter> {
 }
 
 /// Sends batches.
-pub(super) struct Sending {
+pub(super) struct ExportState {
     exporter: SpanExporter,
     spans: Spans,
-    health: Health,
+    health: ExportHealth,
 }
 
 /// Whether the collector has taken the last batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Health {
+enum ExportHealth {
     Fine,
     Away,
 }
 
-impl Sending {
+impl ExportState {
     /// Sends to the collector of a plan.
     ///
     /// # Errors
     /// What the library says of its address.
-    pub(super) fn new(plan: &ExportPlan, spans: Spans) -> io::Result<Sending> {
-        Ok(Sending {
+    pub(super) fn new(plan: &ExportPlan, spans: Spans) -> io::Result<ExportState> {
+        Ok(ExportState {
             exporter: exporter(plan)?,
             spans,
-            health: Health::Fine,
+            health: ExportHealth::Fine,
         })
     }
 
@@ -113,20 +113,20 @@ impl Sending {
             Err(_) => Some(format!("no answer within {LIMIT:?}")),
         };
         let Some(fault) = fault else {
-            if self.health == Health::Away {
+            if self.health == ExportHealth::Away {
                 tracing::info!("the collector of traces takes spans again");
             }
-            self.health = Health::Fine;
+            self.health = ExportHealth::Fine;
             return;
         };
         self.spans.lost(count);
-        if self.health == Health::Fine {
+        if self.health == ExportHealth::Fine {
             tracing::warn!(
                 fault,
                 "the collector of traces does not take spans; they are dropped and counted"
             );
         }
-        self.health = Health::Away;
+        self.health = ExportHealth::Away;
     }
 }
 

@@ -4,18 +4,18 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::human::{accepted, row};
+use super::text::{accepted, row};
 use super::verdict::Checked;
-use crate::config::problem::{Place, Problem, Problems};
+use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::domain::check::{
-    Direction, EventFinding, EventReport, Finding, Kind, Never, RouteReport, Verdict,
+    Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, RouteReport,
 };
-use crate::domain::event::Event;
+use crate::domain::event::EventDefinition;
 use crate::domain::route::Route;
 use crate::telemetry::metrics::{SeriesEstimate, estimate};
 
 #[derive(Debug, Serialize)]
-struct Fine<'d> {
+struct ValidConfig<'d> {
     ok: bool,
     problems: Vec<ProblemRow<'d>>,
     notes: Vec<ProblemRow<'d>>,
@@ -39,7 +39,7 @@ struct SeriesRow {
 }
 
 #[derive(Debug, Serialize)]
-struct Wrong<'d> {
+struct InvalidConfig<'d> {
     ok: bool,
     problems: Vec<ProblemRow<'d>>,
 }
@@ -147,7 +147,7 @@ pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
     let routes = checked.routes().zip(keys);
     let routes =
         routes.map(|((route, report), raw)| route_row((route, &raw.key), report, &problems));
-    write_line(&Fine {
+    write_line(&ValidConfig {
         ok: checked.problems.is_none(),
         problems: problems.iter().map(problem_row).collect(),
         notes: notes.iter().map(problem_row).collect(),
@@ -165,13 +165,13 @@ fn series_row(checked: &Checked<'_>) -> SeriesRow {
 }
 
 pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {
-    write_line(&Wrong {
+    write_line(&InvalidConfig {
         ok: false,
         problems: problems.iter().map(problem_row).collect(),
     })
 }
 
-fn event_row<'d>((event, report): (&'d Event, &'d EventReport)) -> EventRow<'d> {
+fn event_row<'d>((event, report): (&'d EventDefinition, &'d EventReport)) -> EventRow<'d> {
     let rows = |findings: &'d [EventFinding]| {
         let rows = findings.iter().map(|finding| EventFindingRow {
             rule: finding.rule,
@@ -249,14 +249,16 @@ fn direction_row<'d>(route: &'d Route, direction: &'d Direction) -> DirectionRow
     DirectionRow {
         from: direction.from.as_str(),
         kind: match direction.kind {
-            Kind::Request => "request",
-            Kind::Outcome(_) => "outcome",
-            Kind::BuiltIn => "builtin",
+            FindingKind::Request => "request",
+            FindingKind::Outcome(_) => "outcome",
+            FindingKind::BuiltIn => "builtin",
         },
         row: row(route, direction.kind).map(|row| row.key.as_str()),
         verdict: match direction.verdict() {
-            Verdict::NormalForm => "normal_form",
-            verdict @ (Verdict::Lossless | Verdict::Lossy | Verdict::Never) => verdict.as_str(),
+            LossVerdict::NormalForm => "normal_form",
+            verdict @ (LossVerdict::Lossless | LossVerdict::Lossy | LossVerdict::Never) => {
+                verdict.as_str()
+            }
         },
         never,
         accepted: accepted(route, direction.kind).filter(|_| !direction.losses.is_empty()),
@@ -282,13 +284,14 @@ fn finding_row(finding: &Finding) -> FindingRow<'_> {
 
 fn problem_row(problem: &Problem) -> ProblemRow<'_> {
     let (place, line) = match &problem.place {
-        Place::File { path, position } => (
+        SourceLocation::File { path, position } => (
             path.display().to_string(),
             position.map(|position| position.line),
         ),
-        place @ (Place::Default | Place::Variable(_) | Place::Argument(_) | Place::Flip(_)) => {
-            (place.to_string(), None)
-        }
+        place @ (SourceLocation::Default
+        | SourceLocation::Variable(_)
+        | SourceLocation::Argument(_)
+        | SourceLocation::Flip(_)) => (place.to_string(), None),
     };
     ProblemRow {
         place,

@@ -1,10 +1,10 @@
 //! `dualgauge check`: everything that is wrong with a configuration, or what it holds and what survives it.
 
-mod human;
 mod json;
 mod own_codes;
 mod sets;
 mod statements;
+mod text;
 mod upgrade;
 mod verdict;
 
@@ -35,7 +35,7 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
                 true => UpgradeNotes::Hidden,
                 false => UpgradeNotes::Shown,
             };
-            Ok(Checked::of(configuration, (reports, events), upgrade))
+            Ok(Checked::new(configuration, (reports, events), upgrade))
         }
         Err(flawed) => Err(with_those_of_routes(flawed)),
     };
@@ -68,7 +68,7 @@ fn with_those_of_routes(flawed: Flawed) -> Problems {
         part.raw.routes.retain(|route| route.sets.is_empty());
     }
     let events = check::check_events(&part.plan.events);
-    let checked = Checked::of(&part, (reports, events), UpgradeNotes::Hidden);
+    let checked = Checked::new(&part, (reports, events), UpgradeNotes::Hidden);
     all.extend(checked.problems.into_iter().flat_map(Problems::into_vec));
     Problems::new(all)
 }
@@ -78,8 +78,8 @@ fn write(
     checked: &Result<Checked<'_>, Problems>,
 ) -> io::Result<()> {
     match (format, checked) {
-        (Format::Human, Ok(checked)) => human::write(checked, detail),
-        (Format::Human, Err(problems)) => human::write_problems(problems),
+        (Format::Human, Ok(checked)) => text::write(checked, detail),
+        (Format::Human, Err(problems)) => text::write_problems(problems),
         (Format::Json, Ok(checked)) => json::write(checked),
         (Format::Json, Err(problems)) => json::write_problems(problems),
     }

@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::statements::{Statement, set_of};
-use crate::domain::check::{Direction, Kind, RouteReport};
+use crate::domain::check::{Direction, FindingKind, RouteReport};
 use crate::domain::route::Route;
 
 /// The sets that routes name, by name.
 #[derive(Debug, Default)]
-pub(super) struct Sets<'r>(pub(super) BTreeMap<&'r str, Set<'r>>);
+pub(super) struct ReportedSets<'r>(pub(super) BTreeMap<&'r str, ReportedSet<'r>>);
 
 /// A set of outcomes.
 #[derive(Debug, Default)]
-pub(super) struct Set<'r> {
+pub(super) struct ReportedSet<'r> {
     /// The keys of its rows.
     pub(super) rows: BTreeSet<&'r str>,
     /// How many routes name it.
@@ -23,20 +23,20 @@ pub(super) struct Set<'r> {
     /// The directions of its rows, in each route.
     pub(super) directions: Vec<&'r Direction>,
     /// What is said of it, each statement once.
-    pub(super) said: Vec<Said<'r>>,
+    pub(super) said: Vec<SetNote<'r>>,
     /// Where each text stands in `said`.
     places: BTreeMap<String, usize>,
 }
 
 /// A statement with the routes that it holds for.
 #[derive(Debug)]
-pub(super) struct Said<'r> {
+pub(super) struct SetNote<'r> {
     pub(super) statement: Statement<'r>,
     first: &'r str,
     routes: usize,
 }
 
-impl<'r> Sets<'r> {
+impl<'r> ReportedSets<'r> {
     /// Notes the sets that a route names, and the directions of their rows.
     pub(super) fn note(&mut self, route: &'r Route, report: &'r RouteReport) {
         let rows = route.outcomes.rows();
@@ -51,7 +51,7 @@ impl<'r> Sets<'r> {
             self.0.entry(name).or_default().routes += 1;
         }
         for direction in &report.directions {
-            let Kind::Outcome(place) = direction.kind else {
+            let FindingKind::Outcome(place) = direction.kind else {
                 continue;
             };
             if let Some(name) = rows.get(place).and_then(|row| set_of(&row.key)) {
@@ -72,7 +72,7 @@ impl<'r> Sets<'r> {
             return;
         }
         set.places.insert(statement.text.clone(), set.said.len());
-        set.said.push(Said {
+        set.said.push(SetNote {
             statement,
             first: route,
             routes: 1,
@@ -80,7 +80,7 @@ impl<'r> Sets<'r> {
     }
 }
 
-impl Said<'_> {
+impl SetNote<'_> {
     /// Returns the statement, with the routes that it holds for where these are not all of the set.
     pub(super) fn text(&self, of: usize) -> String {
         let text = &self.statement.text;

@@ -1,8 +1,8 @@
 //! What is said of the directions of a route, and of which table each statement is: the route, or a set that others share.
 
-use super::human::accepted;
-use super::human::row;
-use crate::domain::check::{Direction, Finding, Kind, Never, RouteReport};
+use super::text::accepted;
+use super::text::row;
+use crate::domain::check::{Direction, Finding, FindingKind, Never, RouteReport};
 use crate::domain::route::Route;
 
 /// How much of a report is printed.
@@ -29,8 +29,8 @@ pub(super) struct Statement<'r> {
 pub(super) fn statements<'r>(route: &'r Route, report: &'r RouteReport) -> Vec<Statement<'r>> {
     let directions = report.directions.iter();
     let all = directions.flat_map(|direction| match direction.kind {
-        Kind::BuiltIn => built_in(direction).into_iter().collect(),
-        Kind::Request | Kind::Outcome(_) => own(route, direction),
+        FindingKind::BuiltIn => built_in(direction).into_iter().collect(),
+        FindingKind::Request | FindingKind::Outcome(_) => own(route, direction),
     });
     all.collect()
 }

@@ -3,7 +3,7 @@
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawMatch, RawRoute};
-use crate::domain::check::{Written, changes, general_changes};
+use crate::domain::check::{WrittenKeys, changes, general_changes};
 
 /// Whether the notes are part of the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl UpgradeNotes {
         if self == UpgradeNotes::Hidden {
             return None;
         }
-        let written = Written {
+        let written = WrittenKeys {
             extra: raw.extra.as_ref().map(|extra| extra.value),
         };
         let changes = changes(&configuration.plan, index, written);

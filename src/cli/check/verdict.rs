@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::own_codes;
 use super::upgrade::UpgradeNotes;
 use crate::config::configuration::Configuration;
-use crate::config::problem::{Place, Problem, Problems};
+use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::domain::check::{
-    Direction, EventReport, Finding, FlagNever, Kind, RouteReport, Rule, Verdict, bypasses, idle,
-    lacks_tool_failures,
+    CheckRule, Direction, EventReport, Finding, FindingKind, FlagNever, LossVerdict, RouteReport,
+    bypasses, idle, lacks_tool_failures,
 };
-use crate::domain::event::Event;
+use crate::domain::event::EventDefinition;
 use crate::domain::hosts::Reach;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
@@ -34,7 +34,7 @@ struct RowWord {
 }
 
 impl<'c> Checked<'c> {
-    pub(super) fn of(
+    pub(super) fn new(
         configuration: &'c Configuration,
         (reports, events): (Vec<RouteReport>, Vec<EventReport>),
         upgrade: UpgradeNotes,
@@ -92,7 +92,7 @@ impl<'c> Checked<'c> {
     }
 
     /// An event with each of its reports, in the order of the files.
-    pub(super) fn events(&self) -> impl Iterator<Item = (&Event, &EventReport)> {
+    pub(super) fn events(&self) -> impl Iterator<Item = (&EventDefinition, &EventReport)> {
         let all = self.configuration.plan.events.all();
         let reports = self.events.iter();
         reports.filter_map(|report| Some((all.get(report.event)?, report)))
@@ -118,7 +118,7 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// A loopback listener that somebody has named, and before which a proxy may stand whose `Host` would be refused.
+/// A loopback listener that somebody has named, and before which a proxy may stand whose `HostField` would be refused.
 fn hosts(configuration: &Configuration) -> Option<Problem> {
     let (plan, listen) = (&configuration.plan, &configuration.raw.listen);
     let mut upstreams = plan.upstreams.all.iter();
@@ -126,7 +126,7 @@ fn hosts(configuration: &Configuration) -> Option<Problem> {
     let passes_all = plan.routes.routes().is_empty() && !has_links;
     let is_open = plan.reach == Reach::Network || !plan.hosts.is_empty();
     let knows_hops = !listen.trusted.is_empty() || listen.proxy_protocol.is_some();
-    if listen.address.place == Place::Default || passes_all || is_open || knows_hops {
+    if listen.address.place == SourceLocation::Default || passes_all || is_open || knows_hops {
         return None;
     }
     let what = "without `listen.hosts`, this listener refuses calls that are not passed through, unless their `Host` is loopback";
@@ -174,12 +174,12 @@ fn some(problems: Vec<Problem>) -> Option<Problems> {
 }
 
 fn needs_word(direction: &Direction) -> bool {
-    direction.kind != Kind::BuiltIn && direction.verdict() == Verdict::Lossy
+    direction.kind != FindingKind::BuiltIn && direction.verdict() == LossVerdict::Lossy
 }
 
 /// Differences that no rule explains cannot be accepted.
 fn faults(direction: &Direction) -> impl Iterator<Item = String> {
-    let unexplained = |finding: &&Finding| finding.rule == Rule::Unexplained;
+    let unexplained = |finding: &&Finding| finding.rule == CheckRule::Unexplained;
     let found = direction.losses.iter().filter(unexplained);
     found.map(|finding| {
         let sent = &finding.witness.sent;
@@ -210,8 +210,8 @@ fn untried(configuration: &Configuration, reports: &[RouteReport]) -> Vec<Proble
         let route = configuration.plan.routes.route(report.route);
         for direction in report.directions.iter().filter(|one| one.is_untried()) {
             let key = match direction.kind {
-                Kind::Outcome(row) => &route.outcomes.rows()[row].key,
-                Kind::Request | Kind::BuiltIn => &raw.key,
+                FindingKind::Outcome(row) => &route.outcomes.rows()[row].key,
+                FindingKind::Request | FindingKind::BuiltIn => &raw.key,
             };
             found.insert((key, untried_text(direction)));
         }
@@ -225,8 +225,8 @@ fn untried(configuration: &Configuration, reports: &[RouteReport]) -> Vec<Proble
 /// A direction that nothing takes may be one that refuses everything.
 fn untried_text(direction: &Direction) -> String {
     let what = match direction.kind {
-        Kind::Request => "call",
-        Kind::Outcome(_) | Kind::BuiltIn => "answer",
+        FindingKind::Request => "call",
+        FindingKind::Outcome(_) | FindingKind::BuiltIn => "answer",
     };
     let from = direction.from;
     format!(
@@ -244,7 +244,7 @@ fn calls(
     if route.lossy.is_some() {
         return;
     }
-    for direction in report.losses(Kind::Request) {
+    for direction in report.losses(FindingKind::Request) {
         let what = format!(
             "calls from {} lose something: {}",
             direction.from,
@@ -257,7 +257,7 @@ fn calls(
 /// Losses of rows, which the word of the row accepts, or that of the route.
 fn note_rows<'r>(route: &'r Route, report: &RouteReport, rows: &mut BTreeMap<&'r str, RowWord>) {
     for (place, row) in route.outcomes.rows().iter().enumerate() {
-        let mut lossy = report.losses(Kind::Outcome(place)).map(|direction| {
+        let mut lossy = report.losses(FindingKind::Outcome(place)).map(|direction| {
             let from = direction.from;
             format!(
                 "answers of {from} servers lose something: {}",
@@ -283,7 +283,7 @@ fn note_events(
 ) {
     for (place, event) in configuration.plan.events.all().iter().enumerate() {
         let own = reports.iter().filter(|report| report.event == place);
-        let mut lossy = own.filter(|report| report.verdict == Verdict::Lossy);
+        let mut lossy = own.filter(|report| report.verdict == LossVerdict::Lossy);
         match (lossy.next(), &event.lossy) {
             (Some(report), None) => {
                 let says = report.losses.first().map_or("", |loss| &loss.says);

@@ -17,10 +17,10 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::app::run::Addresses;
-use crate::cli::admin::{Admin, AdminArguments};
+use crate::app::run::BoundAddresses;
+use crate::cli::admin::{AdminArguments, AdminClient};
 use crate::cli::connection::{exchange, within};
-use crate::config::compile::tls::Spoken;
+use crate::config::compile::tls::Alpn;
 use crate::sample::Outage;
 use crate::upstream::Connector;
 
@@ -46,7 +46,7 @@ pub(super) struct Clients {
 impl Clients {
     /// Starts the clients.
     pub(super) fn start(
-        addresses: Addresses,
+        addresses: BoundAddresses,
         outage: watch::Sender<Outage>,
     ) -> io::Result<Clients> {
         let (stop, stopped) = mpsc::channel();
@@ -93,9 +93,9 @@ struct Story {
 }
 
 impl Story {
-    fn new(addresses: Addresses, outage: watch::Sender<Outage>) -> Story {
+    fn new(addresses: BoundAddresses, outage: watch::Sender<Outage>) -> Story {
         Story {
-            connector: Connector::new(&addresses.listen.to_string(), None, Spoken::Http),
+            connector: Connector::new(&addresses.listen.to_string(), None, Alpn::Http),
             listen: addresses.listen,
             admin: addresses.admin,
             outage,
@@ -157,7 +157,7 @@ impl Story {
     /// Reads the admin API, and prints what is new there.
     fn look(&mut self) {
         let url = format!("http://{}", self.admin);
-        let Ok(admin) = Admin::of(&AdminArguments::at(&url, None)) else {
+        let Ok(admin) = AdminClient::new(&AdminArguments::at(&url, None)) else {
             return;
         };
         if !self.is_different

@@ -13,7 +13,7 @@ use crate::domain::wire::encode_raw;
 
 /// A request to explain.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct HttpFileRequest {
     /// What a `###` line calls it.
     pub(super) name: Option<String>,
     pub(super) method: Method,
@@ -24,13 +24,13 @@ pub(super) struct Request {
 }
 
 /// A line and its number, from 1.
-type Line<'a> = (usize, &'a str);
+type HttpFileLine<'a> = (usize, &'a str);
 
 /// Reads all requests of a file.
-pub(super) fn requests(text: &str) -> Result<Vec<Request>, InputError> {
+pub(super) fn requests(text: &str) -> Result<Vec<HttpFileRequest>, InputError> {
     let mut requests = Vec::new();
     let mut name = None;
-    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut lines: Vec<HttpFileLine<'_>> = Vec::new();
     for line in text.lines().enumerate().map(|(at, line)| (at + 1, line)) {
         match line.1.strip_prefix("###") {
             Some(title) => {
@@ -49,7 +49,10 @@ pub(super) fn requests(text: &str) -> Result<Vec<Request>, InputError> {
 }
 
 /// One request; none where there are only comments and blank lines.
-fn request(name: Option<String>, lines: &[Line<'_>]) -> Result<Option<Request>, InputError> {
+fn request(
+    name: Option<String>,
+    lines: &[HttpFileLine<'_>],
+) -> Result<Option<HttpFileRequest>, InputError> {
     let is_remark =
         |line: &str| line.trim().is_empty() || line.starts_with('#') || line.starts_with("//");
     let mut lines = lines
@@ -73,7 +76,7 @@ fn request(name: Option<String>, lines: &[Line<'_>]) -> Result<Option<Request>, 
     let (method, url) = request_line(&line).map_err(|what| InputError::line(number, what))?;
     let (headers, body) = message(rest)?;
     let (target, authority) = target(&url).map_err(|what| InputError::line(number, what))?;
-    let mut request = Request {
+    let mut request = HttpFileRequest {
         name,
         method,
         target,
@@ -123,7 +126,7 @@ pub(super) fn target(url: &str) -> Result<(Uri, Option<String>), String> {
     Ok((path, uri.authority().map(|host| host.as_str().to_owned())))
 }
 
-impl Request {
+impl HttpFileRequest {
     /// Every request has a host; the one of its URL, unless it says another.
     pub(super) fn add_host(&mut self, authority: Option<String>) {
         if self.headers.contains_key(HOST) {
@@ -138,7 +141,7 @@ impl Request {
 
 /// Headers up to a blank line, and what is behind it.
 fn message<'a>(
-    mut lines: impl Iterator<Item = Line<'a>>,
+    mut lines: impl Iterator<Item = HttpFileLine<'a>>,
 ) -> Result<(HeaderMap, Bytes), InputError> {
     let mut headers = HeaderMap::new();
     for (number, line) in lines.by_ref() {
@@ -156,7 +159,7 @@ fn message<'a>(
     Ok((headers, Bytes::from(body.trim_end().to_owned())))
 }
 
-/// `Name: value`
+/// `SessionKey: value`
 pub(super) fn header(line: &str) -> Result<(HeaderName, HeaderValue), String> {
     let wrong = || format!("`{line}` is no header; write `Name: value`");
     let (name, value) = line.split_once(':').ok_or_else(wrong)?;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
-use super::http_file::{self, Request};
+use super::http_file::{self, HttpFileRequest};
 use crate::cli::ExplainArguments;
 use crate::domain::outcome::RestReply;
 use crate::domain::plan::Plan;
@@ -50,7 +50,7 @@ impl InputError {
 
 /// What is to be explained.
 pub(super) struct Input {
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Vec<HttpFileRequest>,
     pub(super) reply: Option<RestReply>,
 }
 
@@ -96,7 +96,7 @@ fn status(status: u16) -> Result<StatusCode, InputError> {
 }
 
 /// On an RPC path a coded body is refused, and so explained; elsewhere the gateway would read it.
-fn is_coded(request: &Request, plan: Option<&Plan>) -> bool {
+fn is_coded(request: &HttpFileRequest, plan: Option<&Plan>) -> bool {
     let coding = request.headers.get(CONTENT_ENCODING);
     let on_rpc = plan.is_some_and(|plan| plan.face.find(request.target.path()).is_some());
     let elsewhere = !on_rpc || request.method != Method::POST;
@@ -104,7 +104,7 @@ fn is_coded(request: &Request, plan: Option<&Plan>) -> bool {
 }
 
 /// A request as curl takes it; data is JSON unless a header says otherwise.
-fn typed(arguments: &ExplainArguments, url: &str) -> Result<Request, InputError> {
+fn typed(arguments: &ExplainArguments, url: &str) -> Result<HttpFileRequest, InputError> {
     let wrong = InputError::Argument;
     let body = match &arguments.data {
         None => None,
@@ -120,7 +120,7 @@ fn typed(arguments: &ExplainArguments, url: &str) -> Result<Request, InputError>
         (None, None) => Method::GET,
     };
     let (target, authority) = http_file::target(url).map_err(wrong)?;
-    let mut request = Request {
+    let mut request = HttpFileRequest {
         name: None,
         method,
         target,
@@ -137,12 +137,12 @@ fn posted(
     arguments: &ExplainArguments,
     plan: Option<&Plan>,
     file: &Path,
-) -> Result<Request, InputError> {
+) -> Result<HttpFileRequest, InputError> {
     let path = arguments.path.as_ref();
     let path = path.or(plan.and_then(|plan| plan.face.paths.first()));
     let path = path.map_or("/", String::as_str);
     let (target, authority) = http_file::target(path).map_err(InputError::Argument)?;
-    let mut request = Request {
+    let mut request = HttpFileRequest {
         name: None,
         method: Method::POST,
         target,
@@ -154,7 +154,7 @@ fn posted(
     Ok(request)
 }
 
-impl Request {
+impl HttpFileRequest {
     fn says_json(&mut self) {
         if !self.body.is_empty() && !self.headers.contains_key(CONTENT_TYPE) {
             let json = HeaderValue::from_static("application/json");

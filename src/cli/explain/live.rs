@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::http_file::Request;
+use super::http_file::HttpFileRequest;
 use super::input::{self, InputError};
 use super::{Explained, print, unreadable};
-use crate::cli::admin::{Admin, AdminArguments, AdminFault, Ask};
+use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::{CommandError, ExplainArguments};
 
 /// Where calls are explained.
@@ -21,10 +21,10 @@ pub(super) fn explain(arguments: &ExplainArguments, url: &str) -> Result<ExitCod
         Ok(questions) => questions,
         Err(error) => return Ok(unreadable(&error)?),
     };
-    let admin = Admin::of(&AdminArguments::at(url, arguments.token_file.clone()))?;
+    let admin = AdminClient::new(&AdminArguments::at(url, arguments.token_file.clone()))?;
     let mut explained = Vec::new();
     for (name, question) in questions {
-        let answer = admin.body(&Ask {
+        let answer = admin.body(&AdminRequest {
             method: Method::POST,
             path: PATH,
             body: Some(question),
@@ -63,7 +63,7 @@ fn questions(arguments: &ExplainArguments) -> Result<Vec<(Option<String>, Value)
         .collect()
 }
 
-fn question(request: &Request) -> Result<Value, InputError> {
+fn question(request: &HttpFileRequest) -> Result<Value, InputError> {
     let no_text = |what: &str| InputError::Argument(format!("{what} is no text"));
     let mut headers = Map::new();
     for name in request.headers.keys() {

@@ -4,9 +4,9 @@
 //! functions that serve a call.
 
 mod http_file;
-mod human;
 mod input;
 mod live;
+mod text;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{CommandError, ExplainArguments, Format, configuration};
-use crate::domain::claim::Head;
 use crate::domain::explain::{Asked, Explanation, Means, explain as explain_one};
+use crate::domain::routing::RequestHead;
 use crate::telemetry::clock;
 
 pub(super) use input::InputError;
@@ -56,7 +56,7 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
     };
     let explained = input.requests.iter().map(|request| {
         let asked = Asked {
-            head: Head {
+            head: RequestHead {
                 method: &request.method,
                 uri: &request.target,
                 headers: &request.headers,
@@ -82,7 +82,7 @@ const BY_FILES: &str = "note: the files say nothing of flips, trips and the kill
 fn print(format: Format, explained: &[Explained]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match format {
-        Format::Human => out.write_all(human::render(explained).as_bytes()),
+        Format::Human => out.write_all(text::render(explained).as_bytes()),
         Format::Json => {
             serde_json::to_writer_pretty(&mut out, explained).map_err(io::Error::from)?;
             out.write_all(b"\n")

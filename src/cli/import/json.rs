@@ -18,18 +18,18 @@ const MOST_NODES: usize = 250_000;
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     let nodes = Cell::new(0);
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value = Node { nodes: &nodes }.deserialize(&mut parser)?;
+    let value = PrintNode { nodes: &nodes }.deserialize(&mut parser)?;
     parser.end()?;
     Ok(value)
 }
 
 /// A value that is read, and all values in it.
 #[derive(Clone, Copy)]
-struct Node<'n> {
+struct PrintNode<'n> {
     nodes: &'n Cell<usize>,
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for PrintNode<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -42,7 +42,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for PrintNode<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

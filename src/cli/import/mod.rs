@@ -3,7 +3,7 @@
 //! Files are read and the server is asked before anything is written; what the documents mean is decided by
 //! [`crate::domain::import`].
 
-mod ask;
+mod discover;
 mod json;
 mod read;
 #[cfg(test)]
@@ -18,7 +18,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::cli::{CommandError, ImportArguments};
-use crate::domain::import::{Draft, Given, ImportError, Kind, Report, draft, printable};
+use crate::domain::import::{
+    DocumentKind, Given, ImportDraft, ImportError, ImportReport, draft, printable,
+};
 
 /// A file or an answer, at most.
 const LARGEST: usize = 32 * 1024 * 1024;
@@ -42,7 +44,7 @@ pub(super) enum ImportFault {
     Read(#[from] read::ReadFault),
     /// The server cannot be asked.
     #[error(transparent)]
-    Ask(#[from] ask::AskFault),
+    Ask(#[from] discover::DiscoverError),
     /// A document cannot be drafted from.
     #[error(transparent)]
     Document(#[from] ImportError),
@@ -62,7 +64,9 @@ pub(super) enum ImportFault {
 pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
     let draft = drafted(arguments).map_err(CommandError::Import)?;
     match &arguments.output {
-        Some(path) => write(path, &draft, Existing::of(arguments)).map_err(CommandError::Import)?,
+        Some(path) => {
+            write(path, &draft, Existing::new(arguments)).map_err(CommandError::Import)?
+        }
         None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
     }
     io::stderr()
@@ -71,11 +75,11 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandErr
     Ok(ExitCode::SUCCESS)
 }
 
-fn drafted(arguments: &ImportArguments) -> Result<Draft, ImportFault> {
+fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
     let mut given: Vec<Given> = Vec::new();
     let files = [
-        (Kind::OpenApi, &arguments.openapi),
-        (Kind::OpenRpc, &arguments.openrpc),
+        (DocumentKind::OpenApi, &arguments.openapi),
+        (DocumentKind::OpenRpc, &arguments.openrpc),
     ];
     for (kind, paths) in files {
         for path in paths {
@@ -87,7 +91,8 @@ fn drafted(arguments: &ImportArguments) -> Result<Draft, ImportFault> {
         }
     }
     if let Some(url) = &arguments.from {
-        let server = ask::Server::parse(url, &arguments.header, arguments.ca.as_deref())?;
+        let server =
+            discover::DiscoverServer::parse(url, &arguments.header, arguments.ca.as_deref())?;
         let limit = Duration::from_secs(arguments.timeout);
         given.push(server.ask(arguments.method, limit)?);
     }
@@ -102,7 +107,7 @@ enum Existing {
 }
 
 impl Existing {
-    fn of(arguments: &ImportArguments) -> Existing {
+    fn new(arguments: &ImportArguments) -> Existing {
         if arguments.force {
             Existing::Replaced
         } else {
@@ -112,7 +117,7 @@ impl Existing {
 }
 
 /// Writes the draft. The folder of the file is made where it is missing.
-fn write(path: &Path, draft: &Draft, existing: Existing) -> Result<(), ImportFault> {
+fn write(path: &Path, draft: &ImportDraft, existing: Existing) -> Result<(), ImportFault> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| unwritten(path, source))?;
     }
@@ -141,7 +146,7 @@ fn unwritten(path: &Path, source: io::Error) -> ImportFault {
 }
 
 /// What became of the operations, for people.
-fn told(report: &Report) -> String {
+fn told(report: &ImportReport) -> String {
     let mut text = format!(
         "read: {} REST, {} RPC\n\
          drafted: {} of a pair, {} of REST alone, {} of RPC alone\n",

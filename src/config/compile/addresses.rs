@@ -3,15 +3,17 @@
 use http::Uri;
 
 use super::upstreams::{authority, usual_port};
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::RawAddresses;
-use crate::domain::addresses::{AddressPlan, BreakerPlan, BudgetPlan, CheckPlan, EjectionPlan};
+use crate::domain::load_balancing::{
+    AddressPlan, BreakerPlan, CheckPlan, EjectionPlan, RetryBudgetPlan,
+};
 use crate::domain::plan::with_port;
 
 /// Those behind the first, as `host:port`.
 pub(super) fn more(
     raw: &RawAddresses,
-    first: &Located<Uri>,
+    first: &Spanned<Uri>,
     problems: &mut Vec<Problem>,
 ) -> Vec<String> {
     let mut known = vec![authority(&first.value)];
@@ -42,7 +44,7 @@ pub(super) fn watch(raw: &RawAddresses) -> AddressPlan {
         pause: eject.pause.value,
         most_percent: eject.most_percent.value,
     });
-    let retry = raw.retry.as_ref().map(|retry| BudgetPlan {
+    let retry = raw.retry.as_ref().map(|retry| RetryBudgetPlan {
         percent: retry.percent.value,
         least: retry.least.value,
     });

@@ -1,23 +1,23 @@
 //! The bounds of candidates: the file bounds the process, the plan each worker.
 
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::RawCandidates;
-use crate::domain::candidates::Candidates;
 use crate::domain::rollout::Percent;
+use crate::domain::shadow_limits::ShadowLimits;
 
 pub(super) fn compile(
     raw: &RawCandidates,
     workers: usize,
     problems: &mut Vec<Problem>,
-) -> Candidates {
-    let share = |whole: &Located<usize>| whole.value.div_ceil(workers.max(1));
-    let mut percent = |raw: &Located<u32>| {
+) -> ShadowLimits {
+    let share = |whole: &Spanned<usize>| whole.value.div_ceil(workers.max(1));
+    let mut percent = |raw: &Spanned<u32>| {
         Percent::from_thousandths(raw.value).unwrap_or_else(|| {
             problems.push(raw.problem("a percentage is at most 100"));
             Percent::ALL
         })
     };
-    Candidates {
+    ShadowLimits {
         concurrency: share(&raw.concurrency),
         memory: share(&raw.memory),
         timeout: raw.timeout.value,

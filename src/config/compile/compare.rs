@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawCompare, RawConfig, RawRoute};
 use crate::domain::compare::{Path, RuleSource, Rules};
 use crate::domain::redact::Redaction;
@@ -42,7 +42,7 @@ pub(super) fn compile(
 
 /// Lists add up; of a number or a word the later one holds.
 fn add(raw: &RawCompare, source: &mut RuleSource) {
-    let values = |paths: &[Located<Path>]| {
+    let values = |paths: &[Spanned<Path>]| {
         paths
             .iter()
             .map(|path| path.value.clone())
@@ -63,7 +63,7 @@ fn add(raw: &RawCompare, source: &mut RuleSource) {
     }
 }
 
-fn paths(raw: &RawCompare) -> impl Iterator<Item = &Located<Path>> {
+fn paths(raw: &RawCompare) -> impl Iterator<Item = &Spanned<Path>> {
     let tolerated = raw.tolerance.iter().map(|(path, _)| path);
     raw.ignore.iter().chain(&raw.unordered).chain(tolerated)
 }

@@ -2,7 +2,7 @@
 
 use http::HeaderName;
 
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawCors, RawOrigin};
 use crate::domain::cors::{Cors, Origins, RequestHeaders, WithCredentials};
 
@@ -28,7 +28,7 @@ pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
         RawOrigin::Any => None,
         RawOrigin::One(origin) => Some(origin.clone()),
     });
-    let names = |headers: &[Located<HeaderName>]| -> Vec<HeaderName> {
+    let names = |headers: &[Spanned<HeaderName>]| -> Vec<HeaderName> {
         headers.iter().map(|name| name.value.clone()).collect()
     };
     Cors {
@@ -48,7 +48,7 @@ pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
 
 /// With credentials, `*` is the name of a header like any other (Fetch, CORS protocol and credentials).
 fn check_name(
-    name: &Located<HeaderName>,
+    name: &Spanned<HeaderName>,
     credentials: WithCredentials,
     problems: &mut Vec<Problem>,
 ) {

@@ -1,6 +1,6 @@
 //! `guard` and `ramp` of a flag: limits that would do nothing, steps that do not rise, a ramp that nobody watches.
 
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawGuard, RawRamp};
 use crate::domain::rollout::{Guard, Limits, Percent, Ramp, RampFault};
 
@@ -77,8 +77,8 @@ fn problem(raw: &RawRamp, fault: RampFault) -> Problem {
     }
 }
 
-fn here(place: crate::config::problem::Place, key: &str) -> Located<()> {
-    Located {
+fn here(place: crate::config::problem::SourceLocation, key: &str) -> Spanned<()> {
+    Spanned {
         value: (),
         place,
         key: key.to_owned(),

@@ -4,7 +4,7 @@ use http::HeaderValue;
 
 use crate::config::problem::Problem;
 use crate::config::raw::{RawHeaderValue, RawHeaders};
-use crate::domain::plan::Variables;
+use crate::domain::plan::SecretMap;
 
 /// What the files leave to check; their texts are not shown.
 pub(super) fn check(headers: &RawHeaders, problems: &mut Vec<Problem>) {
@@ -20,9 +20,9 @@ pub(super) fn check(headers: &RawHeaders, problems: &mut Vec<Problem>) {
     }
 }
 
-pub(super) fn plan(headers: &RawHeaders) -> Variables {
+pub(super) fn plan(headers: &RawHeaders) -> SecretMap {
     let pairs = headers.0.iter();
-    Variables::from_files(pairs.filter_map(|(name, value)| {
+    SecretMap::from_files(pairs.filter_map(|(name, value)| {
         let file = match value {
             RawHeaderValue::Text(_) => None,
             RawHeaderValue::File(file) => Some(file.path.value.clone()),

@@ -7,8 +7,8 @@ use crate::config::problem::Problem;
 use crate::config::raw::{
     RawBearer, RawClient, RawConfig, RawKey, RawMatch, RawTokenKey, RawTokenKeyFile,
 };
-use crate::domain::forwarding::tells_hops;
-use crate::domain::hops::Hops;
+use crate::domain::client_ip::TrustedProxies;
+use crate::domain::forwarding::writes_hops;
 use crate::domain::identity_headers::IdentityHeaders;
 use crate::domain::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
 use crate::domain::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
@@ -39,7 +39,7 @@ pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
     let trusted = raw.listen.trusted.iter().map(|network| network.value);
     let bearer = raw.rollout.bearer.as_ref();
     Clients::new(clients, raw.rollout.api_key_header.value.clone())
-        .trusting(Hops::new(trusted.collect()))
+        .trusting(TrustedProxies::new(trusted.collect()))
         .reading(bearer.map(|bearer| tokens(bearer, problems)))
 }
 
@@ -58,7 +58,7 @@ pub(super) fn headers(raw: &RawConfig, problems: &mut Vec<Problem>) -> IdentityH
         if NOT_FORWARDED.contains(&text) || text.starts_with("proxy-") || text == "via" {
             let message = format!("`{text}` is written by the proxy itself");
             problems.push(name.problem(message));
-        } else if tells_hops(&name.value) {
+        } else if writes_hops(&name.value) {
             let message = format!("`{text}` tells of hops");
             let hint = "`listen.forwarded` says which of these fields are written";
             problems.push(name.problem(message).hint(hint));

@@ -1,13 +1,13 @@
 //! The end of routes: what is announced, and when calls are refused for it.
 
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawConfig, RawDeprecated, RawEnd, RawRoute, RawWindow};
-use crate::domain::calendar::Moment;
 use crate::domain::lifecycle::{Announcement, Deprecated, Lifecycle, Prefixes, Window};
 use crate::domain::plan::RpcFace;
-use crate::domain::refusal::successor_link;
+use crate::domain::rejections::successor_link;
 use crate::domain::route::RouteTable;
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
 /// More of them are no announcement.
 const MOST_WINDOWS: usize = 100;
@@ -44,7 +44,7 @@ pub(super) fn compile(
     }
     Lifecycle {
         routes,
-        prefixes: Prefixes::of(table.routes()),
+        prefixes: Prefixes::new(table.routes()),
     }
 }
 
@@ -101,7 +101,7 @@ fn check(said: &RawDeprecated, problems: &mut Vec<Problem>) {
         );
         problems.push(said.here.problem(message));
     }
-    let mut before: Option<&Located<Moment>> = None;
+    let mut before: Option<&Spanned<Timestamp>> = None;
     for window in &said.brownouts {
         check_window(window, before, problems);
         before = before
@@ -113,7 +113,7 @@ fn check(said: &RawDeprecated, problems: &mut Vec<Problem>) {
 
 fn check_window(
     RawWindow { from, until }: &RawWindow,
-    before: Option<&Located<Moment>>,
+    before: Option<&Spanned<Timestamp>>,
     problems: &mut Vec<Problem>,
 ) {
     if until.value <= from.value {

@@ -5,14 +5,14 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
-use crate::config::compile::{greeting, local_frames};
-use crate::config::kind::header_named;
-use crate::config::problem::{Located, Problem};
+use crate::config::compile::{local_frames, mcp_server_info};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
+use crate::config::value::header_named;
 use crate::domain::document::{TITLE, openapi, openrpc, rendered};
 use crate::domain::json::Json;
-use crate::domain::local::{
-    HANDSHAKES, Local, LocalAnswer, Locals, RestLocal, RpcLocal, STATELESS,
+use crate::domain::local_reply::{
+    HANDSHAKES, LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply, STATELESS,
 };
 use crate::domain::outcome::EMPTY_TOOL_RESULT;
 use crate::domain::plan::RpcFace;
@@ -35,20 +35,20 @@ pub(super) fn compile(
     raw: &RawConfig,
     (routes, face): (&RouteTable, &RpcFace),
     problems: &mut Vec<Problem>,
-) -> Locals {
+) -> LocalReplies {
     let mut said: Vec<&RawLocal> = Vec::new();
     let mut locals = Vec::new();
     for local in &raw.locals {
         let compiled = match &local.call {
             RawLocalCall::Rest(call) => {
                 check_path(call, face, problems);
-                greeting::unless_greeting(local, problems);
-                rest(call, (&local.answer, routes), problems).map(Local::Rest)
+                mcp_server_info::unless_greeting(local, problems);
+                rest(call, (&local.answer, routes), problems).map(LocalReply::Rest)
             }
             RawLocalCall::Rpc(method) => {
                 let answer = rpc((raw, local), routes, problems);
                 let method = method.value.clone();
-                answer.map(|answer| Local::Rpc(RpcLocal { method, answer }))
+                answer.map(|answer| LocalReply::Rpc(RpcLocalReply { method, answer }))
             }
             // They are a table of their own.
             RawLocalCall::Frame(_) => None,
@@ -58,12 +58,12 @@ pub(super) fn compile(
             locals.push(compiled);
         }
     }
-    let locals = Locals::build(locals).unwrap_or_else(|overlaps| {
+    let locals = LocalReplies::build(locals).unwrap_or_else(|overlaps| {
         problems.extend(overlaps.into_iter().map(|overlap| {
             let (local, with) = (said[overlap.local], said[overlap.with]);
             clash(local, with)
         }));
-        Locals::default()
+        LocalReplies::default()
     });
     locals.with_frames(local_frames::compile(raw, problems))
 }
@@ -86,7 +86,7 @@ fn clash(local: &RawLocal, with: &RawLocal) -> Problem {
 }
 
 /// A path that could never be asked for.
-fn check_path(call: &Located<(Method, String)>, face: &RpcFace, problems: &mut Vec<Problem>) {
+fn check_path(call: &Spanned<(Method, String)>, face: &RpcFace, problems: &mut Vec<Problem>) {
     let (method, path) = &call.value;
     if let Some(why) = Segments::split(path).irregular() {
         let message = format!("the path `{path}` has {why}; write it in its normal form");
@@ -101,10 +101,10 @@ fn check_path(call: &Located<(Method, String)>, face: &RpcFace, problems: &mut V
 }
 
 fn rest(
-    call: &Located<(Method, String)>,
-    (answer, routes): (&Located<RawAnswer>, &RouteTable),
+    call: &Spanned<(Method, String)>,
+    (answer, routes): (&Spanned<RawAnswer>, &RouteTable),
     problems: &mut Vec<Problem>,
-) -> Option<RestLocal> {
+) -> Option<RestLocalReply> {
     let (method, path) = &call.value;
     let (status, headers, body) = match &answer.value {
         RawAnswer::Word(LocalWord::OpenApi) => document(openapi(routes.routes(), TITLE)),
@@ -131,7 +131,7 @@ fn rest(
             return None;
         }
     };
-    Some(RestLocal {
+    Some(RestLocalReply {
         method: method.clone(),
         path: Segments::split(path).normal(),
         status,
@@ -148,7 +148,7 @@ fn document(made: Value) -> (StatusCode, HeaderMap, Bytes) {
 
 fn reply_of(
     reply: &RawReply,
-    answer: &Located<RawAnswer>,
+    answer: &Spanned<RawAnswer>,
     problems: &mut Vec<Problem>,
 ) -> Option<(StatusCode, HeaderMap, Bytes)> {
     let mut headers = HeaderMap::new();
@@ -190,8 +190,8 @@ fn reply_of(
 }
 
 fn header(
-    name: &Located<String>,
-    value: &Located<String>,
+    name: &Spanned<String>,
+    value: &Spanned<String>,
 ) -> Result<(HeaderName, HeaderValue), Problem> {
     let header = header_named(&name.value).map_err(|wrong| name.problem(wrong.message))?;
     if NOT_SAID.contains(&header) {
@@ -209,16 +209,16 @@ fn rpc(
     routes: &RouteTable,
     problems: &mut Vec<Problem>,
 ) -> Option<LocalAnswer> {
-    greeting::unless_greeting(local, problems);
+    mcp_server_info::unless_greeting(local, problems);
     let answer = &local.answer;
     match &answer.value {
         RawAnswer::Word(LocalWord::Initialize) => {
-            let greeting = greeting::greeting(raw, (local, routes), &HANDSHAKES);
+            let greeting = mcp_server_info::greeting(raw, (local, routes), &HANDSHAKES);
             Some(LocalAnswer::Initialize(Box::new(greeting)))
         }
         RawAnswer::Word(LocalWord::Discover) => {
             let all = [&HANDSHAKES[..], &STATELESS].concat();
-            let greeting = greeting::greeting(raw, (local, routes), &all);
+            let greeting = mcp_server_info::greeting(raw, (local, routes), &all);
             Some(LocalAnswer::Discover(Box::new(greeting)))
         }
         RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(rendered(&openapi(

@@ -1,10 +1,10 @@
 //! What the proxy itself says to frames: a small table of routes with one outcome each, behind which no server is.
 
-use crate::config::compile::greeting;
-use crate::config::problem::{Located, Problem};
+use crate::config::compile::mcp_server_info;
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocalCall};
 use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Extra, RouteSource, RouteTable, frame_line, parse_route};
 
 /// `answer = { frame = ... }` beside another call.
@@ -18,7 +18,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         let RawLocalCall::Frame(frame) = &local.call else {
             continue;
         };
-        greeting::unless_greeting(local, problems);
+        mcp_server_info::unless_greeting(local, problems);
         let Some(answer) = answer(&local.answer, problems) else {
             continue;
         };
@@ -33,7 +33,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
                     false => &frame.place,
                 };
                 problems.extend(errors.into_iter().map(|error| {
-                    let found = Located {
+                    let found = Spanned {
                         value: (),
                         place: of(&error.key).clone(),
                         key: error.key,
@@ -51,7 +51,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
 }
 
 /// The frame that answers; none for silence.
-fn answer(answer: &Located<RawAnswer>, problems: &mut Vec<Problem>) -> Option<Option<Tree>> {
+fn answer(answer: &Spanned<RawAnswer>, problems: &mut Vec<Problem>) -> Option<Option<SourceTree>> {
     match &answer.value {
         RawAnswer::Frame(frame) => Some(Some(frame.clone())),
         RawAnswer::Word(LocalWord::Nothing) => Some(None),
@@ -64,14 +64,14 @@ fn answer(answer: &Located<RawAnswer>, problems: &mut Vec<Problem>) -> Option<Op
 }
 
 fn source(
-    (place, frame): (usize, &Located<Tree>),
-    (key, answer): (&str, Option<Tree>),
+    (place, frame): (usize, &Spanned<SourceTree>),
+    (key, answer): (&str, Option<SourceTree>),
 ) -> RouteSource {
     let row = RowSource {
         key: key.to_owned(),
         origin: 0,
         rest: RestReplySource::frame(answer),
-        rpc: RpcReplySource::Result(Tree::Table(Vec::new())),
+        rpc: RpcReplySource::Result(SourceTree::Table(Vec::new())),
         lossy: None,
     };
     RouteSource {

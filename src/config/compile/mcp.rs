@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::headers;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawMcp};
-use crate::domain::pending::{Backoff, Order, Settings};
+use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings};
 use crate::domain::plan::{LinkPlan, McpPlan};
 use crate::domain::side::Side;
 
@@ -27,8 +27,8 @@ pub(super) fn check(server: &RawMcp, side: Side, problems: &mut Vec<Problem>) {
 }
 
 pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
-    let settings = Settings {
-        order: Order::Pipelined(server.in_flight.value),
+    let settings = LinkSettings {
+        order: AnswerOrder::Pipelined(server.in_flight.value),
         pause: Duration::ZERO,
         queue: server.queue.value,
         greeting: Some(server.revision.value.initialize()),

@@ -46,11 +46,11 @@ pub(super) fn compile(raw: &RawMetrics, problems: &mut Vec<Problem>) -> SeriesRu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::problem::{Located, Place};
+    use crate::config::problem::{SourceLocation, Spanned};
 
     fn labels(family: &str, kept: &[&str]) -> RawMetrics {
-        let at = |key: &str| (Place::Default, key.to_owned());
-        let located = |(place, key): (Place, String)| Located {
+        let at = |key: &str| (SourceLocation::Default, key.to_owned());
+        let located = |(place, key): (SourceLocation, String)| Spanned {
             value: (),
             place,
             key,

@@ -8,7 +8,6 @@ mod addresses;
 mod candidates;
 mod compare;
 mod cors;
-mod greeting;
 pub(super) mod guard;
 mod headers;
 mod identity;
@@ -16,11 +15,12 @@ mod lifecycle;
 mod local;
 mod local_frames;
 mod mcp;
+mod mcp_server_info;
 mod metrics;
-mod ready;
+mod outcome_sets;
+mod readiness;
 mod rollout;
 mod routes;
-mod sets;
 mod stdio;
 mod streams;
 #[cfg(test)]
@@ -37,15 +37,17 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use crate::config::problem::{Located, Place, Problem, Problems};
+use crate::config::problem::{Problem, Problems, SourceLocation, Spanned};
 use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
-use crate::domain::event::{Events, Form};
+use crate::domain::event::{EventForm, Events};
 use crate::domain::forwarding::Forwarding;
 use crate::domain::hosts::Reach;
 use crate::domain::lenient::LenientPaths;
-use crate::domain::local::Locals;
-use crate::domain::plan::{Limits, Plan, RpcFace, Sockets, Tongue, Upstreams, without_slash};
-use crate::domain::preface::PrefaceUse;
+use crate::domain::local_reply::LocalReplies;
+use crate::domain::plan::{
+    ClientSocketPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams, without_slash,
+};
+use crate::domain::proxy_protocol::ProxyProtocolUse;
 use crate::domain::redact::Redaction;
 use crate::domain::route::{Route, RouteTable, Segments};
 use crate::domain::side::Side;
@@ -100,12 +102,12 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         trace,
         series: metrics::compile(&raw.metrics, &mut problems),
         comparing: compare::compile((raw, &redaction), &mut problems),
-        ready: ready::compile((raw, &upstreams), &mut problems),
+        ready: readiness::compile((raw, &upstreams), &mut problems),
         redaction: Arc::new(Redaction::clone(&redaction).of_routes(routes.routes())),
         lifecycle,
         cors,
         hosts: hosts.collect(),
-        reach: Reach::of(raw.listen.address.value.ip()),
+        reach: Reach::from_address(raw.listen.address.value.ip()),
         irregular: irregular(raw, (&routes, &streams), (&locals, &face)),
         locals,
         routes,
@@ -125,7 +127,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
 fn irregular(
     raw: &RawConfig,
     (routes, streams): (&RouteTable, &Streams),
-    (locals, face): (&Locals, &RpcFace),
+    (locals, face): (&LocalReplies, &RpcFace),
 ) -> Option<LenientPaths> {
     match raw.unrouted_irregular.value {
         IrregularWord::Pass => None,
@@ -163,10 +165,11 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
     }
     // The one that somebody said can be mended.
     let (said, other) = match admin.place {
-        Place::Default => (listen, admin),
-        Place::File { .. } | Place::Variable(_) | Place::Argument(_) | Place::Flip(_) => {
-            (admin, listen)
-        }
+        SourceLocation::Default => (listen, admin),
+        SourceLocation::File { .. }
+        | SourceLocation::Variable(_)
+        | SourceLocation::Argument(_)
+        | SourceLocation::Flip(_) => (admin, listen),
     };
     problems.push(said.problem(format!(
         "`{}` is taken by `{}` of {}; write another port",
@@ -175,11 +178,11 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
 }
 
 /// Whoever else could open a connection would be whom he likes.
-fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> PrefaceUse {
+fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> ProxyProtocolUse {
     let Some(said) = &raw.listen.proxy_protocol else {
-        return PrefaceUse::Off;
+        return ProxyProtocolUse::Off;
     };
-    if said.value == PrefaceUse::Required && raw.listen.trusted.is_empty() {
+    if said.value == ProxyProtocolUse::Required && raw.listen.trusted.is_empty() {
         let message = "the PROXY protocol is believed from trusted hops only, and none is named";
         let hint = "add the networks of the balancers to `trusted` of `[listen]`";
         problems.push(said.problem(message).hint(hint));
@@ -188,7 +191,7 @@ fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> PrefaceUse {
 }
 
 fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
-    let mut seen: BTreeMap<String, &Located<String>> = BTreeMap::new();
+    let mut seen: BTreeMap<String, &Spanned<String>> = BTreeMap::new();
     for path in &raw.paths {
         let normal = normal(&path.value);
         if let Some(first) = seen.get(&normal) {
@@ -218,29 +221,34 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
 }
 
 /// What clients may say over WebSockets.
-fn tongue((routes, locals): (&RouteTable, &Locals), events: &Events) -> Tongue {
+fn tongue((routes, locals): (&RouteTable, &LocalReplies), events: &Events) -> SocketProtocol {
     let mut events = events.all().iter();
-    let told = events.any(|event| event.face(Form::Frame).is_some());
+    let told = events.any(|event| event.face(EventForm::Frame).is_some());
     let taken = locals.knows_frames() || routes.routes().iter().any(Route::is_frame);
     match told || taken {
-        true => Tongue::Both,
-        false => Tongue::Rpc,
+        true => SocketProtocol::Both,
+        false => SocketProtocol::Rpc,
     }
 }
 
 /// WebSockets of clients pass on to an upstream that can have them; before a link there is none to pass them to, and
 /// frames are told from JSON-RPC by nobody else.
-fn sockets(raw: &RawRpc, upstreams: &Upstreams, tongue: Tongue) -> Option<Sockets> {
+fn sockets(
+    raw: &RawRpc,
+    upstreams: &Upstreams,
+    tongue: SocketProtocol,
+) -> Option<ClientSocketPlan> {
     let usual = upstreams.of(None, Side::Rpc);
     let usual = usual.and_then(|place| upstreams.all.get(place));
     let served = match raw.websocket.as_ref().map(|said| said.value) {
         Some(SocketsWord::Served) => true,
         Some(SocketsWord::Passed) => false,
         None => {
-            tongue == Tongue::Both || usual.is_some_and(|usual| usual.transport.link().is_some())
+            tongue == SocketProtocol::Both
+                || usual.is_some_and(|usual| usual.transport.link().is_some())
         }
     };
-    served.then_some(Sockets {
+    served.then_some(ClientSocketPlan {
         concurrency: raw.socket_concurrency.value,
         idle_timeout: raw.socket_idle_timeout.value,
         tongue,

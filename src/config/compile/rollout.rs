@@ -3,7 +3,7 @@
 use http::HeaderName;
 
 use crate::config::compile::{guard, identity, upstreams};
-use crate::config::problem::{Located, Place, Problem, nearest};
+use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::raw::{RawConfig, RawFlag, RawHeaderGlob};
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::rollout::{
@@ -16,7 +16,7 @@ use crate::domain::side::Side;
 pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) -> Rollout {
     let upstreams = upstreams::sides(raw);
     let clients = identity::clients(raw, problems);
-    let ground = Ground {
+    let ground = FlagContext {
         routes: raw
             .routes
             .iter()
@@ -64,14 +64,14 @@ fn headers(rules: &[RawHeaderGlob]) -> Vec<(HeaderName, Glob)> {
 }
 
 /// What flags and defaults stand on.
-struct Ground<'g> {
+struct FlagContext<'g> {
     routes: Vec<RouteEntry<'g>>,
     names: Vec<&'g str>,
     clients: &'g Clients,
     upstreams: &'g [Side],
 }
 
-impl Ground<'_> {
+impl FlagContext<'_> {
     fn flag(&self, raw: &RawFlag, problems: &mut Vec<Problem>) -> Flag {
         let guard = raw
             .guard
@@ -137,7 +137,7 @@ impl Ground<'_> {
 
     /// Passthrough where the side has an upstream, else translate, unless a word says otherwise.
     fn default(&self, raw: &RawConfig, side: Side, problems: &mut Vec<Problem>) -> Stage {
-        let said: Option<&Located<Stage>> = match side {
+        let said: Option<&Spanned<Stage>> = match side {
             Side::Rest => raw.rollout.default_rest.as_ref(),
             Side::Rpc => raw.rollout.default_rpc.as_ref(),
         };
@@ -163,15 +163,16 @@ impl Ground<'_> {
 /// A default of the flags file has no line of its own; the flag has.
 fn said_or_table(problem: Problem, raw: &RawFlag) -> Problem {
     let place = match problem.place {
-        Place::Default => raw.place.clone(),
-        said @ (Place::File { .. } | Place::Variable(_) | Place::Argument(_) | Place::Flip(_)) => {
-            said
-        }
+        SourceLocation::Default => raw.place.clone(),
+        said @ (SourceLocation::File { .. }
+        | SourceLocation::Variable(_)
+        | SourceLocation::Argument(_)
+        | SourceLocation::Flip(_)) => said,
     };
     Problem { place, ..problem }
 }
 
-fn percent(raw: &Located<u32>, problems: &mut Vec<Problem>) -> Percent {
+fn percent(raw: &Spanned<u32>, problems: &mut Vec<Problem>) -> Percent {
     Percent::from_thousandths(raw.value).unwrap_or_else(|| {
         problems.push(raw.problem("a percentage is at most 100"));
         Percent::ALL

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use http::Method;
 
-use crate::config::compile::sets::Sets;
-use crate::config::problem::{Located, Places, Problem};
+use crate::config::compile::outcome_sets::OutcomeSets;
+use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
 use crate::domain::outcome::RowSource;
 use crate::domain::plan::without_slash;
@@ -16,7 +16,7 @@ use crate::domain::schema::Schema;
 
 /// The table of all routes that can be read; overlaps among them show also where others cannot.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
-    let mut sets = Sets::new(raw);
+    let mut sets = OutcomeSets::new(raw);
     let mut sources = Vec::with_capacity(raw.routes.len());
     let mut routes = Vec::with_capacity(raw.routes.len());
     for source in &raw.routes {
@@ -93,19 +93,19 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
 }
 
 /// The query names that a route ignores: its own list, else that of all routes.
-fn ignored(raw: &RawRoute, usual: &[Located<String>]) -> Vec<Glob> {
+fn ignored(raw: &RawRoute, usual: &[Spanned<String>]) -> Vec<Glob> {
     let own = raw.ignore_query.as_deref().unwrap_or(usual);
     own.iter()
         .map(|glob| Glob::new(glob.value.as_str()))
         .collect()
 }
 
-fn text(said: Option<&Located<String>>) -> Option<String> {
+fn text(said: Option<&Spanned<String>>) -> Option<String> {
     said.map(|text| text.value.clone())
 }
 
 fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
-    let mut schema = |said: &Option<Located<RawSchema>>| {
+    let mut schema = |said: &Option<Spanned<RawSchema>>| {
         let said = said.as_ref()?;
         // A file that could not be read is a problem already.
         let RawSchema::Written(value) = &said.value else {
@@ -126,14 +126,14 @@ fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
 }
 
 /// The value that the table finds fault with.
-fn of_key(raw: &RawRoute, key: &str, places: &Places) -> Located<()> {
+fn of_key(raw: &RawRoute, key: &str, places: &SourceMap) -> Spanned<()> {
     let known = match key {
         "rest" => &raw.rest,
         "rpc" => &raw.rpc,
         "name" => &raw.name,
         other => {
             let key = format!("{}.{other}", raw.key);
-            return Located {
+            return Spanned {
                 value: (),
                 place: places.nearest(&key),
                 key,
@@ -147,7 +147,7 @@ fn of_key(raw: &RawRoute, key: &str, places: &Places) -> Located<()> {
 fn check_rpc_paths(
     raw: &RawRoute,
     route: &Route,
-    paths: &[Located<String>],
+    paths: &[Spanned<String>],
     problems: &mut Vec<Problem>,
 ) {
     if route.is_frame() || route.method != Method::POST {
@@ -156,7 +156,7 @@ fn check_rpc_paths(
     let Some(own) = route.rest_call.path.literal() else {
         return;
     };
-    let taken = |path: &&Located<String>| {
+    let taken = |path: &&Spanned<String>| {
         without_slash(&Segments::split(&path.value).normal()) == without_slash(&own)
     };
     if let Some(path) = paths.iter().find(taken) {

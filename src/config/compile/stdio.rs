@@ -7,8 +7,8 @@ use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
 use crate::domain::json::Json;
 use crate::domain::mcp::{Revision, agreeable};
-use crate::domain::pending::{Backoff, Order, Settings};
-use crate::domain::plan::{LinkPlan, StdioPlan, Variables};
+use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings};
+use crate::domain::plan::{LinkPlan, SecretMap, StdioPlan};
 use crate::domain::side::Side;
 
 /// The waits before a link is opened again.
@@ -46,14 +46,17 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
     let own = child.env.iter();
     let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let (order, pause) = match child.mode.value {
-        ModeWord::Serial => (Order::Serial, PAUSE),
-        ModeWord::Pipelined => (Order::Pipelined(child.in_flight.value), Duration::ZERO),
+        ModeWord::Serial => (AnswerOrder::Serial, PAUSE),
+        ModeWord::Pipelined => (
+            AnswerOrder::Pipelined(child.in_flight.value),
+            Duration::ZERO,
+        ),
     };
     let revision = child.revision.as_ref().map(|revision| revision.value);
     let said = revision.map(Revision::initialize);
     let initialize = child.initialize.clone().or(said);
     let greeting = greeting(child.handshake.value, initialize.as_ref());
-    let settings = Settings {
+    let settings = LinkSettings {
         order,
         pause,
         queue: child.queue.value,
@@ -72,7 +75,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
             .iter()
             .map(|argument| argument.value.clone())
             .collect(),
-        env: Variables::new(config.inherited.iter().cloned().chain(own)),
+        env: SecretMap::new(config.inherited.iter().cloned().chain(own)),
         directory: child.directory.as_ref().map(|folder| folder.value.clone()),
         line_limit: child.line_limit.value,
         revision,

@@ -3,12 +3,12 @@
 use http::Method;
 
 use crate::config::compile::upstreams;
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawConfig, RawFlag, RawStream};
 use crate::domain::event::Events;
 use crate::domain::plan::Upstreams;
 use crate::domain::rollout::Stage;
-use crate::domain::route::{RouteTable, Segments, Speech};
+use crate::domain::route::{RouteTable, Segments, Wire};
 use crate::domain::stream::{Stream, StreamPath, Streams};
 
 /// The events; what is wrong with one is told by its key.
@@ -28,9 +28,9 @@ pub(super) fn streams(
 ) -> Streams {
     let of_streams = raw.streams.iter();
     let of_streams =
-        of_streams.map(|stream| upstreams::named(raw, (&stream.upstreams, Speech::Http), problems));
+        of_streams.map(|stream| upstreams::named(raw, (&stream.upstreams, Wire::Http), problems));
     upstreams.of_streams = of_streams.collect();
-    let mut known: Vec<(&Located<(Method, String)>, StreamPath)> = Vec::new();
+    let mut known: Vec<(&Spanned<(Method, String)>, StreamPath)> = Vec::new();
     let mut streams = Vec::with_capacity(raw.streams.len());
     for stream in &raw.streams {
         let paths = [&stream.rest, &stream.rpc].map(|call| {
@@ -53,7 +53,7 @@ pub(super) fn streams(
 }
 
 fn path(
-    call: &Located<(Method, String)>,
+    call: &Spanned<(Method, String)>,
     routes: &RouteTable,
     problems: &mut Vec<Problem>,
 ) -> Option<StreamPath> {
@@ -79,8 +79,8 @@ fn path(
 
 /// The path tells the side that a client wants, so no two fit the same.
 fn check_twin(
-    (call, path): (&Located<(Method, String)>, &StreamPath),
-    known: &[(&Located<(Method, String)>, StreamPath)],
+    (call, path): (&Spanned<(Method, String)>, &StreamPath),
+    known: &[(&Spanned<(Method, String)>, StreamPath)],
     problems: &mut Vec<Problem>,
 ) {
     let twin = known.iter().find(|(_, known)| known.meets(path));

@@ -12,9 +12,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use crate::config::problem::{Located, Problem};
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawClientTls, RawFile, RawStore, RawTls};
-use crate::domain::tls::{ClientTls, Http2, Pem, ServerTls, Shown};
+use crate::domain::tls::{ClientTls, Http2, Pem, ServerTls, TlsIdentity};
 
 const HTTP_1: &[u8] = b"http/1.1";
 
@@ -26,14 +26,14 @@ pub const HTTP_2: &[u8] = b"h2";
 #[error("{message}")]
 pub struct TlsFault {
     /// What is of no use.
-    pub part: Part,
+    pub part: TlsPart,
     /// Why.
     pub message: String,
 }
 
 /// A part of what is said of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum TlsPart {
     /// The chain that is shown.
     Certificate,
     /// Its key.
@@ -46,7 +46,7 @@ pub enum Part {
 
 /// What is spoken over a connection, as its handshake offers it (RFC 7301).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spoken {
+pub enum Alpn {
     /// The protocol of Redis; without an offer, since there is no name for it.
     Redis,
     /// HTTP/1.1.
@@ -64,12 +64,12 @@ pub enum Spoken {
 /// # Errors
 /// [`TlsFault`], for nothing that `listener` has let pass.
 pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
-    let chain = certificates(&tls.own.certificate, Part::Certificate)?;
+    let chain = certificates(&tls.own.certificate, TlsPart::Certificate)?;
     let key = key(&tls.own.key)?;
     let provider = Arc::new(default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| fault(Part::Certificate, error))?;
+        .map_err(|error| fault(TlsPart::Certificate, error))?;
     let builder = match &tls.client_ca {
         None => builder.with_no_client_auth(),
         Some(ca) => {
@@ -77,13 +77,13 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
                 WebPkiClientVerifier::builder_with_provider(Arc::new(roots(ca)?), provider)
                     .allow_unauthenticated()
                     .build()
-                    .map_err(|error| fault(Part::Authorities, error))?;
+                    .map_err(|error| fault(TlsPart::Authorities, error))?;
             builder.with_client_cert_verifier(verifier)
         }
     };
     let mut config = builder
         .with_single_cert(chain, key)
-        .map_err(|error| fault(Part::Certificate, error))?;
+        .map_err(|error| fault(TlsPart::Certificate, error))?;
     // The listener speaks nothing else, and a client that wants nothing else is told so by TLS itself.
     config.alpn_protocols = match tls.http2 {
         Http2::Offered => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
@@ -98,7 +98,7 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
 /// [`TlsFault`], for nothing that `upstream` has let pass.
 pub fn client(
     tls: &ClientTls,
-    spoken: Spoken,
+    spoken: Alpn,
 ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsFault> {
     let name = server_name(tls)?;
     let roots = match &tls.ca {
@@ -110,25 +110,25 @@ pub fn client(
     let provider = Arc::new(default_provider());
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
-        .map_err(|error| fault(Part::Authorities, error))?;
+        .map_err(|error| fault(TlsPart::Authorities, error))?;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| fault(Part::Authorities, error))?
+        .map_err(|error| fault(TlsPart::Authorities, error))?
         .with_webpki_verifier(verifier);
     let mut config = match &tls.own {
         None => builder.with_no_client_auth(),
         Some(own) => {
-            let chain = certificates(&own.certificate, Part::Certificate)?;
+            let chain = certificates(&own.certificate, TlsPart::Certificate)?;
             builder
                 .with_client_auth_cert(chain, key(&own.key)?)
-                .map_err(|error| fault(Part::Certificate, error))?
+                .map_err(|error| fault(TlsPart::Certificate, error))?
         }
     };
     config.alpn_protocols = match spoken {
-        Spoken::Http => vec![HTTP_1.to_vec()],
-        Spoken::Http2First => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
-        Spoken::Http2 => vec![HTTP_2.to_vec()],
-        Spoken::WebSocket | Spoken::Redis => Vec::new(),
+        Alpn::Http => vec![HTTP_1.to_vec()],
+        Alpn::Http2First => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
+        Alpn::Http2 => vec![HTTP_2.to_vec()],
+        Alpn::WebSocket | Alpn::Redis => Vec::new(),
     };
     Ok((Arc::new(config), name))
 }
@@ -145,8 +145,10 @@ pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
         ..tls.clone()
     };
     problems.extend(server(&own).err().map(|fault| match fault.part {
-        Part::Key => useless(&raw.key, &fault),
-        Part::Certificate | Part::Authorities | Part::Name => useless(&raw.certificate, &fault),
+        TlsPart::Key => useless(&raw.key, &fault),
+        TlsPart::Certificate | TlsPart::Authorities | TlsPart::Name => {
+            useless(&raw.certificate, &fault)
+        }
     }));
     if let Some((file, ca)) = raw.client_ca.as_ref().zip(tls.client_ca.as_ref()) {
         problems.extend(roots(ca).err().map(|fault| useless(file, &fault)));
@@ -158,7 +160,7 @@ pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
 /// cannot be used is told.
 pub(super) fn upstream<T>(
     raw: Option<&RawClientTls>,
-    (host, url): (&str, &Located<T>),
+    (host, url): (&str, &Spanned<T>),
     problems: &mut Vec<Problem>,
 ) -> ClientTls {
     let said = raw.and_then(|raw| raw.server_name.as_ref());
@@ -185,10 +187,12 @@ pub(super) fn upstream<T>(
             ca: None,
             own: tls.own.clone(),
         };
-        let found = client(&only_shown, Spoken::Http).err();
+        let found = client(&only_shown, Alpn::Http).err();
         problems.extend(found.map(|fault| match fault.part {
-            Part::Key => useless(key, &fault),
-            Part::Certificate | Part::Authorities | Part::Name => useless(certificate, &fault),
+            TlsPart::Key => useless(key, &fault),
+            TlsPart::Certificate | TlsPart::Authorities | TlsPart::Name => {
+                useless(certificate, &fault)
+            }
         }));
     }
     tls
@@ -203,8 +207,8 @@ pub fn store(raw: &RawStore, problems: &mut Vec<Problem>) -> Option<ClientTls> {
 
 const NO_NAME: &str = "is no host name and no address that a certificate can bear";
 
-fn shown(certificate: &RawFile, key: &RawFile) -> Shown {
-    Shown {
+fn shown(certificate: &RawFile, key: &RawFile) -> TlsIdentity {
+    TlsIdentity {
         certificate: pem(certificate),
         key: pem(key),
     }
@@ -216,16 +220,16 @@ fn pem(file: &RawFile) -> Pem {
 
 fn server_name(tls: &ClientTls) -> Result<ServerName<'static>, TlsFault> {
     let name = ServerName::try_from(tls.server_name.clone());
-    name.map_err(|error| fault(Part::Name, error))
+    name.map_err(|error| fault(TlsPart::Name, error))
 }
 
 fn key(pem: &Pem) -> Result<PrivateKeyDer<'static>, TlsFault> {
     // What is wrong with a key is not told: the text is one.
     PrivateKeyDer::from_pem_slice(pem.as_bytes())
-        .map_err(|_| fault(Part::Key, "it has no private key in PEM form"))
+        .map_err(|_| fault(TlsPart::Key, "it has no private key in PEM form"))
 }
 
-fn certificates(pem: &Pem, part: Part) -> Result<Vec<CertificateDer<'static>>, TlsFault> {
+fn certificates(pem: &Pem, part: TlsPart) -> Result<Vec<CertificateDer<'static>>, TlsFault> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     let read = read.ok().filter(|read| !read.is_empty());
     read.ok_or_else(|| fault(part, "it has no certificate in PEM form"))
@@ -233,15 +237,15 @@ fn certificates(pem: &Pem, part: Part) -> Result<Vec<CertificateDer<'static>>, T
 
 fn roots(pem: &Pem) -> Result<RootCertStore, TlsFault> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(pem, Part::Authorities)? {
+    for certificate in certificates(pem, TlsPart::Authorities)? {
         roots
             .add(certificate)
-            .map_err(|error| fault(Part::Authorities, error))?;
+            .map_err(|error| fault(TlsPart::Authorities, error))?;
     }
     Ok(roots)
 }
 
-fn fault(part: Part, why: impl ToString) -> TlsFault {
+fn fault(part: TlsPart, why: impl ToString) -> TlsFault {
     TlsFault {
         part,
         message: why.to_string(),

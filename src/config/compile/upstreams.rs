@@ -6,11 +6,13 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, Uri};
 
 use super::{addresses, headers, mcp, stdio, tls, websocket};
-use crate::config::problem::{Located, Place, Problem, nearest};
-use crate::config::raw::{RawConfig, RawPaired, RawRoute, RawServer, RawUpstream, UsualWord};
-use crate::domain::envelope::Paired;
+use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
+use crate::config::raw::{
+    IsDefault, RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream,
+};
+use crate::domain::envelope::EnvelopeHeader;
 use crate::domain::plan::{Authority, Multiplexing, Transport, UpstreamPlan, Upstreams};
-use crate::domain::route::Speech;
+use crate::domain::route::Wire;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
 
@@ -64,9 +66,9 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
             .collect(),
         ..Upstreams::default()
     };
-    let takers = [Taker::Rest, Taker::Rpc, Taker::Frames];
+    let takers = [UpstreamKind::Rest, UpstreamKind::Rpc, UpstreamKind::Frames];
     let [rest, rpc, frames] = takers.map(|taker| usual(&raw.upstreams, taker, problems));
-    upstreams.usual = [rest, rpc];
+    upstreams.defaults = [rest, rpc];
     upstreams.frames = frames;
     upstreams
 }
@@ -83,7 +85,10 @@ pub(super) fn sides(raw: &RawConfig) -> Vec<Side> {
 }
 
 fn none(raw: &RawConfig) -> Problem {
-    let place = raw.file.as_deref().map_or(Place::Default, Place::file);
+    let place = raw
+        .file
+        .as_deref()
+        .map_or(SourceLocation::Default, SourceLocation::file);
     let problem = Problem::of_file(place, "there is no upstream to send calls to")
         .hint("add `[upstream.NAME]` with `side` and `url`");
     Problem {
@@ -94,7 +99,7 @@ fn none(raw: &RawConfig) -> Problem {
 
 /// What an upstream takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taker {
+enum UpstreamKind {
     /// Calls of HTTP.
     Rest,
     /// JSON-RPC.
@@ -103,35 +108,39 @@ enum Taker {
     Frames,
 }
 
-impl Taker {
-    fn of(upstream: &RawUpstream) -> Taker {
+impl UpstreamKind {
+    fn new(upstream: &RawUpstream) -> UpstreamKind {
         match (upstream.side.value, &upstream.server) {
-            (Side::Rpc, _) => Taker::Rpc,
-            (Side::Rest, RawServer::Socket(_)) => Taker::Frames,
+            (Side::Rpc, _) => UpstreamKind::Rpc,
+            (Side::Rest, RawServer::Socket(_)) => UpstreamKind::Frames,
             (Side::Rest, RawServer::Url(_) | RawServer::Command(_) | RawServer::Mcp(_)) => {
-                Taker::Rest
+                UpstreamKind::Rest
             }
         }
     }
 
     const fn describe(self) -> &'static str {
         match self {
-            Taker::Rest => "the `rest` side",
-            Taker::Rpc => "the `rpc` side",
-            Taker::Frames => "the `rest` side, for frames,",
+            UpstreamKind::Rest => "the `rest` side",
+            UpstreamKind::Rpc => "the `rpc` side",
+            UpstreamKind::Frames => "the `rest` side, for frames,",
         }
     }
 }
 
 /// The upstream that takes what no route has sent elsewhere: the only one, or the one that says so.
-fn usual(upstreams: &[RawUpstream], taker: Taker, problems: &mut Vec<Problem>) -> Option<usize> {
+fn usual(
+    upstreams: &[RawUpstream],
+    taker: UpstreamKind,
+    problems: &mut Vec<Problem>,
+) -> Option<usize> {
     let side = taker.describe();
     let ours: Vec<usize> = (0..upstreams.len())
-        .filter(|place| Taker::of(&upstreams[*place]) == taker)
+        .filter(|place| UpstreamKind::new(&upstreams[*place]) == taker)
         .collect();
     let says = |place: &&usize| {
         let usual = upstreams[**place].usual.as_ref();
-        usual.is_some_and(|usual| usual.value == UsualWord::Yes)
+        usual.is_some_and(|usual| usual.value == IsDefault::Yes)
     };
     let mut said = ours.iter().filter(says);
     match (&ours[..], said.next(), said.next()) {
@@ -163,22 +172,22 @@ pub(super) fn of_route(
     route: &RawRoute,
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
-    let [rest, rpc] = upstreams.usual;
+    let [rest, rpc] = upstreams.defaults;
     let (speech, rest) = match &route.frame {
-        Some(_) => (Speech::Frame, upstreams.frames),
-        None => (Speech::Http, rest),
+        Some(_) => (Wire::Frame, upstreams.frames),
+        None => (Wire::Http, rest),
     };
     let [own_rest, own_rpc] = named(raw, (&route.upstreams, speech), problems);
     [own_rest.or(rest), own_rpc.or(rpc)]
 }
 
 /// The name of an upstream, for the side that it is said for.
-type Named = (Option<Side>, Located<String>);
+type NamedUpstream = (Option<Side>, Spanned<String>);
 
 /// The upstreams of these names, by their sides.
 pub(super) fn named(
     raw: &RawConfig,
-    (names, speech): (&[Named], Speech),
+    (names, speech): (&[NamedUpstream], Wire),
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let mut found = [None, None];
@@ -205,14 +214,14 @@ pub(super) fn named(
             )));
             continue;
         }
-        let spoken = match Taker::of(&raw.upstreams[place]) {
-            Taker::Frames => Speech::Frame,
-            Taker::Rest | Taker::Rpc => Speech::Http,
+        let spoken = match UpstreamKind::new(&raw.upstreams[place]) {
+            UpstreamKind::Frames => Wire::Frame,
+            UpstreamKind::Rest | UpstreamKind::Rpc => Wire::Http,
         };
         if own == Side::Rest && spoken != speech {
             let message = match speech {
-                Speech::Http => "speaks in frames over a WebSocket, which carries no call of HTTP",
-                Speech::Frame => "takes calls of HTTP, and no frames",
+                Wire::Http => "speaks in frames over a WebSocket, which carries no call of HTTP",
+                Wire::Frame => "takes calls of HTTP, and no frames",
             };
             let problem = name.problem(format!("the upstream `{}` {message}", name.value));
             let hint =
@@ -226,7 +235,10 @@ pub(super) fn named(
 }
 
 /// The pairs of an `envelope`.
-pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Paired> {
+pub(super) fn envelope(
+    raw: &[RawEnvelopeHeader],
+    problems: &mut Vec<Problem>,
+) -> Vec<EnvelopeHeader> {
     for (place, pair) in raw.iter().enumerate() {
         let name = pair.header.value.as_str();
         if NOT_FORWARDED.contains(&name) || name.starts_with("proxy-") {
@@ -234,7 +246,7 @@ pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Pa
                 "`{name}` belongs to a single connection or body, so no member of a message may say it"
             )));
         }
-        let twin = |other: &&RawPaired| other.header.value == pair.header.value;
+        let twin = |other: &&RawEnvelopeHeader| other.header.value == pair.header.value;
         if let Some(twin) = raw[..place].iter().find(twin) {
             problems.push(pair.header.problem(format!(
                 "`{name}` is the header of `{}` already",
@@ -244,7 +256,7 @@ pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Pa
     }
     let pairs = raw.iter().filter_map(|pair| {
         let (member, value) = (&pair.member.value, &pair.value.value);
-        let parsed = Paired::parse(member, pair.header.value.clone(), value);
+        let parsed = EnvelopeHeader::parse(member, pair.header.value.clone(), value);
         parsed
             .map_err(|error| {
                 let located = if error.key == "value" {
@@ -260,7 +272,7 @@ pub(super) fn envelope(raw: &[RawPaired], problems: &mut Vec<Problem>) -> Vec<Pa
 }
 
 /// What the raw half leaves to check: `scheme://host[:port]/path` and no more.
-fn check_url(url: &Located<Uri>, side: Side, problems: &mut Vec<Problem>) {
+fn check_url(url: &Spanned<Uri>, side: Side, problems: &mut Vec<Problem>) {
     if url.value.query().is_some() {
         let message = "the address of a server has no query; remove it from `?` on";
         problems.push(url.problem(message));
@@ -290,7 +302,7 @@ fn is_secured(url: &Uri) -> bool {
     matches!(url.scheme_str(), Some("https" | "wss"))
 }
 
-/// The port of the scheme, which `Host` leaves out (RFC 9110 §4.2.1 and §4.2.2).
+/// The port of the scheme, which `HostField` leaves out (RFC 9110 §4.2.1 and §4.2.2).
 pub(super) fn usual_port(url: &Uri) -> u16 {
     if is_secured(url) { 443 } else { 80 }
 }
@@ -305,7 +317,7 @@ fn port(url: &Uri) -> Option<u16> {
     }
 }
 
-/// As in the `Host` header.
+/// As in the `HostField` header.
 pub(super) fn authority(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     match port(url) {
@@ -316,7 +328,7 @@ pub(super) fn authority(url: &Uri) -> String {
 }
 
 /// The address of a server; a child has none.
-fn url(server: &RawServer) -> Option<&Located<Uri>> {
+fn url(server: &RawServer) -> Option<&Spanned<Uri>> {
     match server {
         RawServer::Url(url) => Some(url),
         RawServer::Mcp(server) => Some(&server.url),
@@ -325,7 +337,7 @@ fn url(server: &RawServer) -> Option<&Located<Uri>> {
     }
 }
 
-fn check_forward(forward: &[Located<HeaderName>], problems: &mut Vec<Problem>) {
+fn check_forward(forward: &[Spanned<HeaderName>], problems: &mut Vec<Problem>) {
     for header in forward {
         let name = header.value.as_str();
         if NOT_FORWARDED.contains(&name) || name.starts_with("proxy-") {
@@ -372,7 +384,11 @@ fn http2(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Multiplexing {
 }
 
 /// What it takes for credentials beside the members of JSON-RPC.
-fn envelope_of(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> Vec<Paired> {
+fn envelope_of(
+    raw: &RawUpstream,
+    config: &RawConfig,
+    problems: &mut Vec<Problem>,
+) -> Vec<EnvelopeHeader> {
     let pairs = match (&raw.envelope, raw.side.value) {
         (Some(own), Side::Rpc) => own,
         (None, Side::Rpc) => &config.rpc.envelope,

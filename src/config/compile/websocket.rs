@@ -6,7 +6,7 @@ use super::headers;
 use super::stdio::{BACKOFF, greeting};
 use crate::config::raw::{RawConfig, RawWebSocket};
 use crate::domain::mcp::agreeable;
-use crate::domain::pending::{Heartbeat, LogMessages, Order, Settings};
+use crate::domain::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages};
 use crate::domain::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
 use crate::domain::side::Side;
 
@@ -41,8 +41,8 @@ fn log_messages(socket: &RawWebSocket) -> LogMessages {
 
 fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
     let greeting = greeting(socket.handshake.value, socket.initialize.as_ref());
-    let settings = Settings {
-        order: Order::Pipelined(socket.in_flight.value),
+    let settings = LinkSettings {
+        order: AnswerOrder::Pipelined(socket.in_flight.value),
         pause: Duration::ZERO,
         queue: socket.queue.value,
         revisions: greeting.as_ref().map_or_else(Vec::new, agreeable),

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use http::Uri;
 
-use crate::config::kind::{Found, Wrong, path, timeout, url, whole};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
-use crate::config::reader::{Shape, Table};
-use crate::domain::addresses::AddressPlan;
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, path, timeout, url, whole};
+use crate::domain::load_balancing::AddressPlan;
 
 /// What only an HTTP upstream has.
 pub(super) const OWN: &[&str] = &["urls", "eject", "breaker", "retry", "health"];
@@ -22,26 +22,27 @@ const OF_BREAKER: RangeInclusive<u32> = 3..=10_000;
 const LEAST_EVERY: Duration = Duration::from_secs(1);
 
 /// `url`, or the first of `urls` with the others.
-pub(super) fn urls(table: &mut Table<'_>) -> Option<(Located<Uri>, Vec<Located<Uri>>)> {
+pub(super) fn urls(table: &mut Table<'_>) -> Option<(Spanned<Uri>, Vec<Spanned<Uri>>)> {
     if table.shape("urls") == Shape::Absent {
         return Some((table.require("url", url)?, Vec::new()));
     }
     if table.shape("url") != Shape::Absent {
-        let both = Wrong::new("the upstream has a `url` as well; write it as the first of `urls`");
+        let both =
+            ValueError::new("the upstream has a `url` as well; write it as the first of `urls`");
         table.report("urls", both);
     }
     let mut urls = table.list("urls", url)?.into_iter();
     let Some(first) = urls.next() else {
         table.report(
             "urls",
-            Wrong::new("the list is empty; write at least one address"),
+            ValueError::new("the list is empty; write at least one address"),
         );
         return None;
     };
     Some((first, urls.collect()))
 }
 
-pub(super) fn addresses(table: &mut Table<'_>, more: Vec<Located<Uri>>) -> RawAddresses {
+pub(super) fn addresses(table: &mut Table<'_>, more: Vec<Spanned<Uri>>) -> RawAddresses {
     RawAddresses {
         more,
         eject: table.table("eject", eject),
@@ -97,10 +98,10 @@ fn health(table: &mut Table<'_>) -> Option<RawHealth> {
     })
 }
 
-fn every(found: Found<'_>) -> Result<Duration, Wrong> {
+fn every(found: RawValue<'_>) -> Result<Duration, ValueError> {
     let every = timeout(found)?;
     if every < LEAST_EVERY {
-        return Err(Wrong::new(
+        return Err(ValueError::new(
             "an address is asked once in a second at most; write `1s` or more",
         ));
     }

@@ -1,8 +1,8 @@
 //! `[rollout.candidates]`.
 
-use crate::config::kind::{percent, size, timeout, whole};
 use crate::config::raw::RawCandidates;
-use crate::config::reader::Table;
+use crate::config::table_reader::Table;
+use crate::config::value::{percent, size, timeout, whole};
 
 /// Counts that are split stay far from overflow.
 const MOST: usize = 1_000_000;

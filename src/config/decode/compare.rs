@@ -1,9 +1,9 @@
 //! `[compare]`, and `compare` of a route.
 
-use crate::config::kind::{Found, Wrong, boolean, cut, header, number, string};
-use crate::config::problem::{Located, nearest};
+use crate::config::problem::{Spanned, nearest};
 use crate::config::raw::RawCompare;
-use crate::config::reader::Table;
+use crate::config::table_reader::Table;
+use crate::config::value::{RawValue, ValueError, boolean, cut, header, number, string};
 use crate::domain::compare::{PLACES, Path, PathError, Show, Tolerance};
 
 /// Nothing where the table is absent.
@@ -23,18 +23,18 @@ pub(super) fn compare(table: &mut Table<'_>) -> Option<RawCompare> {
     })
 }
 
-fn path(found: Found<'_>) -> Result<Path, Wrong> {
+fn path(found: RawValue<'_>) -> Result<Path, ValueError> {
     read(&string(found)?)
 }
 
 /// Only what is JSON has lists and numbers.
-fn list(found: Found<'_>) -> Result<Path, Wrong> {
+fn list(found: RawValue<'_>) -> Result<Path, ValueError> {
     inside(path(found)?)
 }
 
-fn inside(path: Path) -> Result<Path, Wrong> {
+fn inside(path: Path) -> Result<Path, ValueError> {
     match path.place() {
-        Some("status" | "headers") => Err(Wrong::new(format!(
+        Some("status" | "headers") => Err(ValueError::new(format!(
             "`{}` is no part of a JSON value; write a path in `/body`, `/result` or `/error/data`",
             cut(&path.to_string())
         ))),
@@ -42,7 +42,7 @@ fn inside(path: Path) -> Result<Path, Wrong> {
     }
 }
 
-fn read(text: &str) -> Result<Path, Wrong> {
+fn read(text: &str) -> Result<Path, ValueError> {
     Path::parse(text).map_err(|error| {
         let shown = cut(text);
         let hint = match &error {
@@ -52,17 +52,17 @@ fn read(text: &str) -> Result<Path, Wrong> {
             }),
             PathError::NoSlash | PathError::Escape | PathError::Long => None,
         };
-        Wrong {
+        ValueError {
             message: format!("`{shown}` is no path of an answer: {error}"),
             hint,
         }
     })
 }
 
-fn tolerance(found: Found<'_>) -> Result<Tolerance, Wrong> {
+fn tolerance(found: RawValue<'_>) -> Result<Tolerance, ValueError> {
     let tolerance = number(found).and_then(|text| Tolerance::parse(&text));
     tolerance.ok_or_else(|| {
-        Wrong::new(format!(
+        ValueError::new(format!(
             "{} is no tolerance; write how far apart two numbers may lie, such as `0.001`",
             found.describe()
         ))
@@ -72,8 +72,8 @@ fn tolerance(found: Found<'_>) -> Result<Tolerance, Wrong> {
 /// The names of the table are paths.
 fn by_path(
     table: &mut Table<'_>,
-    named: Vec<(Located<String>, Located<Tolerance>)>,
-) -> Vec<(Located<Path>, Located<Tolerance>)> {
+    named: Vec<(Spanned<String>, Spanned<Tolerance>)>,
+) -> Vec<(Spanned<Path>, Spanned<Tolerance>)> {
     let mut read_all = Vec::with_capacity(named.len());
     for (name, tolerance) in named {
         match read(&name.value).and_then(inside) {

@@ -1,9 +1,9 @@
 //! `[cors]`, and the hosts of `[listen]`.
 
-use crate::config::kind::{Found, Wrong, boolean, cut, duration, header, string};
 use crate::config::raw::{RawCors, RawOrigin};
-use crate::config::reader::{Shape, Table};
-use crate::domain::cors::{Origin, OriginError, WithCredentials};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, boolean, cut, duration, header, string};
+use crate::domain::cors::{OriginError, WebOrigin, WithCredentials};
 use crate::domain::hosts::HostName;
 
 pub(super) fn cors(table: &mut Table<'_>) -> Option<RawCors> {
@@ -28,19 +28,19 @@ pub(super) fn cors(table: &mut Table<'_>) -> Option<RawCors> {
     })
 }
 
-fn origin(found: Found<'_>) -> Result<RawOrigin, Wrong> {
+fn origin(found: RawValue<'_>) -> Result<RawOrigin, ValueError> {
     let text = string(found)?;
     if text == "*" {
         return Ok(RawOrigin::Any);
     }
-    Origin::parse(&text)
+    WebOrigin::parse(&text)
         .map(RawOrigin::One)
         .map_err(|error| match error {
-            OriginError::Shape => Wrong::new(format!(
+            OriginError::Shape => ValueError::new(format!(
                 "`{}` is no origin; write one such as `https://app.example`, or `*` alone",
                 cut(&text)
             )),
-            OriginError::Spelling(spelled) => Wrong::new(format!(
+            OriginError::Spelling(spelled) => ValueError::new(format!(
                 "browsers write the origin `{}` as `{}`; write it so",
                 cut(&text),
                 cut(&spelled)
@@ -49,10 +49,10 @@ fn origin(found: Found<'_>) -> Result<RawOrigin, Wrong> {
 }
 
 /// The name of a host that leads here.
-pub(super) fn host(found: Found<'_>) -> Result<HostName, Wrong> {
+pub(super) fn host(found: RawValue<'_>) -> Result<HostName, ValueError> {
     let text = string(found)?;
     HostName::parse(&text).ok_or_else(|| {
-        Wrong::new(format!(
+        ValueError::new(format!(
             "`{}` is no host; write one such as `api.example` or `localhost:8080`",
             cut(&text)
         ))

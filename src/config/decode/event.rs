@@ -1,8 +1,8 @@
 //! `[[event]]`
 
-use crate::config::kind::{string, text};
-use crate::config::reader::{Shape, Table};
-use crate::domain::event::{EventSource, RpcEventSource, ShownSource, SseSource};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{string, text};
+use crate::domain::event::{EventSource, OtherSide, RpcEventSource, SseSource};
 
 pub(super) fn event(table: &mut Table<'_>) -> Option<EventSource> {
     let here = table.here();
@@ -32,11 +32,11 @@ pub(super) fn event(table: &mut Table<'_>) -> Option<EventSource> {
         table.add(problem);
         return None;
     }
-    let frame = frame.map(ShownSource::Frame);
+    let frame = frame.map(OtherSide::Frame);
     Some(EventSource {
         key: here.key,
         rpc,
-        shown: frame.or(sse.map(ShownSource::Sse)),
+        shown: frame.or(sse.map(OtherSide::Sse)),
         lossy: lossy.map(|lossy| lossy.value),
     })
 }

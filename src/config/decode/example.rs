@@ -4,10 +4,10 @@
 
 use super::frame;
 use super::outcome::not_exactly_one;
-use crate::config::kind::{Wrong, string, text, whole, word};
-use crate::config::reader::{Shape, Table};
-use crate::domain::json::{Json, Kind};
-use crate::domain::pattern::Tree;
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{ValueError, string, text, whole, word};
+use crate::domain::json::{Json, JsonKind};
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Example, ExampleReply, ExampleWay, FRAME};
 use crate::domain::side::Side;
 
@@ -94,10 +94,10 @@ fn headers(table: &mut Table<'_>) -> Option<Vec<(String, String)>> {
     let mut headers = Vec::with_capacity(trees.len());
     for (name, tree) in trees {
         match tree {
-            Tree::Text(value) => headers.push((name, value)),
-            Tree::Literal(_) | Tree::Table(_) | Tree::List(_) => {
+            SourceTree::Text(value) => headers.push((name, value)),
+            SourceTree::Literal(_) | SourceTree::Table(_) | SourceTree::List(_) => {
                 let message = format!("the header `{name}` of an example is no string");
-                table.report("headers", Wrong::new(message));
+                table.report("headers", ValueError::new(message));
                 return None;
             }
         }
@@ -154,8 +154,11 @@ fn rpc_reply(table: &mut Table<'_>) -> Option<Result<Json, Json>> {
     table.table("error", |error| {
         error.require("code", whole(i64::MIN..=i64::MAX));
         let message = error.require_json("message");
-        if message.is_some_and(|message| message.kind() != Kind::String) {
-            error.report("message", Wrong::new("the message of an error is a string"));
+        if message.is_some_and(|message| message.kind() != JsonKind::String) {
+            error.report(
+                "message",
+                ValueError::new("the message of an error is a string"),
+            );
         }
         error.tree("data");
         Some(())

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::config::kind::{Found, Wrong, whole};
 use crate::config::problem::nearest;
-use crate::config::reader::{Shape, Table};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, whole};
 use crate::domain::failure::{FailureCodes, Reason};
 
 const NAME: &str = "failure_codes";
@@ -35,7 +35,7 @@ pub(super) fn codes(table: &mut Table<'_>) -> Option<FailureCodes> {
     }
 }
 
-fn number(found: Found<'_>) -> Result<i32, Wrong> {
+fn number(found: RawValue<'_>) -> Result<i32, ValueError> {
     whole(-1_000_000..=1_000_000)(found)
 }
 

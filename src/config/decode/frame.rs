@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::config::kind::{Wrong, text, timeout, word};
-use crate::config::problem::Located;
-use crate::config::reader::{Shape, Table};
-use crate::domain::pattern::Tree;
+use crate::config::problem::Spanned;
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{ValueError, text, timeout, word};
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::frame_line;
 use crate::domain::side::Side;
 
@@ -27,7 +27,7 @@ const FROM: &[(&str, FromWord)] = &[
 const OF_REQUESTS: &[&str] = &["rest", "query", "headers", "body"];
 
 /// `frame` of a route.
-pub(super) fn frame(table: &mut Table<'_>) -> Option<Tree> {
+pub(super) fn frame(table: &mut Table<'_>) -> Option<SourceTree> {
     if table.shape("frame") == Shape::Absent {
         return None;
     }
@@ -35,15 +35,15 @@ pub(super) fn frame(table: &mut Table<'_>) -> Option<Tree> {
     for key in OF_REQUESTS {
         if table.shape(key) != Shape::Absent {
             let message = format!("`{key}` has no place beside `frame`; write one of them");
-            table.report(key, Wrong::new(message));
+            table.report(key, ValueError::new(message));
         }
     }
     // What cannot be read is a problem already, and the route has no other side.
-    frame.or(Some(Tree::Table(Vec::new())))
+    frame.or(Some(SourceTree::Table(Vec::new())))
 }
 
 /// `rest` of a route, or the line that stands for its frame.
-pub(super) fn line(table: &mut Table<'_>, frame: Option<&Tree>) -> Option<Located<String>> {
+pub(super) fn line(table: &mut Table<'_>, frame: Option<&SourceTree>) -> Option<Spanned<String>> {
     match frame {
         Some(frame) => Some(table.at("frame").map(|()| frame_line(frame))),
         None => table.require("rest", text),
@@ -51,17 +51,17 @@ pub(super) fn line(table: &mut Table<'_>, frame: Option<&Tree>) -> Option<Locate
 }
 
 /// `silence` of a route: only frames are answered by none.
-pub(super) fn silence(table: &mut Table<'_>) -> Option<Located<Duration>> {
+pub(super) fn silence(table: &mut Table<'_>) -> Option<Spanned<Duration>> {
     let silence = table.get("silence", timeout);
     if silence.is_some() && table.shape("frame") == Shape::Absent {
         let message = "a request of HTTP has an answer; only a route with `frame` reads a silence";
-        table.report("silence", Wrong::new(message));
+        table.report("silence", ValueError::new(message));
     }
     silence
 }
 
 /// `from` of a route.
-pub(super) fn from(table: &mut Table<'_>) -> Option<Located<Side>> {
+pub(super) fn from(table: &mut Table<'_>) -> Option<Spanned<Side>> {
     let from = table.get("from", word(FROM, &[]))?;
     let frames = table.shape("frame") != Shape::Absent;
     let wrong = match from.value {
@@ -70,7 +70,7 @@ pub(super) fn from(table: &mut Table<'_>) -> Option<Located<Side>> {
         FromWord::Rest | FromWord::Rpc | FromWord::Frame => None,
     };
     if let Some(wrong) = wrong {
-        table.report("from", Wrong::new(wrong));
+        table.report("from", ValueError::new(wrong));
     }
     Some(from.map(|from| match from {
         FromWord::Rest | FromWord::Frame => Side::Rest,
@@ -79,7 +79,7 @@ pub(super) fn from(table: &mut Table<'_>) -> Option<Located<Side>> {
 }
 
 /// `frame` of a row.
-pub(super) fn reply(table: &mut Table<'_>) -> Option<Tree> {
+pub(super) fn reply(table: &mut Table<'_>) -> Option<SourceTree> {
     table.tree("frame")
 }
 
@@ -91,7 +91,7 @@ pub(super) fn not_beside_rest(table: &mut Table<'_>, keys: &[&'static str]) {
             && (*key == "rest" || table.shape("rest") != Shape::Absent);
         if both {
             let message = format!("`{key}` has no place beside `{other}`; write one of them");
-            table.report(key, Wrong::new(message));
+            table.report(key, ValueError::new(message));
         }
     }
 }

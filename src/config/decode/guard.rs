@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::config::kind::{
-    Found, Wrong, boolean, decimal, duration, percent, string, timeout, whole,
-};
 use crate::config::raw::{RawGuard, RawRamp};
-use crate::config::reader::{Shape, Table};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{
+    RawValue, ValueError, boolean, decimal, duration, percent, string, timeout, whole,
+};
 use crate::domain::rollout::{Fast, Guard, Mode, Ratio, Share};
 
 /// A shorter window has no calls, and its slices are shorter than the time between two looks.
@@ -97,31 +97,31 @@ fn fast(table: &mut Table<'_>) -> Option<Option<Fast>> {
     }
 }
 
-fn no_fast(found: Found<'_>) -> Result<Option<Fast>, Wrong> {
+fn no_fast(found: RawValue<'_>) -> Result<Option<Fast>, ValueError> {
     match string(found) {
         Ok(text) if text == OFF => Ok(None),
-        Ok(_) | Err(_) => Err(Wrong::new(format!(
+        Ok(_) | Err(_) => Err(ValueError::new(format!(
             "{} is not allowed here; write `\"{OFF}\"`, or a table such as `{{ in_row = 10, calls = 20, share = 0.5 }}`",
             found.describe()
         ))),
     }
 }
 
-fn window(found: Found<'_>) -> Result<Duration, Wrong> {
+fn window(found: RawValue<'_>) -> Result<Duration, ValueError> {
     let window = duration(found)?;
     if (LEAST_WINDOW..=MOST_WINDOW).contains(&window) {
         return Ok(window);
     }
-    Err(Wrong::new("a window is from `10s` to `24h`"))
+    Err(ValueError::new("a window is from `10s` to `24h`"))
 }
 
 /// `"off"` is no value.
 fn or_off<T>(
-    kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
-) -> impl Fn(Found<'_>) -> Result<Option<T>, Wrong> {
+    kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+) -> impl Fn(RawValue<'_>) -> Result<Option<T>, ValueError> {
     move |found| match string(found) {
         Ok(text) if text == OFF => Ok(None),
-        Ok(_) | Err(_) => kind(found).map(Some).map_err(|wrong| Wrong {
+        Ok(_) | Err(_) => kind(found).map(Some).map_err(|wrong| ValueError {
             message: format!("{}; write one, or `\"{OFF}\"`", wrong.message),
             hint: wrong.hint,
         }),
@@ -129,13 +129,13 @@ fn or_off<T>(
 }
 
 /// A share from 0 to 1, to a millionth.
-fn share(allowed: RangeInclusive<u32>) -> impl Fn(Found<'_>) -> Result<Share, Wrong> {
+fn share(allowed: RangeInclusive<u32>) -> impl Fn(RawValue<'_>) -> Result<Share, ValueError> {
     move |found| {
         let millionths = decimal(found, 6).filter(|number| allowed.contains(number));
         millionths.and_then(Share::from_millionths).ok_or_else(|| {
             let [from, to] = [allowed.start(), allowed.end()].map(|n| f64::from(*n) / 1e6);
             let percent = decimal(found, 4).filter(|n| (10_000..=1_000_000).contains(n));
-            Wrong {
+            ValueError {
                 message: format!("{} is no share from {from} to {to}", found.describe()),
                 hint: percent
                     .map(|n| format!("{} % is {}", f64::from(n) / 1e4, f64::from(n) / 1e6)),
@@ -144,13 +144,13 @@ fn share(allowed: RangeInclusive<u32>) -> impl Fn(Found<'_>) -> Result<Share, Wr
     }
 }
 
-fn ratio(found: Found<'_>) -> Result<Ratio, Wrong> {
+fn ratio(found: RawValue<'_>) -> Result<Ratio, ValueError> {
     let thousandths = decimal(found, 3).filter(|number| RATIO.contains(number));
     thousandths
         .and_then(Ratio::from_thousandths)
         .ok_or_else(|| {
             let shown = found.describe();
-            Wrong::new(format!("{shown} is no ratio from 1.1 to 100"))
+            ValueError::new(format!("{shown} is no ratio from 1.1 to 100"))
         })
 }
 

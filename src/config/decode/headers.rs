@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use figment::value::Value;
 use http::{HeaderName, HeaderValue};
 
-use crate::config::kind::{Found, Wrong, string};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::{RawFile, RawHeaderValue, RawHeaders, Secret};
-use crate::config::reader::{Shape, Table};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, string};
 
 /// Where a value is.
-enum Said {
+enum HeaderLine {
     Here(String),
     InFile(PathBuf),
 }
@@ -34,10 +34,10 @@ pub(super) fn headers(
         }
     }
     let pairs = said.into_iter().map(|(name, value)| {
-        let Located { value, place, key } = value;
+        let Spanned { value, place, key } = value;
         let value = match value {
-            Said::Here(text) => RawHeaderValue::Text(Secret(text.into_bytes())),
-            Said::InFile(path) => RawHeaderValue::File(RawFile::at(Located {
+            HeaderLine::Here(text) => RawHeaderValue::Text(Secret(text.into_bytes())),
+            HeaderLine::InFile(path) => RawHeaderValue::File(RawFile::at(Spanned {
                 value: path,
                 place,
                 key,
@@ -49,7 +49,7 @@ pub(super) fn headers(
 }
 
 /// A text, or a table with the name of a file. The value itself is never shown: it may be a secret.
-fn said(found: Found<'_>) -> Result<Said, Wrong> {
+fn said(found: RawValue<'_>) -> Result<HeaderLine, ValueError> {
     if let Value::Dict(_, entries) = found.value {
         let mut entries = entries.iter();
         let only = (entries.next(), entries.next());
@@ -57,14 +57,17 @@ fn said(found: Found<'_>) -> Result<Said, Wrong> {
             && name == "file"
             && !path.is_empty()
         {
-            return Ok(Said::InFile(path.into()));
+            return Ok(HeaderLine::InFile(path.into()));
         }
-        return Err(Wrong::new(
+        return Err(ValueError::new(
             "a header is a string, or a table with the name of a file, `{ file = \"token\" }`",
         ));
     }
-    let wrong = |_| Wrong::new("the value of a header is a string of visible ASCII and blanks");
+    let wrong =
+        |_| ValueError::new("the value of a header is a string of visible ASCII and blanks");
     let value = string(found).map_err(|_| wrong(()))?;
     let parsed = HeaderValue::from_str(&value);
-    parsed.map(|_| Said::Here(value)).map_err(|_| wrong(()))
+    parsed
+        .map(|_| HeaderLine::Here(value))
+        .map_err(|_| wrong(()))
 }

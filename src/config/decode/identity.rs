@@ -5,17 +5,18 @@ use std::time::Duration;
 use http::HeaderName;
 
 use super::file;
-use crate::config::kind::{
-    Found, Wrong, boolean, cut, duration, header, header_named, key_hash, name, string, text, word,
-};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::{
     RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls,
     RawTokenKey, RawTokenKeyFile,
 };
-use crate::config::reader::{Shape, Table};
-use crate::domain::hops::Network;
-use crate::domain::identity_headers::{HeaderPattern, Template};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{
+    RawValue, ValueError, boolean, cut, duration, header, header_named, key_hash, name, string,
+    text, word,
+};
+use crate::domain::client_ip::Network;
+use crate::domain::identity_headers::{HeaderPattern, HeaderTemplate};
 use crate::domain::rollout::{
     DnsPattern, EmailPattern, Glob, NamePattern, SubjectPattern, UriPattern,
 };
@@ -86,7 +87,7 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
 }
 
 /// A pattern for the distinguished name, or a table of patterns for parts of the subject.
-fn subject(table: &mut Table<'_>) -> Option<Located<Vec<SubjectPattern>>> {
+fn subject(table: &mut Table<'_>) -> Option<Spanned<Vec<SubjectPattern>>> {
     if table.shape("subject") != Shape::Table {
         let pattern = table.get("subject", distinguished_name)?;
         return Some(pattern.map(|pattern| vec![SubjectPattern::Name(pattern)]));
@@ -117,7 +118,7 @@ fn alternatives(subject: &mut Table<'_>) -> Vec<SubjectPattern> {
             let message = "a pattern must say which kind of alternative name it is for";
             let hint =
                 "write `san = { dns = \"*.example\" }`, or `email`, `uri` or `ip` in its place";
-            subject.report("san", Wrong::new(message).hint(hint));
+            subject.report("san", ValueError::new(message).hint(hint));
             return Vec::new();
         }
     }
@@ -142,17 +143,17 @@ fn alternatives(subject: &mut Table<'_>) -> Vec<SubjectPattern> {
 }
 
 /// A distinguished name of RFC 4514, with `*` for any text.
-fn distinguished_name(found: Found<'_>) -> Result<NamePattern, Wrong> {
+fn distinguished_name(found: RawValue<'_>) -> Result<NamePattern, ValueError> {
     let text = text(found)?;
-    NamePattern::parse(&text).map_err(|fault| Wrong::new(format!("`{}` {fault}", cut(&text))))
+    NamePattern::parse(&text).map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
 }
 
-fn claims(table: &mut Table<'_>) -> Option<Located<Vec<(String, String)>>> {
+fn claims(table: &mut Table<'_>) -> Option<Spanned<Vec<(String, String)>>> {
     let here = table.at("claim");
     let named = table.named_values("claim", string)?;
     if named.is_empty() {
         let message = "the table is empty; write at least one claim";
-        table.report("claim", Wrong::new(message));
+        table.report("claim", ValueError::new(message));
         return None;
     }
     let globs = named.into_iter();
@@ -163,12 +164,12 @@ fn claims(table: &mut Table<'_>) -> Option<Located<Vec<(String, String)>>> {
 /// What headers must be: at least one.
 pub(in crate::config) fn header_globs(
     table: &mut Table<'_>,
-    named: Vec<(Located<String>, Located<String>)>,
+    named: Vec<(Spanned<String>, Spanned<String>)>,
 ) -> Option<Vec<RawHeaderGlob>> {
     if named.is_empty() {
         table.report(
             "header",
-            Wrong::new("the table is empty; write at least one header"),
+            ValueError::new("the table is empty; write at least one header"),
         );
         return None;
     }
@@ -187,28 +188,29 @@ pub(in crate::config) fn header_globs(
 }
 
 /// A network, or a single address.
-pub(super) fn network(found: Found<'_>) -> Result<Network, Wrong> {
+pub(super) fn network(found: RawValue<'_>) -> Result<Network, ValueError> {
     let text = string(found)?;
-    Network::parse(&text).map_err(|fault| Wrong::new(format!("`{}` {fault}", cut(&text))))
+    Network::parse(&text).map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
 }
 
 /// `listen.remove_headers`: a name, or the beginning of one.
-pub(super) fn header_pattern(found: Found<'_>) -> Result<HeaderPattern, Wrong> {
+pub(super) fn header_pattern(found: RawValue<'_>) -> Result<HeaderPattern, ValueError> {
     let text = string(found)?;
-    HeaderPattern::parse(&text).map_err(|fault| Wrong::new(format!("`{}` {fault}", cut(&text))))
+    HeaderPattern::parse(&text)
+        .map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
 }
 
 /// `listen.set_headers`
 pub(super) fn set_headers(
     table: &mut Table<'_>,
-) -> Option<Vec<(Located<HeaderName>, Located<Template>)>> {
+) -> Option<Vec<(Spanned<HeaderName>, Spanned<HeaderTemplate>)>> {
     if table.shape("set_headers") == Shape::Absent {
         return Some(Vec::new());
     }
-    let template = |found: Found<'_>| {
+    let template = |found: RawValue<'_>| {
         let text = string(found)?;
         // The text may be a secret, and is not shown.
-        Template::parse(&text).map_err(|fault| Wrong::new(format!("the value {fault}")))
+        HeaderTemplate::parse(&text).map_err(|fault| ValueError::new(format!("the value {fault}")))
     };
     let named = table.named_values("set_headers", template)?;
     let count = named.len();
@@ -223,7 +225,7 @@ pub(super) fn set_headers(
 }
 
 /// `"api_key"` or `"address"`, or a table that names a header, a claim or a cookie.
-fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
+fn client_key(table: &mut Table<'_>) -> Option<Spanned<RawKey>> {
     if table.shape("key") == Shape::Table {
         return table.table("key", named_key);
     }
@@ -235,7 +237,7 @@ fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
         let words: &[(&str, ())] = &[("api_key", ()), ("address", ())];
         word(words, &[])(found)
             .map(|()| RawKey::ApiKey)
-            .map_err(|wrong| Wrong {
+            .map_err(|wrong| ValueError {
                 message: format!(
                     "{}, or `{{ header = \"x-device-id\" }}`, `{{ claim = \"sub\" }}` or `{{ cookie = \"sid\" }}`",
                     wrong.message
@@ -245,8 +247,8 @@ fn client_key(table: &mut Table<'_>) -> Option<Located<RawKey>> {
     })
 }
 
-fn named_key(key: &mut Table<'_>) -> Option<Located<RawKey>> {
-    let header: Option<Located<HeaderName>> = key.get("header", header);
+fn named_key(key: &mut Table<'_>) -> Option<Spanned<RawKey>> {
+    let header: Option<Spanned<HeaderName>> = key.get("header", header);
     let claim = key.get("claim", text);
     let cookie = key.get("cookie", cookie);
     let said = ["header", "claim", "cookie"];
@@ -265,7 +267,7 @@ fn named_key(key: &mut Table<'_>) -> Option<Located<RawKey>> {
 }
 
 /// The name of a cookie: a token (RFC 6265 §4.1.1).
-fn cookie(found: Found<'_>) -> Result<String, Wrong> {
+fn cookie(found: RawValue<'_>) -> Result<String, ValueError> {
     let name = text(found)?;
     if name
         .bytes()
@@ -273,7 +275,7 @@ fn cookie(found: Found<'_>) -> Result<String, Wrong> {
     {
         return Ok(name);
     }
-    Err(Wrong::new(format!(
+    Err(ValueError::new(format!(
         "`{}` is no name of a cookie",
         cut(&name)
     )))
@@ -311,7 +313,7 @@ fn token_key(table: &mut Table<'_>) -> Option<RawTokenKey> {
         ["file"] => {
             if table.shape("algorithm") != Shape::Absent {
                 let message = "the keys of a set have their own algorithms; remove it";
-                table.report("algorithm", Wrong::new(message));
+                table.report("algorithm", ValueError::new(message));
             }
             (RawTokenKeyFile::Set, set?)
         }
@@ -363,13 +365,13 @@ pub(super) fn client_tls(table: &mut Table<'_>) -> Option<RawClientTls> {
             let message = "certificates of servers are always verified";
             let hint =
                 "name the authority that has signed this one, or the certificate itself, in `ca`";
-            table.report(word, Wrong::new(message).hint(hint));
+            table.report(word, ValueError::new(message).hint(hint));
         }
     }
     for (one, other) in [("certificate", "key"), ("key", "certificate")] {
         if table.shape(one) != Shape::Absent && table.shape(other) == Shape::Absent {
             let message = format!("a `{one}` is of no use without its `{other}`");
-            table.report(one, Wrong::new(message));
+            table.report(one, ValueError::new(message));
         }
     }
     Some(RawClientTls {

@@ -3,11 +3,11 @@
 use http::Uri;
 
 use super::SIDES;
-use crate::config::kind::{Found, Wrong, boolean, cut, string, word};
 use crate::config::raw::{RawDeprecated, RawEnd, RawWindow};
-use crate::config::reader::{Shape, Table};
-use crate::domain::calendar::Moment;
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, boolean, cut, string, word};
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
 pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
     let here = table.here();
@@ -35,7 +35,7 @@ pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
     let said = table.get("deprecated", |found| {
         match boolean(false, true)(found) {
             Ok(false) => Ok(()),
-            Ok(true) | Err(_) => Err(Wrong {
+            Ok(true) | Err(_) => Err(ValueError {
                 message: format!("{} is no table", found.describe()),
                 hint: Some(
                     "write `{ since = \"2026-06-30\" }`, or `false` to leave the route out of `[deprecated]`"
@@ -57,17 +57,17 @@ fn window(table: &mut Table<'_>) -> Option<RawWindow> {
 }
 
 /// A date or a time, as text or as TOML has it.
-fn moment(found: Found<'_>) -> Result<Moment, Wrong> {
+fn moment(found: RawValue<'_>) -> Result<Timestamp, ValueError> {
     let shown = || cut(&found.describe());
-    let text = string(found).map_err(|_| Wrong::new(format!("{} is no date", shown())))?;
-    Moment::parse(&text).map_err(|error| Wrong {
+    let text = string(found).map_err(|_| ValueError::new(format!("{} is no date", shown())))?;
+    Timestamp::parse(&text).map_err(|error| ValueError {
         message: format!("`{}` is no moment: {error}", cut(&text)),
         hint: None,
     })
 }
 
-/// An absolute URL, as `Link` carries it to clients of any host.
-fn absolute(found: Found<'_>) -> Result<String, Wrong> {
+/// An absolute URL, as `HoleLink` carries it to clients of any host.
+fn absolute(found: RawValue<'_>) -> Result<String, ValueError> {
     let text = string(found)?;
     let known = text
         .parse::<Uri>()
@@ -75,7 +75,7 @@ fn absolute(found: Found<'_>) -> Result<String, Wrong> {
         .filter(|uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https")));
     match known {
         Some(_) if !text.contains(['<', '>', '"']) => Ok(text),
-        Some(_) | None => Err(Wrong::new(format!(
+        Some(_) | None => Err(ValueError::new(format!(
             "`{}` is no absolute URL; write one such as `https://api.example/changes`",
             cut(&text)
         ))),

@@ -3,11 +3,11 @@
 use http::Method;
 
 use super::outcome::not_exactly_one;
-use crate::config::kind::{Found, Wrong, cut, path, string, text, whole, word};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::{LocalWord, RawAnswer, RawGreeting, RawLocal, RawLocalCall, RawReply};
-use crate::config::reader::{Shape, Table};
-use crate::domain::json::Kind;
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, cut, path, string, text, whole, word};
+use crate::domain::json::JsonKind;
 use crate::domain::jsonrpc::ErrorObject;
 use crate::domain::rollout::Glob;
 
@@ -59,7 +59,7 @@ fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
         match serde_json::from_slice(said.as_bytes()) {
             Ok(object) => Some(table.at(name).map(|()| object)),
             Err(_) => {
-                table.report(name, Wrong::new("it is no table"));
+                table.report(name, ValueError::new("it is no table"));
                 None
             }
         }
@@ -78,7 +78,7 @@ fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
 }
 
 /// A method and a literal path: `GET /openapi.json`.
-fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
+fn call(found: RawValue<'_>) -> Result<(Method, String), ValueError> {
     let example = "without holes, such as `GET /openapi.json`";
     let (method, path) = line(found, example)?;
     if path.contains(['{', '}']) {
@@ -87,22 +87,22 @@ fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
     Ok((method, path))
 }
 
-fn no_call(line: &str, example: &str) -> Wrong {
-    Wrong::new(format!(
+fn no_call(line: &str, example: &str) -> ValueError {
+    ValueError::new(format!(
         "`{}` is no call; write a method and a path {example}",
         cut(line)
     ))
 }
 
 /// A method and a path.
-pub(super) fn line(found: Found<'_>, example: &str) -> Result<(Method, String), Wrong> {
+pub(super) fn line(found: RawValue<'_>, example: &str) -> Result<(Method, String), ValueError> {
     let line = string(found)?;
     let wrong = || no_call(&line, example);
     let (method, target) = line.split_once(' ').ok_or_else(wrong)?;
     let parsed = Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
     let named = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     let value = figment::value::Value::from(target);
-    let target = path(Found {
+    let target = path(RawValue {
         value: &value,
         ..found
     });
@@ -113,7 +113,7 @@ pub(super) fn line(found: Found<'_>, example: &str) -> Result<(Method, String), 
     Ok((parsed, target))
 }
 
-fn answer(table: &mut Table<'_>) -> Option<Located<RawAnswer>> {
+fn answer(table: &mut Table<'_>) -> Option<Spanned<RawAnswer>> {
     let here = table.at("answer");
     let answer = match table.shape("answer") {
         Shape::Absent => {
@@ -123,7 +123,7 @@ fn answer(table: &mut Table<'_>) -> Option<Located<RawAnswer>> {
         }
         Shape::Value => {
             let word = table.get("answer", |found| {
-                word(WORDS, &[])(found).map_err(|wrong| Wrong {
+                word(WORDS, &[])(found).map_err(|wrong| ValueError {
                     message: format!(
                         "{}, or a table with `result`, `error` or `status`",
                         wrong.message
@@ -173,8 +173,11 @@ fn rpc_answer(table: &mut Table<'_>) -> Option<RawAnswer> {
         let message = error.require_json("message");
         let data = error.json("data");
         let message = message?;
-        if message.kind() != Kind::String {
-            error.report("message", Wrong::new("the message of an error is a string"));
+        if message.kind() != JsonKind::String {
+            error.report(
+                "message",
+                ValueError::new("the message of an error is a string"),
+            );
             return None;
         }
         Some(ErrorObject {

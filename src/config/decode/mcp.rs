@@ -7,11 +7,11 @@ use http::Uri;
 use super::MOST;
 use super::headers::headers;
 use super::stdio::log_messages;
-use crate::config::kind::{Found, Wrong, size, string, timeout, whole};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::RawMcp;
-use crate::config::reader::Table;
-use crate::domain::local::{HANDSHAKES, STATELESS};
+use crate::config::table_reader::Table;
+use crate::config::value::{RawValue, ValueError, size, string, timeout, whole};
+use crate::domain::local_reply::{HANDSHAKES, STATELESS};
 use crate::domain::mcp::Revision;
 
 /// What it has in common with a child alone.
@@ -54,7 +54,7 @@ const QUEUE: usize = 256;
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 
-pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
+pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
     let headers = headers(table, (NOT_SENT, "a message of MCP"));
     let revision = table.get_or("revision", revision, Revision::Auto);
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
@@ -74,11 +74,11 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Located<Uri>) -> Option<RawMcp> {
     })
 }
 
-pub(super) fn revision(found: Found<'_>) -> Result<Revision, Wrong> {
+pub(super) fn revision(found: RawValue<'_>) -> Result<Revision, ValueError> {
     let name = string(found)?;
     Revision::named(&name).ok_or_else(|| {
         let known: Vec<_> = HANDSHAKES.iter().chain(&STATELESS).copied().collect();
-        let wrong = Wrong::new("this is no revision of MCP that is known here");
+        let wrong = ValueError::new("this is no revision of MCP that is known here");
         wrong.hint(format!("write `auto`, or one of {}", known.join(", ")))
     })
 }

@@ -2,9 +2,9 @@
 
 use figment::value::Value;
 
-use crate::config::kind::{Found, Wrong, whole};
 use crate::config::raw::RawMetrics;
-use crate::config::reader::{Shape, Table};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, whole};
 
 /// With less, not even one route of one client would have its histograms.
 const LEAST: u64 = 1_000;
@@ -24,16 +24,16 @@ pub(super) fn metrics(table: &mut Table<'_>) -> Option<RawMetrics> {
 }
 
 /// The labels that a family keeps.
-fn kept(found: Found<'_>) -> Result<Vec<String>, Wrong> {
+fn kept(found: RawValue<'_>) -> Result<Vec<String>, ValueError> {
     let Value::Array(_, items) = found.value else {
-        return Err(Wrong::new(format!(
+        return Err(ValueError::new(format!(
             "{} is no list of labels; write the labels to keep, such as `[\"route\", \"side\"]`",
             found.describe()
         )));
     };
     let label = |item: &Value| match item.as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => Err(Wrong::new("the list has something that is no string")),
+        None => Err(ValueError::new("the list has something that is no string")),
     };
     items.iter().map(label).collect()
 }

@@ -1,9 +1,9 @@
 //! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows.
 
 use super::frame;
-use crate::config::kind::{string, text};
 use crate::config::problem::Problem;
-use crate::config::reader::{Shape, Table};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{string, text};
 use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
 
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {

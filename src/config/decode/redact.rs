@@ -1,8 +1,8 @@
 //! `[log.redact]`: what is hidden wherever something is shown.
 
-use crate::config::kind::{Found, Wrong, header, text};
 use crate::config::raw::RawRedact;
-use crate::config::reader::Table;
+use crate::config::table_reader::Table;
+use crate::config::value::{RawValue, ValueError, header, text};
 use crate::domain::redact::{KeyPattern, PathMask};
 
 /// The three lists.
@@ -17,11 +17,11 @@ pub(super) fn redact(table: &mut Table<'_>) -> Option<RawRedact> {
     })
 }
 
-fn key(found: Found<'_>) -> Result<KeyPattern, Wrong> {
+fn key(found: RawValue<'_>) -> Result<KeyPattern, ValueError> {
     let wrong = "it has no letter and no digit, so every name would fit; write a name, or one with `*` in it";
-    KeyPattern::parse(&text(found)?).ok_or_else(|| Wrong::new(wrong))
+    KeyPattern::parse(&text(found)?).ok_or_else(|| ValueError::new(wrong))
 }
 
-fn path(found: Found<'_>) -> Result<PathMask, Wrong> {
-    PathMask::parse(&text(found)?).map_err(Wrong::new)
+fn path(found: RawValue<'_>) -> Result<PathMask, ValueError> {
+    PathMask::parse(&text(found)?).map_err(ValueError::new)
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{compare, example, frame, lifecycle, outcome};
-use crate::config::kind::{Wrong, boolean, name, text, timeout, word};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::{EffectWord, RawRoute, RawSchema, RawSchemas};
-use crate::config::reader::{Shape, Table};
-use crate::domain::pattern::Tree;
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{ValueError, boolean, name, text, timeout, word};
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Extra, Notify};
 use crate::domain::side::Side;
 
@@ -83,7 +83,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
 }
 
 /// Returns the names that the route ignores; `Some(None)` where it has no list of its own, `None` where the list is wrong.
-fn ignore_query(table: &mut Table<'_>) -> Option<Option<Vec<Located<String>>>> {
+fn ignore_query(table: &mut Table<'_>) -> Option<Option<Vec<Spanned<String>>>> {
     match table.shape("ignore_query") {
         Shape::Absent => Some(None),
         Shape::Table | Shape::Value => table.list("ignore_query", text).map(Some),
@@ -99,7 +99,7 @@ fn schemas(table: &mut Table<'_>) -> RawSchemas {
 }
 
 /// A name, or one for each side.
-pub(super) fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Located<String>)> {
+pub(super) fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Spanned<String>)> {
     if table.shape("upstream") != Shape::Table {
         let one = table.get("upstream", name);
         return one.into_iter().map(|name| (None, name)).collect();
@@ -113,12 +113,12 @@ pub(super) fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Located<Str
 }
 
 /// A table is the schema itself, a string the name of its file. Neither is a pattern: braces are braces.
-fn schema(table: &mut Table<'_>, name: &'static str) -> Option<Located<RawSchema>> {
+fn schema(table: &mut Table<'_>, name: &'static str) -> Option<Spanned<RawSchema>> {
     if table.shape(name) == Shape::Value {
         let file = table.get(name, |found| {
             text(found).map_err(|_| {
                 let shown = found.describe();
-                Wrong::new(format!(
+                ValueError::new(format!(
                     "{shown} is no schema; write a table, or the name of a file"
                 ))
             })
@@ -129,12 +129,12 @@ fn schema(table: &mut Table<'_>, name: &'static str) -> Option<Located<RawSchema
     Some(table.at(name).map(|()| RawSchema::Written(plain(&tree))))
 }
 
-fn plain(tree: &Tree) -> Value {
+fn plain(tree: &SourceTree) -> Value {
     match tree {
-        Tree::Text(text) => Value::from(text.as_str()),
-        Tree::Literal(json) => serde_json::from_slice(json.as_bytes()).unwrap_or_default(),
-        Tree::List(items) => items.iter().map(plain).collect(),
-        Tree::Table(members) => {
+        SourceTree::Text(text) => Value::from(text.as_str()),
+        SourceTree::Literal(json) => serde_json::from_slice(json.as_bytes()).unwrap_or_default(),
+        SourceTree::List(items) => items.iter().map(plain).collect(),
+        SourceTree::Table(members) => {
             let members = members.iter();
             members
                 .map(|(name, member)| (name.clone(), plain(member)))

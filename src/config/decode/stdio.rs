@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{MOST, mcp};
-use crate::config::kind::{Found, Wrong, size, string, text, timeout, whole, word};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
-use crate::config::reader::{Shape, Table};
-use crate::domain::json::{Json, Kind};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, size, string, text, timeout, whole, word};
+use crate::domain::json::{Json, JsonKind};
 use crate::domain::mcp::Revision;
 use crate::domain::pending::LogMessages;
-use crate::domain::plan::Variables;
+use crate::domain::plan::SecretMap;
 
 /// What only a child has, beside its command.
 pub(super) const OWN: &[&str] = &["env", "directory", "mode", "line_limit"];
@@ -40,7 +40,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     let command = table.list("command", argument);
     if command.as_ref().is_some_and(Vec::is_empty) {
         let message = "the list is empty; write the program and its arguments";
-        table.report("command", Wrong::new(message));
+        table.report("command", ValueError::new(message));
     }
     let env = variables(table);
     let directory = table.get("directory", |found| text(found).map(PathBuf::from));
@@ -50,7 +50,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         .as_ref()
         .is_some_and(|mode| mode.value == ModeWord::Serial);
     if is_serial && table.shape("in_flight") != Shape::Absent {
-        let wrong = Wrong::new("a serial child has one call in flight");
+        let wrong = ValueError::new("a serial child has one call in flight");
         table.report(
             "in_flight",
             wrong.hint("write `mode = \"pipelined\"`, or remove it"),
@@ -84,7 +84,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
 }
 
 /// Who hears log messages of no call.
-pub(super) fn log_messages(table: &mut Table<'_>) -> Option<Located<LogMessages>> {
+pub(super) fn log_messages(table: &mut Table<'_>) -> Option<Spanned<LogMessages>> {
     table.get_or("log_messages", word(LOG_MESSAGES, &[]), LogMessages::Caller)
 }
 
@@ -102,19 +102,23 @@ pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
 /// The params of the handshake, if they are to be others.
 pub(super) fn initialize(
     table: &mut Table<'_>,
-    handshake: Option<&Located<HandshakeWord>>,
+    handshake: Option<&Spanned<HandshakeWord>>,
 ) -> Option<Json> {
     let params = table.json("initialize")?;
     if handshake.is_some_and(|word| word.value == HandshakeWord::None) {
-        let wrong = Wrong::new("nothing is said at the beginning of a link without a handshake");
+        let wrong =
+            ValueError::new("nothing is said at the beginning of a link without a handshake");
         table.report(
             "initialize",
             wrong.hint("write `handshake = \"mcp\"`, or remove it"),
         );
     }
-    if params.kind() != Kind::Object {
+    if params.kind() != JsonKind::Object {
         let shown = params.kind().described();
-        table.report("initialize", Wrong::new(format!("{shown} is no table")));
+        table.report(
+            "initialize",
+            ValueError::new(format!("{shown} is no table")),
+        );
         return None;
     }
     Some(params)
@@ -123,9 +127,9 @@ pub(super) fn initialize(
 /// The revision of MCP that is spoken; nothing where it is not for this program to choose.
 fn revision(
     table: &mut Table<'_>,
-    handshake: Option<&Located<HandshakeWord>>,
+    handshake: Option<&Spanned<HandshakeWord>>,
     initialize: Option<&Json>,
-) -> Option<Located<Revision>> {
+) -> Option<Spanned<Revision>> {
     let is_said = table.shape("revision") != Shape::Absent;
     let is_none = handshake.is_some_and(|word| word.value == HandshakeWord::None);
     let revision = table.get_or("revision", mcp::revision, Revision::Auto);
@@ -135,30 +139,30 @@ fn revision(
         (false, None) => return revision,
     };
     if is_said {
-        let wrong = Wrong::new(wrong);
+        let wrong = ValueError::new(wrong);
         table.report("revision", wrong.hint("remove one of the two"));
     }
     None
 }
 
-fn argument(found: Found<'_>) -> Result<String, Wrong> {
+fn argument(found: RawValue<'_>) -> Result<String, ValueError> {
     let text = string(found)?;
     if text.contains('\0') {
-        return Err(Wrong::new("an argument of a program has no NUL"));
+        return Err(ValueError::new("an argument of a program has no NUL"));
     }
     Ok(text)
 }
 
-fn variables(table: &mut Table<'_>) -> Option<Variables> {
+fn variables(table: &mut Table<'_>) -> Option<SecretMap> {
     if table.shape("env") == Shape::Absent {
-        return Some(Variables::default());
+        return Some(SecretMap::default());
     }
     let said = table.named_values("env", |found| {
         // The value itself is never shown: it may be a secret.
         let wrong = "the value of a variable is a string; write it in quotes";
-        let value = string(found).map_err(|_| Wrong::new(wrong))?;
+        let value = string(found).map_err(|_| ValueError::new(wrong))?;
         if value.contains('\0') {
-            return Err(Wrong::new("the value of a variable has no NUL"));
+            return Err(ValueError::new("the value of a variable has no NUL"));
         }
         Ok(value)
     })?;
@@ -170,5 +174,5 @@ fn variables(table: &mut Table<'_>) -> Option<Variables> {
     let pairs = said
         .into_iter()
         .map(|(name, value)| (name.value, value.value));
-    Some(Variables::new(pairs))
+    Some(SecretMap::new(pairs))
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::file;
 use super::identity::client_tls;
-use crate::config::kind::{Found, Wrong, cut, name, string, timeout};
 use crate::config::raw::{RawStore, StoreUrl, StoreUrlError};
-use crate::config::reader::{Shape, Table};
 use crate::config::replica::host_name;
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{RawValue, ValueError, cut, name, string, timeout};
 
 const PREFIX: &str = "dualgauge";
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -19,7 +19,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) fn within(rollout: &mut Table<'_>) -> Option<RawStore> {
     if rollout.shape("store") == Shape::Value {
         let wrong = "this is no table; write the address as `url` in `[rollout.store]`";
-        rollout.report("store", Wrong::new(wrong));
+        rollout.report("store", ValueError::new(wrong));
         return None;
     }
     rollout.table("store", store)
@@ -34,7 +34,7 @@ fn store(table: &mut Table<'_>) -> Option<RawStore> {
     {
         let wrong =
             "TLS is spoken where the address begins with `rediss://`, and this one does not";
-        table.report("tls", Wrong::new(wrong));
+        table.report("tls", ValueError::new(wrong));
     }
     let prefix = table.get_or("prefix", prefix, PREFIX.to_owned());
     let timeout = table.get_or("timeout", short_timeout, TIMEOUT);
@@ -49,11 +49,11 @@ fn store(table: &mut Table<'_>) -> Option<RawStore> {
     })
 }
 
-fn url(found: Found<'_>) -> Result<StoreUrl, Wrong> {
+fn url(found: RawValue<'_>) -> Result<StoreUrl, ValueError> {
     StoreUrl::parse(&string(found)?).map_err(|error| match error {
-        StoreUrlError::Unverified => Wrong::new("certificates of servers are always verified")
+        StoreUrlError::Unverified => ValueError::new("certificates of servers are always verified")
             .hint("name the authority that has signed this one as `ca` of `[rollout.store.tls]`, and nothing behind `#`"),
-        StoreUrlError::Shape => Wrong::new(
+        StoreUrlError::Shape => ValueError::new(
             "this is no address of a store; write one such as `redis://127.0.0.1:6379/0` or \
              `redis+unix:///run/redis/redis.sock?db=0`",
         ),
@@ -61,24 +61,24 @@ fn url(found: Found<'_>) -> Result<StoreUrl, Wrong> {
 }
 
 /// What stands before every key: nothing that a pattern of keys or a hash tag would read.
-fn prefix(found: Found<'_>) -> Result<String, Wrong> {
+fn prefix(found: RawValue<'_>) -> Result<String, ValueError> {
     const LONGEST: usize = 64;
     let prefix = string(found)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '/');
     if (1..=LONGEST).contains(&prefix.len()) && prefix.chars().all(plain) {
         return Ok(prefix);
     }
-    Err(Wrong::new(format!(
+    Err(ValueError::new(format!(
         "`{}` is no prefix; write 1 to {LONGEST} letters, digits, `.`, `_`, `-`, `:` or `/`",
         cut(&prefix)
     )))
 }
 
-fn short_timeout(found: Found<'_>) -> Result<Duration, Wrong> {
+fn short_timeout(found: RawValue<'_>) -> Result<Duration, ValueError> {
     let timeout = timeout(found)?;
     if timeout <= LONGEST_TIMEOUT {
         return Ok(timeout);
     }
     let wrong = "somebody who flips a flag does not wait as long for the store; write at most `2s`";
-    Err(Wrong::new(wrong))
+    Err(ValueError::new(wrong))
 }

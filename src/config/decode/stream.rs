@@ -3,9 +3,9 @@
 use http::Method;
 
 use super::{local, route};
-use crate::config::kind::{Found, Wrong, name, timeout};
 use crate::config::raw::RawStream;
-use crate::config::reader::Table;
+use crate::config::table_reader::Table;
+use crate::config::value::{RawValue, ValueError, name, timeout};
 
 pub(super) fn stream(table: &mut Table<'_>) -> Option<RawStream> {
     let name = table.require("name", name);
@@ -23,6 +23,6 @@ pub(super) fn stream(table: &mut Table<'_>) -> Option<RawStream> {
 }
 
 /// A method and a path: `GET /events/{id}`.
-fn call(found: Found<'_>) -> Result<(Method, String), Wrong> {
+fn call(found: RawValue<'_>) -> Result<(Method, String), ValueError> {
     local::line(found, "such as `GET /events/{id}`")
 }

@@ -1,8 +1,8 @@
 //! `[trace]`
 
-use crate::config::kind::{percent, text, url};
 use crate::config::raw::RawTrace;
-use crate::config::reader::Table;
+use crate::config::table_reader::Table;
+use crate::config::value::{percent, text, url};
 
 /// All of them: who does not want that many says so.
 const SAMPLE: u32 = 100_000;

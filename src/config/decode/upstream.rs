@@ -5,10 +5,12 @@ use std::time::Duration;
 use http::Uri;
 
 use super::{SIDES, addresses, envelope, identity, mcp, stdio, websocket};
-use crate::config::kind::{Found, Wrong, boolean, duration, header, name, timeout, whole, word};
-use crate::config::problem::Located;
-use crate::config::raw::{CredentialsWord, RawServer, RawUpstream, UsualWord};
-use crate::config::reader::{Shape, Table};
+use crate::config::problem::Spanned;
+use crate::config::raw::{CredentialsWord, IsDefault, RawServer, RawUpstream};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{
+    RawValue, ValueError, boolean, duration, header, name, timeout, whole, word,
+};
 use crate::domain::plan::Multiplexing;
 use crate::domain::side::Side;
 
@@ -103,7 +105,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
             "`tls` belongs to an upstream with an `https://` or a `wss://` url; remove it";
         table.add(tls.place.problem(message));
     }
-    let usual = table.get("default", boolean(UsualWord::No, UsualWord::Yes));
+    let usual = table.get("default", boolean(IsDefault::No, IsDefault::Yes));
     Some(RawUpstream {
         name: name?,
         side: side?,
@@ -127,25 +129,25 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
 }
 
 /// `http2`: a truth, or the one word beside them.
-fn http2(found: Found<'_>) -> Result<Multiplexing, Wrong> {
+fn http2(found: RawValue<'_>) -> Result<Multiplexing, ValueError> {
     if found.is_text("auto") {
         return Ok(Multiplexing::Offered);
     }
     let truth = boolean(Multiplexing::Off, Multiplexing::Required)(found);
     truth.map_err(|_| {
         let message = format!("{} is none of `true`, `false` and `auto`", found.describe());
-        Wrong::new(message)
+        ValueError::new(message)
             .hint("`auto` lets TLS settle the version; `true` speaks nothing but HTTP/2")
     })
 }
 
 /// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
-fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<Uri>>)> {
+fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<Uri>>)> {
     if table.shape("command") == Shape::Absent {
         return address(table, side);
     }
     if table.shape("url") != Shape::Absent {
-        let both = Wrong::new("the upstream has a `url` as well, and is one or the other")
+        let both = ValueError::new("the upstream has a `url` as well, and is one or the other")
             .hint("keep `url` for a server at an address, `command` for a child of this program");
         table.report("command", both);
     }
@@ -158,7 +160,7 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<U
 }
 
 /// A server at an address, by the protocol that it speaks.
-fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<Uri>>)> {
+fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<Uri>>)> {
     foreign(table, stdio::OWN, "`command`");
     let protocol = table.get("protocol", word(PROTOCOLS, &[]));
     let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
@@ -170,7 +172,7 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
             if is_mcp {
                 let wrong = "an MCP server at an address is spoken to over `http://`; remove `protocol`, and keep `handshake = \"mcp\"`";
-                table.report("protocol", Wrong::new(wrong));
+                table.report("protocol", ValueError::new(wrong));
             }
             let socket = websocket::websocket(table, (url, side))?;
             Some((RawServer::Socket(Box::new(socket)), Vec::new()))
@@ -184,7 +186,7 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Located<
             for key in mcp::NOT.iter().chain(addresses::OWN) {
                 if table.shape(key) != Shape::Absent {
                     let message = format!("`{key}` does not fit `protocol = \"mcp\"`; remove it");
-                    table.report(key, Wrong::new(message));
+                    table.report(key, ValueError::new(message));
                 }
             }
             let server = mcp::mcp(table, url)?;
@@ -219,7 +221,7 @@ fn foreign(table: &mut Table<'_>, keys: &[&'static str], of: &str) {
     for key in keys {
         if table.shape(key) != Shape::Absent {
             let message = format!("`{key}` belongs to an upstream with {of}; remove it");
-            table.report(key, Wrong::new(message));
+            table.report(key, ValueError::new(message));
         }
     }
 }

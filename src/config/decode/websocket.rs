@@ -10,10 +10,10 @@ use super::headers::headers;
 use super::stdio::{
     HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
 };
-use crate::config::kind::{Wrong, duration, size, timeout, whole, word};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
-use crate::config::reader::{Shape, Table};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{ValueError, duration, size, timeout, whole, word};
 use crate::domain::plan::Sharing;
 use crate::domain::side::Side;
 
@@ -67,7 +67,7 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn websocket(
     table: &mut Table<'_>,
-    (url, side): (Located<Uri>, Side),
+    (url, side): (Spanned<Uri>, Side),
 ) -> Option<RawWebSocket> {
     let headers = headers(table, (NOT_SENT, "the request for a WebSocket"));
     let usual = match side {
@@ -85,19 +85,19 @@ pub(super) fn websocket(
         if shared && table.shape(key) != Shape::Absent {
             let message = format!("`{key}` bounds the sockets of clients, and all share one");
             let hint = "write `sharing = \"client\"`, or remove it";
-            table.report(key, Wrong::new(message).hint(hint));
+            table.report(key, ValueError::new(message).hint(hint));
         }
     }
     if side == Side::Rpc && !shared && table.shape("sockets") != Shape::Absent {
         let message = "`sockets` says how many all clients share, and each has one for itself";
         let hint =
             "write `sharing = \"shared\"`, or remove it; `connections` bounds those of clients";
-        table.report("sockets", Wrong::new(message).hint(hint));
+        table.report("sockets", ValueError::new(message).hint(hint));
     }
     if side == Side::Rpc && !shared && table.shape("log_messages") != Shape::Absent {
         let message = "`log_messages` says who of those who share a socket hears them, and each client has one for itself";
         let hint = "remove it: each client hears all that its socket tells";
-        table.report("log_messages", Wrong::new(message).hint(hint));
+        table.report("log_messages", ValueError::new(message).hint(hint));
     }
     let sockets = table.get_or("sockets", whole(SOCKETS), 1);
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
@@ -138,7 +138,7 @@ fn refuse_of_rpc(table: &mut Table<'_>) {
                 "`{key}` belongs to a server that speaks JSON-RPC, and one of the `rest` side with a `ws://` url speaks in frames"
             );
             let hint = "remove it, or write `side = \"rpc\"`";
-            table.report(key, Wrong::new(message).hint(hint));
+            table.report(key, ValueError::new(message).hint(hint));
         }
     }
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use http::Uri;
 
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 
 /// `urls` behind the first, and how all are watched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawAddresses {
     /// `urls`, but for the first.
-    pub more: Vec<Located<Uri>>,
+    pub more: Vec<Spanned<Uri>>,
     /// `eject`
     pub eject: Option<RawEject>,
     /// `breaker`
@@ -25,42 +25,42 @@ pub struct RawAddresses {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawEject {
     /// `failures`
-    pub failures: Located<u32>,
+    pub failures: Spanned<u32>,
     /// `pause`: not zero.
-    pub pause: Located<Duration>,
+    pub pause: Spanned<Duration>,
     /// `most_percent`
-    pub most_percent: Located<u8>,
+    pub most_percent: Spanned<u8>,
 }
 
 /// `breaker`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawBreaker {
     /// `failures`
-    pub failures: Located<u32>,
+    pub failures: Spanned<u32>,
     /// `pause`: not zero.
-    pub pause: Located<Duration>,
+    pub pause: Spanned<Duration>,
 }
 
 /// `retry`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRetry {
     /// `percent`
-    pub percent: Located<u8>,
+    pub percent: Spanned<u8>,
     /// `least`
-    pub least: Located<u32>,
+    pub least: Spanned<u32>,
 }
 
 /// `health`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawHealth {
     /// `path`
-    pub path: Located<String>,
+    pub path: Spanned<String>,
     /// `every`: at least a second.
-    pub every: Located<Duration>,
+    pub every: Spanned<Duration>,
     /// `timeout`: not zero.
-    pub timeout: Located<Duration>,
+    pub timeout: Spanned<Duration>,
     /// `down_after`
-    pub down_after: Located<u32>,
+    pub down_after: Spanned<u32>,
     /// `up_after`
-    pub up_after: Located<u32>,
+    pub up_after: Spanned<u32>,
 }

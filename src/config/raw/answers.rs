@@ -5,11 +5,11 @@ use std::time::Duration;
 use http::{HeaderName, Method};
 use serde_json::{Map, Value};
 
-use crate::config::problem::Located;
-use crate::domain::cors::{Origin, WithCredentials};
+use crate::config::problem::Spanned;
+use crate::domain::cors::{WebOrigin, WithCredentials};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::ErrorObject;
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::rollout::Glob;
 use crate::domain::route::frame_line;
 
@@ -17,15 +17,15 @@ use crate::domain::route::frame_line;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCors {
     /// `origins`: at least one.
-    pub origins: Vec<Located<RawOrigin>>,
+    pub origins: Vec<Spanned<RawOrigin>>,
     /// `headers`; those that are asked for where it is absent.
-    pub headers: Option<Vec<Located<HeaderName>>>,
+    pub headers: Option<Vec<Spanned<HeaderName>>>,
     /// `expose`
-    pub expose: Vec<Located<HeaderName>>,
+    pub expose: Vec<Spanned<HeaderName>>,
     /// `credentials`
-    pub credentials: Located<WithCredentials>,
+    pub credentials: Spanned<WithCredentials>,
     /// `max_age`
-    pub max_age: Option<Located<Duration>>,
+    pub max_age: Option<Spanned<Duration>>,
 }
 
 /// One of `origins`.
@@ -34,7 +34,7 @@ pub enum RawOrigin {
     /// `*`
     Any,
     /// An origin.
-    One(Origin),
+    One(WebOrigin),
 }
 
 /// `[[local]]`
@@ -43,7 +43,7 @@ pub struct RawLocal {
     /// `rest`, `rpc` or `frame`
     pub call: RawLocalCall,
     /// `answer`
-    pub answer: Located<RawAnswer>,
+    pub answer: Spanned<RawAnswer>,
     /// What is said beside `answer = "initialize"` and `answer = "discover"`.
     pub greeting: RawGreeting,
 }
@@ -52,19 +52,19 @@ pub struct RawLocal {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawGreeting {
     /// `server`
-    pub server: Option<Located<Map<String, Value>>>,
+    pub server: Option<Spanned<Map<String, Value>>>,
     /// `capabilities`
-    pub capabilities: Option<Located<Map<String, Value>>>,
+    pub capabilities: Option<Spanned<Map<String, Value>>>,
     /// `instructions`
-    pub instructions: Option<Located<String>>,
+    pub instructions: Option<Spanned<String>>,
     /// `versions`
-    pub versions: Vec<Located<String>>,
+    pub versions: Vec<Spanned<String>>,
 }
 
 impl RawGreeting {
     /// The first key that is said, with its place.
     #[must_use]
-    pub fn said(&self) -> Option<Located<()>> {
+    pub fn said(&self) -> Option<Spanned<()>> {
         let server = self.server.as_ref().or(self.capabilities.as_ref());
         let table = server.map(|table| table.clone().map(|_| ()));
         let texts = self.instructions.as_ref().or(self.versions.first());
@@ -76,17 +76,17 @@ impl RawGreeting {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawLocalCall {
     /// `rest`: a method and a path.
-    Rest(Located<(Method, String)>),
+    Rest(Spanned<(Method, String)>),
     /// `rpc`: a method, or a glob of methods.
-    Rpc(Located<Glob>),
+    Rpc(Spanned<Glob>),
     /// `frame`: what a client of frames says.
-    Frame(Located<Tree>),
+    Frame(Spanned<SourceTree>),
 }
 
 impl RawLocalCall {
     /// The calls, as they are written.
     #[must_use]
-    pub fn line(&self) -> Located<String> {
+    pub fn line(&self) -> Spanned<String> {
         match self {
             RawLocalCall::Rest(call) => call
                 .clone()
@@ -107,7 +107,7 @@ pub enum RawAnswer {
     /// `error`
     Error(ErrorObject),
     /// `frame`
-    Frame(Tree),
+    Frame(SourceTree),
     /// `status`
     Reply(RawReply),
 }
@@ -116,13 +116,13 @@ pub enum RawAnswer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawReply {
     /// `status`: 200 to 599.
-    pub status: Located<u16>,
+    pub status: Spanned<u16>,
     /// `body`: not beside `text`.
     pub body: Option<Json>,
     /// `text`
     pub text: Option<String>,
     /// `headers`
-    pub headers: Vec<(Located<String>, Located<String>)>,
+    pub headers: Vec<(Spanned<String>, Spanned<String>)>,
 }
 
 /// An answer that is made here.

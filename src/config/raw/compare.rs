@@ -2,20 +2,20 @@
 
 use http::HeaderName;
 
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::domain::compare::{Path, Show, Tolerance};
 
 /// `[compare]`, or `compare` of a route.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawCompare {
     /// `ignore`
-    pub ignore: Vec<Located<Path>>,
+    pub ignore: Vec<Spanned<Path>>,
     /// `unordered`
-    pub unordered: Vec<Located<Path>>,
+    pub unordered: Vec<Spanned<Path>>,
     /// `tolerance`, by path.
-    pub tolerance: Vec<(Located<Path>, Located<Tolerance>)>,
+    pub tolerance: Vec<(Spanned<Path>, Spanned<Tolerance>)>,
     /// `headers`
-    pub headers: Vec<Located<HeaderName>>,
+    pub headers: Vec<Spanned<HeaderName>>,
     /// `show`
-    pub show: Option<Located<Show>>,
+    pub show: Option<Spanned<Show>>,
 }

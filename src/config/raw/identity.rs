@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::HeaderName;
 
-use crate::config::problem::Located;
-use crate::domain::hops::Network;
+use crate::config::problem::Spanned;
+use crate::domain::client_ip::Network;
 use crate::domain::rollout::SubjectPattern;
 use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
@@ -16,37 +16,37 @@ use crate::domain::token::Algorithm;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawClient {
     /// `name`
-    pub name: Located<String>,
+    pub name: Spanned<String>,
     /// `match`
     pub matches: RawMatch,
     /// `key`: by what the callers of this client are told apart.
-    pub key: Option<Located<RawKey>>,
+    pub key: Option<Spanned<RawKey>>,
 }
 
 /// `match` of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawMatch {
     /// `subject`: every pattern must fit; at least one.
-    Subject(Located<Vec<SubjectPattern>>),
+    Subject(Spanned<Vec<SubjectPattern>>),
     /// `api_key`: the SHA-256 of one of these keys; at least one.
-    ApiKeys(Vec<Located<[u8; 32]>>),
+    ApiKeys(Vec<Spanned<[u8; 32]>>),
     /// `claim`: every one named must fit; at least one.
-    Claims(Located<Vec<(String, String)>>),
+    Claims(Spanned<Vec<(String, String)>>),
     /// `header`: every one named must fit; at least one.
     Headers(Vec<RawHeaderGlob>),
     /// `address`: one of these networks; at least one.
-    Addresses(Vec<Located<Network>>),
+    Addresses(Vec<Spanned<Network>>),
     /// `user_agent`: a glob.
-    UserAgent(Located<String>),
+    UserAgent(Spanned<String>),
 }
 
 /// A header and the text that fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawHeaderGlob {
     /// The header.
-    pub header: Located<HeaderName>,
+    pub header: Spanned<HeaderName>,
     /// What fits: text, with `*` for any.
-    pub glob: Located<String>,
+    pub glob: Spanned<String>,
 }
 
 /// `key` of a client.
@@ -68,15 +68,15 @@ pub enum RawKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawBearer {
     /// Where `keys` stands.
-    pub place: Located<()>,
+    pub place: Spanned<()>,
     /// `keys`
     pub keys: Vec<RawTokenKey>,
     /// `issuer`
-    pub issuer: Option<Located<String>>,
+    pub issuer: Option<Spanned<String>>,
     /// `audience`: any where there are none.
-    pub audience: Vec<Located<String>>,
+    pub audience: Vec<Spanned<String>>,
     /// `leeway`
-    pub leeway: Located<Duration>,
+    pub leeway: Spanned<Duration>,
 }
 
 /// An entry of `keys`.
@@ -98,14 +98,14 @@ pub struct RawTls {
     /// `client_ca`: whose certificates of clients are believed.
     pub client_ca: Option<RawFile>,
     /// `http2`: offered unless said.
-    pub http2: Option<Located<Http2>>,
+    pub http2: Option<Spanned<Http2>>,
 }
 
 /// `[upstream.NAME.tls]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawClientTls {
     /// Where the table begins.
-    pub place: Located<()>,
+    pub place: Spanned<()>,
     /// `ca`: whose certificates of servers are believed, in place of the public authorities.
     pub ca: Option<RawFile>,
     /// `certificate`: what is shown to the server, only with `key`.
@@ -113,12 +113,12 @@ pub struct RawClientTls {
     /// `key`
     pub key: Option<RawFile>,
     /// `server_name`: that of the url unless said.
-    pub server_name: Option<Located<String>>,
+    pub server_name: Option<Spanned<String>>,
 }
 
 /// `headers` of an upstream: names that may be sent, in lower case.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RawHeaders(pub Vec<(Located<String>, RawHeaderValue)>);
+pub struct RawHeaders(pub Vec<(Spanned<String>, RawHeaderValue)>);
 
 /// The value of a header.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,7 +133,7 @@ pub enum RawHeaderValue {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawFile {
     /// Its path, resolved against the folder of the main file.
-    pub path: Located<PathBuf>,
+    pub path: Spanned<PathBuf>,
     /// What it holds.
     pub content: Secret,
 }
@@ -141,7 +141,7 @@ pub struct RawFile {
 impl RawFile {
     /// A file that was not read yet.
     #[must_use]
-    pub fn at(path: Located<PathBuf>) -> RawFile {
+    pub fn at(path: Spanned<PathBuf>) -> RawFile {
         RawFile {
             path,
             content: Secret::default(),

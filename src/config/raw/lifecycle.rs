@@ -1,8 +1,8 @@
 //! What the files say of the end of routes: `deprecated`.
 
-use crate::config::problem::Located;
-use crate::domain::calendar::Moment;
+use crate::config::problem::Spanned;
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
 /// `deprecated` of a route.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,15 +17,15 @@ pub enum RawEnd {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawDeprecated {
     /// The table itself.
-    pub here: Located<()>,
+    pub here: Spanned<()>,
     /// `side`
-    pub side: Located<Side>,
+    pub side: Spanned<Side>,
     /// `since`
-    pub since: Located<Moment>,
+    pub since: Spanned<Timestamp>,
     /// `sunset`
-    pub sunset: Option<Located<Moment>>,
+    pub sunset: Option<Spanned<Timestamp>>,
     /// `link`: an absolute URL.
-    pub link: Option<Located<String>>,
+    pub link: Option<Spanned<String>>,
     /// `brownouts`, in order.
     pub brownouts: Vec<RawWindow>,
 }
@@ -34,7 +34,7 @@ pub struct RawDeprecated {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawWindow {
     /// `from`
-    pub from: Located<Moment>,
+    pub from: Spanned<Timestamp>,
     /// `until`
-    pub until: Located<Moment>,
+    pub until: Spanned<Timestamp>,
 }

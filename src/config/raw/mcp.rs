@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Uri;
 
 use super::RawHeaders;
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::domain::mcp::Revision;
 use crate::domain::pending::LogMessages;
 
@@ -13,19 +13,19 @@ use crate::domain::pending::LogMessages;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawMcp {
     /// `url`: as that of any server.
-    pub url: Located<Uri>,
+    pub url: Spanned<Uri>,
     /// `headers`
     pub headers: RawHeaders,
     /// `revision`
-    pub revision: Located<Revision>,
+    pub revision: Spanned<Revision>,
     /// `in_flight`
-    pub in_flight: Located<usize>,
+    pub in_flight: Spanned<usize>,
     /// `queue`
-    pub queue: Located<usize>,
+    pub queue: Spanned<usize>,
     /// `start_timeout`: not zero.
-    pub start_timeout: Located<Duration>,
+    pub start_timeout: Spanned<Duration>,
     /// `log_messages`
-    pub log_messages: Located<LogMessages>,
+    pub log_messages: Spanned<LogMessages>,
     /// `message_limit`: in bytes.
-    pub message_limit: Located<usize>,
+    pub message_limit: Spanned<usize>,
 }

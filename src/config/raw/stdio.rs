@@ -3,42 +3,42 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::domain::json::Json;
 use crate::domain::mcp::Revision;
 use crate::domain::pending::LogMessages;
-use crate::domain::plan::Variables;
+use crate::domain::plan::SecretMap;
 
 /// The keys of `[upstream.NAME]` with `command`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawStdio {
     /// `command`: the program and its arguments; at least the program. A relative path with a `/` is resolved
     /// against the folder of the main file.
-    pub command: Vec<Located<String>>,
+    pub command: Vec<Spanned<String>>,
     /// `env`
-    pub env: Variables,
+    pub env: SecretMap,
     /// `directory`, resolved against the folder of the main file.
-    pub directory: Option<Located<PathBuf>>,
+    pub directory: Option<Spanned<PathBuf>>,
     /// `mode`
-    pub mode: Located<ModeWord>,
+    pub mode: Spanned<ModeWord>,
     /// `in_flight`: only where the mode is pipelined.
-    pub in_flight: Located<usize>,
+    pub in_flight: Spanned<usize>,
     /// `queue`
-    pub queue: Located<usize>,
+    pub queue: Spanned<usize>,
     /// `handshake`
-    pub handshake: Located<HandshakeWord>,
+    pub handshake: Spanned<HandshakeWord>,
     /// `initialize`: only with a handshake.
     pub initialize: Option<Json>,
     /// `revision`: only with a handshake, and without `initialize`.
-    pub revision: Option<Located<Revision>>,
+    pub revision: Option<Spanned<Revision>>,
     /// `start_timeout`: not zero.
-    pub start_timeout: Located<Duration>,
+    pub start_timeout: Spanned<Duration>,
     /// `log_messages`
-    pub log_messages: Located<LogMessages>,
+    pub log_messages: Spanned<LogMessages>,
     /// `line_limit`: in bytes.
-    pub line_limit: Located<usize>,
+    pub line_limit: Spanned<usize>,
     /// `unanswered`
-    pub unanswered: Located<usize>,
+    pub unanswered: Spanned<usize>,
     /// `withhold`
     pub withhold: Vec<String>,
 }

@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::config::raw::RawClientTls;
 
 /// `[rollout.store]`: the server that many replicas share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawStore {
     /// `url`, with the password of `password_file`.
-    pub url: Located<StoreUrl>,
+    pub url: Spanned<StoreUrl>,
     /// `password_file`, resolved against the folder of the main file.
-    pub password_file: Option<Located<PathBuf>>,
+    pub password_file: Option<Spanned<PathBuf>>,
     /// `tls`: only where `url` asks for TLS.
     pub tls: Option<RawClientTls>,
     /// `prefix`: what the keys begin with.
-    pub prefix: Located<String>,
+    pub prefix: Spanned<String>,
     /// `timeout`: not zero.
-    pub timeout: Located<Duration>,
+    pub timeout: Spanned<Duration>,
     /// `replica`: what this process is called among the others; the name of the host unless said.
-    pub replica: Located<String>,
+    pub replica: Spanned<String>,
 }
 
 /// The address of a shared store. It may hold a password, which its `Debug` does not show.

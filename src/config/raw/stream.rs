@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::domain::side::Side;
 
 /// `[[stream]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawStream {
     /// `name`
-    pub name: Located<String>,
+    pub name: Spanned<String>,
     /// `rest`: a method and a path.
-    pub rest: Located<(Method, String)>,
+    pub rest: Spanned<(Method, String)>,
     /// `rpc`: a method and a path.
-    pub rpc: Located<(Method, String)>,
+    pub rpc: Spanned<(Method, String)>,
     /// `upstream`: for both sides, or for one.
-    pub upstreams: Vec<(Option<Side>, Located<String>)>,
+    pub upstreams: Vec<(Option<Side>, Spanned<String>)>,
     /// `max_age`: not zero.
-    pub max_age: Option<Located<Duration>>,
+    pub max_age: Option<Spanned<Duration>>,
 }

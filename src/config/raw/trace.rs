@@ -2,15 +2,15 @@
 
 use http::Uri;
 
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 
 /// `[trace]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTrace {
     /// `sample`: thousandths of a percent of the traces that begin here.
-    pub sample: Located<u32>,
+    pub sample: Spanned<u32>,
     /// `endpoint`
-    pub endpoint: Option<Located<Uri>>,
+    pub endpoint: Option<Spanned<Uri>>,
     /// `service`
-    pub service: Located<String>,
+    pub service: Spanned<String>,
 }

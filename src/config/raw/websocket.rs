@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Uri;
 
 use super::{HandshakeWord, RawHeaders};
-use crate::config::problem::Located;
+use crate::config::problem::Spanned;
 use crate::domain::json::Json;
 use crate::domain::pending::LogMessages;
 use crate::domain::plan::Sharing;
@@ -14,33 +14,33 @@ use crate::domain::plan::Sharing;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawWebSocket {
     /// `url`
-    pub url: Located<Uri>,
+    pub url: Spanned<Uri>,
     /// `headers`
     pub headers: RawHeaders,
     /// `sharing`
-    pub sharing: Located<Sharing>,
+    pub sharing: Spanned<Sharing>,
     /// `sockets`: how many all clients share.
-    pub sockets: Located<usize>,
+    pub sockets: Spanned<usize>,
     /// `in_flight`
-    pub in_flight: Located<usize>,
+    pub in_flight: Spanned<usize>,
     /// `queue`
-    pub queue: Located<usize>,
+    pub queue: Spanned<usize>,
     /// `handshake`
-    pub handshake: Located<HandshakeWord>,
+    pub handshake: Spanned<HandshakeWord>,
     /// `initialize`: only with a handshake.
     pub initialize: Option<Json>,
     /// `start_timeout`: not zero.
-    pub start_timeout: Located<Duration>,
+    pub start_timeout: Spanned<Duration>,
     /// `log_messages`
-    pub log_messages: Located<LogMessages>,
+    pub log_messages: Spanned<LogMessages>,
     /// `message_limit`: in bytes.
-    pub message_limit: Located<usize>,
+    pub message_limit: Spanned<usize>,
     /// `heartbeat`: zero for none.
-    pub heartbeat: Located<Duration>,
+    pub heartbeat: Spanned<Duration>,
     /// `heartbeat_timeout`: not zero.
-    pub heartbeat_timeout: Located<Duration>,
+    pub heartbeat_timeout: Spanned<Duration>,
     /// `unanswered`
-    pub unanswered: Located<usize>,
+    pub unanswered: Spanned<usize>,
     /// `withhold`
     pub withhold: Vec<String>,
 }

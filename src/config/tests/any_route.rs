@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::Fixture;
 use crate::config::configuration::Configuration;
-use crate::config::problem::Place;
+use crate::config::problem::SourceLocation;
 
 fn any_value() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
@@ -111,7 +111,7 @@ proptest! {
         let fixture = Fixture::new(&text);
         if let Err(problems) = Configuration::read(&fixture.sources) {
             for problem in &problems {
-                let has_line = matches!(&problem.place, Place::File { position: Some(_), .. });
+                let has_line = matches!(&problem.place, SourceLocation::File { position: Some(_), .. });
                 prop_assert!(has_line, "{problem}\n{text}");
             }
         }

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use super::Fixture;
 use crate::config::flags::parse_flags;
 use crate::config::load::load;
-use crate::config::reader::asked;
+use crate::config::table_reader::requested_keys;
 
 const MAIN: &str = include_str!("every_key.toml");
 const FLAGS: &str = include_str!("every_flag.toml");
@@ -46,12 +46,12 @@ fn general(key: &str) -> String {
 
 /// All keys that are asked for, as they are and as the documentation writes them.
 fn keys() -> BTreeMap<String, BTreeSet<String>> {
-    let _ = asked::take();
+    let _ = requested_keys::take();
     let main: Table = MAIN.parse().unwrap();
     let _ = told(&main, "");
     let _ = parse_flags(Path::new("flags.toml"), FLAGS);
     let mut keys: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for key in asked::take() {
+    for key in requested_keys::take() {
         keys.entry(general(&key)).or_default().insert(key);
     }
     keys

@@ -6,7 +6,7 @@ use http::Method;
 
 use super::Fixture;
 use crate::config::raw::{LocalWord, RawAnswer, RawLocalCall, RawOrigin};
-use crate::domain::cors::{Origin, WithCredentials};
+use crate::domain::cors::{WebOrigin, WithCredentials};
 use crate::domain::hosts::HostName;
 use crate::domain::json::Json;
 use crate::domain::rollout::Glob;
@@ -33,7 +33,7 @@ max_age = "10m"
     assert_eq!(hosts, known.iter().collect::<Vec<_>>());
     let cors = config.cors.unwrap();
     let origins: Vec<_> = cors.origins.iter().map(|origin| &origin.value).collect();
-    let one = |text: &str| RawOrigin::One(Origin::parse(text).unwrap());
+    let one = |text: &str| RawOrigin::One(WebOrigin::parse(text).unwrap());
     assert_eq!(
         origins,
         [&one("https://app.example"), &one("http://localhost:3000")]

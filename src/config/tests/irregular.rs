@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::claim::{Claim, Head, claim};
 use crate::domain::failure::Reason;
 use crate::domain::plan::{Plan, Unrouted};
+use crate::domain::routing::{RequestHead, RouteMatch, match_route};
 
 const REST: &str = "[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n";
 const RPC: &str = "[upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/v1/mcp'\n";
@@ -27,16 +27,16 @@ fn plan(word: &str, upstreams: &str) -> Plan {
 /// What a plan says of a call: the place of its route, `passes`, `near`, or the reason of a refusal.
 fn said(plan: &Plan, method: &Method, path: &str) -> String {
     let uri: Uri = path.parse().unwrap();
-    let head = Head {
+    let head = RequestHead {
         method,
         uri: &uri,
         headers: &HeaderMap::new(),
     };
-    match claim(plan, head) {
-        Ok(Claim::Route(place)) => place.to_string(),
-        Ok(Claim::ByBody(_)) => "by body".to_owned(),
-        Ok(Claim::Nobody) => "passes".to_owned(),
-        Ok(Claim::Near(_)) => "near".to_owned(),
+    match match_route(plan, head) {
+        Ok(RouteMatch::Route(place)) => place.to_string(),
+        Ok(RouteMatch::ByBody(_)) => "by body".to_owned(),
+        Ok(RouteMatch::Nobody) => "passes".to_owned(),
+        Ok(RouteMatch::Near(_)) => "near".to_owned(),
         Err(failure) => failure.reason.row().label.to_owned(),
     }
 }

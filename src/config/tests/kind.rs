@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use figment::value::Value;
 
-use crate::config::kind::{Found, Spelling, Wrong, duration, size, timeout, url, whole};
+use crate::config::value::{NameForm, RawValue, ValueError, duration, size, timeout, url, whole};
 
 fn typed<T>(
     value: impl Into<Value>,
-    kind: impl Fn(Found<'_>) -> Result<T, Wrong>,
+    kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
 ) -> Result<T, String> {
-    let found = Found {
+    let found = RawValue {
         value: &value.into(),
-        spelling: Spelling::Typed,
+        spelling: NameForm::Typed,
     };
     kind(found).map_err(|wrong| wrong.message)
 }
@@ -78,12 +78,12 @@ fn a_size_is_a_number_of_bytes_with_or_without_a_unit() {
 #[test]
 fn text_stands_for_a_number_in_variables_only() {
     let value = Value::from("8");
-    let found = |spelling| Found {
+    let found = |spelling| RawValue {
         value: &value,
         spelling,
     };
-    assert_eq!(whole(1..=9_usize)(found(Spelling::Text)).unwrap(), 8);
-    let wrong = whole(1..=9_usize)(found(Spelling::Typed)).unwrap_err();
+    assert_eq!(whole(1..=9_usize)(found(NameForm::Text)).unwrap(), 8);
+    let wrong = whole(1..=9_usize)(found(NameForm::Typed)).unwrap_err();
     assert_eq!(
         wrong.message,
         "the string `8` is no whole number from 1 to 9"

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Fixture;
 use crate::config::compile::compile;
 use crate::domain::mcp::Revision;
-use crate::domain::pending::{LogMessages, Order};
+use crate::domain::pending::{AnswerOrder, LogMessages};
 use crate::domain::plan::{McpPlan, Transport, UpstreamPlan};
 use crate::domain::side::Side;
 
@@ -37,7 +37,7 @@ fn a_server_needs_an_address_and_no_more() {
     let settings = server.link.settings;
     assert_eq!(
         (settings.order, settings.queue),
-        (Order::Pipelined(64), 256)
+        (AnswerOrder::Pipelined(64), 256)
     );
     let greeting = settings.greeting.unwrap().into_bytes();
     assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
@@ -53,7 +53,10 @@ fn a_server_is_what_its_keys_say() {
     assert_eq!(server.revision, Revision::Sessions("2025-03-26"));
     assert_eq!(server.message_limit, 2048);
     let settings = server.link.settings;
-    assert_eq!((settings.order, settings.queue), (Order::Pipelined(3), 4));
+    assert_eq!(
+        (settings.order, settings.queue),
+        (AnswerOrder::Pipelined(3), 4)
+    );
     assert_eq!(settings.start_timeout, Duration::from_secs(1));
     assert_eq!(settings.log_messages, LogMessages::Broadcast);
     let greeting = settings.greeting.unwrap().into_bytes();

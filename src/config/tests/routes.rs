@@ -6,7 +6,7 @@ use super::Fixture;
 use crate::config::raw::{RawRoute, RawSchema};
 use crate::domain::json::Json;
 use crate::domain::outcome::RpcReplySource;
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Example, ExampleWay, Extra, Notify};
 use crate::domain::side::Side;
 
@@ -63,19 +63,19 @@ rest.status = 202
 rpc.result = 1
 "#;
 
-fn text(text: &str) -> Tree {
-    Tree::Text(text.to_owned())
+fn text(text: &str) -> SourceTree {
+    SourceTree::Text(text.to_owned())
 }
 
-fn literal(text: &str) -> Tree {
-    Tree::Literal(json_of(text))
+fn literal(text: &str) -> SourceTree {
+    SourceTree::Literal(json_of(text))
 }
 
 fn json_of(text: &str) -> Json {
     Json::parse(text.to_owned().into(), 9).unwrap()
 }
 
-fn named<const N: usize>(members: [(&str, Tree); N]) -> Vec<(String, Tree)> {
+fn named<const N: usize>(members: [(&str, SourceTree); N]) -> Vec<(String, SourceTree)> {
     members.map(|(name, tree)| (name.to_owned(), tree)).into()
 }
 
@@ -100,16 +100,16 @@ fn patterns_are_read_as_they_are_written_members_in_order() {
     let arguments = [
         ("id", text("{id}")),
         ("z", literal("1")),
-        ("a", Tree::List(list)),
+        ("a", SourceTree::List(list)),
     ];
     let params = [
         ("name", text("put_coach")),
-        ("arguments", Tree::Table(named(arguments))),
+        ("arguments", SourceTree::Table(named(arguments))),
         ("...", text("{others}")),
     ];
-    assert_eq!(route.params, Some(Tree::Table(named(params))));
-    let each = Tree::Table(named([("b", text("{b}")), ("a", text("{a}"))]));
-    assert_eq!(route.body, Some(Tree::List(vec![text("*"), each])));
+    assert_eq!(route.params, Some(SourceTree::Table(named(params))));
+    let each = SourceTree::Table(named([("b", text("{b}")), ("a", text("{a}"))]));
+    assert_eq!(route.body, Some(SourceTree::List(vec![text("*"), each])));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn outcomes_are_read_under_a_route_and_under_a_name() {
     );
     assert_eq!(
         gone.rest.status,
-        Tree::List(vec![literal("404"), text("4xx")])
+        SourceTree::List(vec![literal("404"), text("4xx")])
     );
     assert_eq!(gone.rest.headers, named([("location", text("/x/{id}"))]));
     assert_eq!(
@@ -160,11 +160,11 @@ fn outcomes_are_read_under_a_route_and_under_a_name() {
     let error = RpcReplySource::Error {
         code: text("{code:integer}"),
         message: Some(text("{m}")),
-        data: Some(Tree::Table(Vec::new())),
+        data: Some(SourceTree::Table(Vec::new())),
     };
     assert_eq!(gone.rpc, error);
     assert_eq!(tool.rest.body, Some(text("{_}")));
-    let is_error = Tree::Table(named([("isError", literal("false"))]));
+    let is_error = SourceTree::Table(named([("isError", literal("false"))]));
     assert_eq!(tool.rpc, RpcReplySource::Result(is_error));
 
     let sets = config.sets.iter().map(|set| {

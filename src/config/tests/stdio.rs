@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Fixture;
 use crate::config::compile::compile;
 use crate::domain::mcp::Revision;
-use crate::domain::pending::Order;
+use crate::domain::pending::AnswerOrder;
 use crate::domain::plan::{StdioPlan, Transport};
 use crate::domain::side::Side;
 
@@ -36,7 +36,7 @@ fn a_child_needs_a_command_and_no_more() {
     assert_eq!(env, [("HOME", "/root"), ("PATH", "/bin")]);
     assert_eq!((child.directory, child.line_limit), (None, 16 << 20));
     let settings = &child.link.settings;
-    assert_eq!((settings.order, settings.queue), (Order::Serial, 256));
+    assert_eq!((settings.order, settings.queue), (AnswerOrder::Serial, 256));
     assert_eq!(settings.start_timeout, Duration::from_secs(30));
     let greeting = settings.greeting.clone().unwrap().into_bytes();
     assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
@@ -57,7 +57,7 @@ fn a_child_is_what_its_keys_say() {
         "{shown}"
     );
     let settings = &child.link.settings;
-    assert_eq!(settings.order, Order::Pipelined(3));
+    assert_eq!(settings.order, AnswerOrder::Pipelined(3));
     assert_eq!((&settings.greeting, settings.unanswered), (&None, 0));
     assert_eq!((child.line_limit, child.link.withhold.len()), (2048, 0));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::pending::{LogMessages, Order};
+use crate::domain::pending::{AnswerOrder, LogMessages};
 use crate::domain::plan::{Plan, Sharing, Transport, WebSocketPlan};
 use crate::domain::side::Side;
 
@@ -37,7 +37,7 @@ fn a_socket_needs_a_url_and_no_more() {
     let settings = &socket.link.settings;
     assert_eq!(
         (settings.order, settings.queue),
-        (Order::Pipelined(256), 256)
+        (AnswerOrder::Pipelined(256), 256)
     );
     assert_eq!(settings.greeting, None);
     assert_eq!(settings.log_messages, LogMessages::Caller);
@@ -57,7 +57,7 @@ fn a_socket_is_what_its_keys_say_and_shows_no_secret() {
     assert!(!format!("{socket:?}").contains("hunter2"));
     assert_eq!(socket.sharing, Sharing::Client);
     let settings = &socket.link.settings;
-    assert_eq!(settings.order, Order::Pipelined(7));
+    assert_eq!(settings.order, AnswerOrder::Pipelined(7));
     assert_eq!(settings.log_messages, LogMessages::Broadcast);
     assert!(settings.greeting.is_some() && settings.heartbeat.is_none());
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::domain::json::Json;
 use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::RouteSource;
 
 /// Throws that are known beforehand; when they are used up, each is zero.
@@ -21,15 +21,15 @@ pub(super) struct Dice {
 /// Dice of any throws.
 pub(super) fn dice() -> impl Strategy<Value = Dice> {
     let throws = proptest::collection::vec(any::<u8>(), 0..400);
-    throws.prop_map(Dice::of)
+    throws.prop_map(Dice::new)
 }
 
-fn text(text: impl Into<String>) -> Tree {
-    Tree::Text(text.into())
+fn text(text: impl Into<String>) -> SourceTree {
+    SourceTree::Text(text.into())
 }
 
-fn literal(text: &'static str) -> Tree {
-    Tree::Literal(Json::literal(text))
+fn literal(text: &'static str) -> SourceTree {
+    SourceTree::Literal(Json::literal(text))
 }
 
 /// Whether a row is about success.
@@ -40,10 +40,10 @@ enum Succeeds {
 }
 
 /// A value as both sides spell it.
-type Both = (Tree, Tree);
+type Both = (SourceTree, SourceTree);
 
 impl Dice {
-    pub(super) fn of(throws: Vec<u8>) -> Dice {
+    pub(super) fn new(throws: Vec<u8>) -> Dice {
         Dice {
             throws,
             next: 0,
@@ -123,11 +123,11 @@ impl Dice {
                 let (one, other) = (self.hole(), self.hole());
                 let mixed = format!("{{{one}}}-{{{other}:integer?=5}}");
                 let list = vec![text(format!("{{{one}}}")), text(format!("{{{other}}}"))];
-                (text(mixed), Tree::List(list))
+                (text(mixed), SourceTree::List(list))
             }
             7 => {
                 let hole = self.hole();
-                let written = Tree::Table(vec![
+                let written = SourceTree::Table(vec![
                     ("v".to_owned(), text(format!("{{{hole}}}"))),
                     ("w".to_owned(), text(format!("is {{>{hole}}}"))),
                 ]);
@@ -148,15 +148,15 @@ impl Dice {
                 let hole = self.hole();
                 let element = |name: &str| {
                     let member = (name.to_owned(), text(format!("{{{hole}}}")));
-                    Tree::List(vec![text("*"), Tree::Table(vec![member])])
+                    SourceTree::List(vec![text("*"), SourceTree::Table(vec![member])])
                 };
                 (element("k"), element("l"))
             }
             _ => {
                 let (one, other) = self.leaf();
                 (
-                    Tree::List(vec![one]),
-                    Tree::Table(vec![("only".to_owned(), other)]),
+                    SourceTree::List(vec![one]),
+                    SourceTree::Table(vec![("only".to_owned(), other)]),
                 )
             }
         }
@@ -180,7 +180,7 @@ impl Dice {
             one.push(("...".to_owned(), text(format!("{{{hole}}}"))));
             other.push(("...".to_owned(), text(format!("{{{hole}}}"))));
         }
-        (Tree::Table(one), Tree::Table(other))
+        (SourceTree::Table(one), SourceTree::Table(other))
     }
 
     /// A route in its short form, whose method or path another one may share.
@@ -217,7 +217,7 @@ impl Dice {
             name: format!("r{index}"),
             rest: format!("POST /s/t{index}"),
             rpc: "tools/call".to_owned(),
-            params: Some(Tree::Table(vec![
+            params: Some(SourceTree::Table(vec![
                 ("name".to_owned(), tool),
                 ("arguments".to_owned(), other),
             ])),
@@ -284,7 +284,7 @@ impl Dice {
             name: format!("r{index}"),
             rest,
             rpc: format!("m{index}"),
-            params: Some(Tree::Table(params)),
+            params: Some(SourceTree::Table(params)),
             body,
             headers,
             rows,
@@ -295,11 +295,11 @@ impl Dice {
     /// A status or a header that is a member of the other side.
     fn beside_the_body(
         &mut self,
-        mut status: Tree,
-        mut other: Tree,
-    ) -> (Tree, Tree, Vec<(String, Tree)>) {
+        mut status: SourceTree,
+        mut other: SourceTree,
+    ) -> (SourceTree, SourceTree, Vec<(String, SourceTree)>) {
         let mut headers = Vec::new();
-        if let Tree::Table(members) = &mut other {
+        if let SourceTree::Table(members) = &mut other {
             match self.below(6) {
                 0 => {
                     status = text("{status:integer}");
@@ -320,7 +320,7 @@ impl Dice {
     }
 
     /// The RPC side of a row.
-    fn rpc(&mut self, succeeds: Succeeds, other: Tree) -> RpcReplySource {
+    fn rpc(&mut self, succeeds: Succeeds, other: SourceTree) -> RpcReplySource {
         const CODES: [&str; 3] = ["-32601", "-32602", "-32000"];
         if succeeds == Succeeds::No {
             let message = match self.below(3) {
@@ -343,17 +343,17 @@ impl Dice {
             _ => self.object(1),
         };
         let is_error = self.below(2) == 0;
-        let statuses: &[Tree] = if is_error {
+        let statuses: &[SourceTree] = if is_error {
             &[
                 literal("404"),
-                Tree::List(vec![literal("400"), literal("422")]),
-                Tree::List(vec![literal("500"), text("5xx")]),
+                SourceTree::List(vec![literal("400"), literal("422")]),
+                SourceTree::List(vec![literal("500"), text("5xx")]),
             ]
         } else {
             &[
                 literal("200"),
                 literal("201"),
-                Tree::List(vec![literal("200"), literal("202")]),
+                SourceTree::List(vec![literal("200"), literal("202")]),
             ]
         };
         let status = statuses[self.below(3)].clone();
@@ -364,7 +364,7 @@ impl Dice {
             _ => (Some(one), None),
         };
         let other = match (&body, &content) {
-            (None, Some(_)) => Tree::Table(vec![("t".to_owned(), text("{t}"))]),
+            (None, Some(_)) => SourceTree::Table(vec![("t".to_owned(), text("{t}"))]),
             (None, None) => literal("7"),
             (Some(_), _) => other,
         };

@@ -2,11 +2,11 @@
 
 use http::{HeaderMap, Uri};
 
-use crate::domain::claim::{Claim, Head, claim};
 use crate::domain::lenient::{LenientPaths, Target, sample, spellings};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Stage;
-use crate::domain::route::{Route, Speech};
+use crate::domain::route::{Route, Wire};
+use crate::domain::routing::{RequestHead, RouteMatch, match_route};
 use crate::domain::side::Side;
 
 /// A call that passes through, and that a lenient server may read as a call of a retired route.
@@ -45,7 +45,7 @@ fn is_retired(plan: &Plan, route: &Route) -> bool {
     let mut flags = rollout.flags.iter().filter(|flag| {
         flag.stage == Stage::Retired && flag.side.is_none_or(|side| side == Side::Rest)
     });
-    let is_rest = route.speech == Speech::Http && route.enters_from(Side::Rest);
+    let is_rest = route.speech == Wire::Http && route.enters_from(Side::Rest);
     is_rest
         && (rollout.defaults.rest == Stage::Retired
             || flags.any(|flag| flag.route.fits(&route.name)))
@@ -60,12 +60,12 @@ fn passes(
     let Ok(uri) = path.parse::<Uri>() else {
         return false;
     };
-    let head = Head {
+    let head = RequestHead {
         method: &route.method,
         uri: &uri,
         headers: &HeaderMap::new(),
     };
     let is_own = |target| target == Target::Route(place);
-    matches!(claim(plan, head), Ok(Claim::Nobody))
+    matches!(match_route(plan, head), Ok(RouteMatch::Nobody))
         && paths.find(&route.method, path, is_own).is_some()
 }

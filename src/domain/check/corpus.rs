@@ -2,10 +2,10 @@
 
 use toml::{Table, Value};
 
-use super::report::{Direction, Kind, RouteReport, Verdict};
+use super::report::{Direction, FindingKind, LossVerdict, RouteReport};
 use crate::domain::json::Json;
 use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Extra, Notify, Route, RouteSource, RouteTable, parse_route};
 use crate::domain::side::Side;
 
@@ -26,20 +26,22 @@ pub(super) fn corpus() -> Vec<Case> {
 pub(super) fn said(report: &RouteReport) -> Vec<String> {
     let directions = report.directions.iter();
     directions
-        .filter(|direction| direction.kind != Kind::BuiltIn)
+        .filter(|direction| direction.kind != FindingKind::BuiltIn)
         .map(line)
         .collect()
 }
 
 fn line(direction: &Direction) -> String {
     let what = match direction.kind {
-        Kind::Request => "request".to_owned(),
-        Kind::Outcome(row) => format!("row {row}"),
-        Kind::BuiltIn => "built-in".to_owned(),
+        FindingKind::Request => "request".to_owned(),
+        FindingKind::Outcome(row) => format!("row {row}"),
+        FindingKind::BuiltIn => "built-in".to_owned(),
     };
     let verdict = match direction.verdict() {
-        Verdict::NormalForm => "norm",
-        verdict @ (Verdict::Lossless | Verdict::Lossy | Verdict::Never) => verdict.as_str(),
+        LossVerdict::NormalForm => "norm",
+        verdict @ (LossVerdict::Lossless | LossVerdict::Lossy | LossVerdict::Never) => {
+            verdict.as_str()
+        }
     };
     let findings = direction.losses.iter().chain(&direction.norms);
     let mut rules: Vec<&str> = findings.map(|finding| finding.rule.as_str()).collect();
@@ -100,11 +102,11 @@ fn text(table: &Table, key: &str) -> Option<String> {
     Some(table.get(key)?.as_str().unwrap().to_owned())
 }
 
-fn tree(value: &Value) -> Tree {
+fn tree(value: &Value) -> SourceTree {
     match value {
-        Value::String(text) => Tree::Text(text.clone()),
-        Value::Array(items) => Tree::List(items.iter().map(tree).collect()),
-        Value::Table(members) => Tree::Table(
+        Value::String(text) => SourceTree::Text(text.clone()),
+        Value::Array(items) => SourceTree::List(items.iter().map(tree).collect()),
+        Value::Table(members) => SourceTree::Table(
             members
                 .iter()
                 .map(|(name, member)| (name.clone(), tree(member)))
@@ -112,12 +114,12 @@ fn tree(value: &Value) -> Tree {
         ),
         literal
         @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_)) => {
-            Tree::Literal(Json::parse(literal.to_string().into(), 1).unwrap())
+            SourceTree::Literal(Json::parse(literal.to_string().into(), 1).unwrap())
         }
     }
 }
 
-fn pairs(table: &Table, key: &str) -> Vec<(String, Tree)> {
+fn pairs(table: &Table, key: &str) -> Vec<(String, SourceTree)> {
     let pairs = table.get(key).map(|value| value.as_table().unwrap());
     pairs
         .into_iter()

@@ -6,13 +6,13 @@
 use http::Method;
 
 use super::message::Message;
-use super::prove;
-use super::report::{Direction, Finding, Kind, Verdict};
-use crate::domain::event::{Event, Events, Form};
+use super::report::{Direction, Finding, FindingKind, LossVerdict};
+use super::verify;
+use crate::domain::event::{EventDefinition, EventForm, Events};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Reply;
+use crate::domain::jsonrpc::ResponseReply;
 use crate::domain::outcome::{
-    BodyPattern, NumberPattern, Outcomes, RestReplyPattern, Row, RpcReplyPattern, ToolResult,
+    BodyPattern, NumberPattern, OutcomeRow, Outcomes, RestReplyPattern, RpcReplyPattern, ToolResult,
 };
 use crate::domain::pattern::Pattern;
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
@@ -24,9 +24,9 @@ pub struct EventReport {
     /// The event, by its place.
     pub event: usize,
     /// The form that they come in.
-    pub from: Form,
+    pub from: EventForm,
     /// What is to be said of them.
-    pub verdict: Verdict,
+    pub verdict: LossVerdict,
     /// What comes back in another form that means the same.
     pub norms: Vec<EventFinding>,
     /// What does not come back.
@@ -52,11 +52,11 @@ pub struct EventFinding {
 #[must_use]
 pub fn check_events(events: &Events) -> Vec<EventReport> {
     let mut reports = Vec::new();
-    for form in [Form::Frame, Form::Sse] {
+    for form in [EventForm::Frame, EventForm::Sse] {
         let (places, rows): (Vec<_>, Vec<_>) = rows(events, form).into_iter().unzip();
         let Some(table) = table(rows) else { continue };
-        for direction in prove::only(&table) {
-            let Kind::Outcome(row) = direction.kind else {
+        for direction in verify::only(&table) {
+            let FindingKind::Outcome(row) = direction.kind else {
                 continue;
             };
             reports.push(report(places[row], form, direction));
@@ -67,17 +67,17 @@ pub fn check_events(events: &Events) -> Vec<EventReport> {
 }
 
 /// The events between one form and notifications, as rows.
-fn rows(events: &Events, form: Form) -> Vec<(usize, Row)> {
+fn rows(events: &Events, form: EventForm) -> Vec<(usize, OutcomeRow)> {
     let all = events.all().iter().enumerate();
     let rows = all.filter_map(|(place, event)| {
-        let (rpc, shown) = (event.face(Form::Rpc)?, event.face(form)?);
+        let (rpc, shown) = (event.face(EventForm::Rpc)?, event.face(form)?);
         Some((place, row(event, rpc, shown)))
     });
     rows.collect()
 }
 
-fn row(event: &Event, rpc: &Pattern, shown: &Pattern) -> Row {
-    Row {
+fn row(event: &EventDefinition, rpc: &Pattern, shown: &Pattern) -> OutcomeRow {
+    OutcomeRow {
         key: event.key.clone(),
         origin: 0,
         facts: event.facts.clone(),
@@ -93,7 +93,7 @@ fn row(event: &Event, rpc: &Pattern, shown: &Pattern) -> Row {
 }
 
 /// A route whose answers are the events.
-fn table(rows: Vec<Row>) -> Option<RouteTable> {
+fn table(rows: Vec<OutcomeRow>) -> Option<RouteTable> {
     let source = RouteSource {
         name: "events".to_owned(),
         rest: format!("{} /events", Method::POST),
@@ -101,14 +101,14 @@ fn table(rows: Vec<Row>) -> Option<RouteTable> {
         ..RouteSource::default()
     };
     let mut route = parse_route(source).ok()?;
-    route.outcomes = Outcomes::of(rows);
+    route.outcomes = Outcomes::new(rows);
     RouteTable::build(vec![route]).ok()
 }
 
-fn report(event: usize, form: Form, direction: Direction) -> EventReport {
+fn report(event: usize, form: EventForm, direction: Direction) -> EventReport {
     let from = match direction.from {
         Side::Rest => form,
-        Side::Rpc => Form::Rpc,
+        Side::Rpc => EventForm::Rpc,
     };
     let verdict = direction.verdict();
     let findings = |findings: Vec<Finding>| {
@@ -124,7 +124,7 @@ fn report(event: usize, form: Form, direction: Direction) -> EventReport {
     }
 }
 
-fn finding(form: Form, finding: Finding) -> EventFinding {
+fn finding(form: EventForm, finding: Finding) -> EventFinding {
     let witness = finding.witness;
     EventFinding {
         rule: finding.rule.as_str(),
@@ -136,12 +136,12 @@ fn finding(form: Form, finding: Finding) -> EventFinding {
 }
 
 /// The place in the words of the table: `body/data/0/x` is `sse/data/x`.
-fn place(form: Form, at: &str) -> String {
+fn place(form: EventForm, at: &str) -> String {
     match (at.strip_prefix("body"), at.strip_prefix("result")) {
         (Some(rest), _) => {
             let rest = match (form, rest.strip_prefix("/data/0")) {
-                (Form::Sse, Some(inside)) => format!("/data{inside}"),
-                (Form::Rpc | Form::Frame | Form::Sse, _) => rest.to_owned(),
+                (EventForm::Sse, Some(inside)) => format!("/data{inside}"),
+                (EventForm::Rpc | EventForm::Frame | EventForm::Sse, _) => rest.to_owned(),
             };
             format!("{}{rest}", form.as_str())
         }
@@ -154,18 +154,18 @@ fn shown(message: &Message) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match message {
         Message::RestReply(reply) => text(&reply.body),
-        Message::RpcReply(Reply::Result(result)) => text(Json::as_bytes(result)),
-        Message::RpcReply(Reply::Error(_)) | Message::RestCall { .. } | Message::RpcCall { .. } => {
-            message.to_string()
-        }
+        Message::RpcReply(ResponseReply::Result(result)) => text(Json::as_bytes(result)),
+        Message::RpcReply(ResponseReply::Error(_))
+        | Message::RestCall { .. }
+        | Message::RpcCall { .. } => message.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::{EventSource, RpcEventSource, ShownSource, SseSource};
-    use crate::domain::route::spelled::tree;
+    use crate::domain::event::{EventSource, OtherSide, RpcEventSource, SseSource};
+    use crate::domain::route::test_syntax::tree;
 
     fn verdicts(params: &str, data: &str) -> Vec<(&'static str, &'static str, Vec<String>)> {
         let events = Events::build(vec![EventSource {
@@ -174,7 +174,7 @@ mod tests {
                 method: "a".into(),
                 params: Some(tree(params)),
             }),
-            shown: Some(ShownSource::Sse(SseSource {
+            shown: Some(OtherSide::Sse(SseSource {
                 data: Some(tree(data)),
                 ..SseSource::default()
             })),

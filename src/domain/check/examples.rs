@@ -5,10 +5,10 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::message::Message;
-use super::subject::Subject;
-use super::trip::select_rest;
-use crate::domain::json::{Json, Kind};
-use crate::domain::jsonrpc::{ErrorObject, Reply};
+use super::round_trip::select_rest;
+use super::subject::CheckSubject;
+use crate::domain::json::{Json, JsonKind};
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::outcome::RestReply;
 use crate::domain::pattern::Bindings;
 use crate::domain::route::{EmptyBody, Example, ExampleReply, ExampleWay, RouteTable};
@@ -39,7 +39,7 @@ pub(super) fn run(table: &RouteTable, place: usize) -> ExampleReport {
     if route.examples.is_empty() {
         return report;
     }
-    let subject = Subject::calls(table, place, Side::Rest);
+    let subject = CheckSubject::calls(table, place, Side::Rest);
     for example in &route.examples {
         report.run += 1;
         if let Err(what) = holds(&subject, example) {
@@ -50,7 +50,7 @@ pub(super) fn run(table: &RouteTable, place: usize) -> ExampleReport {
     report
 }
 
-fn holds(subject: &Subject<'_>, example: &Example) -> Result<(), String> {
+fn holds(subject: &CheckSubject<'_>, example: &Example) -> Result<(), String> {
     let (rest, rpc) = (rest_call(subject, example)?, rpc_call(example));
     let mut call = None;
     for from in Side::ALL {
@@ -84,7 +84,7 @@ fn goes(way: ExampleWay, from: Side) -> bool {
 }
 
 /// That the table gives the call to this route.
-fn selected(subject: &Subject<'_>, sent: &Message) -> Result<(), String> {
+fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
     let found = match sent {
         Message::RpcCall { method, params } => {
             let call = (method.as_str(), params.as_ref());
@@ -119,7 +119,7 @@ fn compare(
 
 /// Whether an example shows no body where `{}` is sent. A short form sends `{}` for empty params and reads an absent body
 /// as `{}`, so both are the same call.
-fn shows_empty_body(subject: &Subject<'_>, (expected, found): (&Message, &Message)) -> bool {
+fn shows_empty_body(subject: &CheckSubject<'_>, (expected, found): (&Message, &Message)) -> bool {
     let Message::RestCall {
         method,
         target,
@@ -142,7 +142,7 @@ fn shows_empty_body(subject: &Subject<'_>, (expected, found): (&Message, &Messag
 
 /// Answers come from the servers of the side that the call goes to.
 fn replies(
-    subject: &Subject<'_>,
+    subject: &CheckSubject<'_>,
     (way, reply): (ExampleWay, &ExampleReply),
     call: &Bindings,
 ) -> Result<(), String> {
@@ -172,7 +172,7 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     Ok(map)
 }
 
-fn rest_call(subject: &Subject<'_>, example: &Example) -> Result<Message, String> {
+fn rest_call(subject: &CheckSubject<'_>, example: &Example) -> Result<Message, String> {
     let wrong = || format!("`{}` is no call; write `GET /path?query`", example.call);
     let (method, target) = example.call.split_once(' ').ok_or_else(wrong)?;
     let method = http::Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
@@ -228,7 +228,7 @@ fn rest_reply(reply: &ExampleReply) -> Result<Message, String> {
 
 fn rpc_reply(reply: &ExampleReply) -> Result<Message, String> {
     let error = match &reply.rpc {
-        Ok(result) => return Ok(Message::RpcReply(Reply::Result(result.clone()))),
+        Ok(result) => return Ok(Message::RpcReply(ResponseReply::Result(result.clone()))),
         Err(error) => error,
     };
     let wrong = || "`rpc.error` has a `code` and a `message`".to_owned();
@@ -237,8 +237,8 @@ fn rpc_reply(reply: &ExampleReply) -> Result<Message, String> {
     let code = code.and_then(|code| code.parse().ok()).ok_or_else(wrong)?;
     let message = error
         .member("message")
-        .filter(|message| message.kind() == Kind::String);
-    Ok(Message::RpcReply(Reply::Error(ErrorObject {
+        .filter(|message| message.kind() == JsonKind::String);
+    Ok(Message::RpcReply(ResponseReply::Error(ErrorObject {
         code,
         message: message.ok_or_else(wrong)?,
         data: error.member("data"),

@@ -2,7 +2,7 @@
 //! nothing: the two servers may answer in different forms.
 
 use crate::domain::outcome::ToolResult;
-use crate::domain::route::{Route, Waits};
+use crate::domain::route::{ExpectsReply, Route};
 
 /// Which replies the rows of a route map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub enum Replies {
 impl Replies {
     /// Returns which replies of a route are mapped.
     #[must_use]
-    pub fn of(route: &Route) -> Replies {
+    pub fn new(route: &Route) -> Replies {
         let rows = route.outcomes.rows();
-        if route.waits == Waits::No || route.is_frame() {
+        if route.waits == ExpectsReply::No || route.is_frame() {
             Replies::None
         } else if rows.is_empty() {
             Replies::NotMapped
@@ -48,7 +48,8 @@ impl Replies {
 /// Whether a route calls a tool and has no row for a result that says `isError: true`.
 #[must_use]
 pub fn lacks_tool_failures(route: &Route) -> bool {
-    let is_tool = route.outcomes.tool() == ToolResult::Succeeded && route.waits == Waits::Yes;
+    let is_tool =
+        route.outcomes.tool() == ToolResult::Succeeded && route.waits == ExpectsReply::Yes;
     is_tool
         && !route
             .outcomes

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use crate::domain::json::{Json, Kind, encode};
-use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::json::{Json, JsonKind, encode};
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::outcome::{RestAnswer, RestReply, RpcAnswer};
 use crate::domain::percent::{Plus, decode, normalise};
 
@@ -38,7 +38,7 @@ pub enum Message {
     /// An answer of a REST server.
     RestReply(RestReply),
     /// An answer of an RPC server.
-    RpcReply(Reply),
+    RpcReply(ResponseReply),
 }
 
 /// The content type of a JSON body, which says no more than that it is one.
@@ -72,8 +72,10 @@ impl Message {
     /// What an RPC server would have to answer so that its client gets this.
     pub(super) fn of_rpc_answer(answer: RpcAnswer) -> Message {
         Message::RpcReply(match answer {
-            RpcAnswer::Result(result) => Reply::Result(Json::written(result.into_bytes().to_vec())),
-            RpcAnswer::Error(error) => Reply::Error(error),
+            RpcAnswer::Result(result) => {
+                ResponseReply::Result(Json::written(result.into_bytes().to_vec()))
+            }
+            RpcAnswer::Error(error) => ResponseReply::Error(error),
         })
     }
 
@@ -109,13 +111,14 @@ impl Message {
             ) => method == other_method && same_json(params.as_ref(), other_params.as_ref()),
             (Message::RestReply(one), Message::RestReply(other)) => same_reply(one, other),
             (Message::RpcReply(one), Message::RpcReply(other)) => match (one, other) {
-                (Reply::Result(one), Reply::Result(other)) => one.same(other),
-                (Reply::Error(one), Reply::Error(other)) => {
+                (ResponseReply::Result(one), ResponseReply::Result(other)) => one.same(other),
+                (ResponseReply::Error(one), ResponseReply::Error(other)) => {
                     one.code == other.code
                         && one.message.same(&other.message)
                         && same_json(one.data.as_ref(), other.data.as_ref())
                 }
-                (Reply::Result(_), Reply::Error(_)) | (Reply::Error(_), Reply::Result(_)) => false,
+                (ResponseReply::Result(_), ResponseReply::Error(_))
+                | (ResponseReply::Error(_), ResponseReply::Result(_)) => false,
             },
             (
                 Message::RestCall { .. }
@@ -147,10 +150,13 @@ impl Message {
                 found.status == example.status && example.headers.keys().all(named) && bodies
             }
             (
-                Message::RpcReply(Reply::Result(found)),
-                Message::RpcReply(Reply::Result(example)),
+                Message::RpcReply(ResponseReply::Result(found)),
+                Message::RpcReply(ResponseReply::Result(example)),
             ) => holds(found, example),
-            (Message::RpcReply(Reply::Error(found)), Message::RpcReply(Reply::Error(example))) => {
+            (
+                Message::RpcReply(ResponseReply::Error(found)),
+                Message::RpcReply(ResponseReply::Error(example)),
+            ) => {
                 let data = match (&found.data, &example.data) {
                     (Some(found), Some(example)) => holds(found, example),
                     (_, example) => example.is_none(),
@@ -171,7 +177,7 @@ impl Message {
 /// Whether a value has every member that another one has, at every depth.
 fn holds(found: &Json, example: &Json) -> bool {
     match (found.kind(), example.kind()) {
-        (Kind::Object, Kind::Object) => {
+        (JsonKind::Object, JsonKind::Object) => {
             let names = example.open().unwrap_or_default();
             names.iter().all(|member| {
                 let twin = found.member(&member.name);
@@ -179,7 +185,7 @@ fn holds(found: &Json, example: &Json) -> bool {
                 twin.is_some_and(|twin| holds(&twin, &wanted))
             })
         }
-        (Kind::Array, Kind::Array) => {
+        (JsonKind::Array, JsonKind::Array) => {
             let pieces = |list: &Json| -> Vec<Json> {
                 let places = list.elements();
                 places.map(|place| list.piece(place)).collect()
@@ -189,7 +195,12 @@ fn holds(found: &Json, example: &Json) -> bool {
             found.len() == example.len() && pairs.all(|(found, example)| holds(found, example))
         }
         (
-            Kind::Object | Kind::Array | Kind::String | Kind::Number | Kind::Boolean | Kind::Null,
+            JsonKind::Object
+            | JsonKind::Array
+            | JsonKind::String
+            | JsonKind::Number
+            | JsonKind::Boolean
+            | JsonKind::Null,
             _,
         ) => found.same(example),
     }
@@ -281,10 +292,10 @@ impl fmt::Display for Message {
                 write_headers(&headers, f)?;
                 write_content(&reply.body, f)
             }
-            Message::RpcReply(Reply::Result(result)) => {
+            Message::RpcReply(ResponseReply::Result(result)) => {
                 write!(f, "result {}", shown(result.as_bytes()))
             }
-            Message::RpcReply(Reply::Error(error)) => write_error(error, f),
+            Message::RpcReply(ResponseReply::Error(error)) => write_error(error, f),
         }
     }
 }

@@ -11,33 +11,35 @@
 //! while calls are served, and each direction says which.
 
 mod bypass;
-mod common;
 mod events;
 mod examples;
-mod flags;
+mod flag_warnings;
+mod locations;
 mod mapped;
 mod message;
-mod neighbours;
-mod places;
-mod prove;
+mod mutation;
+mod overlap;
 mod report;
+mod rivals;
+mod round_trip;
 mod rules;
 mod samples;
 mod subject;
-mod trip;
-mod twist;
 mod upgrade;
+mod verify;
 
 pub use bypass::{Bypass, bypasses};
 pub use events::{EventFinding, EventReport, check_events};
 pub use examples::{ExampleFault, ExampleReport};
-pub use flags::{Idle, Never as FlagNever, Ramps, idle};
+pub use flag_warnings::{FlagWarning, Never as FlagNever, Ramps, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;
-pub use prove::check;
-pub use report::{Direction, Finding, Kind, Never, RouteReport, Strange, Verdict, Weight, Witness};
-pub use rules::Rule;
-pub use upgrade::{Change, GeneralChange, Written, changes, general_changes};
+pub use report::{
+    Direction, Finding, FindingKind, LossVerdict, Never, RouteReport, Strange, Weight, Witness,
+};
+pub use rules::CheckRule;
+pub use upgrade::{Change, GeneralChange, WrittenKeys, changes, general_changes};
+pub use verify::check;
 
 #[cfg(test)]
 mod arbitrary;

@@ -3,7 +3,7 @@
 use super::examples::ExampleReport;
 use super::mapped::Replies;
 use super::message::Message;
-use super::rules::Rule;
+use super::rules::CheckRule;
 use crate::domain::side::Side;
 
 /// What has been found out about one route.
@@ -21,7 +21,7 @@ pub struct RouteReport {
 
 /// What messages a verdict is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FindingKind {
     /// Calls of clients of the side.
     Request,
     /// Answers of servers of the side that fit a row, by its place in the outcomes of the route.
@@ -37,7 +37,7 @@ pub struct Direction {
     /// The side that they come from.
     pub from: Side,
     /// What they are.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// Why there are none, if that is so.
     pub never: Option<Never>,
     /// What comes back in another form that means the same.
@@ -84,7 +84,7 @@ impl Strange {
 
 /// What is to be said of a direction, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum LossVerdict {
     /// Every message comes back as it was.
     Lossless,
     /// Every message comes back as one that means the same.
@@ -95,15 +95,15 @@ pub enum Verdict {
     Never,
 }
 
-impl Verdict {
+impl LossVerdict {
     /// The words used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Verdict::Lossless => "lossless",
-            Verdict::NormalForm => "normal form",
-            Verdict::Lossy => "lossy",
-            Verdict::Never => "never",
+            LossVerdict::Lossless => "lossless",
+            LossVerdict::NormalForm => "normal form",
+            LossVerdict::Lossy => "lossy",
+            LossVerdict::Never => "never",
         }
     }
 }
@@ -121,7 +121,7 @@ pub enum Weight {
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The reason.
-    pub rule: Rule,
+    pub rule: CheckRule,
     /// Where: `query limit`, `result/content/0/text`, the name of another route, the key of another row.
     pub at: String,
     /// A message of which it is so.
@@ -144,29 +144,29 @@ impl Direction {
     #[must_use]
     pub fn is_untried(&self) -> bool {
         let seen = self.tried > 0 || !self.norms.is_empty() || !self.losses.is_empty();
-        self.never.is_none() && !seen && self.kind != Kind::BuiltIn
+        self.never.is_none() && !seen && self.kind != FindingKind::BuiltIn
     }
 
     /// What is to be said of it.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> LossVerdict {
         if self.never.is_some() {
-            Verdict::Never
+            LossVerdict::Never
         } else if !self.losses.is_empty() {
-            Verdict::Lossy
+            LossVerdict::Lossy
         } else if !self.norms.is_empty() {
-            Verdict::NormalForm
+            LossVerdict::NormalForm
         } else {
-            Verdict::Lossless
+            LossVerdict::Lossless
         }
     }
 }
 
 impl RouteReport {
     /// The losses that are to be accepted by a word of the route, or of the row.
-    pub fn losses(&self, kind: Kind) -> impl Iterator<Item = &Direction> {
+    pub fn losses(&self, kind: FindingKind) -> impl Iterator<Item = &Direction> {
         let lossy = move |direction: &&Direction| {
-            direction.kind == kind && direction.verdict() == Verdict::Lossy
+            direction.kind == kind && direction.verdict() == LossVerdict::Lossy
         };
         self.directions.iter().filter(lossy)
     }

@@ -1,8 +1,8 @@
 //! A few values for each hole: the plain ones first, then those at which things break.
 
-use super::places::{Held, Places, Stand};
+use super::locations::{LocatedHole, LocationKind, Locations};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Absence, Facts, Scalar, Shape};
+use crate::domain::pattern::{Absence, HoleFacts, Scalar, Shape};
 use crate::domain::percent::{Plus, decode};
 use crate::domain::route::{Route, SegmentPattern};
 
@@ -30,13 +30,13 @@ impl Samples {
 }
 
 /// The values of all holes of a pair.
-pub(super) fn samples(facts: &Facts, sides: [&Places<'_>; 2]) -> Vec<Samples> {
+pub(super) fn samples(facts: &HoleFacts, sides: [&Locations<'_>; 2]) -> Vec<Samples> {
     let holes = facts.holes.iter().enumerate();
     holes
         .map(|(hole, fact)| {
             let mut held = Vec::new();
             for places in sides {
-                let own = |held: &&Held<'_>| held.slot.binds() == Some(hole);
+                let own = |held: &&LocatedHole<'_>| held.slot.binds() == Some(hole);
                 held.extend(places.held.iter().filter(own));
             }
             let mut samples = of_hole(&fact.shape, &held);
@@ -65,8 +65,8 @@ impl Samples {
     }
 }
 
-fn of_hole(shape: &Shape, held: &[&Held<'_>]) -> Samples {
-    let is_number = held.iter().any(|held| held.stand == Stand::Number);
+fn of_hole(shape: &Shape, held: &[&LocatedHole<'_>]) -> Samples {
+    let is_number = held.iter().any(|held| held.stand == LocationKind::Number);
     let (mut plain, mut odd) = if is_number {
         (jsons(&["418", "503", "409"]), Vec::new())
     } else {

@@ -5,23 +5,24 @@
 
 use http::HeaderMap;
 
+use super::locations::Locations;
 use super::message::{Message, header_map};
-use super::places::Places;
+use super::mutation::Mutation;
 use super::samples::{Samples, samples, spanned};
-use super::twist::Twist;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Reply;
-use crate::domain::outcome::{BodyPattern, ReplyLimits, Row, RpcReplyPattern};
+use crate::domain::jsonrpc::ResponseReply;
+use crate::domain::outcome::{BodyPattern, OutcomeRow, ReplyLimits, RpcReplyPattern};
 use crate::domain::pattern::{
-    Bindings, Bound, Facts, Misfit, Pattern, Presence, Reading, Scope, Strangers, Words, Writing,
+    Bindings, BoundValue, HoleFacts, MatchError, Pattern, PatternReader, PatternWriter,
+    TextPatterns, UnknownMembers, ValuePresence, WriteScope,
 };
-use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::rope::{Rope, RopeWriter};
 use crate::domain::route::{HeaderItem, QueryItem, Route, RouteTable, write_url};
 use crate::domain::side::Side;
-use crate::domain::translate::{Terms, write_body, write_headers};
+use crate::domain::translate::{TranslateContext, write_body, write_headers};
 
 /// What holds for the proof: the nesting is that of the default limits, the time stands still.
-pub(super) const TERMS: Terms = Terms {
+pub(super) const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: noon,
 };
@@ -40,7 +41,7 @@ const MOST: usize = 160;
 
 /// The calls, or the replies of one row, that come from one side.
 #[derive(Debug)]
-pub(super) struct Subject<'t> {
+pub(super) struct CheckSubject<'t> {
     pub(super) table: &'t RouteTable,
     /// The route, by its place in the table.
     pub(super) place: usize,
@@ -49,8 +50,8 @@ pub(super) struct Subject<'t> {
     pub(super) row: Option<usize>,
     pub(super) from: Side,
     /// The places of the side that messages come from, and of the other one.
-    pub(super) here: Places<'t>,
-    pub(super) there: Places<'t>,
+    pub(super) here: Locations<'t>,
+    pub(super) there: Locations<'t>,
     pub(super) samples: Vec<Samples>,
     /// What the holes of the call are that a reply answers.
     pub(super) call: Bindings,
@@ -62,12 +63,12 @@ pub(super) struct Subject<'t> {
 /// Values of holes in place of the plain ones; `None` is that there is none.
 pub(super) type Chosen<'c> = &'c [(usize, Option<Json>)];
 
-impl<'t> Subject<'t> {
+impl<'t> CheckSubject<'t> {
     /// The calls of a route that come from one side.
-    pub(super) fn calls(table: &'t RouteTable, place: usize, from: Side) -> Subject<'t> {
+    pub(super) fn calls(table: &'t RouteTable, place: usize, from: Side) -> CheckSubject<'t> {
         let route = table.route(place);
-        let here = Places::of_call(route, from);
-        let there = Places::of_call(route, from.other());
+        let here = Locations::of_call(route, from);
+        let there = Locations::of_call(route, from.other());
         let mut samples = samples(&route.facts, [&here, &there]);
         for (hole, samples) in samples.iter_mut().enumerate() {
             if let Some(path) = spanned(route, hole) {
@@ -79,7 +80,7 @@ impl<'t> Subject<'t> {
             examples: Vec::new(),
             ..route.clone()
         };
-        let mut subject = Subject {
+        let mut subject = CheckSubject {
             table,
             place,
             route,
@@ -97,12 +98,12 @@ impl<'t> Subject<'t> {
     }
 
     /// The replies of a row that come from one side's servers, to a call that `calls` makes up.
-    pub(super) fn replies(calls: &Subject<'t>, row: usize, from: Side) -> Subject<'t> {
+    pub(super) fn replies(calls: &CheckSubject<'t>, row: usize, from: Side) -> CheckSubject<'t> {
         let route = calls.route;
         let pair = &route.outcomes.rows()[row];
-        let here = Places::of_reply(pair, from);
-        let there = Places::of_reply(pair, from.other());
-        let mut subject = Subject {
+        let here = Locations::of_reply(pair, from);
+        let there = Locations::of_reply(pair, from.other());
+        let mut subject = CheckSubject {
             row: Some(row),
             from,
             samples: samples(&pair.facts, [&here, &there]),
@@ -121,7 +122,7 @@ impl<'t> Subject<'t> {
 
     /// Finds plain values that pass; those of the first round where none do.
     fn settle(&mut self) {
-        let passes = |subject: &Subject<'_>| {
+        let passes = |subject: &CheckSubject<'_>| {
             let message = subject.message(None, &[]);
             let trip = message.as_ref().and_then(|sent| subject.trip(sent));
             trip.is_some_and(|trip| trip.back.is_ok())
@@ -135,11 +136,11 @@ impl<'t> Subject<'t> {
         self.round = 0;
     }
 
-    pub(super) fn pair(&self) -> Option<&'t Row> {
+    pub(super) fn pair(&self) -> Option<&'t OutcomeRow> {
         self.row.map(|row| &self.route.outcomes.rows()[row])
     }
 
-    pub(super) fn facts(&self) -> &'t Facts {
+    pub(super) fn facts(&self) -> &'t HoleFacts {
         self.pair().map_or(&self.route.facts, |row| &row.facts)
     }
 
@@ -151,20 +152,20 @@ impl<'t> Subject<'t> {
     /// Plain values but for those that are chosen; holes of lists have as many elements, the first one as chosen.
     fn bindings(&self, chosen: Chosen<'_>, elements: usize) -> Bindings {
         let facts = self.facts();
-        let mut bindings = Bindings::of(facts.holes.len());
+        let mut bindings = Bindings::new(facts.holes.len());
         for (hole, fact) in facts.holes.iter().enumerate() {
             let plain = self.plain(hole);
             let own = chosen.iter().find(|(of, _)| *of == hole);
             let value = own.map_or_else(|| plain.clone(), |(_, value)| value.clone());
-            let bound = |value: Option<Json>| value.map_or(Bound::Absent, Bound::Value);
+            let bound = |value: Option<Json>| value.map_or(BoundValue::Absent, BoundValue::Value);
             let (mut bound, mut others) = (bound(value), bound(plain));
             for _ in 0..fact.depth {
                 let mut list = vec![others.clone(); elements];
                 if let Some(first) = list.first_mut() {
                     *first = bound;
                 }
-                bound = Bound::Each(list);
-                others = Bound::Each(vec![others; elements]);
+                bound = BoundValue::Each(list);
+                others = BoundValue::Each(vec![others; elements]);
             }
             bindings.set(hole, bound);
         }
@@ -172,14 +173,18 @@ impl<'t> Subject<'t> {
     }
 
     /// A message with one place changed; none where these values cannot be written.
-    pub(super) fn message(&self, twist: Option<&Twist<'_>>, chosen: Chosen<'_>) -> Option<Message> {
+    pub(super) fn message(
+        &self,
+        twist: Option<&Mutation<'_>>,
+        chosen: Chosen<'_>,
+    ) -> Option<Message> {
         self.sized(twist, (chosen, 1))
     }
 
     /// The same with as many elements in lists.
     pub(super) fn sized(
         &self,
-        twist: Option<&Twist<'_>>,
+        twist: Option<&Mutation<'_>>,
         (chosen, elements): (Chosen<'_>, usize),
     ) -> Option<Message> {
         let bindings = self.bindings(chosen, elements);
@@ -212,8 +217,12 @@ impl<'t> Subject<'t> {
         messages
     }
 
-    fn call(&self, twist: Option<&Twist<'_>>, bindings: &Bindings) -> Result<Message, Misfit> {
-        let writing = Writing::of(Scope {
+    fn call(
+        &self,
+        twist: Option<&Mutation<'_>>,
+        bindings: &Bindings,
+    ) -> Result<Message, MatchError> {
+        let writing = PatternWriter::new(WriteScope {
             bindings,
             call: None,
             now: TERMS.now,
@@ -242,17 +251,17 @@ impl<'t> Subject<'t> {
                 let method = words(twist, &call.method);
                 let method = method.write(&writing)?.last();
                 let params = pattern(twist, &call.params);
-                let mut out = PiecesWriter::with_capacity(64);
+                let mut out = RopeWriter::with_capacity(64);
                 let written = params.write(&writing, &mut out)?;
                 Ok(Message::RpcCall {
                     method: method.unwrap_or_default().into_owned(),
-                    params: (written == Presence::Present).then(|| json(out.finish())),
+                    params: (written == ValuePresence::Present).then(|| json(out.finish())),
                 })
             }
         }
     }
 
-    fn twisted_route(&self, twist: Option<&Twist<'_>>) -> Option<Route> {
+    fn twisted_route(&self, twist: Option<&Mutation<'_>>) -> Option<Route> {
         let twist = twist?;
         let own = &self.route.rest_call;
         let mut route = self.bare.clone();
@@ -268,11 +277,11 @@ impl<'t> Subject<'t> {
 
     fn reply(
         &self,
-        row: &Row,
-        twist: Option<&Twist<'_>>,
+        row: &OutcomeRow,
+        twist: Option<&Mutation<'_>>,
         bindings: Bindings,
-    ) -> Result<Message, Misfit> {
-        let mut reading = Reading::of(0, Strangers::Open, TERMS.depth);
+    ) -> Result<Message, MatchError> {
+        let mut reading = PatternReader::new(0, UnknownMembers::Open, TERMS.depth);
         reading.bindings = bindings;
         let mut row = row.clone();
         if let (Some(twist), Some(own)) = (twist, self.pair()) {
@@ -287,19 +296,19 @@ impl<'t> Subject<'t> {
     }
 }
 
-pub(super) fn json(pieces: Pieces) -> Json {
+pub(super) fn json(pieces: Rope) -> Json {
     Json::written(pieces.into_bytes().to_vec())
 }
 
-fn words(twist: Option<&Twist<'_>>, words: &Words) -> Words {
+fn words(twist: Option<&Mutation<'_>>, words: &TextPatterns) -> TextPatterns {
     twist.map_or_else(|| words.clone(), |twist| twist.words(words))
 }
 
-fn pattern(twist: Option<&Twist<'_>>, pattern: &Pattern) -> Pattern {
+fn pattern(twist: Option<&Mutation<'_>>, pattern: &Pattern) -> Pattern {
     twist.map_or_else(|| pattern.clone(), |twist| twist.pattern(pattern))
 }
 
-fn headers(twist: &Twist<'_>, items: &[HeaderItem]) -> Vec<HeaderItem> {
+fn headers(twist: &Mutation<'_>, items: &[HeaderItem]) -> Vec<HeaderItem> {
     let items = items.iter().map(|item| HeaderItem {
         name: item.name.clone(),
         words: twist.words(&item.words),
@@ -307,7 +316,7 @@ fn headers(twist: &Twist<'_>, items: &[HeaderItem]) -> Vec<HeaderItem> {
     items.collect()
 }
 
-fn twist_row(row: &mut Row, own: &Row, twist: &Twist<'_>) {
+fn twist_row(row: &mut OutcomeRow, own: &OutcomeRow, twist: &Mutation<'_>) {
     row.rest.headers = headers(twist, &own.rest.headers);
     match &own.rest.body {
         BodyPattern::Nothing | BodyPattern::Anything => {}
@@ -338,6 +347,7 @@ pub(super) fn headers_of(message: &mut Message) -> Option<&mut HeaderMap> {
     match message {
         Message::RestCall { headers, .. } => Some(headers),
         Message::RestReply(reply) => Some(&mut reply.headers),
-        Message::RpcCall { .. } | Message::RpcReply(Reply::Result(_) | Reply::Error(_)) => None,
+        Message::RpcCall { .. }
+        | Message::RpcReply(ResponseReply::Result(_) | ResponseReply::Error(_)) => None,
     }
 }

@@ -6,11 +6,11 @@ use super::arbitrary::{Dice, dice};
 use super::check;
 use super::corpus::{corpus, route, said};
 use super::message::Message;
-use super::prove::check_by;
-use super::report::{Direction, Finding, Kind, Verdict};
-use super::rules::{RULES, Rule};
-use super::subject::Subject;
-use super::twist::{Raw, Spot, Twist};
+use super::mutation::{Mutation, MutationTarget, RawMutation};
+use super::report::{Direction, Finding, FindingKind, LossVerdict};
+use super::rules::{CheckRule, RULES};
+use super::subject::CheckSubject;
+use super::verify::check_by;
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 use crate::domain::side::Side;
 
@@ -98,7 +98,7 @@ fn shown(finding: &Finding) -> String {
 }
 
 /// A message with any values in some of its holes, and anything at one of its places.
-fn any_message(subject: &Subject<'_>, dice: &mut Dice) -> Option<Message> {
+fn any_message(subject: &CheckSubject<'_>, dice: &mut Dice) -> Option<Message> {
     let mut chosen = Vec::new();
     for _ in 0..dice.below(4) {
         let hole = dice.below(subject.samples.len().max(1));
@@ -108,27 +108,27 @@ fn any_message(subject: &Subject<'_>, dice: &mut Dice) -> Option<Message> {
         }
     }
     let raw = match dice.below(4) {
-        0 => Raw::Absent,
-        _ => Raw::Value(dice.json()),
+        0 => RawMutation::Absent,
+        _ => RawMutation::Value(dice.json()),
     };
     let place = dice.below(2 * (subject.here.held.len() + subject.here.objects.len()) + 1);
     let slot = subject
         .here
         .held
         .get(place)
-        .map(|held| Spot::Slot(held.slot));
+        .map(|held| MutationTarget::Slot(held.slot));
     let object = subject
         .here
         .objects
         .get(place.wrapping_sub(subject.here.held.len()));
-    let spot = slot.or_else(|| object.map(|(object, _)| Spot::Object(object)));
-    let twist = spot.map(|spot| Twist { spot, raw });
+    let spot = slot.or_else(|| object.map(|(object, _)| MutationTarget::Object(object)));
+    let twist = spot.map(|spot| Mutation { spot, raw });
     subject.sized(twist.as_ref(), (&chosen, dice.below(3)))
 }
 
 /// Sends any messages: none may refute the verdict.
 fn challenge(
-    subject: &Subject<'_>,
+    subject: &CheckSubject<'_>,
     direction: &Direction,
     dice: &mut Dice,
 ) -> Result<usize, TestCaseError> {
@@ -145,14 +145,14 @@ fn challenge(
         let survives = back.is_ok_and(|back| back.same(&sent));
         let route = (&subject.route.rest, &subject.here, subject.pair());
         match direction.verdict() {
-            Verdict::Lossless => {
+            LossVerdict::Lossless => {
                 prop_assert!(
                     survives,
                     "{route:?}\n{sent}\n-> {}\n-> {back:?}",
                     trip.there
                 );
             }
-            Verdict::NormalForm if !survives => {
+            LossVerdict::NormalForm if !survives => {
                 let back = back.map_err(|what| {
                     TestCaseError::fail(format!("{route:?}\n{sent}\n-> {}\n-> {what}", trip.there))
                 })?;
@@ -160,7 +160,7 @@ fn challenge(
                 let other = direction
                     .norms
                     .iter()
-                    .any(|norm| norm.rule == Rule::AnotherRoute);
+                    .any(|norm| norm.rule == CheckRule::AnotherRoute);
                 let stable = again.as_ref().is_some_and(|again| again.same(back));
                 prop_assert!(
                     other || stable,
@@ -168,7 +168,7 @@ fn challenge(
                     trip.there
                 );
             }
-            Verdict::NormalForm | Verdict::Lossy | Verdict::Never => {}
+            LossVerdict::NormalForm | LossVerdict::Lossy | LossVerdict::Never => {}
         }
     }
     Ok(passed)
@@ -184,18 +184,18 @@ proptest! {
             let route = table.route(report.route);
             for direction in &report.directions {
                 for finding in &direction.losses {
-                    prop_assert!(finding.rule != Rule::Unexplained, "{} {:?}\n{}", route.rest, direction.kind, shown(finding));
+                    prop_assert!(finding.rule != CheckRule::Unexplained, "{} {:?}\n{}", route.rest, direction.kind, shown(finding));
                     let witness = &finding.witness;
                     prop_assert!(!witness.back.as_ref().is_ok_and(|back| back.same(&witness.sent)));
                 }
-                let calls = Subject::calls(&table, report.route, direction.from);
+                let calls = CheckSubject::calls(&table, report.route, direction.from);
                 match direction.kind {
-                    Kind::Request => challenge(&calls, direction, &mut dice)?,
-                    Kind::Outcome(row) => {
-                        let calls = Subject::calls(&table, report.route, Side::Rest);
-                        challenge(&Subject::replies(&calls, row, direction.from), direction, &mut dice)?
+                    FindingKind::Request => challenge(&calls, direction, &mut dice)?,
+                    FindingKind::Outcome(row) => {
+                        let calls = CheckSubject::calls(&table, report.route, Side::Rest);
+                        challenge(&CheckSubject::replies(&calls, row, direction.from), direction, &mut dice)?
                     }
-                    Kind::BuiltIn => 0,
+                    FindingKind::BuiltIn => 0,
                 };
             }
         }
@@ -214,7 +214,7 @@ fn random_tables_have_every_verdict() {
                 .wrapping_add(1_442_695_040_888_963_407);
             (state >> 40) as u8
         });
-        let mut dice = Dice::of(throws.collect());
+        let mut dice = Dice::new(throws.collect());
         for report in check(&table(&mut dice, 3)) {
             routes += 1;
             for direction in report.directions {
@@ -232,10 +232,10 @@ fn random_tables_have_every_verdict() {
     }
     assert!(routes > 200 && tried > 10_000, "{routes} {tried}");
     for verdict in [
-        Verdict::Lossless,
-        Verdict::NormalForm,
-        Verdict::Lossy,
-        Verdict::Never,
+        LossVerdict::Lossless,
+        LossVerdict::NormalForm,
+        LossVerdict::Lossy,
+        LossVerdict::Never,
     ] {
         assert!(
             seen.get(verdict.as_str()).is_some_and(|seen| *seen > 5),
@@ -275,7 +275,7 @@ fn a_thousand_routes_are_checked_at_the_cost_of_each() {
 #[test]
 fn the_docs_have_every_rule() {
     let docs = include_str!("../../../docs/reference/check.md");
-    for rule in Rule::ALL {
+    for rule in CheckRule::ALL {
         let line = format!("| `{}` | ", rule.as_str());
         assert!(
             docs.contains(&line),

@@ -7,10 +7,12 @@
 use super::mapped::lacks_tool_failures;
 use crate::domain::cors::{Cors, Origins};
 use crate::domain::failure::FailureCodes;
-use crate::domain::outcome::{Row, RpcReplyPattern, ToolResult};
+use crate::domain::outcome::{OutcomeRow, RpcReplyPattern, ToolResult};
 use crate::domain::pending::LogMessages;
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
-use crate::domain::route::{Carries, Effect, EmptyBody, Extra, Form, Route, Unknown, has_content};
+use crate::domain::route::{
+    Effect, EmptyBody, Extra, HasRequestBody, Route, RouteForm, UnknownNames, has_content,
+};
 use crate::domain::side::Side;
 
 /// The codes that failures of the proxy had before they moved out of the range of servers.
@@ -108,7 +110,7 @@ impl Change {
 pub enum GeneralChange {
     /// Failures of the proxy have codes of their own.
     FailureCodes,
-    /// `Origin` and `Host` of translated calls are checked.
+    /// `Origin` and `HostField` of translated calls are checked.
     Origin,
     /// Paths near that of a route are decided by one rule.
     NearPaths,
@@ -173,14 +175,14 @@ pub fn general_changes(plan: &Plan) -> Vec<GeneralChange> {
 
 /// The keys of a route that its file writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenKeys {
     /// `extra`
     pub extra: Option<Extra>,
 }
 
 /// Returns the changes that affect the route at `index` of a plan.
 #[must_use]
-pub fn changes(plan: &Plan, index: usize, written: Written) -> Vec<Change> {
+pub fn changes(plan: &Plan, index: usize, written: WrittenKeys) -> Vec<Change> {
     let route = plan.routes.route(index);
     if route.is_frame() {
         return Vec::new();
@@ -204,7 +206,7 @@ pub fn changes(plan: &Plan, index: usize, written: Written) -> Vec<Change> {
 /// One route, and the directions in which its calls are translated.
 struct Looked<'p> {
     route: &'p Route,
-    written: Written,
+    written: WrittenKeys,
     /// Calls of REST clients reach an RPC server.
     to_rpc: bool,
     /// Calls of RPC clients reach a REST server.
@@ -223,17 +225,17 @@ impl Looked<'_> {
         match change {
             Change::UnknownQuery => {
                 let dropped = written.extra.unwrap_or(former) != Extra::Reject;
-                self.to_rpc && dropped && route.unknown_query.others == Unknown::Refused
+                self.to_rpc && dropped && route.unknown_query.others == UnknownNames::Refused
             }
             Change::EmptyBody => {
                 self.to_rest
-                    && route.form == Form::Short
+                    && route.form == RouteForm::Short
                     && route.rest_call.body.is_some()
                     && route.rest_call.empty == EmptyBody::Sent
             }
             Change::UnknownMembers => {
                 let dropped = written.extra.is_none() && former == Extra::Drop;
-                dropped && (self.to_rest || self.to_rpc && route.form == Form::Full)
+                dropped && (self.to_rest || self.to_rpc && route.form == RouteForm::Full)
             }
             Change::EmptyAnswer => {
                 self.to_rest && route.effect != Effect::Safe && !self.reads_all(&[200])
@@ -293,13 +295,13 @@ impl Looked<'_> {
 /// Returns what `extra` was where a route did not set it.
 fn former_extra(route: &Route) -> Extra {
     match (route.form, route.effect) {
-        (Form::Short, _) if has_content(&route.method) == Carries::Body => Extra::Carry,
-        (Form::Short, _) | (Form::Full, Effect::Safe | Effect::Idempotent) => Extra::Drop,
-        (Form::Full, Effect::Unsafe) => Extra::Reject,
+        (RouteForm::Short, _) if has_content(&route.method) == HasRequestBody::Body => Extra::Carry,
+        (RouteForm::Short, _) | (RouteForm::Full, Effect::Safe | Effect::Idempotent) => Extra::Drop,
+        (RouteForm::Full, Effect::Unsafe) => Extra::Reject,
     }
 }
 
-fn has_former_code(row: &Row) -> bool {
+fn has_former_code(row: &OutcomeRow) -> bool {
     match &row.rpc {
         RpcReplyPattern::Error { code, .. } => {
             code.numbers().any(|code| FORMER_CODES.contains(&code))

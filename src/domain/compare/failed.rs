@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::Called;
+use super::CallInfo;
 
 /// Characters of a cause that a sample keeps.
 const CAUSE: usize = 300;
 
 /// A response in a few words, without its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
+pub enum RunEnding {
     /// The HTTP status of a response to a REST call.
     Status(u16),
     /// A result of JSON-RPC.
@@ -26,11 +26,11 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FailedCandidate {
     /// The call.
-    pub called: Called,
+    pub called: CallInfo,
     /// The response that the client got.
-    pub control: Ending,
+    pub control: RunEnding,
     /// The response that the client would have got.
-    pub candidate: Ending,
+    pub candidate: RunEnding,
     /// The label of the proxy's own failure, if it is one.
     pub reason: Option<&'static str>,
     /// The cause as the log tells it, without secrets.
@@ -41,8 +41,8 @@ impl FailedCandidate {
     /// Returns a sample. The cause is cut after some characters.
     #[must_use]
     pub fn new(
-        called: Called,
-        (control, candidate): (Ending, Ending),
+        called: CallInfo,
+        (control, candidate): (RunEnding, RunEnding),
         reason: Option<&'static str>,
         cause: Option<&str>,
     ) -> FailedCandidate {
@@ -62,16 +62,16 @@ impl FailedCandidate {
     }
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for RunEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ending::Status(status) => write!(f, "status {status}"),
-            Ending::Result => f.write_str("result"),
-            Ending::Error(code) => write!(f, "error {code}"),
-            Ending::NoResponse(status) => {
+            RunEnding::Status(status) => write!(f, "status {status}"),
+            RunEnding::Result => f.write_str("result"),
+            RunEnding::Error(code) => write!(f, "error {code}"),
+            RunEnding::NoResponse(status) => {
                 write!(f, "status {status} without a response of JSON-RPC 2.0")
             }
-            Ending::NotRead => f.write_str("not read"),
+            RunEnding::NotRead => f.write_str("not read"),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The last mismatches of each field and the last failed candidates of each route, for people who look for the cause.
 //!
 //! Bounded in every direction: samples of a field, fields of a route, routes, and samples together; what has no room is
-//! counted. A sample holds no value but what [`Shown`] allows, and names its call by route and method.
+//! counted. A sample holds no value but what [`RedactedValue`] allows, and names its call by route and method.
 //! Law: the order in which keepers are merged does not matter as long as their fields have room.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Difference, FailedCandidate, Kind, Shown};
+use super::{Difference, FailedCandidate, Kind, RedactedValue};
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
@@ -22,7 +22,7 @@ const ALL_SAMPLES: usize = 8192;
 
 /// The call whose answers differed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Called {
+pub struct CallInfo {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// The name of the client.
@@ -37,17 +37,17 @@ pub struct Called {
 
 /// A difference, and the call that it was met in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sample {
+pub struct MismatchSample {
     /// The call.
-    pub called: Called,
+    pub called: CallInfo,
     /// The place.
     pub pointer: String,
     /// What is different.
     pub kind: Kind,
     /// The control's value, as far as it may be shown.
-    pub control: Shown,
+    pub control: RedactedValue,
     /// The candidate's.
-    pub candidate: Shown,
+    pub candidate: RedactedValue,
 }
 
 /// A number of calls, and when the last of them was.
@@ -75,14 +75,14 @@ pub struct Recent<S> {
 }
 
 /// The calls in which a field differed.
-pub type Field = Recent<Sample>;
+pub type Field = Recent<MismatchSample>;
 
 /// The calls of a route whose candidates failed.
 pub type Failed = Recent<FailedCandidate>;
 
 /// A route's fields and failed candidates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct OfRoute {
+struct RouteMismatches {
     failed: Failed,
     fields: BTreeMap<String, Field>,
     more: Tally,
@@ -91,7 +91,7 @@ struct OfRoute {
 /// The last mismatches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mismatches {
-    routes: BTreeMap<Arc<str>, OfRoute>,
+    routes: BTreeMap<Arc<str>, RouteMismatches>,
     samples: usize,
     more: Tally,
 }
@@ -134,14 +134,14 @@ impl Mismatches {
     pub fn keep<'d>(
         &mut self,
         route: &Arc<str>,
-        called: &Called,
+        called: &CallInfo,
         differences: impl IntoIterator<Item = &'d Difference>,
     ) {
         let mut seen: Vec<&str> = Vec::new();
         for difference in differences {
             let count = u64::from(!seen.contains(&difference.field.as_str()));
             seen.push(&difference.field);
-            let sample = Sample {
+            let sample = MismatchSample {
                 called: called.clone(),
                 pointer: difference.pointer.clone(),
                 kind: difference.kind,
@@ -183,7 +183,7 @@ impl Mismatches {
     }
 
     /// Returns the entry of a route; `None` if there are too many routes, and counts the calls then.
-    fn entry(&mut self, route: &Arc<str>, tally: Tally) -> Option<&mut OfRoute> {
+    fn entry(&mut self, route: &Arc<str>, tally: Tally) -> Option<&mut RouteMismatches> {
         if !self.routes.contains_key(route) && self.routes.len() >= ROUTES {
             self.more.add(tally);
             return None;
@@ -213,7 +213,7 @@ impl Mismatches {
         route: &Arc<str>,
         field: &str,
         tally: Tally,
-        samples: impl IntoIterator<Item = Sample>,
+        samples: impl IntoIterator<Item = MismatchSample>,
     ) {
         let all = self.samples;
         let Some(of_route) = self.entry(route, tally) else {

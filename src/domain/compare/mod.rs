@@ -5,34 +5,34 @@
 //! makes a difference; the control and the candidate may change places, and only `missing` and `extra` do so too; a
 //! path that is ignored hides all that is in it; the cost grows as sorting does, and what is kept is bounded.
 
-mod answer;
+mod canonical_key;
+mod control_repeat;
 mod decimal;
-mod differ;
+mod diff;
+mod diff_list;
 mod failed;
-mod key;
-mod looked;
 mod mismatches;
 mod noise;
-mod notes;
 mod parts;
 mod path;
+mod pointer;
+mod redacted;
+mod response;
 mod rules;
-mod shown;
-mod trail;
 mod verdict;
 
 #[cfg(test)]
 mod tests;
 
-pub use answer::Answer;
-pub use failed::{Ending, FailedCandidate};
-pub use looked::{Footing, Look, Looked};
-pub use mismatches::{Called, Failed, Field, Mismatches, Sample, Tally};
-pub use noise::{Counts, Judgement, Noise};
+pub use control_repeat::{Confidence, ControlRepeats, RepeatLook};
+pub use failed::{FailedCandidate, RunEnding};
+pub use mismatches::{CallInfo, Failed, Field, MismatchSample, Mismatches, Tally};
+pub use noise::{Judgement, Noise, NoiseCounts};
 pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};
+pub use redacted::{RedactedValue, Salt};
+pub use response::ComparedResponse;
 pub use rules::{RuleSource, Rules, Show, Tolerance};
-pub use shown::{Salt, Shown};
 pub use verdict::{Run, Skip, Verdict};
 
 /// Differences of one comparison that are kept, each of another field or kind.
@@ -134,9 +134,9 @@ pub struct Difference {
     /// What is different.
     pub kind: Kind,
     /// The control's value, as far as it may be shown.
-    pub control: Shown,
+    pub control: RedactedValue,
     /// The candidate's.
-    pub candidate: Shown,
+    pub candidate: RedactedValue,
     /// How often this kind was met in this field; the pointer and the values are those of the first.
     pub times: usize,
 }

@@ -21,7 +21,7 @@ const Z: f64 = 2.326;
 
 /// In how many comparisons a field differed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct NoiseCounts {
     /// Of control and candidate.
     pub raw: u64,
     /// Of control and control.
@@ -31,8 +31,8 @@ pub struct Counts {
 /// What is known of one route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Noise {
-    fields: BTreeMap<String, Counts>,
-    compared: Counts,
+    fields: BTreeMap<String, NoiseCounts>,
+    compared: NoiseCounts,
     more: u64,
 }
 
@@ -57,7 +57,10 @@ enum Of {
 impl Noise {
     /// What was kept of an earlier run; what is beyond the bounds is only counted.
     #[must_use]
-    pub fn restore(compared: Counts, fields: impl IntoIterator<Item = (String, Counts)>) -> Noise {
+    pub fn restore(
+        compared: NoiseCounts,
+        fields: impl IntoIterator<Item = (String, NoiseCounts)>,
+    ) -> Noise {
         let mut noise = Noise {
             compared,
             ..Noise::default()
@@ -80,8 +83,8 @@ impl Noise {
 
     fn feed(&mut self, found: &Comparison, of: Of) {
         let one = match of {
-            Of::Raw => Counts { raw: 1, noise: 0 },
-            Of::Noise => Counts { raw: 0, noise: 1 },
+            Of::Raw => NoiseCounts { raw: 1, noise: 0 },
+            Of::Noise => NoiseCounts { raw: 0, noise: 1 },
         };
         if !self.compared.is_below(MEMORY) {
             self.age();
@@ -98,7 +101,7 @@ impl Noise {
 
     /// A field that only ever differed from the candidate makes room for one that two controls differed in: without a
     /// count it is judged the same.
-    fn add(&mut self, field: &str, counts: Counts) {
+    fn add(&mut self, field: &str, counts: NoiseCounts) {
         if let Some(known) = self.fields.get_mut(field) {
             *known = known.plus(counts);
             return;
@@ -178,7 +181,7 @@ impl Noise {
     }
 
     /// The fields that differed, by name.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, Counts)> {
+    pub fn fields(&self) -> impl Iterator<Item = (&str, NoiseCounts)> {
         self.fields
             .iter()
             .map(|(field, counts)| (field.as_str(), *counts))
@@ -186,7 +189,7 @@ impl Noise {
 
     /// How many comparisons there were.
     #[must_use]
-    pub fn compared(&self) -> Counts {
+    pub fn compared(&self) -> NoiseCounts {
         self.compared
     }
 
@@ -197,16 +200,16 @@ impl Noise {
     }
 }
 
-impl Counts {
-    fn plus(self, other: Counts) -> Counts {
-        Counts {
+impl NoiseCounts {
+    fn plus(self, other: NoiseCounts) -> NoiseCounts {
+        NoiseCounts {
             raw: self.raw.saturating_add(other.raw),
             noise: self.noise.saturating_add(other.noise),
         }
     }
 
-    fn halved(self) -> Counts {
-        Counts {
+    fn halved(self) -> NoiseCounts {
+        NoiseCounts {
             raw: self.raw.div_ceil(2),
             noise: self.noise.div_ceil(2),
         }

@@ -2,21 +2,21 @@
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName};
 
-use super::answer::{Answer, Body, Parsed, Trees, essence};
-use super::differ::{Differ, equal};
-use super::key::Budget;
-use super::notes::Notes;
+use super::canonical_key::KeyBudget;
+use super::diff::{Differ, equal};
+use super::diff_list::Notes;
+use super::pointer::{PointerBuilder, PointerStep};
+use super::redacted::RedactedValue;
+use super::response::{ComparedBody, ComparedResponse, ParsedResponse, ResponseTrees, essence};
 use super::rules::{Active, Rules};
-use super::shown::Shown;
-use super::trail::{Step, Trail};
 use super::{Comparison, Kind, Terms};
-use crate::domain::json::{Spelled, Tree};
+use crate::domain::json::{JsonIndex, Spelled};
 
 /// Compares the answers of the control and of the candidate to one call.
 #[must_use]
 pub fn compare(
-    control: &Answer<'_>,
-    candidate: &Answer<'_>,
+    control: &ComparedResponse<'_>,
+    candidate: &ComparedResponse<'_>,
     rules: &Rules,
     terms: &Terms,
 ) -> Comparison {
@@ -24,23 +24,25 @@ pub fn compare(
     if rules.ignores(&root) {
         return ignored(&compare(control, candidate, &Rules::default(), terms));
     }
-    let parsed = [control, candidate].map(|answer| Parsed::of(answer, terms.depth));
+    let parsed = [control, candidate].map(|answer| ParsedResponse::new(answer, terms.depth));
     let trees = [parsed[0].trees(), parsed[1].trees()];
     let mut differ = Differ {
         rules,
         terms,
-        budget: Budget::of(parsed.iter().map(Parsed::len).sum()),
-        trail: Trail::default(),
+        budget: KeyBudget::from_bytes(parsed.iter().map(ParsedResponse::len).sum()),
+        trail: PointerBuilder::default(),
         notes: Notes::default(),
     };
     differ.statuses([control, candidate], &root);
-    if let (Answer::Rest { headers: one, .. }, Answer::Rest { headers: two, .. }) =
-        (control, candidate)
+    if let (
+        ComparedResponse::Rest { headers: one, .. },
+        ComparedResponse::Rest { headers: two, .. },
+    ) = (control, candidate)
     {
         let headers = [*one, *two];
         if parsed
             .iter()
-            .all(|parsed| !matches!(parsed.body, Body::Absent))
+            .all(|parsed| !matches!(parsed.body, ComparedBody::Absent))
         {
             differ.media_types(headers, &root);
         }
@@ -74,13 +76,14 @@ impl<'a> Differ<'a, '_> {
         look: impl FnOnce(&mut Self, &Active),
     ) {
         let inside = self.rules.member(active, name);
-        self.trail.enter(Step::Name(Spelled::Text(name.into())));
+        self.trail
+            .enter(PointerStep::Name(Spelled::Text(name.into())));
         look(self, &inside);
         self.trail.leave();
     }
 
-    fn part(&mut self, name: &'static str, trees: [&'a Option<Tree<'a>>; 2], active: &Active) {
-        let [control, candidate] = trees.map(|tree| tree.as_ref().map(Tree::root));
+    fn part(&mut self, name: &'static str, trees: [&'a Option<JsonIndex<'a>>; 2], active: &Active) {
+        let [control, candidate] = trees.map(|tree| tree.as_ref().map(JsonIndex::root));
         self.within(name, active, |differ, active| {
             differ.maybe(control, candidate, active)
         });
@@ -92,7 +95,7 @@ impl<'a> Differ<'a, '_> {
         both: [Option<T>; 2],
         kind: Kind,
         active: &Active,
-        show: impl Fn(&Self, &T) -> Shown,
+        show: impl Fn(&Self, &T) -> RedactedValue,
     ) {
         let [control, candidate] = &both;
         if control == candidate {
@@ -110,20 +113,20 @@ impl<'a> Differ<'a, '_> {
         let shown = |value: &Option<T>| {
             value
                 .as_ref()
-                .map_or_else(Shown::absent, |value| show(self, value))
+                .map_or_else(RedactedValue::absent, |value| show(self, value))
         };
         let (control, candidate) = (shown(control), shown(candidate));
         self.note(kind, control, candidate);
     }
 
-    fn statuses(&mut self, answers: [&Answer<'_>; 2], active: &Active) {
+    fn statuses(&mut self, answers: [&ComparedResponse<'_>; 2], active: &Active) {
         let both = answers.map(|answer| match answer {
-            Answer::Rest { status, .. } => Some(*status),
-            Answer::Result(_) | Answer::Error { .. } => None,
+            ComparedResponse::Rest { status, .. } => Some(*status),
+            ComparedResponse::Result(_) | ComparedResponse::Error { .. } => None,
         });
         self.within("status", active, |differ, active| {
             differ.plain(both, Kind::Status, active, |_, status| {
-                Shown::number(status)
+                RedactedValue::number(status)
             });
         });
     }
@@ -151,7 +154,9 @@ impl<'a> Differ<'a, '_> {
                 differ.rules.member(active, name.as_str())
             };
             let text = name.as_str().to_owned();
-            differ.trail.enter(Step::Name(Spelled::Text(text.into())));
+            differ
+                .trail
+                .enter(PointerStep::Name(Spelled::Text(text.into())));
             differ.plain(both, Kind::Header, &inside, |differ, value| {
                 differ.light().text("text", value)
             });
@@ -161,26 +166,26 @@ impl<'a> Differ<'a, '_> {
 
     fn bodies(
         &mut self,
-        bodies: [&Body<'_>; 2],
-        trees: [&'a Option<Tree<'a>>; 2],
+        bodies: [&ComparedBody<'_>; 2],
+        trees: [&'a Option<JsonIndex<'a>>; 2],
         active: &Active,
     ) {
         let [control, candidate] = bodies;
         if !matches!(
             (control, candidate),
-            (Body::Text(_), _) | (_, Body::Text(_))
+            (ComparedBody::Text(_), _) | (_, ComparedBody::Text(_))
         ) {
             self.part("body", trees, active);
             return;
         }
         let kind = match (control, candidate) {
-            (Body::Text(_), Body::Text(_)) => Kind::Value,
+            (ComparedBody::Text(_), ComparedBody::Text(_)) => Kind::Value,
             (_, _) => Kind::Type,
         };
         let both = bodies.map(|body| match body {
-            Body::Absent => None,
-            Body::Json(json) => Some((Body::JSON, json.as_bytes())),
-            Body::Text(text) => Some((Body::TEXT, *text)),
+            ComparedBody::Absent => None,
+            ComparedBody::Json(json) => Some((ComparedBody::JSON, json.as_bytes())),
+            ComparedBody::Text(text) => Some((ComparedBody::TEXT, *text)),
         });
         self.within("body", active, |differ, active| {
             differ.plain(both, kind, active, |differ, (what, bytes)| {
@@ -189,16 +194,23 @@ impl<'a> Differ<'a, '_> {
         });
     }
 
-    fn errors(&mut self, answers: [&Answer<'_>; 2], trees: [&'a Trees<'a>; 2], active: &Active) {
+    fn errors(
+        &mut self,
+        answers: [&ComparedResponse<'_>; 2],
+        trees: [&'a ResponseTrees<'a>; 2],
+        active: &Active,
+    ) {
         let codes = answers.map(|answer| match answer {
-            Answer::Error { code, .. } => Some(*code),
-            Answer::Rest { .. } | Answer::Result(_) => None,
+            ComparedResponse::Error { code, .. } => Some(*code),
+            ComparedResponse::Rest { .. } | ComparedResponse::Result(_) => None,
         });
         let one_only = codes.iter().flatten().count() == 1;
         self.within("error", active, |differ, active| {
             if one_only {
                 // Where only one is an error, what it consists of says nothing more.
-                differ.plain(codes, Kind::Code, active, |_, code| Shown::number(code));
+                differ.plain(codes, Kind::Code, active, |_, code| {
+                    RedactedValue::number(code)
+                });
                 return;
             }
             if differ.rules.ignores(active) {
@@ -206,14 +218,16 @@ impl<'a> Differ<'a, '_> {
                 return;
             }
             differ.within("code", active, |differ, active| {
-                differ.plain(codes, Kind::Code, active, |_, code| Shown::number(code));
+                differ.plain(codes, Kind::Code, active, |_, code| {
+                    RedactedValue::number(code)
+                });
             });
             differ.part("message", trees.map(|trees| &trees.message), active);
             differ.part("data", trees.map(|trees| &trees.data), active);
         });
     }
 
-    fn ignored_error(&mut self, codes: [Option<i64>; 2], trees: [&'a Trees<'a>; 2]) {
+    fn ignored_error(&mut self, codes: [Option<i64>; 2], trees: [&'a ResponseTrees<'a>; 2]) {
         let [one, two] = trees;
         let parts = [(&one.message, &two.message), (&one.data, &two.data)];
         let same = parts.iter().all(|(one, two)| match (one, two) {

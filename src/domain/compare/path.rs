@@ -50,7 +50,7 @@ impl Path {
     /// Reads a path; the empty text is the whole answer.
     ///
     /// # Errors
-    /// [`PathError`]
+    /// [`AmbiguousPath`]
     ///
     /// ```
     /// use dualgauge::domain::compare::Path;

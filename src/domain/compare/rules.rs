@@ -65,11 +65,11 @@ pub struct RuleSource {
 pub struct Rules {
     source: RuleSource,
     /// All paths; the first node is the whole answer.
-    nodes: Vec<Node>,
+    nodes: Vec<RuleNode>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Node {
+struct RuleNode {
     names: BTreeMap<String, usize>,
     any: Option<usize>,
     ignored: Option<()>,
@@ -89,7 +89,7 @@ impl Rules {
             .sort_by(|one, two| one.as_str().cmp(two.as_str()));
         source.headers.dedup();
         let mut rules = Rules {
-            nodes: vec![Node::default()],
+            nodes: vec![RuleNode::default()],
             source: RuleSource::default(),
         };
         for path in &source.ignore {
@@ -111,7 +111,7 @@ impl Rules {
         &self.source
     }
 
-    fn node(&mut self, path: &Path) -> &mut Node {
+    fn node(&mut self, path: &Path) -> &mut RuleNode {
         let mut at = 0;
         for token in path.tokens() {
             let fresh = self.nodes.len();
@@ -121,7 +121,7 @@ impl Rules {
                 Token::Name(name) => *node.names.entry(name.clone()).or_insert(fresh),
             };
             if at == fresh {
-                self.nodes.push(Node::default());
+                self.nodes.push(RuleNode::default());
             }
         }
         &mut self.nodes[at]

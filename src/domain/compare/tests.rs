@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::*;
-use crate::domain::json::{Json, Tree};
+use crate::domain::json::{Json, JsonIndex};
 
 mod laws;
 mod parts;
@@ -41,8 +41,8 @@ fn rules(lines: &[&str]) -> Rules {
 fn results(control: &str, candidate: &str, lines: &[&str]) -> Comparison {
     let (control, candidate) = (json(control), json(candidate));
     compare(
-        &Answer::Result(&control),
-        &Answer::Result(&candidate),
+        &ComparedResponse::Result(&control),
+        &ComparedResponse::Result(&candidate),
         &rules(lines),
         &TERMS,
     )
@@ -333,7 +333,7 @@ fn leads(text: &str, pointer: &str) -> bool {
         .split('/')
         .skip(1)
         .map(|token| token.replace("~1", "/").replace("~0", "~"));
-    let tree = Tree::read(text.as_bytes());
+    let tree = JsonIndex::read(text.as_bytes());
     let mut at = tree.root();
     for token in tokens {
         let found = if at.value().starts_with(b"[") {

@@ -28,7 +28,7 @@ fn shown(headers: &HeaderMap) -> Vec<String> {
 
 fn listed() -> Cors {
     Cors {
-        origins: Origins::Listed(vec![Origin::parse(APP).unwrap()]),
+        origins: Origins::Listed(vec![WebOrigin::parse(APP).unwrap()]),
         headers: RequestHeaders::Mirrored,
         expose: vec![HeaderName::from_static("x-total")],
         credentials: WithCredentials::Yes,
@@ -64,7 +64,7 @@ fn an_origin_is_a_scheme_a_host_and_a_port() {
         "chrome-extension://abc",
     ] {
         assert_eq!(
-            Origin::parse(text).as_ref().map(Origin::as_str),
+            WebOrigin::parse(text).as_ref().map(WebOrigin::as_str),
             Ok(text),
             "{text}"
         );
@@ -84,7 +84,7 @@ fn an_origin_is_a_scheme_a_host_and_a_port() {
         "1x://app.example",
         "https://app example",
     ] {
-        assert_eq!(Origin::parse(text), Err(OriginError::Shape), "{text}");
+        assert_eq!(WebOrigin::parse(text), Err(OriginError::Shape), "{text}");
     }
 }
 
@@ -97,7 +97,7 @@ fn an_origin_has_one_spelling() {
         ("https://app.example:0443", APP),
     ] {
         let wrong = OriginError::Spelling(spelled.to_owned());
-        assert_eq!(Origin::parse(text), Err(wrong), "{text}");
+        assert_eq!(WebOrigin::parse(text), Err(wrong), "{text}");
     }
 }
 

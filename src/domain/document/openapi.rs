@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::parameter::{PathText, merged, named, path_text};
 use super::response::{problem, problem_schema, responses};
-use super::schema::{More, any_of, of_pattern};
+use super::schema::{SchemaExtras, any_of, of_pattern};
 use super::{ROUTE, info, names};
 use crate::domain::route::{Extra, Route};
 use crate::domain::side::Side;
 
 /// The operations of one path, by method; routes that share one are told apart by query or body.
-struct Item<'r> {
+struct OperationItem<'r> {
     path: PathText,
     operations: BTreeMap<String, Vec<&'r Route>>,
 }
@@ -20,14 +20,14 @@ struct Item<'r> {
 /// What the routes are for a REST client.
 #[must_use]
 pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
-    let mut items: BTreeMap<String, Item<'r>> = BTreeMap::new();
+    let mut items: BTreeMap<String, OperationItem<'r>> = BTreeMap::new();
     let mut paths = Map::new();
     let entered = routes
         .into_iter()
         .filter(|route| route.enters_from(Side::Rest) && !route.is_frame());
     for route in entered {
         let path = path_text(&route.rest_call.path);
-        let item = items.entry(path.shape()).or_insert_with(|| Item {
+        let item = items.entry(path.shape()).or_insert_with(|| OperationItem {
             path,
             operations: BTreeMap::new(),
         });
@@ -89,9 +89,9 @@ fn request_body(routes: &[&Route]) -> Option<Value> {
     let bodies = routes.iter().filter_map(|route| {
         let pattern = route.rest_call.body.as_ref()?;
         let more = if route.extra == Extra::Reject {
-            More::Closed
+            SchemaExtras::Closed
         } else {
-            More::Open
+            SchemaExtras::Open
         };
         Some((of_pattern(pattern, more), pattern.may_be_absent()))
     });

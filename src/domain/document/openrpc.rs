@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::schema::{More, any_of, of_pattern, value};
+use super::schema::{SchemaExtras, any_of, of_pattern, value};
 use super::{ROUTE, info, names};
-use crate::domain::outcome::{NumberPattern, Row, RpcReplyPattern};
-use crate::domain::pattern::{Pattern, Scalar, Shape, Words};
-use crate::domain::route::{Extra, Route, Waits};
+use crate::domain::outcome::{NumberPattern, OutcomeRow, RpcReplyPattern};
+use crate::domain::pattern::{Pattern, Scalar, Shape, TextPatterns};
+use crate::domain::route::{ExpectsReply, Extra, Route};
 use crate::domain::side::Side;
 
 /// What the routes are for an RPC client. Several routes on one method are one method: a param that differs has a
@@ -32,9 +32,9 @@ pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
 }
 
 /// The methods that words spell: each word of an `enum`; a hole of another type stays in its braces.
-fn method_names(words: &Words) -> Vec<String> {
+fn method_names(words: &TextPatterns) -> Vec<String> {
     match words {
-        Words::Hole(slot) => match &slot.shape {
+        TextPatterns::Hole(slot) => match &slot.shape {
             Shape::One(Scalar::Enum(words)) => words.clone(),
             Shape::Any
             | Shape::One(Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean)
@@ -44,7 +44,7 @@ fn method_names(words: &Words) -> Vec<String> {
             | Shape::Array
             | Shape::Null => vec![words.spelled()],
         },
-        Words::Literal(_) | Words::Mixed(_) => vec![words.spelled()],
+        TextPatterns::Literal(_) | TextPatterns::Mixed(_) => vec![words.spelled()],
     }
 }
 
@@ -63,7 +63,7 @@ fn method(name: &str, routes: &[&Route]) -> Value {
             .collect::<Vec<Value>>();
         method["x-dualgauge-params"] = json!({ "oneOf": whole });
     }
-    if routes.iter().any(|route| route.waits == Waits::Yes) {
+    if routes.iter().any(|route| route.waits == ExpectsReply::Yes) {
         method["result"] = result(routes);
     }
     let errors = errors(routes);
@@ -87,7 +87,7 @@ enum Presence {
 }
 
 impl Presence {
-    fn of(pattern: &Pattern) -> Presence {
+    fn new(pattern: &Pattern) -> Presence {
         if pattern.may_be_absent() {
             Presence::Optional
         } else {
@@ -96,11 +96,11 @@ impl Presence {
     }
 }
 
-fn more(route: &Route) -> More {
+fn more(route: &Route) -> SchemaExtras {
     if route.extra == Extra::Reject {
-        More::Closed
+        SchemaExtras::Closed
     } else {
-        More::Open
+        SchemaExtras::Open
     }
 }
 
@@ -113,7 +113,7 @@ fn params(route: &Route) -> Params {
                 (
                     name.clone(),
                     of_pattern(pattern, more),
-                    Presence::of(pattern),
+                    Presence::new(pattern),
                 )
             });
             Params {
@@ -132,7 +132,7 @@ fn params(route: &Route) -> Params {
                     | Pattern::List(_)
                     | Pattern::Each(_) => format!("param{}", place + 1),
                 };
-                (name, of_pattern(pattern, more), Presence::of(pattern))
+                (name, of_pattern(pattern, more), Presence::new(pattern))
             });
             Params {
                 structure: "by-position",
@@ -194,7 +194,7 @@ fn result(routes: &[&Route]) -> Value {
         let rows = route.outcomes.rows().iter();
         let results: Vec<Value> = rows
             .filter_map(|row| match &row.rpc {
-                RpcReplyPattern::Result(pattern) => Some(of_pattern(pattern, More::Open)),
+                RpcReplyPattern::Result(pattern) => Some(of_pattern(pattern, SchemaExtras::Open)),
                 RpcReplyPattern::Error { .. } => None,
             })
             .collect();
@@ -219,7 +219,7 @@ fn errors(routes: &[&Route]) -> Vec<Value> {
     errors
 }
 
-fn errors_of(row: &Row) -> Vec<Value> {
+fn errors_of(row: &OutcomeRow) -> Vec<Value> {
     let RpcReplyPattern::Error {
         code,
         message,
@@ -243,7 +243,9 @@ fn errors_of(row: &Row) -> Vec<Value> {
                 | Pattern::Text(_)
                 | Pattern::Object(_)
                 | Pattern::List(_)
-                | Pattern::Each(_) => error["x-dualgauge-data"] = of_pattern(data, More::Open),
+                | Pattern::Each(_) => {
+                    error["x-dualgauge-data"] = of_pattern(data, SchemaExtras::Open)
+                }
             }
         }
         error

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::schema::{any_of, of_slot, of_words};
-use crate::domain::pattern::{Delimiter, Shape, Words};
+use crate::domain::pattern::{Delimiter, Shape, TextPatterns};
 use crate::domain::route::{PlacedHole, RestCall, SegmentPattern, Template};
 
 /// A path as OpenAPI writes it, and what its parameters are.
@@ -42,7 +42,7 @@ pub(super) fn path_text(template: &Template) -> PathText {
         let hole = template.holes.iter().find(covers);
         let (name, schema) = match hole {
             Some(hole) if hole.end - hole.start == 1 => {
-                let words = Words::Hole(hole.slot.clone());
+                let words = TextPatterns::Hole(hole.slot.clone());
                 (hole.slot.name.clone(), of_words(&words))
             }
             Some(hole) => {
@@ -80,7 +80,7 @@ pub(super) fn path_text(template: &Template) -> PathText {
 pub(super) fn named(call: &RestCall) -> Vec<Value> {
     let query = call.query.iter().map(|item| {
         let mut parameter = parameter("query", &item.key, &item.words);
-        if let Words::Hole(slot) = &item.words
+        if let TextPatterns::Hole(slot) = &item.words
             && let Some((style, explode)) = style(&slot.shape)
         {
             parameter["style"] = json!(style);
@@ -96,7 +96,7 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
         .map(|item| {
             let mut parameter = parameter("header", item.name.as_str(), &item.words);
             // A header has commas between elements (OpenAPI 3.1 §4.8.12.4, `simple`), or is one text.
-            if let Words::Hole(slot) = &item.words
+            if let TextPatterns::Hole(slot) = &item.words
                 && matches!(
                     slot.shape,
                     Shape::Separated(_, Delimiter::Pipe | Delimiter::Space)
@@ -120,9 +120,9 @@ fn style(shape: &Shape) -> Option<(&'static str, bool)> {
     }
 }
 
-fn parameter(place: &str, name: &str, words: &Words) -> Value {
+fn parameter(place: &str, name: &str, words: &TextPatterns) -> Value {
     let mut schema = of_words(words);
-    if let Words::Hole(slot) = words
+    if let TextPatterns::Hole(slot) = words
         && slot.default().is_some()
     {
         schema["default"] = of_slot(slot)["default"].clone();

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::schema::{More, any_of, of_pattern, of_words};
-use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, Row, RpcReplyPattern};
-use crate::domain::route::{Route, Waits};
+use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
+use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
+use crate::domain::route::{ExpectsReply, Route};
 
 /// What is known of the answers with one status.
 #[derive(Debug, Default)]
-struct Answers {
+struct ResponseDocs {
     /// Schemas by content type.
     content: BTreeMap<&'static str, Vec<Value>>,
     headers: Map<String, Value>,
@@ -19,9 +19,9 @@ struct Answers {
 
 /// The responses of one operation.
 pub(super) fn responses(routes: &[&Route]) -> Value {
-    let mut found: BTreeMap<String, Answers> = BTreeMap::new();
+    let mut found: BTreeMap<String, ResponseDocs> = BTreeMap::new();
     for route in routes {
-        if route.waits == Waits::No {
+        if route.waits == ExpectsReply::No {
             found.entry("202".to_owned()).or_default();
             continue;
         }
@@ -31,7 +31,7 @@ pub(super) fn responses(routes: &[&Route]) -> Value {
                 note(found.entry(status).or_default(), row);
             }
         }
-        let succeeds = |row: &Row| matches!(row.rpc, RpcReplyPattern::Result(_));
+        let succeeds = |row: &OutcomeRow| matches!(row.rpc, RpcReplyPattern::Result(_));
         if !rows.iter().any(succeeds) {
             // The built-in table: a result is the body, `null` is none.
             let fine = found.entry("200".to_owned()).or_default();
@@ -54,11 +54,11 @@ pub(super) fn responses(routes: &[&Route]) -> Value {
 
 const JSON: &str = "application/json";
 
-fn note(answers: &mut Answers, row: &Row) {
+fn note(answers: &mut ResponseDocs, row: &OutcomeRow) {
     let (kind, schema) = match &row.rest.body {
         BodyPattern::Nothing => (None, json!({})),
         BodyPattern::Anything => (Some("*/*"), json!({})),
-        BodyPattern::Json(pattern) => (Some(JSON), of_pattern(pattern, More::Open)),
+        BodyPattern::Json(pattern) => (Some(JSON), of_pattern(pattern, SchemaExtras::Open)),
         BodyPattern::Text(words) => (Some("text/plain"), of_words(words)),
     };
     if let Some(kind) = kind {
@@ -88,7 +88,7 @@ fn statuses(pattern: &NumberPattern) -> Vec<String> {
     }
 }
 
-fn render(status: &str, answers: Answers) -> Value {
+fn render(status: &str, answers: ResponseDocs) -> Value {
     let mut response = json!({ "description": title(status) });
     if !answers.content.is_empty() {
         let content = answers.content.into_iter();

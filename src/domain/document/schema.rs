@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Role, Scalar, Shape, Slot,
-    TextPattern, Words,
+    Codec, EachPattern, ListPattern, ObjectPattern, Pattern, Role, Scalar, Shape, Slot, TextPart,
+    TextPattern, TextPatterns,
 };
 
 /// What holds for the members that an object pattern does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum More {
+pub(super) enum SchemaExtras {
     /// They may be there.
     Open,
     /// They are refused.
@@ -23,7 +23,7 @@ pub(super) fn value(json: &Json) -> Value {
 }
 
 /// The schema of a value.
-pub(super) fn of_pattern(pattern: &Pattern, more: More) -> Value {
+pub(super) fn of_pattern(pattern: &Pattern, more: SchemaExtras) -> Value {
     match pattern {
         Pattern::Literal(literal) => json!({ "const": value(literal) }),
         Pattern::Hole(slot) => of_slot(slot),
@@ -79,8 +79,8 @@ fn of_scalar(scalar: &Scalar) -> Value {
 /// A string whose fixed parts are said by a regular expression (ECMA-262).
 fn of_text(text: &TextPattern) -> Value {
     let parts = text.parts.iter().map(|part| match part {
-        Part::Text(literal) => escaped(literal),
-        Part::Hole(_) => "[\\s\\S]*".to_owned(),
+        TextPart::Text(literal) => escaped(literal),
+        TextPart::Hole(_) => "[\\s\\S]*".to_owned(),
     });
     let pattern: String = parts.collect();
     json!({ "type": "string", "pattern": format!("^{pattern}$") })
@@ -98,25 +98,25 @@ fn escaped(text: &str) -> String {
 }
 
 /// The schema of a text of its own: a header, a query parameter, a plain body.
-pub(super) fn of_words(words: &Words) -> Value {
+pub(super) fn of_words(words: &TextPatterns) -> Value {
     match words {
-        Words::Literal(literal) => json!({ "type": "string", "const": literal }),
+        TextPatterns::Literal(literal) => json!({ "type": "string", "const": literal }),
         // In a text every value is one, if its type says nothing else.
-        Words::Hole(slot) if slot.shape == Shape::Any => {
+        TextPatterns::Hole(slot) if slot.shape == Shape::Any => {
             let mut schema = of_slot(slot);
             schema["type"] = json!("string");
             schema
         }
-        Words::Hole(slot) => of_slot(slot),
-        Words::Mixed(text) => of_text(text),
+        TextPatterns::Hole(slot) => of_slot(slot),
+        TextPatterns::Mixed(text) => of_text(text),
     }
 }
 
-fn of_object(object: &ObjectPattern, more: More) -> Value {
+fn of_object(object: &ObjectPattern, more: SchemaExtras) -> Value {
     if object.is_empty() {
         return match more {
-            More::Open => json!({ "type": "object", "maxProperties": 0 }),
-            More::Closed => json!({ "type": "object", "additionalProperties": false }),
+            SchemaExtras::Open => json!({ "type": "object", "maxProperties": 0 }),
+            SchemaExtras::Closed => json!({ "type": "object", "additionalProperties": false }),
         };
     }
     let mut properties = Map::new();
@@ -134,13 +134,13 @@ fn of_object(object: &ObjectPattern, more: More) -> Value {
     if !required.is_empty() {
         schema["required"] = required.into();
     }
-    if more == More::Closed && object.rest.is_none() {
+    if more == SchemaExtras::Closed && object.rest.is_none() {
         schema["additionalProperties"] = json!(false);
     }
     schema
 }
 
-fn of_list(list: &ListPattern, more: More) -> Value {
+fn of_list(list: &ListPattern, more: SchemaExtras) -> Value {
     let items: Vec<Value> = list
         .items
         .iter()
@@ -160,7 +160,7 @@ fn of_list(list: &ListPattern, more: More) -> Value {
     schema
 }
 
-fn of_each(each: &EachPattern, more: More) -> Value {
+fn of_each(each: &EachPattern, more: SchemaExtras) -> Value {
     json!({ "type": "array", "items": of_pattern(&each.item, more) })
 }
 

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::{RouteSource, parse_route};
 use crate::domain::side::Side;
 
@@ -23,20 +23,20 @@ fn routes(sources: Vec<RouteSource>) -> Vec<Route> {
 }
 
 /// The table of a JSON value, as a route table would write it.
-fn tree(value: &Value) -> Tree {
+fn tree(value: &Value) -> SourceTree {
     match value {
-        Value::String(text) => Tree::Text(text.clone()),
-        Value::Array(items) => Tree::List(items.iter().map(tree).collect()),
+        Value::String(text) => SourceTree::Text(text.clone()),
+        Value::Array(items) => SourceTree::List(items.iter().map(tree).collect()),
         Value::Object(members) => {
             let members = members.iter();
-            Tree::Table(
+            SourceTree::Table(
                 members
                     .map(|(name, member)| (name.clone(), tree(member)))
                     .collect(),
             )
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {
-            Tree::Literal(Json::parse(value.to_string().into(), 16).unwrap())
+            SourceTree::Literal(Json::parse(value.to_string().into(), 16).unwrap())
         }
     }
 }

@@ -1,10 +1,10 @@
 //! From what the table says of an event to the pair of patterns.
 
-use super::{Event, Form};
+use super::{EventDefinition, EventForm};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Facts, ListPattern, Mention, ObjectPattern, Part, Pattern, PatternError, Resolver, TextPattern,
-    Tree, Words,
+    HoleFacts, HoleRef, HoleResolver, ListPattern, ObjectPattern, Pattern, PatternError,
+    SourceTree, TextPart, TextPattern, TextPatterns,
 };
 use crate::domain::side::Side;
 use crate::domain::sse::MESSAGE;
@@ -17,7 +17,7 @@ pub struct EventSource {
     /// `rpc`
     pub rpc: Option<RpcEventSource>,
     /// `frame` or `sse`
-    pub shown: Option<ShownSource>,
+    pub shown: Option<OtherSide>,
     /// `lossy`
     pub lossy: Option<String>,
 }
@@ -28,14 +28,14 @@ pub struct RpcEventSource {
     /// `method`
     pub method: String,
     /// `params`
-    pub params: Option<Tree>,
+    pub params: Option<SourceTree>,
 }
 
 /// The other side of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ShownSource {
+pub enum OtherSide {
     /// `frame`
-    Frame(Tree),
+    Frame(SourceTree),
     /// `sse`
     Sse(SseSource),
 }
@@ -48,24 +48,24 @@ pub struct SseSource {
     /// `id`
     pub id: Option<String>,
     /// `data`
-    pub data: Option<Tree>,
+    pub data: Option<SourceTree>,
     /// `text`
     pub text: Option<String>,
 }
 
 /// One side of an event: the members of the value as which it is looked at, or all of it.
-enum Draft {
-    Members(Vec<(&'static str, Pattern<Mention>)>),
-    Whole(Pattern<Mention>),
+enum EventDraft {
+    Members(Vec<(&'static str, Pattern<HoleRef>)>),
+    Whole(Pattern<HoleRef>),
 }
 
-impl Event {
-    pub(super) fn build(source: EventSource) -> Result<Event, PatternError> {
+impl EventDefinition {
+    pub(super) fn build(source: EventSource) -> Result<EventDefinition, PatternError> {
         let key = source.key.clone();
-        Event::compile(source).map_err(|error| error.under(&key))
+        EventDefinition::compile(source).map_err(|error| error.under(&key))
     }
 
-    fn compile(source: EventSource) -> Result<Event, PatternError> {
+    fn compile(source: EventSource) -> Result<EventDefinition, PatternError> {
         if source.rpc.is_none() && source.shown.is_none() {
             let what = "it has no side; write `rpc`, and `sse` or `frame` beside it";
             return Err(PatternError::new(what));
@@ -73,7 +73,7 @@ impl Event {
         let rpc = source.rpc.as_ref().map(rpc).transpose();
         let rpc = rpc.map_err(|error| error.under("rpc"))?;
         let shown = source.shown.as_ref().map(shown).transpose()?;
-        let mut resolver = Resolver::default();
+        let mut resolver = HoleResolver::default();
         if let Some((form, draft)) = &shown {
             let noted = draft.note(Side::Rest, resolver.at(form.as_str()));
             noted.map_err(|error| error.under(form.as_str()))?;
@@ -82,7 +82,7 @@ impl Event {
             let noted = draft.note(Side::Rpc, resolver.at("rpc"));
             noted.map_err(|error| error.under("rpc"))?;
         }
-        let facts = resolver.finish(&Facts::default())?;
+        let facts = resolver.finish(&HoleFacts::default())?;
         let rpc = rpc.map(|draft| draft.resolve(Side::Rpc, &facts));
         let rpc = rpc.transpose().map_err(|error| error.under("rpc"))?;
         let shown = shown.map(|(form, draft)| {
@@ -90,7 +90,7 @@ impl Event {
             let pattern = resolved.map_err(|error| error.under(form.as_str()))?;
             Ok((form, pattern))
         });
-        Ok(Event {
+        Ok(EventDefinition {
             key: source.key,
             rpc,
             shown: shown.transpose()?,
@@ -100,11 +100,11 @@ impl Event {
     }
 }
 
-impl Draft {
-    fn note(&self, side: Side, resolver: &mut Resolver) -> Result<(), PatternError> {
+impl EventDraft {
+    fn note(&self, side: Side, resolver: &mut HoleResolver) -> Result<(), PatternError> {
         match self {
-            Draft::Whole(pattern) => resolver.pattern(side, pattern),
-            Draft::Members(members) => {
+            EventDraft::Whole(pattern) => resolver.pattern(side, pattern),
+            EventDraft::Members(members) => {
                 let mut members = members.iter();
                 members.try_for_each(|(name, member)| {
                     let noted = resolver.pattern(side, member);
@@ -114,10 +114,10 @@ impl Draft {
         }
     }
 
-    fn resolve(&self, side: Side, facts: &Facts) -> Result<Pattern, PatternError> {
+    fn resolve(&self, side: Side, facts: &HoleFacts) -> Result<Pattern, PatternError> {
         match self {
-            Draft::Whole(pattern) => facts.resolve(side, pattern),
-            Draft::Members(members) => {
+            EventDraft::Whole(pattern) => facts.resolve(side, pattern),
+            EventDraft::Members(members) => {
                 let members = members.iter().map(|(name, member)| {
                     let resolved = facts.resolve(side, member);
                     let pattern = resolved.map_err(|error| error.under(name))?;
@@ -130,7 +130,7 @@ impl Draft {
     }
 }
 
-fn rpc(source: &RpcEventSource) -> Result<Draft, PatternError> {
+fn rpc(source: &RpcEventSource) -> Result<EventDraft, PatternError> {
     let method = text(&source.method).map_err(|error| error.under("method"))?;
     if method == literal("") {
         return Err(PatternError::new("the RPC method is empty").under("method"));
@@ -145,23 +145,23 @@ fn rpc(source: &RpcEventSource) -> Result<Draft, PatternError> {
         }
         members.push(("params", params));
     }
-    Ok(Draft::Members(members))
+    Ok(EventDraft::Members(members))
 }
 
-fn shown(source: &ShownSource) -> Result<(Form, Draft), PatternError> {
+fn shown(source: &OtherSide) -> Result<(EventForm, EventDraft), PatternError> {
     match source {
-        ShownSource::Frame(tree) => {
+        OtherSide::Frame(tree) => {
             let frame = tree.pattern().map_err(|error| error.under("frame"))?;
-            Ok((Form::Frame, Draft::Whole(frame)))
+            Ok((EventForm::Frame, EventDraft::Whole(frame)))
         }
-        ShownSource::Sse(source) => {
+        OtherSide::Sse(source) => {
             let members = sse(source).map_err(|error| error.under("sse"))?;
-            Ok((Form::Sse, Draft::Members(members)))
+            Ok((EventForm::Sse, EventDraft::Members(members)))
         }
     }
 }
 
-fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<Mention>)>, PatternError> {
+fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<HoleRef>)>, PatternError> {
     let event = source.event.as_deref().unwrap_or(MESSAGE);
     let event = text(event).map_err(|error| error.under("event"))?;
     if event == literal("") {
@@ -180,7 +180,7 @@ fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<Mention>)>, Patt
         }
         (Some(data), None) => {
             let data = data.pattern().map_err(|error| error.under("data"))?;
-            if forgets(&data) {
+            if drops(&data) {
                 return Ok(members);
             }
             let items = vec![data];
@@ -193,26 +193,26 @@ fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<Mention>)>, Patt
     Ok(members)
 }
 
-fn literal(text: &str) -> Pattern<Mention> {
+fn literal(text: &str) -> Pattern<HoleRef> {
     Pattern::Literal(Json::string(text))
 }
 
 /// `{_}`, which fits whatever there is, and nothing.
-fn forgets(pattern: &Pattern<Mention>) -> bool {
+fn drops(pattern: &Pattern<HoleRef>) -> bool {
     matches!(pattern, Pattern::Hole(mention)
         if mention.name == "_" && mention.default.is_none())
 }
 
 /// A pattern of a text: a hole that is all of it has a text as well, whatever its type.
-fn text(text: &str) -> Result<Pattern<Mention>, PatternError> {
-    Ok(match Words::parse(text)? {
-        Words::Literal(text) => literal(&text),
-        Words::Mixed(text) => Pattern::Text(text),
-        Words::Hole(mention) if mention.name == "_" && mention.default.is_none() => {
+fn text(text: &str) -> Result<Pattern<HoleRef>, PatternError> {
+    Ok(match TextPatterns::parse(text)? {
+        TextPatterns::Literal(text) => literal(&text),
+        TextPatterns::Mixed(text) => Pattern::Text(text),
+        TextPatterns::Hole(mention) if mention.name == "_" && mention.default.is_none() => {
             Pattern::Hole(mention)
         }
-        Words::Hole(mention) => Pattern::Text(TextPattern {
-            parts: vec![Part::Hole(mention)],
+        TextPatterns::Hole(mention) => Pattern::Text(TextPattern {
+            parts: vec![TextPart::Hole(mention)],
         }),
     })
 }

@@ -8,17 +8,17 @@
 
 mod draft;
 mod table;
-mod told;
+mod value;
 
-use crate::domain::pattern::{Facts, Misfit, Pattern};
+use crate::domain::pattern::{HoleFacts, MatchError, Pattern};
 
-pub use draft::{EventSource, RpcEventSource, ShownSource, SseSource};
+pub use draft::{EventSource, OtherSide, RpcEventSource, SseSource};
 pub use table::Events;
-pub use told::{Said, Told};
+pub use value::{EventValue, SseFields};
 
 /// What an event looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum EventForm {
     /// A JSON-RPC notification.
     Rpc,
     /// A frame of a legacy socket.
@@ -27,39 +27,39 @@ pub enum Form {
     Sse,
 }
 
-impl Form {
+impl EventForm {
     /// Every form.
-    pub const ALL: [Form; 3] = [Form::Rpc, Form::Frame, Form::Sse];
+    pub const ALL: [EventForm; 3] = [EventForm::Rpc, EventForm::Frame, EventForm::Sse];
 
     /// The key of the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Form::Rpc => "rpc",
-            Form::Frame => "frame",
-            Form::Sse => "sse",
+            EventForm::Rpc => "rpc",
+            EventForm::Frame => "frame",
+            EventForm::Sse => "sse",
         }
     }
 }
 
 /// One declared event.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct EventDefinition {
     /// The key of its table, for messages.
     pub key: String,
     /// The holes that both sides share.
-    pub facts: Facts,
+    pub facts: HoleFacts,
     /// The notification.
     pub rpc: Option<Pattern>,
     /// The other side, in its form.
-    pub shown: Option<(Form, Pattern)>,
+    pub shown: Option<(EventForm, Pattern)>,
     /// Why it may lose something.
     pub lossy: Option<String>,
 }
 
 /// What is to be done with an event.
 #[derive(Debug)]
-pub enum Rewriting {
+pub enum EventAction {
     /// No pair takes it: it stays as it is.
     Untouched,
     /// It has no other side, so nobody hears of it.
@@ -67,7 +67,7 @@ pub enum Rewriting {
     /// This is it on the other side.
     Rewritten {
         /// The event.
-        told: Told,
+        told: EventValue,
         /// Members that no pattern named.
         dropped: usize,
     },
@@ -76,15 +76,15 @@ pub enum Rewriting {
         /// The key of the pair.
         key: String,
         /// Why not.
-        why: Misfit,
+        why: MatchError,
     },
 }
 
-impl Event {
+impl EventDefinition {
     /// What it looks like in a form.
     #[must_use]
-    pub fn face(&self, form: Form) -> Option<&Pattern> {
-        if form == Form::Rpc {
+    pub fn face(&self, form: EventForm) -> Option<&Pattern> {
+        if form == EventForm::Rpc {
             return self.rpc.as_ref();
         }
         let (own, pattern) = self.shown.as_ref()?;
@@ -93,16 +93,16 @@ impl Event {
 
     /// The form on the other side of a form; none where it has one side only.
     #[must_use]
-    pub fn other(&self, from: Form) -> Option<Form> {
+    pub fn other(&self, from: EventForm) -> Option<EventForm> {
         match (from, &self.rpc, &self.shown) {
-            (Form::Rpc, _, Some((form, _))) => Some(*form),
-            (Form::Frame | Form::Sse, Some(_), _) => Some(Form::Rpc),
-            (Form::Rpc, _, None) | (Form::Frame | Form::Sse, None, _) => None,
+            (EventForm::Rpc, _, Some((form, _))) => Some(*form),
+            (EventForm::Frame | EventForm::Sse, Some(_), _) => Some(EventForm::Rpc),
+            (EventForm::Rpc, _, None) | (EventForm::Frame | EventForm::Sse, None, _) => None,
         }
     }
 
     /// Whether it says what becomes of events of one form for those who want another one.
-    fn speaks_of(&self, from: Form, to: Form) -> bool {
+    fn speaks_of(&self, from: EventForm, to: EventForm) -> bool {
         self.face(from).is_some() && self.other(from).is_none_or(|other| other == to)
     }
 }

@@ -2,20 +2,21 @@
 
 use std::cmp::Reverse;
 
-use super::told::ID;
-use super::{Event, EventSource, Form, Rewriting, Told};
+use super::value::ID;
+use super::{EventAction, EventDefinition, EventForm, EventSource, EventValue};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Misfit, Pattern, PatternError, Reading, Scope, Slot, Strangers, World, Writing, meeting, within,
+    MatchError, MemberPolicy, Pattern, PatternError, PatternReader, PatternWriter, Slot,
+    UnknownMembers, WriteScope, intersection, within,
 };
-use crate::domain::translate::Terms;
+use crate::domain::translate::TranslateContext;
 
 /// The declared events.
 #[derive(Debug, Clone, Default)]
 pub struct Events {
-    events: Vec<Event>,
+    events: Vec<EventDefinition>,
     /// The order in which they are tried on events of each form: the most specific first.
-    orders: [Vec<usize>; Form::ALL.len()],
+    orders: [Vec<usize>; EventForm::ALL.len()],
 }
 
 impl Events {
@@ -27,18 +28,18 @@ impl Events {
         let mut errors = Vec::new();
         let mut events = Vec::with_capacity(sources.len());
         for source in sources {
-            match Event::build(source) {
+            match EventDefinition::build(source) {
                 Ok(event) => events.push(event),
                 Err(error) => errors.push(error),
             }
         }
-        let orders = Form::ALL.map(|form| order(&events, form, &mut errors));
+        let orders = EventForm::ALL.map(|form| order(&events, form, &mut errors));
         let events = Events { events, orders };
         for (place, event) in events.events.iter().enumerate() {
-            let mut forms = Form::ALL.into_iter();
+            let mut forms = EventForm::ALL.into_iter();
             let used =
                 forms.any(|from| event.face(from).is_some() && events.hides(place, from).is_none());
-            let by = Form::ALL
+            let by = EventForm::ALL
                 .into_iter()
                 .find_map(|from| events.hides(place, from));
             if let (false, Some(by)) = (used, by) {
@@ -56,13 +57,13 @@ impl Events {
 
     /// The events as they are declared.
     #[must_use]
-    pub fn all(&self) -> &[Event] {
+    pub fn all(&self) -> &[EventDefinition] {
         &self.events
     }
 
     /// The event that takes all events of a form that this one fits.
     #[must_use]
-    pub fn hides(&self, event: usize, from: Form) -> Option<usize> {
+    pub fn hides(&self, event: usize, from: EventForm) -> Option<usize> {
         let own = self.events.get(event)?.face(from)?;
         let order = self.orders[from as usize].iter().copied();
         let mut earlier = order.take_while(|place| *place != event);
@@ -71,13 +72,18 @@ impl Events {
             share(&self.events[event], other, from)
                 && other
                     .face(from)
-                    .is_some_and(|face| within(own, face, World::Open))
+                    .is_some_and(|face| within(own, face, MemberPolicy::Open))
         })
     }
 
     /// Tells what becomes of an event for those who want the form `to`.
     #[must_use]
-    pub fn rewrite(&self, told: &Told, to: Form, terms: Terms) -> Rewriting {
+    pub fn rewrite(
+        &self,
+        told: &EventValue,
+        to: EventForm,
+        terms: TranslateContext,
+    ) -> EventAction {
         let from = told.form();
         let mut failed = None;
         for place in &self.orders[from as usize] {
@@ -89,12 +95,12 @@ impl Events {
                 continue;
             };
             let Some(other) = event.other(from) else {
-                return Rewriting::Swallowed;
+                return EventAction::Swallowed;
             };
             match event.write(&reading, other, terms) {
                 Ok(told) => {
                     let dropped = reading.dropped;
-                    return Rewriting::Rewritten { told, dropped };
+                    return EventAction::Rewritten { told, dropped };
                 }
                 Err(why) => {
                     failed.get_or_insert_with(|| (event.key.clone(), why));
@@ -102,17 +108,17 @@ impl Events {
             }
         }
         match failed {
-            Some((key, why)) => Rewriting::Failed { key, why },
-            None => Rewriting::Untouched,
+            Some((key, why)) => EventAction::Failed { key, why },
+            None => EventAction::Untouched,
         }
     }
 }
 
-impl Event {
+impl EventDefinition {
     /// Reads an event; none where it does not fit.
-    fn read(&self, told: &Told, depth: u16) -> Option<Reading> {
+    fn read(&self, told: &EventValue, depth: u16) -> Option<PatternReader> {
         let pattern = self.face(told.form())?;
-        let mut reading = Reading::of(self.facts.holes.len(), Strangers::Open, depth);
+        let mut reading = PatternReader::new(self.facts.holes.len(), UnknownMembers::Open, depth);
         pattern.read(Some(&told.view), &mut reading).ok()?;
         // The id of a stream's event stays in its line.
         if !names_id(pattern) {
@@ -121,21 +127,26 @@ impl Event {
         Some(reading)
     }
 
-    fn write(&self, reading: &Reading, to: Form, terms: Terms) -> Result<Told, Misfit> {
-        let missing = || Misfit::here("there is nothing to write");
+    fn write(
+        &self,
+        reading: &PatternReader,
+        to: EventForm,
+        terms: TranslateContext,
+    ) -> Result<EventValue, MatchError> {
+        let missing = || MatchError::here("there is nothing to write");
         let pattern = self.face(to).ok_or_else(missing)?;
-        let writing = Writing::of(Scope {
+        let writing = PatternWriter::new(WriteScope {
             bindings: &reading.bindings,
             call: None,
             now: terms.now,
         });
         let written = pattern.pieces(&writing, 256);
         let written = written.map_err(|misfit| misfit.within(to.as_str()))?;
-        Told::written(to, Json::sent(written.ok_or_else(missing)?))
+        EventValue::written(to, Json::sent(written.ok_or_else(missing)?))
     }
 
     /// How many places of a form bind a hole.
-    fn binds(&self, form: Form) -> usize {
+    fn binds(&self, form: EventForm) -> usize {
         let mut count = 0;
         if let Some(pattern) = self.face(form) {
             pattern.slots(&mut |slot: &Slot| count += usize::from(slot.binds().is_some()));
@@ -150,27 +161,33 @@ fn names_id(pattern: &Pattern) -> bool {
 }
 
 /// Whether two events are ever asked for the same.
-fn share(one: &Event, other: &Event, from: Form) -> bool {
-    let mut all = Form::ALL.into_iter();
+fn share(one: &EventDefinition, other: &EventDefinition, from: EventForm) -> bool {
+    let mut all = EventForm::ALL.into_iter();
     all.any(|to| one.speaks_of(from, to) && other.speaks_of(from, to))
 }
 
 /// The most specific first; between equals that of the table.
-fn order(events: &[Event], from: Form, errors: &mut Vec<PatternError>) -> Vec<usize> {
+fn order(
+    events: &[EventDefinition],
+    from: EventForm,
+    errors: &mut Vec<PatternError>,
+) -> Vec<usize> {
     let mut refined = vec![0_usize; events.len()];
     for (place, one) in events.iter().enumerate() {
         for (other_place, other) in events.iter().enumerate().skip(place + 1) {
             let (Some(face), Some(twin)) = (one.face(from), other.face(from)) else {
                 continue;
             };
-            let down = within(face, twin, World::Open);
-            let up = within(twin, face, World::Open);
+            let down = within(face, twin, MemberPolicy::Open);
+            let up = within(twin, face, MemberPolicy::Open);
             match (down, up) {
                 (true, false) => refined[place] += 1,
                 (false, true) => refined[other_place] += 1,
                 (true, true) => {}
                 (false, false) => {
-                    if share(one, other, from) && meeting(face, twin, World::Open).is_some() {
+                    if share(one, other, from)
+                        && intersection(face, twin, MemberPolicy::Open).is_some()
+                    {
                         let what = format!(
                             "it fits events in the form `{}` that {} fits as well, and neither is more specific; name a member or a text that tells them apart",
                             from.as_str(),

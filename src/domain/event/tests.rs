@@ -3,11 +3,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::json::Json;
-use crate::domain::pattern::Tree;
-use crate::domain::route::spelled::tree;
-use crate::domain::translate::Terms;
+use crate::domain::pattern::SourceTree;
+use crate::domain::route::test_syntax::tree;
+use crate::domain::translate::TranslateContext;
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 32,
     now: || "2026-01-01T12:00:00Z".to_owned(),
 };
@@ -19,35 +19,35 @@ fn source(index: usize, spelled: &str) -> EventSource {
         shown: None,
         lossy: None,
     };
-    let Tree::Table(sides) = tree(spelled) else {
+    let SourceTree::Table(sides) = tree(spelled) else {
         panic!("{spelled}")
     };
     for (side, said) in sides {
         match (side.as_str(), said) {
-            ("rpc", Tree::Table(members)) => {
+            ("rpc", SourceTree::Table(members)) => {
                 let mut method = String::new();
                 let mut params = None;
                 for (name, member) in members {
                     match (name.as_str(), member) {
-                        ("method", Tree::Text(text)) => method = text,
+                        ("method", SourceTree::Text(text)) => method = text,
                         (_, member) => params = Some(member),
                     }
                 }
                 source.rpc = Some(RpcEventSource { method, params });
             }
-            ("sse", Tree::Table(members)) => {
+            ("sse", SourceTree::Table(members)) => {
                 let mut sse = SseSource::default();
                 for (name, member) in members {
                     match (name.as_str(), member) {
-                        ("event", Tree::Text(text)) => sse.event = Some(text),
-                        ("id", Tree::Text(text)) => sse.id = Some(text),
-                        ("text", Tree::Text(text)) => sse.text = Some(text),
+                        ("event", SourceTree::Text(text)) => sse.event = Some(text),
+                        ("id", SourceTree::Text(text)) => sse.id = Some(text),
+                        ("text", SourceTree::Text(text)) => sse.text = Some(text),
                         (_, member) => sse.data = Some(member),
                     }
                 }
-                source.shown = Some(ShownSource::Sse(sse));
+                source.shown = Some(OtherSide::Sse(sse));
             }
-            (_, frame) => source.shown = Some(ShownSource::Frame(frame)),
+            (_, frame) => source.shown = Some(OtherSide::Frame(frame)),
         }
     }
     source
@@ -69,26 +69,26 @@ fn events(spelled: &[&str]) -> Events {
     build(spelled).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 
-fn rpc(text: &str) -> Told {
-    Told::rpc(&Bytes::copy_from_slice(text.as_bytes()), 32).unwrap()
+fn rpc(text: &str) -> EventValue {
+    EventValue::rpc(&Bytes::copy_from_slice(text.as_bytes()), 32).unwrap()
 }
 
-fn sse(event: &str, data: &str) -> Told {
-    Told::sse(event, None, data, 32)
+fn sse(event: &str, data: &str) -> EventValue {
+    EventValue::sse(event, None, data, 32)
 }
 
-fn frame(text: &str) -> Told {
-    Told::frame(Json::parse(Bytes::copy_from_slice(text.as_bytes()), 32).unwrap())
+fn frame(text: &str) -> EventValue {
+    EventValue::frame(Json::parse(Bytes::copy_from_slice(text.as_bytes()), 32).unwrap())
 }
 
 /// What becomes of an event, as text.
-fn becomes(events: &Events, told: &Told, to: Form) -> String {
+fn becomes(events: &Events, told: &EventValue, to: EventForm) -> String {
     match events.rewrite(told, to, TERMS) {
-        Rewriting::Untouched => "untouched".into(),
-        Rewriting::Swallowed => "swallowed".into(),
-        Rewriting::Failed { key, why } => format!("failed {key}: {why}"),
-        Rewriting::Rewritten { told, dropped } => {
-            let text = match (told.message(), told.said()) {
+        EventAction::Untouched => "untouched".into(),
+        EventAction::Swallowed => "swallowed".into(),
+        EventAction::Failed { key, why } => format!("failed {key}: {why}"),
+        EventAction::Rewritten { told, dropped } => {
+            let text = match (told.message(), told.fields()) {
                 (Some(message), _) => String::from_utf8(message.as_bytes().to_vec()).unwrap(),
                 (None, Some(said)) => format!("{} {:?} {}", said.event, said.id, said.data),
                 (None, None) => panic!("{told:?}"),
@@ -116,17 +116,20 @@ fn an_event_of_a_stream_and_a_notification_are_each_other() {
     let data = r#"{"type": "notification", "message": "Connected"}"#;
     let note =
         r#"{"jsonrpc":"2.0","method":"notifications/connected","params":{"message":"Connected"}}"#;
-    assert_eq!(becomes(&events, &sse("message", data), Form::Rpc), note);
+    assert_eq!(
+        becomes(&events, &sse("message", data), EventForm::Rpc),
+        note
+    );
     let back = r#"message None {"type":"notification","message":"Connected"}"#;
-    assert_eq!(becomes(&events, &rpc(note), Form::Sse), back);
+    assert_eq!(becomes(&events, &rpc(note), EventForm::Sse), back);
     for other in [
         sse("other", data),
         sse("message", "connected"),
         sse("message", "{}"),
     ] {
-        assert_eq!(becomes(&events, &other, Form::Rpc), "untouched");
+        assert_eq!(becomes(&events, &other, EventForm::Rpc), "untouched");
     }
-    assert_eq!(becomes(&events, &rpc(note), Form::Frame), "untouched");
+    assert_eq!(becomes(&events, &rpc(note), EventForm::Frame), "untouched");
 }
 
 #[test]
@@ -137,13 +140,13 @@ fn a_double_framed_payload_is_a_text_with_json_inside() {
     )]);
     let framed = sse("notification", "data: {\"provider\":\"strava\"}\n\n");
     let note = r#"{"jsonrpc":"2.0","method":"notifications/oauth_completed","params":{"provider":"strava"}}"#;
-    assert_eq!(becomes(&events, &framed, Form::Rpc), note);
+    assert_eq!(becomes(&events, &framed, EventForm::Rpc), note);
     assert_eq!(
-        becomes(&events, &rpc(note), Form::Sse),
+        becomes(&events, &rpc(note), EventForm::Sse),
         "notification None data: {\"provider\":\"strava\"}\n\n"
     );
     assert_eq!(
-        becomes(&events, &sse("connection", "connected"), Form::Rpc),
+        becomes(&events, &sse("connection", "connected"), EventForm::Rpc),
         "untouched"
     );
 }
@@ -158,22 +161,22 @@ fn frames_have_their_pairs_as_well() {
     let log = frame(r#"{"event":"log","timestamp":"t","payload":{"line":1.10}}"#);
     let note = r#"{"jsonrpc":"2.0","method":"event/log","params":{"line":1.10}}"#;
     assert_eq!(
-        becomes(&events, &log, Form::Rpc),
+        becomes(&events, &log, EventForm::Rpc),
         format!("{note} dropped 1")
     );
     assert_eq!(
-        becomes(&events, &rpc(note), Form::Frame),
+        becomes(&events, &rpc(note), EventForm::Frame),
         r#"{"event":"log","payload":{"line":1.10}}"#
     );
     let warning = frame(r#"{"event":"warning","payload":{}}"#);
-    for to in Form::ALL {
+    for to in EventForm::ALL {
         assert_eq!(becomes(&events, &warning, to), "swallowed");
     }
     let beat = frame(r#"{"event":"heartbeat"}"#);
     let note = r#"{"jsonrpc":"2.0","method":"event/heartbeat"}"#;
-    assert_eq!(becomes(&events, &beat, Form::Rpc), note);
+    assert_eq!(becomes(&events, &beat, EventForm::Rpc), note);
     let scalar = frame(r#"{"event":"x","payload":7}"#);
-    let failed = becomes(&events, &scalar, Form::Rpc);
+    let failed = becomes(&events, &scalar, EventForm::Rpc);
     assert!(
         failed.starts_with("failed event[0]: rpc/params"),
         "{failed}"
@@ -187,19 +190,22 @@ fn the_id_of_a_streams_event_is_text_and_may_be_named() {
         "sse": {"event": "tick", "id": "{seq}"}
     }"#]);
     let note = r#"{"jsonrpc":"2.0","method":"tick","params":{"seq":7}}"#;
-    let tick = Told::sse("tick", Some("7"), "", 32);
-    assert_eq!(becomes(&events, &tick, Form::Rpc), note);
-    assert_eq!(becomes(&events, &rpc(note), Form::Sse), "tick Some(\"7\") ");
-    let tick = Told::sse("tick", Some("x"), "", 32);
-    assert_eq!(becomes(&events, &tick, Form::Rpc), "untouched");
+    let tick = EventValue::sse("tick", Some("7"), "", 32);
+    assert_eq!(becomes(&events, &tick, EventForm::Rpc), note);
+    assert_eq!(
+        becomes(&events, &rpc(note), EventForm::Sse),
+        "tick Some(\"7\") "
+    );
+    let tick = EventValue::sse("tick", Some("x"), "", 32);
+    assert_eq!(becomes(&events, &tick, EventForm::Rpc), "untouched");
 }
 
 #[test]
 fn an_id_that_is_not_named_is_not_dropped() {
     let events = events(&[r#"{"rpc": {"method": "a"}, "sse": {"event": "a"}}"#]);
-    let told = Told::sse("a", Some("1"), "", 32);
+    let told = EventValue::sse("a", Some("1"), "", 32);
     assert_eq!(
-        becomes(&events, &told, Form::Rpc),
+        becomes(&events, &told, EventForm::Rpc),
         r#"{"jsonrpc":"2.0","method":"a"}"#
     );
 }
@@ -215,10 +221,10 @@ fn a_text_that_would_be_read_as_json_is_not_written() {
         ))
     };
     assert_eq!(
-        becomes(&events, &note("connected"), Form::Sse),
+        becomes(&events, &note("connected"), EventForm::Sse),
         "a None connected"
     );
-    let failed = becomes(&events, &note("7"), Form::Sse);
+    let failed = becomes(&events, &note("7"), EventForm::Sse);
     assert_eq!(
         failed,
         "failed event[0]: sse/text: it would be read as JSON"
@@ -231,7 +237,7 @@ fn the_most_specific_event_is_taken_whatever_the_order() {
     let narrow = r#"{"rpc": {"method": "b", "params": {"y": "{y}"}}, "sse": {"event": "a", "data": {"x": 1, "y": "{y}"}}}"#;
     let told = sse("a", r#"{"x":1,"y":2}"#);
     for order in [[wide, narrow], [narrow, wide]] {
-        let becomes = becomes(&events(&order), &told, Form::Rpc);
+        let becomes = becomes(&events(&order), &told, EventForm::Rpc);
         assert_eq!(
             becomes,
             r#"{"jsonrpc":"2.0","method":"b","params":{"y":2}}"#
@@ -313,9 +319,9 @@ proptest! {
         }"#]);
         let message = serde_json::to_string(&message).unwrap();
         let sent = format!(r#"{{"jsonrpc":"2.0","method":"n","params":{{"m":{message},"i":{number}}}}}"#);
-        let Rewriting::Rewritten { told, dropped: 0 } = events.rewrite(&rpc(&sent), Form::Sse, TERMS) else {
+        let EventAction::Rewritten { told, dropped: 0 } = events.rewrite(&rpc(&sent), EventForm::Sse, TERMS) else {
             return Err(TestCaseError::fail("not rewritten"));
         };
-        prop_assert_eq!(becomes(&events, &told, Form::Rpc), sent);
+        prop_assert_eq!(becomes(&events, &told, EventForm::Rpc), sent);
     }
 }

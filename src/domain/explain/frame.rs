@@ -1,34 +1,39 @@
 //! Frames of clients, explained: what comes over a WebSocket where both protocols are spoken and is no JSON-RPC.
 
-use super::own::decided;
+use super::local_reply::decided;
 use super::rest::{rows, secrets, sent};
-use super::{Answer, Case, Explanation, RowLine, Sent, Translated, Value, carrier, strangers};
-use crate::domain::claim::{self, refused};
+use super::{
+    Case, ExplainedAnswer, Explanation, RowLine, SentRequest, Translated, Value, carrier,
+    unknown_members,
+};
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::frame::{Heard, Said, answer_to_frame, command_to_rpc, failure_to_frame};
+use crate::domain::frame::{
+    FrameReply, SocketMessage, answer_to_frame, command_to_rpc, failure_to_frame,
+};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{Reply, parse_response};
+use crate::domain::jsonrpc::{ResponseReply, parse_response};
 use crate::domain::pattern::Bindings;
-use crate::domain::plan::{Plan, Tongue, Unrouted, UpstreamPlan};
-use crate::domain::refusal;
-use crate::domain::rollout::{Way, Why};
-use crate::domain::route::{Route, Waits};
+use crate::domain::plan::{Plan, SocketProtocol, Unrouted, UpstreamPlan};
+use crate::domain::rejections;
+use crate::domain::rollout::{DecisionReason, Path};
+use crate::domain::route::{ExpectsReply, Route};
+use crate::domain::routing::{self, refused};
 use crate::domain::side::Side;
 
 /// The frame that the body is, where clients may speak in frames.
 pub(super) fn of(case: &Case<'_>) -> Option<Json> {
     let plan = case.plan;
     let sockets = plan.face.sockets.filter(|_| !case.asked.body.is_empty())?;
-    match Heard::of(case.asked.body, plan.limits.depth) {
-        Heard::Frame(frame) if sockets.tongue == Tongue::Both => Some(frame),
-        Heard::Frame(_) | Heard::Rpc(_) | Heard::Noise(_) => None,
+    match SocketMessage::new(case.asked.body, plan.limits.depth) {
+        SocketMessage::Frame(frame) if sockets.tongue == SocketProtocol::Both => Some(frame),
+        SocketMessage::Frame(_) | SocketMessage::Rpc(_) | SocketMessage::Noise(_) => None,
     }
 }
 
 /// Explains a frame.
 pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     let mut explanation = case.begin();
-    explanation.message = Some(case.secrets().hide(&refusal::frame_in_short(frame)));
+    explanation.message = Some(case.secrets().hide(&rejections::frame_in_short(frame)));
     let failure = match tell(case, frame, &mut explanation) {
         Ok(()) => return explanation,
         Err(failure) => failure,
@@ -43,7 +48,7 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     });
     if let Some(refused) = &mut explanation.refused {
         // In frames, or not at all.
-        refused.document = shown(case, said).unwrap_or(Value::of(String::new()));
+        refused.document = shown(case, said).unwrap_or(Value::from_text(String::new()));
     }
     explanation
 }
@@ -51,10 +56,10 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
 fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<(), Failure> {
     let plan = case.plan;
     // Its socket would be refused.
-    claim::guard(plan, case.asked.head, case.entry())?;
+    routing::guard(plan, case.asked.head, case.entry())?;
     if let Some(said) = plan.locals.frame(frame, case.terms) {
-        decided(case, Why::Local, explanation);
-        explanation.answer = Some(Answer {
+        decided(case, DecisionReason::Local, explanation);
+        explanation.answer = Some(ExplainedAnswer {
             row: None,
             status: 200,
             headers: Vec::new(),
@@ -71,16 +76,16 @@ fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<
             let called = (index, Side::Rest);
             Err(refused(plan, decision.why, called, case.at()))
         }
-        (Some(Way::New), Some(index)) => translate(case, (index, frame), explanation),
-        (Some(Way::Old), _) | (_, None) => {
-            let upstream = passing(plan, route).ok_or_else(|| refusal::no_frame(frame))?;
-            explanation.sends = Some(Sent {
+        (Some(Path::New), Some(index)) => translate(case, (index, frame), explanation),
+        (Some(Path::Old), _) | (_, None) => {
+            let upstream = passing(plan, route).ok_or_else(|| rejections::no_frame(frame))?;
+            explanation.sends = Some(SentRequest {
                 upstream: upstream.name.clone(),
                 authority: upstream.authority.as_str().to_owned(),
                 method: carrier(upstream).to_owned(),
-                body: Some(Value::of(case.secrets().hide_bytes(case.asked.body))),
+                body: Some(Value::from_text(case.secrets().hide_bytes(case.asked.body))),
                 note: Some("as it came, over the client's own socket".into()),
-                ..Sent::default()
+                ..SentRequest::default()
             });
             Ok(())
         }
@@ -104,9 +109,9 @@ fn translate(
     explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let route = case.plan.routes.route(index);
-    let call = command_to_rpc(route, frame.clone(), case.terms).map_err(refusal::bind)?;
+    let call = command_to_rpc(route, frame.clone(), case.terms).map_err(rejections::bind)?;
     let pattern = route.rest_call.body.as_ref();
-    explanation.dropped = strangers::of_value(pattern, frame, "frame");
+    explanation.dropped = unknown_members::of_value(pattern, frame, "frame");
     let told = Translated {
         route,
         call: &call.call,
@@ -114,10 +119,10 @@ fn translate(
     let secrets = secrets(case, &told);
     explanation.holes = told.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
-    let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rpc))?;
+    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
     explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
-    if route.waits == Waits::Yes {
+    if route.waits == ExpectsReply::Yes {
         explanation.outcomes = rows(route, Side::Rpc);
         explanation.answer = answer(case, route, &bindings)?;
     }
@@ -125,29 +130,33 @@ fn translate(
 }
 
 /// What the client is told of the answer of an RPC server.
-fn answer(case: &Case<'_>, route: &Route, call: &Bindings) -> Result<Option<Answer>, Failure> {
+fn answer(
+    case: &Case<'_>,
+    route: &Route,
+    call: &Bindings,
+) -> Result<Option<ExplainedAnswer>, Failure> {
     let Some(reply) = case.asked.reply else {
         return Ok(None);
     };
     let limits = &case.plan.limits;
     let response = parse_response(&reply.body, limits.depth)
-        .map_err(|fault| refusal::no_response(reply, fault, limits.error_text))?;
-    if let Reply::Result(result) = &response.reply {
-        refusal::unless_valid(route, result)?;
+        .map_err(|fault| rejections::no_response(reply, fault, limits.error_text))?;
+    if let ResponseReply::Result(result) = &response.reply {
+        rejections::unless_valid(route, result)?;
     }
     let answered = answer_to_frame(route, (response.reply, call), case.terms);
-    if answered.answer == Said::Unsaid {
+    if answered.answer == FrameReply::Unsaid {
         let message = "no outcome of the route says in frames what the server answered";
         return Err(Failure::new(Reason::UpstreamNotProtocol, message));
     }
     let row = answered
         .row
-        .map(|row| RowLine::of(&route.outcomes.rows()[row]));
+        .map(|row| RowLine::new(&route.outcomes.rows()[row]));
     let note = match answered.answer {
-        Said::Frame(_) => "a frame",
-        Said::Silence | Said::Unsaid => "nothing is said",
+        FrameReply::Frame(_) => "a frame",
+        FrameReply::Silence | FrameReply::Unsaid => "nothing is said",
     };
-    Ok(Some(Answer {
+    Ok(Some(ExplainedAnswer {
         row,
         status: 200,
         headers: Vec::new(),
@@ -157,9 +166,11 @@ fn answer(case: &Case<'_>, route: &Route, call: &Bindings) -> Result<Option<Answ
     }))
 }
 
-fn shown(case: &Case<'_>, said: Option<Said>) -> Option<Value> {
+fn shown(case: &Case<'_>, said: Option<FrameReply>) -> Option<Value> {
     match said? {
-        Said::Frame(frame) => Some(Value::of(case.secrets().hide_bytes(&frame.into_bytes()))),
-        Said::Silence | Said::Unsaid => None,
+        FrameReply::Frame(frame) => Some(Value::from_text(
+            case.secrets().hide_bytes(&frame.into_bytes()),
+        )),
+        FrameReply::Silence | FrameReply::Unsaid => None,
     }
 }

@@ -5,15 +5,15 @@
 //! Law: the value of a credential is in no explanation; `***` stands for it.
 
 mod frame;
-mod own;
+mod local_reply;
 mod reply;
 mod rest;
 mod rpc;
 mod secrets;
-mod strangers;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod unknown_members;
 mod view;
 
 use bytes::Bytes;
@@ -23,37 +23,38 @@ use std::rc::Rc;
 
 use http::{HeaderMap, Method};
 
-use super::calendar::Moment;
-use super::candidates;
-use super::claim::{self, Head, facing};
+use super::client_ip::Peer;
 use super::failure::Failure;
-use super::forwarding::tells_hops;
-use super::hops::Peer;
-use super::hosts::Entry;
+use super::forwarding::writes_hops;
+use super::hosts::ConnectionEntry;
 use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
 use super::pattern::{Bindings, Now};
 use super::plan::{Plan, Transport, UpstreamPlan};
 use super::redact::Redaction;
 use super::rollout::{
-    self, Arming, Bucket, Caller, Decision, Digest, Evidence, Flag, Percent, Stage, Way, Why,
-    WithoutKey, bucket,
+    self, Arming, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag, Path,
+    Percent, Stage, WithoutKey, bucket,
 };
 use super::route::Route;
+use super::routing::{self, RequestHead, facing};
+use super::shadow_limits;
 use super::side::Side;
+use super::time::Timestamp;
 use super::token::{TokenFault, Tokens};
-use super::translate::Terms;
+use super::translate::TranslateContext;
 use secrets::Secrets;
 
 pub use view::{
-    Answer, Decided, Explanation, HoleValue, NamedRoute, PassedOver, Refused, RowLine, Sent, Value,
+    Decided, ExplainedAnswer, Explanation, HoleValue, NamedRoute, PassedOver, Refusal, RowLine,
+    SentRequest, Value,
 };
 
 /// A request to explain.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// Its head; the target is the origin form.
-    pub head: Head<'a>,
+    pub head: RequestHead<'a>,
     /// Whom it would come from; where that is not said, its headers are believed and no address fits.
     pub peer: Option<IpAddr>,
     /// Its body, as it would come.
@@ -80,7 +81,7 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
     let hops = plan.rollout.clients.hops();
     let is_trusted = || asked.peer.is_none_or(|peer| hops.trusts(peer));
     plan.identity_headers.clean(&mut headers, is_trusted);
-    let head = Head {
+    let head = RequestHead {
         headers: &headers,
         ..asked.head
     };
@@ -93,7 +94,7 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
         verified.ok().map(Rc::new)
     };
     let peer = asked.peer.map(Peer::at);
-    let identity = plan.rollout.clients.identify(Evidence {
+    let identity = plan.rollout.clients.identify(ClientEvidence {
         headers: asked.head.headers,
         peer: peer.as_ref(),
         subject: None,
@@ -106,12 +107,12 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
         caller: identity.caller(&plan.rollout.clients),
         token: token.get(),
         side: facing.side,
-        terms: Terms {
+        terms: TranslateContext {
             depth: plan.limits.depth,
             now: means.now,
         },
     };
-    if let (None, Some(followed)) = (&facing.refused, facing.followed) {
+    if let (None, Some(followed)) = (&facing.refused, facing.stream) {
         return vec![stream::explain(&case, followed)];
     }
     match (facing.refused, facing.side) {
@@ -136,7 +137,7 @@ struct Case<'a> {
     /// Why the bearer token proves nothing, where one was looked at.
     token: Option<TokenFault>,
     side: Side,
-    terms: Terms,
+    terms: TranslateContext,
 }
 
 impl<'a> Case<'a> {
@@ -160,12 +161,12 @@ impl<'a> Case<'a> {
 
     fn secrets(&self) -> Secrets {
         let bears = |name: &http::HeaderName| self.is_secret(name);
-        let mut secrets = Secrets::of(self.asked.head.headers, bears);
+        let mut secrets = Secrets::new(self.asked.head.headers, bears);
         let redaction = &self.plan.redaction;
-        secrets.learn_target(redaction, self.asked.head.uri);
-        secrets.learn_members(redaction, self.asked.body, self.terms.depth);
+        secrets.note_target(redaction, self.asked.head.uri);
+        secrets.note_members(redaction, self.asked.body, self.terms.depth);
         if let Some(reply) = self.asked.reply {
-            secrets.learn_members(redaction, &reply.body, self.terms.depth);
+            secrets.note_members(redaction, &reply.body, self.terms.depth);
         }
         secrets
     }
@@ -181,36 +182,36 @@ impl<'a> Case<'a> {
     }
 
     /// By which connection it would come.
-    fn entry(&self) -> Entry {
-        Entry {
+    fn entry(&self) -> ConnectionEntry {
+        ConnectionEntry {
             reach: self.plan.reach,
             peer: self.asked.peer,
         }
     }
 
-    /// Checks `Host` and `Origin` of a call that is not passed through.
+    /// Checks `HostField` and `Origin` of a call that is not passed through.
     fn guard(&self, stage: Stage) -> Result<(), Failure> {
         match stage.control() {
-            Some(Way::Old) => Ok(()),
-            Some(Way::New) | None => claim::guard(self.plan, self.asked.head, self.entry()),
+            Some(Path::Old) => Ok(()),
+            Some(Path::New) | None => routing::guard(self.plan, self.asked.head, self.entry()),
         }
     }
 
     /// What time it is.
-    fn at(&self) -> Moment {
-        Moment::parse(&(self.terms.now)()).unwrap_or_default()
+    fn at(&self) -> Timestamp {
+        Timestamp::parse(&(self.terms.now)()).unwrap_or_default()
     }
 
     /// Notes the route and the decision.
     fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
-        let decision = claim::decide(
+        let decision = routing::decide(
             self.plan,
             (self.caller, self.asked.head.headers),
             (route, self.side),
             self.at(),
             None,
         );
-        explanation.route = route.map(|index| NamedRoute::of(self.plan.routes.route(index)));
+        explanation.route = route.map(|index| NamedRoute::new(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {
             stage: decision.stage.as_str().into(),
             why: self.plan.rollout.describe(decision.why).into_owned(),
@@ -225,17 +226,18 @@ impl<'a> Case<'a> {
     }
 
     /// The name of the flag that has decided.
-    fn flag(&self, why: Why) -> Option<String> {
+    fn flag(&self, why: DecisionReason) -> Option<String> {
         let index = match why {
-            Why::Flag(index) | Why::Share(index, _) | Why::Keyless(index) | Why::Session(index) => {
-                index
-            }
-            Why::Default
-            | Why::Killed
-            | Why::Brownout
-            | Why::Unrouted
-            | Why::Local
-            | Why::Preflight => return None,
+            DecisionReason::Flag(index)
+            | DecisionReason::Share(index, _)
+            | DecisionReason::Keyless(index)
+            | DecisionReason::Session(index) => index,
+            DecisionReason::Default
+            | DecisionReason::Killed
+            | DecisionReason::Brownout
+            | DecisionReason::Unrouted
+            | DecisionReason::Local
+            | DecisionReason::Preflight => return None,
         };
         let flag = self.plan.rollout.flags.get(index);
         flag.map(|flag| flag.name.clone())
@@ -244,23 +246,23 @@ impl<'a> Case<'a> {
     /// What is run beside the call, once it is answered.
     fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
         let way = stage.candidate()?;
-        let never = candidates::never(self.plan.routes.route(route?));
-        let is_refused = || claim::guard(self.plan, self.asked.head, self.entry()).is_err();
+        let never = shadow_limits::never(self.plan.routes.route(route?));
+        let is_refused = || routing::guard(self.plan, self.asked.head, self.entry()).is_err();
         Some(match (never, way) {
-            (None, Way::New) if is_refused() => {
+            (None, Path::New) if is_refused() => {
                 "none that is sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
             }
             (Some(_), _) => {
                 "none: a second call of this route might do something twice, or is not answered"
             }
-            (None, Way::New) => "the same call, translated for the other side's upstream",
-            (None, Way::Old) => "the same call as it came, to the upstream of its own side",
+            (None, Path::New) => "the same call, translated for the other side's upstream",
+            (None, Path::Old) => "the same call as it came, to the upstream of its own side",
         })
     }
 
     /// The flags that speak of the call and were tried before the one that decided, and why they did not.
     fn passed_over(&self, route: &str) -> Vec<PassedOver> {
-        let call = rollout::Call {
+        let call = rollout::CallFacts {
             caller: self.caller,
             route,
             side: self.side,
@@ -303,21 +305,21 @@ impl<'a> Case<'a> {
             (Side::Rpc, Some(id)) => {
                 let error = super::jsonrpc::error(id, &error_object(&failure, codes));
                 let headers = self.asked.head.headers;
-                let status = claim::rpc_face_status(self.plan, headers, failure.reason);
+                let status = routing::rpc_face_status(self.plan, headers, failure.reason);
                 (status, error)
             }
             (Side::Rpc, None) => (
-                claim::notification_status(self.plan, self.asked.head.headers).as_u16(),
-                super::pieces::Pieces::default(),
+                routing::notification_status(self.plan, self.asked.head.headers).as_u16(),
+                super::rope::Rope::default(),
             ),
         };
-        explanation.refused = Some(Refused {
+        explanation.refused = Some(Refusal {
             status,
             code: codes.of(failure.reason),
             reason: row.label.into(),
             blame: row.blame.as_str().into(),
             message: secrets.hide(&failure.message),
-            document: Value::of(secrets.hide_bytes(&document.into_bytes())),
+            document: Value::from_text(secrets.hide_bytes(&document.into_bytes())),
         });
         explanation
     }
@@ -327,11 +329,11 @@ impl<'a> Case<'a> {
         let clients = &self.plan.rollout.clients;
         let forgets = self.asked.peer.is_some_and(|peer| {
             let forwarding = &self.plan.forwarding;
-            !forwarding.believes(peer, clients.hops())
+            !forwarding.trusts(peer, clients.hops())
         });
         let headers = headers
             .iter()
-            .filter(|(name, _)| !(forgets && tells_hops(name)))
+            .filter(|(name, _)| !(forgets && writes_hops(name)))
             .filter(|(name, _)| !self.plan.identity_headers.writes(name));
         let shown = headers.map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -350,8 +352,8 @@ impl<'a> Case<'a> {
     }
 
     /// The call as it goes to the upstream of its own side.
-    fn passes(&self, upstream: &UpstreamPlan, target: &str, note: &'static str) -> Sent {
-        Sent {
+    fn passes(&self, upstream: &UpstreamPlan, target: &str, note: &'static str) -> SentRequest {
+        SentRequest {
             upstream: upstream.name.clone(),
             authority: upstream.authority.as_str().to_owned(),
             method: match upstream.transport.link() {
@@ -360,7 +362,7 @@ impl<'a> Case<'a> {
             },
             target: self.secrets().hide(target),
             note: Some(note.into()),
-            ..Sent::default()
+            ..SentRequest::default()
         }
     }
 }
@@ -403,7 +405,7 @@ impl Translated<'_> {
             name: hole.name.clone(),
             kind: hole.shape.spelled(),
             value: view::text_of(self.call.get(place)).map(|text| {
-                Value::of(match redaction.hides(&hole.name) {
+                Value::from_text(match redaction.hides(&hole.name) {
                     true => format!("\"{}\"", secrets::HIDDEN),
                     false => secrets.hide(&text),
                 })

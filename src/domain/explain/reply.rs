@@ -3,20 +3,20 @@
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
-use super::{Answer, Case, RowLine, Value};
+use super::{Case, ExplainedAnswer, RowLine, Value};
 use crate::domain::failure::Failure;
-use crate::domain::headers::{brought_back, set};
+use crate::domain::headers::{from_response, set};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Reply, RequestId, parse_response};
+use crate::domain::jsonrpc::{self, RequestId, ResponseReply, parse_response};
 use crate::domain::outcome::{RpcAnswer, refuses};
 use crate::domain::pattern::Bindings;
-use crate::domain::refusal;
+use crate::domain::rejections;
 use crate::domain::route::Route;
 
 /// The answer of the upstream of the caller's own side.
-pub(super) fn passed(case: &Case<'_>) -> Option<Answer> {
+pub(super) fn passed(case: &Case<'_>) -> Option<ExplainedAnswer> {
     let reply = case.asked.reply?;
-    Some(Answer {
+    Some(ExplainedAnswer {
         row: None,
         status: reply.status,
         headers: case.headers(&reply.headers),
@@ -31,30 +31,30 @@ pub(super) fn answer_rest(
     case: &Case<'_>,
     route: &Route,
     call: &Bindings,
-) -> Result<Option<Answer>, Failure> {
+) -> Result<Option<ExplainedAnswer>, Failure> {
     let Some(reply) = case.asked.reply else {
         return Ok(None);
     };
     let answered = if reply.is_event_stream() && !refuses(reply.status) {
-        return Err(refusal::event_stream(reply.status));
+        return Err(rejections::event_stream(reply.status));
     } else if refuses(reply.status) {
         route.outcomes.refused(reply, call, case.terms).answered
     } else {
         let limits = &case.plan.limits;
         let response = parse_response(&reply.body, limits.depth)
-            .map_err(|fault| refusal::no_response(reply, fault, limits.error_text))?;
-        if let Reply::Result(result) = &response.reply {
-            refusal::unless_valid(route, result)?;
+            .map_err(|fault| rejections::no_response(reply, fault, limits.error_text))?;
+        if let ResponseReply::Result(result) = &response.reply {
+            rejections::unless_valid(route, result)?;
         }
         route.outcomes.rpc_to_rest(response.reply, call, case.terms)
     };
     let answer = answered.answer;
-    let mut headers = brought_back(reply.headers.clone());
+    let mut headers = from_response(reply.headers.clone());
     if let Some(kind) = answer.content_type.and_then(|kind| kind.try_into().ok()) {
         headers.insert(CONTENT_TYPE, kind);
     }
     set(&mut headers, answer.headers);
-    Ok(Some(Answer {
+    Ok(Some(ExplainedAnswer {
         row: row(route, answered.row),
         status: answer.status,
         body: shown(case, &answer.body.into_bytes(), &reply.headers),
@@ -69,12 +69,12 @@ pub(super) fn answer_rpc(
     case: &Case<'_>,
     (route, call): (&Route, &Bindings),
     id: &RequestId,
-) -> Result<Option<Answer>, Failure> {
+) -> Result<Option<ExplainedAnswer>, Failure> {
     let Some(reply) = case.asked.reply else {
         return Ok(None);
     };
     if reply.is_event_stream() && !refuses(reply.status) {
-        return Err(refusal::event_stream(reply.status));
+        return Err(rejections::event_stream(reply.status));
     }
     let limits = case.plan.limits.reply();
     let answered = route
@@ -86,18 +86,18 @@ pub(super) fn answer_rpc(
     let message = match route.outcomes.sent(answered.answer) {
         RpcAnswer::Result(result) => {
             if route.schema.result.is_some() && !is_failed_tool {
-                refusal::unless_valid(route, &Json::sent(result.clone()))?;
+                rejections::unless_valid(route, &Json::sent(result.clone()))?;
             }
             jsonrpc::result(id, result)
         }
         RpcAnswer::Error(error) => jsonrpc::error(id, &error),
     };
-    let mut headers = brought_back(reply.headers.clone());
+    let mut headers = from_response(reply.headers.clone());
     headers.insert(
         CONTENT_TYPE,
         http::HeaderValue::from_static("application/json"),
     );
-    Ok(Some(Answer {
+    Ok(Some(ExplainedAnswer {
         row: row(route, answered.row),
         status,
         headers: case.headers(&headers),
@@ -108,13 +108,13 @@ pub(super) fn answer_rpc(
 }
 
 fn row(route: &Route, row: Option<usize>) -> Option<RowLine> {
-    row.map(|row| RowLine::of(&route.outcomes.rows()[row]))
+    row.map(|row| RowLine::new(&route.outcomes.rows()[row]))
 }
 
 /// A body, without the credentials of the request and those that the reply sets.
 fn shown(case: &Case<'_>, body: &[u8], headers: &HeaderMap) -> Option<Value> {
     let own = case.secrets().hide_bytes(body);
-    let mut set = super::Secrets::of(headers, |name| case.is_secret(name));
-    set.learn_members(&case.plan.redaction, body, case.terms.depth);
-    (!body.is_empty()).then(|| Value::of(set.hide(&own)))
+    let mut set = super::Secrets::new(headers, |name| case.is_secret(name));
+    set.note_members(&case.plan.redaction, body, case.terms.depth);
+    (!body.is_empty()).then(|| Value::from_text(set.hide(&own)))
 }

@@ -1,20 +1,21 @@
 //! REST calls, explained.
 
-use super::own::{self, Own};
+use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{
-    Case, Explanation, POST, RowLine, Secrets, Sent, Translated, Value, carrier, strangers, view,
+    Case, Explanation, POST, RowLine, Secrets, SentRequest, Translated, Value, carrier,
+    unknown_members, view,
 };
-use crate::domain::claim::{Claim, by_body, claim, other_path, pass_near, refused};
 use crate::domain::failure::Failure;
 use crate::domain::headers::{HasBody, credentials, translated};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc;
 use crate::domain::plan::{Transport, UpstreamPlan};
-use crate::domain::refusal;
-use crate::domain::rollout::Way;
-use crate::domain::route::{Carries, Route, Segments, Waits};
+use crate::domain::rejections;
+use crate::domain::rollout::Path;
+use crate::domain::route::{ExpectsReply, HasRequestBody, Route, Segments};
+use crate::domain::routing::{RouteMatch, by_body, match_route, other_path, pass_near, refused};
 use crate::domain::side::Side;
 use crate::domain::translate::{self, ToRpc};
 
@@ -29,17 +30,17 @@ pub(super) fn explain(case: &Case<'_>) -> Explanation {
 
 fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
     let (plan, head) = (case.plan, case.asked.head);
-    if own::rest(case, explanation)? == Own::Told {
+    if local_reply::rest(case, explanation)? == LocalExplanation::Told {
         return Ok(());
     }
-    let route = match claim(plan, head)? {
-        Claim::Route(index) => Some(index),
-        Claim::ByBody(group) => {
+    let route = match match_route(plan, head)? {
+        RouteMatch::Route(index) => Some(index),
+        RouteMatch::ByBody(group) => {
             let body = body(case).ok().flatten();
             by_body(plan, (group, head), body.as_ref())?
         }
-        Claim::Nobody => None,
-        Claim::Near(nearby) => {
+        RouteMatch::Nobody => None,
+        RouteMatch::Near(nearby) => {
             pass_near(plan, (case.caller, head.headers), &nearby, case.at())?;
             None
         }
@@ -51,9 +52,9 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
             let called = (index, Side::Rest);
             Err(refused(plan, decision.why, called, case.at()))
         }
-        (Some(Way::New), Some(index)) => translate(case, index, explanation),
-        (Some(Way::Old), _) | (_, None) => {
-            let none = || refusal::no_route(head.method, head.uri.path());
+        (Some(Path::New), Some(index)) => translate(case, index, explanation),
+        (Some(Path::Old), _) | (_, None) => {
+            let none = || rejections::no_route(head.method, head.uri.path());
             let upstream = plan.upstream_for(route, Side::Rest);
             let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));
             let upstream = upstream.ok_or_else(none)?;
@@ -75,12 +76,12 @@ fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
     if body.is_empty() {
         return Ok(None);
     }
-    refusal::media_type(head.headers)?;
+    rejections::media_type(head.headers)?;
     if body.len() > limits.body {
-        return Err(refusal::large_body(limits.body));
+        return Err(rejections::large_body(limits.body));
     }
     let parsed = Json::read(body.clone(), limits.depth);
-    parsed.map(Some).map_err(refusal::no_json)
+    parsed.map(Some).map_err(rejections::no_json)
 }
 
 fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Result<(), Failure> {
@@ -88,19 +89,19 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let route = case.plan.routes.route(index);
     let segments = Segments::split(head.uri.path());
     let reading = translate::read_rest_call(route, head.rest(&segments), case.terms);
-    let reading = reading.map_err(refusal::bind)?;
-    if route.carries() == Carries::Nothing && !case.asked.body.is_empty() {
-        return Err(refusal::bind(translate::no_body(route)));
+    let reading = reading.map_err(rejections::bind)?;
+    if route.carries() == HasRequestBody::Nothing && !case.asked.body.is_empty() {
+        return Err(rejections::bind(translate::no_body(route)));
     }
     let body = body(case)?;
     let call = translate::rest_to_rpc(route, reading, body.clone(), case.terms);
-    let call = call.map_err(refusal::bind)?;
-    explanation.dropped = strangers::of_query(route, head.uri.query());
+    let call = call.map_err(rejections::bind)?;
+    explanation.dropped = unknown_members::of_query(route, head.uri.query());
     if let Some(body) = &body {
         let pattern = route.rest_call.body.as_ref();
         explanation
             .dropped
-            .extend(strangers::of_value(pattern, body, "body"));
+            .extend(unknown_members::of_value(pattern, body, "body"));
     }
     let told = Translated {
         route,
@@ -109,10 +110,10 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let secrets = secrets(case, &told);
     explanation.holes = told.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
-    let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rpc))?;
+    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
     explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
-    if route.waits == Waits::Yes {
+    if route.waits == ExpectsReply::Yes {
         explanation.outcomes = rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
     }
@@ -125,7 +126,7 @@ pub(super) fn sent(
     route: &Route,
     (upstream, call): (&UpstreamPlan, ToRpc<'_>),
     secrets: &Secrets,
-) -> Sent {
+) -> SentRequest {
     let (method, headers) = match upstream.transport.link() {
         None => {
             let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);
@@ -139,17 +140,17 @@ pub(super) fn sent(
         .map(|(member, _)| (member, Json::string(HIDDEN)))
         .collect();
     let (message, note) = match route.waits {
-        Waits::Yes => (
+        ExpectsReply::Yes => (
             jsonrpc::request(1, &call.method, call.params, &members),
             "the id is the proxy's own",
         ),
-        Waits::No => (
+        ExpectsReply::No => (
             jsonrpc::notification(&call.method, call.params, &members),
             "a notification; the caller gets 202 at once",
         ),
     };
     let message = message.into_bytes();
-    Sent {
+    SentRequest {
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
         method: method.to_owned(),
@@ -162,7 +163,7 @@ pub(super) fn sent(
             | Transport::Frames(_) => upstream.path.to_string(),
         },
         headers,
-        body: Some(Value::of(secrets.hide_bytes(&message))),
+        body: Some(Value::from_text(secrets.hide_bytes(&message))),
         note: Some(note.into()),
     }
 }
@@ -175,7 +176,7 @@ pub(super) fn secrets(case: &Case<'_>, told: &Translated<'_>) -> Secrets {
         .filter(|item| case.is_secret(&item.name))
         .flat_map(|item| item.words.slots());
     for hole in slots.filter_map(|slot| slot.binds()) {
-        secrets.learn(&view::plain_text_of(told.call.get(hole)));
+        secrets.note(&view::plain_text_of(told.call.get(hole)));
     }
     secrets
 }
@@ -186,6 +187,6 @@ pub(super) fn rows(route: &Route, side: Side) -> Vec<RowLine> {
     let order = outcomes.order(side).iter();
     let usable = order.filter(|row| outcomes.hides(**row, side).is_none());
     usable
-        .map(|row| RowLine::of(&outcomes.rows()[*row]))
+        .map(|row| RowLine::new(&outcomes.rows()[*row]))
         .collect()
 }

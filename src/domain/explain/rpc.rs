@@ -3,20 +3,22 @@
 use http::header::{CONTENT_ENCODING, SEC_WEBSOCKET_PROTOCOL};
 use http::{HeaderMap, HeaderValue, Method};
 
-use super::own::{self, Own};
+use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rpc, passed};
 use super::rest::{self, rows, secrets};
-use super::{Case, Explanation, Sent, Translated, Value, carrier, strangers};
+use super::{Case, Explanation, SentRequest, Translated, Value, carrier, unknown_members};
 use crate::domain::batch;
-use crate::domain::claim::{self, refused};
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::headers::{HasBody, said_credentials, set, translated, withhold_credentials};
-use crate::domain::jsonrpc::{Call, Incoming, Item, RequestId};
+use crate::domain::headers::{HasBody, credentials_of, set, translated, withhold_credentials};
+use crate::domain::jsonrpc::{Call, Incoming, MessageItem, RequestId};
 use crate::domain::plan::{CANCELLED, Credentials, UpstreamPlan};
-use crate::domain::posted::{self, MessageFault, Posted, Poster, rewritten, sort, takes_envelopes};
-use crate::domain::refusal;
-use crate::domain::rollout::Way;
+use crate::domain::posted::{
+    self, MessageFault, Posted, Poster, classify, rewritten, takes_envelopes,
+};
+use crate::domain::rejections;
+use crate::domain::rollout::Path;
 use crate::domain::route::Route;
+use crate::domain::routing::{self, refused};
 use crate::domain::side::Side;
 use crate::domain::translate::ToRest;
 use crate::domain::websocket;
@@ -32,18 +34,22 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
         }];
     }
     let poster = poster(case);
-    let one = Sending::default();
+    let one = SendPlan::default();
     let body = match body(case) {
         Ok(body) => body,
         Err(failure) => return vec![case.refuse(case.begin(), failure)],
     };
-    match sort(case.plan, poster, body) {
+    match classify(case.plan, poster, body) {
         Posted::Messages(Incoming::Single(item)) => vec![message(case, item, one)],
         Posted::Messages(Incoming::Batch(items)) => batch(case, items, None),
         Posted::Batch(items, fault) => batch(case, items, Some(&fault)),
         Posted::Call(call, fault) => {
             let fault = Some(&fault);
-            vec![message(case, Item::Call(*call), Sending { fault, ..one })]
+            vec![message(
+                case,
+                MessageItem::Call(*call),
+                SendPlan { fault, ..one },
+            )]
         }
         Posted::Unread(fault, place) => vec![unread(case, fault, place)],
         Posted::Refused(_, id, failure) => {
@@ -66,8 +72,8 @@ fn poster<'a>(case: &Case<'a>) -> Poster<'a> {
 }
 
 /// A batch: one explanation for each item.
-fn batch(case: &Case<'_>, items: Vec<Item>, fault: Option<&Failure>) -> Vec<Explanation> {
-    if let Err(failure) = claim::batch(case.plan, case.asked.head.headers) {
+fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> Vec<Explanation> {
+    if let Err(failure) = routing::batch(case.plan, case.asked.head.headers) {
         return vec![case.refuse(case.begin(), failure)];
     }
     let passing = batch::passing(case.plan, poster(case), &items, |_, _| None);
@@ -81,13 +87,13 @@ fn batch(case: &Case<'_>, items: Vec<Item>, fault: Option<&Failure>) -> Vec<Expl
     let count = items.len();
     let items = items.into_iter().enumerate();
     let explained = items.map(|(place, item)| {
-        let sending = Sending {
+        let sending = SendPlan {
             company: Some((place + 1, count)),
             is_whole,
             fault: None,
         };
         match item {
-            Item::Invalid(_) if is_whole => {
+            MessageItem::Invalid(_) if is_whole => {
                 let mut explanation = case.begin();
                 explanation.message = Some(format!("{}no valid message", sending.place()));
                 let upstream = case.plan.rpc_over_http();
@@ -97,7 +103,9 @@ fn batch(case: &Case<'_>, items: Vec<Item>, fault: Option<&Failure>) -> Vec<Expl
                 });
                 explanation
             }
-            Item::Call(_) | Item::Response(_) | Item::Invalid(_) => message(case, item, sending),
+            MessageItem::Call(_) | MessageItem::Response(_) | MessageItem::Invalid(_) => {
+                message(case, item, sending)
+            }
         }
     });
     explained.collect()
@@ -121,7 +129,7 @@ fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
 fn socket(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.asked.head;
-    let agreed = claim::guard(case.plan, head, case.entry())
+    let agreed = routing::guard(case.plan, head, case.entry())
         .and_then(|()| websocket::handshake(head.headers));
     let handshake = match agreed {
         Ok(handshake) => handshake,
@@ -133,7 +141,7 @@ fn socket(case: &Case<'_>) -> Explanation {
         headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     let note = "a WebSocket, which the proxy serves itself; each message as if it were posted here";
-    explanation.answer = Some(own::noted(case, (101, &headers), note));
+    explanation.answer = Some(local_reply::noted(case, (101, &headers), note));
     explanation
 }
 
@@ -141,11 +149,11 @@ fn socket(case: &Case<'_>) -> Explanation {
 fn pass(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.asked.head;
-    if own::preflight(case, &mut explanation) == Own::Told {
+    if local_reply::preflight(case, &mut explanation) == LocalExplanation::Told {
         return explanation;
     }
     let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
-        return case.refuse(explanation, refusal::not_posted(head.method));
+        return case.refuse(explanation, rejections::not_posted(head.method));
     };
     let target = target(upstream, head.uri.query());
     explanation.sends = Some(case.passes(upstream, &target, "as it came, byte for byte"));
@@ -167,7 +175,7 @@ fn target(upstream: &UpstreamPlan, query: Option<&str>) -> String {
 }
 
 /// The body, which is given without its content coding.
-fn body(case: &Case<'_>) -> Result<posted::Body, Failure> {
+fn body(case: &Case<'_>) -> Result<posted::PostedBody, Failure> {
     let (headers, body) = (case.asked.head.headers, case.asked.body);
     let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes);
     let is = |names: &[&str]| {
@@ -175,22 +183,22 @@ fn body(case: &Case<'_>) -> Result<posted::Body, Failure> {
         coding.is_some_and(|coding| names.any(|name| coding.eq_ignore_ascii_case(name.as_bytes())))
     };
     let fault = match coding.is_none() || is(&["", "identity"]) {
-        false => Some(refusal::coded_message()),
+        false => Some(rejections::coded_message()),
         true if body.is_empty() => None,
-        true => refusal::media_type(headers).err(),
+        true => rejections::media_type(headers).err(),
     };
     let limit = case.plan.limits.body;
     if body.len() > limit && fault.is_none() {
-        return Err(refusal::large_body(limit));
+        return Err(rejections::large_body(limit));
     }
     let is_read = coding.is_none() || is(&["", "identity", "gzip", "x-gzip", "br"]);
     let text = (is_read && body.len() <= limit).then(|| body.clone());
-    Ok(posted::Body { text, fault })
+    Ok(posted::PostedBody { text, fault })
 }
 
 /// How a message is sent.
 #[derive(Clone, Copy, Default)]
-struct Sending<'a> {
+struct SendPlan<'a> {
     /// Its place among how many, in a batch.
     company: Option<(usize, usize)>,
     /// Whether the batch passes as one message.
@@ -199,7 +207,7 @@ struct Sending<'a> {
     fault: Option<&'a Failure>,
 }
 
-impl Sending<'_> {
+impl SendPlan<'_> {
     fn place(self) -> String {
         let company = self.company;
         company.map_or(String::new(), |(place, of)| format!("{place} of {of}: "))
@@ -213,20 +221,20 @@ impl Sending<'_> {
 
 const WHOLE: &str = "as it came, in one message with the rest of the batch";
 
-fn message(case: &Case<'_>, item: Item, sending: Sending<'_>) -> Explanation {
+fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explanation {
     let mut explanation = case.begin();
     let place = sending.place();
     match item {
-        Item::Invalid(invalid) => {
+        MessageItem::Invalid(invalid) => {
             explanation.message = Some(format!("{place}no message"));
             let failure = Failure::new(Reason::InvalidRequest, invalid.why);
             case.refuse_call(explanation, failure, Some(&invalid.id))
         }
-        Item::Response(_) => {
+        MessageItem::Response(_) => {
             explanation.message = Some(format!("{place}a response of the client"));
             client_response(case, explanation)
         }
-        Item::Call(call) => {
+        MessageItem::Call(call) => {
             let method: String = call.method.chars().take(100).collect();
             let method = method.escape_debug();
             let id = call.id.as_ref().map(RequestId::as_bytes);
@@ -252,7 +260,7 @@ fn message(case: &Case<'_>, item: Item, sending: Sending<'_>) -> Explanation {
 /// A response of the client to a request of the server goes to the server.
 fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation {
     let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
-        return case.refuse(explanation, refusal::response_to_nothing());
+        return case.refuse(explanation, rejections::unexpected_response());
     };
     let target = target(upstream, case.asked.head.uri.query());
     explanation.sends = Some(case.passes(upstream, &target, "as it came"));
@@ -262,15 +270,15 @@ fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation
 fn tell(
     case: &Case<'_>,
     call: &Call,
-    (sending, explanation): (Sending<'_>, &mut Explanation),
+    (sending, explanation): (SendPlan<'_>, &mut Explanation),
 ) -> Result<(), Failure> {
     let plan = case.plan;
-    refusal::ambiguous_credentials(plan, call)?;
-    claim::mcp(plan, case.asked.head.headers, call)?;
+    rejections::ambiguous_credentials(plan, call)?;
+    routing::mcp(plan, case.asked.head.headers, call)?;
     if plan.locals.rpc(&call.method).is_some() {
         sending.check_valid()?;
     }
-    if own::rpc(case, call, explanation)? == Own::Told {
+    if local_reply::rpc(case, call, explanation)? == LocalExplanation::Told {
         return Ok(());
     }
     let selected = plan.select_rpc(&call.method, call.params.as_ref());
@@ -282,14 +290,14 @@ fn tell(
             let called = (index, Side::Rpc);
             Err(refused(plan, decision.why, called, case.at()))
         }
-        (Some(Way::New), Some(index)) => {
+        (Some(Path::New), Some(index)) => {
             sending.check_valid()?;
             translate(case, (index, call), explanation)
         }
-        (Some(Way::Old), _) | (_, None) => {
+        (Some(Path::Old), _) | (_, None) => {
             let Some(upstream) = plan.upstream_for(selected, Side::Rpc) else {
                 sending.check_valid()?;
-                return Err(refusal::unknown_method(plan, call));
+                return Err(rejections::unknown_method(plan, call));
             };
             pass_call(case, upstream, call, (sending, explanation))
         }
@@ -303,7 +311,7 @@ fn pass_call(
     case: &Case<'_>,
     upstream: &UpstreamPlan,
     call: &Call,
-    (sending, explanation): (Sending<'_>, &mut Explanation),
+    (sending, explanation): (SendPlan<'_>, &mut Explanation),
 ) -> Result<(), Failure> {
     let plan = case.plan;
     let shared = upstream.transport.link().is_some();
@@ -311,15 +319,15 @@ fn pass_call(
         sending.check_valid()?;
     }
     if shared {
-        claim::guard(plan, case.asked.head, case.entry())?;
+        routing::guard(plan, case.asked.head, case.entry())?;
     }
-    claim::linked(plan, upstream, Some(case.asked.head.headers), call)?;
+    routing::linked(plan, upstream, Some(case.asked.head.headers), call)?;
     if let Some(note) = kept(upstream, call) {
         let status = match call.id {
             Some(_) => 200,
-            None => claim::notification_status(plan, case.asked.head.headers).as_u16(),
+            None => routing::notification_status(plan, case.asked.head.headers).as_u16(),
         };
-        explanation.answer = Some(own::noted(case, (status, &HeaderMap::new()), note));
+        explanation.answer = Some(local_reply::noted(case, (status, &HeaderMap::new()), note));
         return Ok(());
     }
     let target = match shared {
@@ -350,7 +358,7 @@ fn pass_call(
 /// What concerns the link to a server that all share, and stays here.
 fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
     match (&call.id, &*call.method) {
-        (Some(_), "initialize") if upstream.greets() => Some(
+        (Some(_), "initialize") if upstream.sends_initialize() => Some(
             "by the link to the server: what the server has answered to the proxy's own handshake",
         ),
         (None, method) if upstream.keeps(method) && method == CANCELLED => Some(
@@ -374,10 +382,10 @@ fn translate(
     let called = (&*call.method, call.params.as_ref());
     let made = routes
         .write_rest_of(index, (called, route.id_for(1)), case.terms)
-        .map_err(refusal::bind)?;
+        .map_err(rejections::bind)?;
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);
-        let named = strangers::of_value(pattern, params, "params");
+        let named = unknown_members::of_value(pattern, params, "params");
         // `_meta` belongs to the protocol, whatever the route is.
         explanation.dropped = named
             .into_iter()
@@ -391,10 +399,10 @@ fn translate(
     let secrets = secrets(case, &told);
     explanation.holes = told.holes((&secrets, &case.plan.redaction));
     if made.target.len() > limits.target {
-        return Err(refusal::long_url(limits.target));
+        return Err(rejections::long_url(limits.target));
     }
     let upstream = case.plan.upstream_for(Some(index), Side::Rest);
-    let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rest))?;
+    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     if route.is_frame() {
         explanation.sends = Some(framed((upstream, &made), &secrets));
         if call.id.is_some() {
@@ -402,7 +410,7 @@ fn translate(
         }
         return Ok(());
     }
-    let said = said(case, upstream, call)?;
+    let said = reply_text(case, upstream, call)?;
     explanation.sends = Some(sent(case, route, (upstream, &made, said), &secrets));
     if let Some(id) = &call.id {
         explanation.outcomes = rows(route, Side::Rest);
@@ -412,23 +420,23 @@ fn translate(
 }
 
 /// What a frame is, to a server that speaks in them.
-fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) -> Sent {
+fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) -> SentRequest {
     let body = made.body.clone().map(|body| body.into_bytes());
-    Sent {
+    SentRequest {
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
         method: carrier(upstream).to_owned(),
         target: String::new(),
         headers: Vec::new(),
-        body: body.map(|body| Value::of(secrets.hide_bytes(&body))),
+        body: body.map(|body| Value::from_text(secrets.hide_bytes(&body))),
         note: Some("over the client's own socket; an id there is one of the proxy's own".into()),
     }
 }
 
 /// The headers of the credentials that the envelope bears, for an upstream that gets them.
-fn said(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<HeaderMap, Failure> {
+fn reply_text(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<HeaderMap, Failure> {
     match upstream.credentials {
-        Credentials::Forward => said_credentials(&case.plan.face.envelope, call, case.terms.depth),
+        Credentials::Forward => credentials_of(&case.plan.face.envelope, call, case.terms.depth),
         Credentials::Drop => Ok(HeaderMap::new()),
     }
 }
@@ -439,20 +447,20 @@ fn sent(
     route: &Route,
     (upstream, made, said): (&UpstreamPlan, &ToRest, HeaderMap),
     secrets: &super::Secrets,
-) -> Sent {
-    let has_body = HasBody::of(&made.body);
+) -> SentRequest {
+    let has_body = HasBody::new(&made.body);
     let mut headers = translated(case.asked.head.headers, upstream, has_body);
     headers.extend(said);
     set(&mut headers, made.headers.clone());
     withhold_credentials(&mut headers, upstream);
     let body = made.body.clone().map(|body| body.into_bytes());
-    Sent {
+    SentRequest {
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
         method: route.method.as_str().to_owned(),
         target: secrets.hide(&made.target),
         headers: case.headers(&headers),
-        body: body.map(|body| Value::of(secrets.hide_bytes(&body))),
+        body: body.map(|body| Value::from_text(secrets.hide_bytes(&body))),
         note: None,
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Uri};
 
-use crate::domain::json::{Branch, Json, Kind, Spelled, Tree};
+use crate::domain::json::{Json, JsonIndex, JsonKind, Spelled, Value};
 use crate::domain::percent::{Keep, Plus, decode, encode};
 use crate::domain::redact::Redaction;
 use crate::domain::route::Segments;
@@ -15,7 +15,7 @@ const SHORTEST: usize = 3;
 
 /// Whether the name of something on the way is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum SeenSecrets {
     Open,
     Hidden,
 }
@@ -26,17 +26,17 @@ pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
     /// The values of the headers that bear credentials: as a whole, behind a scheme, and cookie by cookie.
-    pub(super) fn of(headers: &HeaderMap, bears: impl Fn(&HeaderName) -> bool) -> Secrets {
+    pub(super) fn new(headers: &HeaderMap, bears: impl Fn(&HeaderName) -> bool) -> Secrets {
         let mut secrets = Secrets::default();
         for (name, value) in headers.iter().filter(|(name, _)| bears(name)) {
             let text = String::from_utf8_lossy(value.as_bytes());
-            secrets.learn(&text);
+            secrets.note(&text);
             if let Some((_, credential)) = text.split_once(' ') {
-                secrets.learn(credential.trim());
+                secrets.note(credential.trim());
             }
             if name == http::header::COOKIE {
                 for (_, value) in text.split(';').filter_map(|pair| pair.split_once('=')) {
-                    secrets.learn(value.trim());
+                    secrets.note(value.trim());
                 }
             }
         }
@@ -44,7 +44,7 @@ impl Secrets {
     }
 
     /// Adds a text, and how it is spelled inside of JSON and of a URL.
-    pub(super) fn learn(&mut self, text: &str) {
+    pub(super) fn note(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -63,76 +63,83 @@ impl Secrets {
     }
 
     /// Adds the hidden pieces of a path, and the parameters of hidden names.
-    pub(super) fn learn_target(&mut self, redaction: &Redaction, uri: &Uri) {
+    pub(super) fn note_target(&mut self, redaction: &Redaction, uri: &Uri) {
         let path = redaction.path(uri.path());
         let shown: Vec<_> = Segments::split(&path).iter().collect();
         if shown.contains(&HIDDEN) {
             let came = Segments::split(uri.path());
             for piece in came.iter().filter(|piece| !shown.contains(piece)) {
-                self.learn_encoded(piece, Plus::Literal);
+                self.note_encoded(piece, Plus::Literal);
             }
         }
         let pairs = uri.query().unwrap_or_default().split('&');
         for (name, value) in pairs.filter_map(|pair| pair.split_once('=')) {
             let name = decode(name, Plus::Space).unwrap_or(name.into());
             if redaction.hides(&name) {
-                self.learn_encoded(value, Plus::Space);
+                self.note_encoded(value, Plus::Space);
             }
         }
     }
 
-    fn learn_encoded(&mut self, text: &str, plus: Plus) {
+    fn note_encoded(&mut self, text: &str, plus: Plus) {
         let came = text.chars().count();
         if came < SHORTEST {
             return;
         }
-        self.learn(text);
+        self.note(text);
         if let Ok(decoded) = decode(text, plus) {
-            self.learn(&decoded);
+            self.note(&decoded);
         }
     }
 
     /// Adds the members of hidden names, with all that is in them.
-    pub(super) fn learn_members(&mut self, redaction: &Redaction, body: &[u8], depth: u16) {
+    pub(super) fn note_members(&mut self, redaction: &Redaction, body: &[u8], depth: u16) {
         if let Ok(json) = Json::parse(Bytes::copy_from_slice(body), depth) {
-            let tree = Tree::read(json.as_bytes());
-            self.learn_branch(redaction, (tree.root(), Seen::Open));
+            let tree = JsonIndex::read(json.as_bytes());
+            self.note_branch(redaction, (tree.root(), SeenSecrets::Open));
         }
     }
 
-    fn learn_branch(&mut self, redaction: &Redaction, (branch, seen): (Branch<'_>, Seen)) {
+    fn note_branch(&mut self, redaction: &Redaction, (branch, seen): (Value<'_>, SeenSecrets)) {
         let value = branch.value();
         match branch.kind() {
-            Kind::Object => {
+            JsonKind::Object => {
                 for member in branch.children() {
-                    let hidden = seen == Seen::Hidden || redaction.hides(&member.name().shown());
-                    let seen = if hidden { Seen::Hidden } else { Seen::Open };
-                    self.learn_branch(redaction, (member, seen));
+                    let hidden =
+                        seen == SeenSecrets::Hidden || redaction.hides(&member.name().shown());
+                    let seen = if hidden {
+                        SeenSecrets::Hidden
+                    } else {
+                        SeenSecrets::Open
+                    };
+                    self.note_branch(redaction, (member, seen));
                 }
             }
-            Kind::Array => {
+            JsonKind::Array => {
                 for element in branch.children() {
-                    self.learn_branch(redaction, (element, seen));
+                    self.note_branch(redaction, (element, seen));
                 }
             }
-            Kind::String | Kind::Number if seen == Seen::Hidden && value.len() >= SHORTEST => {
-                if branch.kind() == Kind::String {
+            JsonKind::String | JsonKind::Number
+                if seen == SeenSecrets::Hidden && value.len() >= SHORTEST =>
+            {
+                if branch.kind() == JsonKind::String {
                     let text = Spelled::read(value);
-                    self.learn_long(&text.shown());
+                    self.note_long(&text.shown());
                     // As it came, for it may have been spelled with escapes.
                     let inside = value.get(1..value.len() - 1).unwrap_or_default();
-                    self.learn_long(&String::from_utf8_lossy(inside));
+                    self.note_long(&String::from_utf8_lossy(inside));
                 } else {
-                    self.learn_long(&String::from_utf8_lossy(value));
+                    self.note_long(&String::from_utf8_lossy(value));
                 }
             }
-            Kind::String | Kind::Number | Kind::Boolean | Kind::Null => {}
+            JsonKind::String | JsonKind::Number | JsonKind::Boolean | JsonKind::Null => {}
         }
     }
 
-    fn learn_long(&mut self, text: &str) {
+    fn note_long(&mut self, text: &str) {
         if text.chars().count() >= SHORTEST {
-            self.learn(text);
+            self.note(text);
         }
     }
 

@@ -1,15 +1,15 @@
 //! A request for a stream of events.
 
 use super::Case;
-use super::view::{Decided, Explanation, NamedRoute, Sent};
+use super::view::{Decided, Explanation, NamedRoute, SentRequest};
 use crate::domain::failure::Failure;
-use crate::domain::refusal;
-use crate::domain::rollout::Way;
+use crate::domain::rejections;
+use crate::domain::rollout::Path;
 use crate::domain::side::Side;
-use crate::domain::stream::{self, Followed};
+use crate::domain::stream::{self, StreamMatch};
 
 /// Explains it.
-pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
+pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
     let mut explanation = case.begin();
     let Some(declared) = case.plan.streams.all().get(followed.stream) else {
         return explanation;
@@ -35,7 +35,7 @@ pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
     });
     let way = decision.stage.control();
     let sends = match way {
-        None => Err(refusal::retired_stream(declared, followed.side)),
+        None => Err(rejections::retired_stream(declared, followed.side)),
         Some(way) => case
             .guard(decision.stage)
             .and_then(|()| sends(case, followed, way)),
@@ -49,16 +49,16 @@ pub(super) fn explain(case: &Case<'_>, followed: Followed) -> Explanation {
     }
 }
 
-fn sends(case: &Case<'_>, followed: Followed, way: Way) -> Result<Sent, Failure> {
+fn sends(case: &Case<'_>, followed: StreamMatch, way: Path) -> Result<SentRequest, Failure> {
     let plan = case.plan;
     let uri = case.asked.head.uri;
     let declared = plan.streams.all().get(followed.stream);
     let (side, path, note) = match way {
-        Way::Old => {
+        Path::Old => {
             let path = Some(uri.path().to_owned());
             (followed.side, path, "as it came, byte for byte")
         }
-        Way::New => {
+        Path::New => {
             let side = followed.side.other();
             let path = declared.and_then(|declared| declared.other_path(followed.side, uri.path()));
             (side, path, "its events are rewritten one by one")
@@ -66,7 +66,7 @@ fn sends(case: &Case<'_>, followed: Followed, way: Way) -> Result<Sent, Failure>
     };
     let path = path.unwrap_or_else(|| "/".to_owned());
     let upstream = plan.upstream_of_stream(followed.stream, side);
-    let upstream = upstream.ok_or_else(|| refusal::no_upstream(side))?;
+    let upstream = upstream.ok_or_else(|| rejections::no_upstream(side))?;
     let target = match uri.query() {
         Some(query) => format!("{path}?{query}"),
         None => path,

@@ -5,13 +5,14 @@ use http::{HeaderName, HeaderValue, StatusCode, Uri};
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::candidates::Candidates;
-use crate::domain::cors::{Cors, Origin, Origins, RequestHeaders, WithCredentials};
+use crate::domain::cors::{Cors, Origins, RequestHeaders, WebOrigin, WithCredentials};
 use crate::domain::hosts::Reach;
 use crate::domain::json::Json;
 use crate::domain::lifecycle::{Brownouts, Lifecycle};
-use crate::domain::local::{Local, LocalAnswer, Locals, RestLocal, RpcLocal};
-use crate::domain::pattern::Tree;
+use crate::domain::local_reply::{
+    LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply,
+};
+use crate::domain::pattern::SourceTree;
 use crate::domain::plan::{
     Authority, Credentials, Limits, Multiplexing, RpcFace, Transport, Unrouted, Upstreams,
 };
@@ -19,6 +20,7 @@ use crate::domain::rollout::{
     Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Percent, Rollout, Stage,
 };
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
+use crate::domain::shadow_limits::ShadowLimits;
 
 fn upstream(name: &str, side: Side) -> UpstreamPlan {
     UpstreamPlan {
@@ -68,24 +70,24 @@ const LIMITS: Limits = Limits {
 const APP: &str = "https://app.example";
 
 /// To `ping`, and to `GET /here`.
-fn own_answers() -> Vec<Local> {
-    let here = RestLocal {
+fn own_answers() -> Vec<LocalReply> {
+    let here = RestLocalReply {
         method: Method::GET,
         path: "/here".into(),
         status: StatusCode::ACCEPTED,
         headers: HeaderMap::new(),
         body: Bytes::from_static(b"7"),
     };
-    let ping = RpcLocal {
+    let ping = RpcLocalReply {
         method: Glob::new("ping"),
         answer: LocalAnswer::Result(Json::literal("{}")),
     };
-    vec![Local::Rest(here), Local::Rpc(ping)]
+    vec![LocalReply::Rest(here), LocalReply::Rpc(ping)]
 }
 
 fn cors() -> Cors {
     Cors {
-        origins: Origins::Listed(vec![Origin::parse(APP).unwrap()]),
+        origins: Origins::Listed(vec![WebOrigin::parse(APP).unwrap()]),
         headers: RequestHeaders::Mirrored,
         expose: Vec::new(),
         credentials: WithCredentials::No,
@@ -103,8 +105,8 @@ fn clients() -> Clients {
     Clients::new(vec![known], HeaderName::from_static("x-key"))
 }
 
-fn candidates() -> Candidates {
-    Candidates {
+fn candidates() -> ShadowLimits {
+    ShadowLimits {
         concurrency: 1,
         memory: 1024,
         timeout: Duration::from_secs(1),
@@ -130,10 +132,11 @@ fn rollout() -> Rollout {
     }
 }
 
-fn params(members: &[(&str, &str)]) -> Tree {
+fn params(members: &[(&str, &str)]) -> SourceTree {
     let members = members.iter();
-    let members = members.map(|(name, hole)| ((*name).to_owned(), Tree::Text((*hole).to_owned())));
-    Tree::Table(members.collect())
+    let members =
+        members.map(|(name, hole)| ((*name).to_owned(), SourceTree::Text((*hole).to_owned())));
+    SourceTree::Table(members.collect())
 }
 
 fn plan() -> Plan {
@@ -148,7 +151,10 @@ fn plan() -> Plan {
         rest: "GET /items/{id}".into(),
         rpc: "items/read".into(),
         params: Some(params(&[("id", "{id}"), ("token", "{token}")])),
-        headers: vec![("authorization".into(), Tree::Text("Bearer {token}".into()))],
+        headers: vec![(
+            "authorization".into(),
+            SourceTree::Text("Bearer {token}".into()),
+        )],
         extra: Some(crate::domain::route::Extra::Drop),
         ..RouteSource::default()
     };
@@ -157,7 +163,7 @@ fn plan() -> Plan {
         ready: Vec::new(),
         redaction: std::sync::Arc::default(),
         tls: None,
-        preface: crate::domain::preface::PrefaceUse::Off,
+        preface: crate::domain::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: crate::domain::forwarding::Forwarding::default(),
         identity_headers: Default::default(),
         trace: None,
@@ -166,7 +172,7 @@ fn plan() -> Plan {
         events: Default::default(),
         routes: RouteTable::build(routes.into()).unwrap(),
         candidates: candidates(),
-        locals: Locals::build(own_answers()).unwrap(),
+        locals: LocalReplies::build(own_answers()).unwrap(),
         cors: Some(cors()),
         hosts: Vec::new(),
         reach: Reach::Network,
@@ -175,7 +181,7 @@ fn plan() -> Plan {
         upstreams: Upstreams {
             of_streams: Vec::new(),
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
-            usual: [Some(0), Some(1)],
+            defaults: [Some(0), Some(1)],
             frames: None,
             of_routes: Vec::new(),
         },
@@ -208,7 +214,7 @@ fn told(
         )
     });
     let asked = Asked {
-        head: Head {
+        head: RequestHead {
             method: &method,
             uri: &uri,
             headers: &headers.collect(),

@@ -7,14 +7,14 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, Row, RpcReplyPattern};
-use crate::domain::pattern::Bound;
+use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
+use crate::domain::pattern::BoundValue;
 use crate::domain::rollout::Proof;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 
 /// A text of the program's own, or the same as another process has told it.
-pub(super) type Word = Cow<'static, str>;
+pub(super) type Term = Cow<'static, str>;
 
 /// What becomes of one call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,10 +29,10 @@ pub struct Explanation {
     /// Who calls.
     pub client: String,
     /// Whether that is `authenticated` or `declared`; `none` for everyone else.
-    pub proof: Word,
+    pub proof: Term,
     /// Why a bearer token that the call bears proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<Word>,
+    pub token: Option<Term>,
     /// Whose call it is.
     pub route: Option<NamedRoute>,
     /// The stage, and why.
@@ -40,15 +40,15 @@ pub struct Explanation {
     /// The values that the call gives to the holes of its route.
     pub holes: Vec<HoleValue>,
     /// What goes to an upstream.
-    pub sends: Option<Sent>,
+    pub sends: Option<SentRequest>,
     /// Members and query parameters that the route has no place for.
     pub dropped: Vec<String>,
     /// The rows that could answer, in the order in which they are tried; behind them is the built-in table.
     pub outcomes: Vec<RowLine>,
     /// The failure that the caller gets.
-    pub refused: Option<Refused>,
+    pub refused: Option<Refusal>,
     /// What the caller gets for the reply that was given.
-    pub answer: Option<Answer>,
+    pub answer: Option<ExplainedAnswer>,
 }
 
 impl Default for Explanation {
@@ -84,7 +84,7 @@ pub struct NamedRoute {
 }
 
 impl NamedRoute {
-    pub(super) fn of(route: &Route) -> NamedRoute {
+    pub(super) fn new(route: &Route) -> NamedRoute {
         NamedRoute {
             name: route.name.clone(),
             rest: route.rest.clone(),
@@ -97,7 +97,7 @@ impl NamedRoute {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Decided {
     /// The stage.
-    pub stage: Word,
+    pub stage: Term,
     /// The rule, as the log names it.
     pub why: String,
     /// The flag that it is of, if it is one.
@@ -109,7 +109,7 @@ pub struct Decided {
     pub changed: Option<String>,
     /// What is run beside it, only to compare; absent where the stage compares nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub candidate: Option<Word>,
+    pub candidate: Option<Term>,
     /// The flags that were tried before.
     pub passed_over: Vec<PassedOver>,
 }
@@ -122,7 +122,7 @@ pub struct PassedOver {
     /// Its share.
     pub percent: String,
     /// Why: `tripped`, `bucket`, `held_back` or `no_key`.
-    pub why: Word,
+    pub why: Term,
     /// The caller's bucket; none for a caller without a key.
     pub bucket: Option<u32>,
     /// What was changed of it at run time, in words; absent as above.
@@ -144,7 +144,7 @@ pub struct HoleValue {
 
 /// A request to an upstream.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SentRequest {
     /// The name of the upstream.
     pub upstream: String,
     /// Its host and port.
@@ -159,7 +159,7 @@ pub struct Sent {
     /// The body.
     pub body: Option<Value>,
     /// What else is to be known.
-    pub note: Option<Word>,
+    pub note: Option<Term>,
 }
 
 /// A row that could answer.
@@ -175,15 +175,15 @@ pub struct RowLine {
 
 /// A failure, as the caller gets it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Refused {
+pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
     /// The RPC code.
     pub code: i32,
     /// The reason.
-    pub reason: Word,
+    pub reason: Term,
     /// Whose fault it is.
-    pub blame: Word,
+    pub blame: Term,
     /// The message.
     pub message: String,
     /// The body; empty for a notification.
@@ -192,7 +192,7 @@ pub struct Refused {
 
 /// The answer to a reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ExplainedAnswer {
     /// The row that the reply fits; none for the built-in table.
     pub row: Option<RowLine>,
     /// The HTTP status.
@@ -205,7 +205,7 @@ pub struct Answer {
     /// How many members no pattern named.
     pub dropped: usize,
     /// What else is to be known.
-    pub note: Option<Word>,
+    pub note: Option<Term>,
 }
 
 /// A value: JSON as the bytes it is, or a text that is none.
@@ -213,7 +213,7 @@ pub struct Answer {
 pub struct Value(String);
 
 impl Value {
-    pub(super) fn of(text: String) -> Value {
+    pub(super) fn from_text(text: String) -> Value {
         Value(text)
     }
 
@@ -247,7 +247,7 @@ impl<'de> Deserialize<'de> for Value {
 }
 
 fn read_side<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Side, D::Error> {
-    let word = Word::deserialize(deserializer)?;
+    let word = Term::deserialize(deserializer)?;
     let side = Side::ALL.into_iter().find(|side| side.as_str() == word);
     side.ok_or_else(|| D::Error::custom("no side"))
 }
@@ -286,13 +286,13 @@ fn headers<S: Serializer>(headers: &[(String, String)], serializer: S) -> Result
 }
 
 /// The text of what is bound; none where nothing is.
-pub(super) fn text_of(bound: &Bound) -> Option<String> {
+pub(super) fn text_of(bound: &BoundValue) -> Option<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match bound {
-        Bound::Unbound | Bound::Absent => None,
-        Bound::Value(json) => Some(text(json.as_bytes())),
-        Bound::Members(members) => Some(text(members.whole().as_bytes())),
-        Bound::Each(list) => {
+        BoundValue::Unbound | BoundValue::Absent => None,
+        BoundValue::Value(json) => Some(text(json.as_bytes())),
+        BoundValue::Members(members) => Some(text(members.whole().as_bytes())),
+        BoundValue::Each(list) => {
             let elements = list.iter();
             let elements = elements.map(|bound| text_of(bound).unwrap_or("null".into()));
             Some(format!("[{}]", elements.collect::<Vec<_>>().join(",")))
@@ -301,10 +301,12 @@ pub(super) fn text_of(bound: &Bound) -> Option<String> {
 }
 
 /// The text that a string stands for; the text of any other value as it is.
-pub(super) fn plain_text_of(bound: &Bound) -> String {
+pub(super) fn plain_text_of(bound: &BoundValue) -> String {
     let text = match bound {
-        Bound::Value(json) => json.text().and_then(Result::ok),
-        Bound::Unbound | Bound::Absent | Bound::Members(_) | Bound::Each(_) => None,
+        BoundValue::Value(json) => json.text().and_then(Result::ok),
+        BoundValue::Unbound | BoundValue::Absent | BoundValue::Members(_) | BoundValue::Each(_) => {
+            None
+        }
     };
     text.or_else(|| text_of(bound)).unwrap_or_default()
 }
@@ -312,7 +314,7 @@ pub(super) fn plain_text_of(bound: &Bound) -> String {
 impl RowLine {
     /// A row in words.
     #[must_use]
-    pub fn of(row: &Row) -> RowLine {
+    pub fn new(row: &OutcomeRow) -> RowLine {
         let rest = match &row.rest.body {
             BodyPattern::Nothing => String::new(),
             BodyPattern::Anything => " any body".to_owned(),

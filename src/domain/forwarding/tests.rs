@@ -1,19 +1,19 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::hops::Network;
+use crate::domain::client_ip::Network;
 
-const ALL: [Told; 5] = [
-    Told::Forwarded,
-    Told::For,
-    Told::Proto,
-    Told::Host,
-    Told::RealIp,
+const ALL: [ForwardingHeader; 5] = [
+    ForwardingHeader::Forwarded,
+    ForwardingHeader::For,
+    ForwardingHeader::Proto,
+    ForwardingHeader::Host,
+    ForwardingHeader::RealIp,
 ];
 
-fn hops(networks: &[&str]) -> Hops {
+fn hops(networks: &[&str]) -> TrustedProxies {
     let networks = networks.iter().map(|text| Network::parse(text).unwrap());
-    Hops::new(networks.collect())
+    TrustedProxies::new(networks.collect())
 }
 
 fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
@@ -26,7 +26,7 @@ fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
 
 /// What a server gets of these headers.
 fn told(
-    (believed, tells): (Believed, &[Told]),
+    (believed, tells): (TrustForwarded, &[ForwardingHeader]),
     peer: &str,
     rows: &[(&'static str, &str)],
 ) -> Vec<(String, String)> {
@@ -40,7 +40,7 @@ fn told(
         peer: peer.parse().unwrap(),
         host: Some(&host),
         scheme: "https",
-        told: &LastTold::default(),
+        cache: &HeaderCache::default(),
     };
     forwarding.tell(&mut headers, last, &hops(&["10.0.0.0/8"]));
     let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
@@ -56,7 +56,8 @@ fn pairs(rows: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-const USUAL: (Believed, &[Told]) = (Believed::Trusted, &[Told::Forwarded]);
+const USUAL: (TrustForwarded, &[ForwardingHeader]) =
+    (TrustForwarded::Trusted, &[ForwardingHeader::Forwarded]);
 
 #[test]
 fn what_a_stranger_says_of_others_is_removed() {
@@ -122,7 +123,10 @@ fn a_list_that_came_alone_is_told_as_forwarded_too() {
 #[test]
 fn forwarded_that_came_alone_is_told_as_a_list_too() {
     let sent = [("forwarded", "for=192.0.2.7, for=_hidden;by=x")];
-    let both = (Believed::Trusted, &[Told::Forwarded, Told::For][..]);
+    let both = (
+        TrustForwarded::Trusted,
+        &[ForwardingHeader::Forwarded, ForwardingHeader::For][..],
+    );
     let got = told(both, "10.0.0.1", &sent);
     let list = ("x-forwarded-for", "192.0.2.7, unknown, 10.0.0.1");
     assert_eq!(got[2..], pairs(&[list]));
@@ -172,14 +176,14 @@ fn what_a_hop_lets_pass_in_another_spelling_is_removed() {
     ];
     let sent = [("x-forwarded-for", "192.0.2.7"), ("x_real_ip", "6.6.6.6")];
     assert_eq!(told(USUAL, "10.0.0.1", &sent), pairs(&expected));
-    let everyone = (Believed::Everyone, &[Told::Forwarded][..]);
+    let everyone = (TrustForwarded::Everyone, &[ForwardingHeader::Forwarded][..]);
     let got = told(everyone, "10.0.0.1", &sent);
     assert!(got.contains(&("x_real_ip".to_owned(), "6.6.6.6".to_owned())));
 }
 
 #[test]
 fn what_is_written_is_chosen() {
-    let all = (Believed::Trusted, &ALL[..]);
+    let all = (TrustForwarded::Trusted, &ALL[..]);
     let expected = [
         ("forwarded", "for=192.0.2.1;host=\"a.example\";proto=https"),
         ("x-forwarded-for", "192.0.2.1"),
@@ -193,9 +197,9 @@ fn what_is_written_is_chosen() {
     let mut expected = pairs(&expected);
     expected.sort();
     assert_eq!(got, expected);
-    assert_eq!(told((Believed::Trusted, &[]), "192.0.2.1", &lies), []);
+    assert_eq!(told((TrustForwarded::Trusted, &[]), "192.0.2.1", &lies), []);
     // Behind a trusted hop the caller is the one that it names.
-    let real = (Believed::Trusted, &[Told::RealIp][..]);
+    let real = (TrustForwarded::Trusted, &[ForwardingHeader::RealIp][..]);
     let got = told(real, "10.0.0.1", &[("x-forwarded-for", "192.0.2.7")]);
     assert!(got.contains(&("x-real-ip".to_owned(), "192.0.2.7".to_owned())));
 }
@@ -216,7 +220,7 @@ fn whoever_believes_everyone_keeps_what_everyone_says() {
             "for=6.6.6.6, for=192.0.2.1;host=\"a.example\";proto=https",
         ),
     ];
-    let everyone = (Believed::Everyone, &[Told::Forwarded][..]);
+    let everyone = (TrustForwarded::Everyone, &[ForwardingHeader::Forwarded][..]);
     assert_eq!(told(everyone, "192.0.2.1", &sent), pairs(&expected));
 }
 
@@ -255,10 +259,10 @@ fn any_headers(rows: &[(usize, String)]) -> HeaderMap {
 
 #[test]
 fn a_connection_is_told_of_by_the_host_that_each_of_its_calls_asks_for() {
-    let known = LastTold::default();
+    let known = HeaderCache::default();
     let forwarding = Forwarding {
-        believed: Believed::Trusted,
-        tells: vec![Told::Forwarded],
+        believed: TrustForwarded::Trusted,
+        tells: vec![ForwardingHeader::Forwarded],
     };
     for host in ["a.example", "a.example", "b.example", "", "a.example"] {
         let value = HeaderValue::from_static(host);
@@ -266,7 +270,7 @@ fn a_connection_is_told_of_by_the_host_that_each_of_its_calls_asks_for() {
             peer: "192.0.2.1".parse().unwrap(),
             host: (!host.is_empty()).then_some(&value),
             scheme: "http",
-            told: &known,
+            cache: &known,
         };
         let mut headers = HeaderMap::new();
         forwarding.tell(&mut headers, last, &hops(&[]));
@@ -278,15 +282,15 @@ fn a_connection_is_told_of_by_the_host_that_each_of_its_calls_asks_for() {
     }
 }
 
-fn any_tells() -> impl Strategy<Value = Vec<Told>> {
+fn any_tells() -> impl Strategy<Value = Vec<ForwardingHeader>> {
     prop::sample::subsequence(ALL.to_vec(), 0..=ALL.len())
 }
 
 proptest! {
     #[test]
     fn a_stranger_changes_nothing_that_a_server_is_told(rows in any_rows(), tells in any_tells()) {
-        let forwarding = Forwarding { believed: Believed::Trusted, tells };
-        let last = LastHop { peer: "192.0.2.1".parse().unwrap(), host: None, scheme: "http", told: &LastTold::default() };
+        let forwarding = Forwarding { believed: TrustForwarded::Trusted, tells };
+        let last = LastHop { peer: "192.0.2.1".parse().unwrap(), host: None, scheme: "http", cache: &HeaderCache::default() };
         let (mut lying, mut silent) = (any_headers(&rows), HeaderMap::new());
         forwarding.tell(&mut lying, last, &hops(&["10.0.0.0/8"]));
         forwarding.tell(&mut silent, last, &hops(&["10.0.0.0/8"]));
@@ -300,14 +304,14 @@ proptest! {
         list in any::<bool>(),
     ) {
         let trusted = hops(&["10.0.0.0/8"]);
-        let last = LastHop { peer: peer.parse().unwrap(), host: None, scheme: "http", told: &LastTold::default() };
+        let last = LastHop { peer: peer.parse().unwrap(), host: None, scheme: "http", cache: &HeaderCache::default() };
         let mut headers = any_headers(&rows);
         let caller = trusted.caller(last.peer, &headers);
         let tells = match list {
-            true => vec![Told::Forwarded, Told::For, Told::RealIp],
-            false => vec![Told::Forwarded],
+            true => vec![ForwardingHeader::Forwarded, ForwardingHeader::For, ForwardingHeader::RealIp],
+            false => vec![ForwardingHeader::Forwarded],
         };
-        Forwarding { believed: Believed::Trusted, tells }.tell(&mut headers, last, &trusted);
+        Forwarding { believed: TrustForwarded::Trusted, tells }.tell(&mut headers, last, &trusted);
         let behind = hops(&["10.0.0.0/8", "198.51.100.1"]);
         prop_assert_eq!(behind.caller("198.51.100.1".parse().unwrap(), &headers), caller, "{:?}", headers);
     }

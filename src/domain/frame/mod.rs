@@ -2,20 +2,22 @@
 //!
 //! A command is the call of a route that has `frame` in place of `rest`; its answer is a frame by one of the route's
 //! rows, or silence. [`translate`](self::command_to_rpc) needs no state. Before a server that speaks in frames,
-//! [`Waiting`] knows who waits for what. Nothing here knows a socket or a clock: text comes in, and the time with it.
+//! [`FrameCorrelator`] knows who waits for what. Nothing here knows a socket or a clock: text comes in, and the time with it.
 
-mod heard;
-mod strangers;
-mod stray;
+mod classify;
+mod correlator;
 mod translate;
-mod waiting;
+mod undelivered;
+mod unrouted;
 
-pub use heard::{Heard, Noise};
-pub use stray::Stray;
-pub use translate::{
-    Framed, Said, answer_to_frame, command_to_rpc, failure_to_frame, rpc_to_command,
+pub use classify::{SocketMessage, Unrecognized};
+pub use correlator::{
+    CorrelatorOutput, FrameCallError, FrameCommand, FrameCorrelator, FrameCounts, ObservedRequest,
 };
-pub use waiting::{Command, Counts, Output, Overheard, Unanswered, Waiting};
+pub use translate::{
+    FrameReply, Framed, answer_to_frame, command_to_rpc, failure_to_frame, rpc_to_command,
+};
+pub use undelivered::Undelivered;
 
 #[cfg(test)]
 mod tests;

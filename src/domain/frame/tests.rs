@@ -3,20 +3,20 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::*;
-use crate::domain::check::{Kind, Verdict, check};
+use crate::domain::check::{FindingKind, LossVerdict, check};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::outcome::{RestReplySource, RowSource, RpcAnswer, RpcReplySource};
-use crate::domain::pattern::Tree;
-use crate::domain::route::spelled::tree;
+use crate::domain::pattern::SourceTree;
+use crate::domain::route::test_syntax::tree;
 use crate::domain::route::{Extra, RouteSource, RouteTable, TableError, parse_route};
 use crate::domain::side::Side;
-use crate::domain::translate::Terms;
+use crate::domain::translate::TranslateContext;
 
 mod simulation;
 mod stories;
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 32,
     now: || "2026-01-01T12:00:00Z".to_owned(),
 };
@@ -25,15 +25,15 @@ fn json(text: &str) -> Json {
     Json::parse(Bytes::copy_from_slice(text.as_bytes()), 32).unwrap()
 }
 
-fn part(tree: &Tree, key: &str) -> Option<Tree> {
+fn part(tree: &SourceTree, key: &str) -> Option<SourceTree> {
     match tree {
-        Tree::Table(members) => {
+        SourceTree::Table(members) => {
             let mut members = members.iter();
             members
                 .find(|(name, _)| name == key)
                 .map(|(_, tree)| tree.clone())
         }
-        Tree::Text(_) | Tree::Literal(_) | Tree::List(_) => None,
+        SourceTree::Text(_) | SourceTree::Literal(_) | SourceTree::List(_) => None,
     }
 }
 
@@ -139,17 +139,17 @@ fn errors(source: RouteSource) -> Vec<String> {
     said.collect()
 }
 
-fn text(pieces: crate::domain::pieces::Pieces) -> String {
+fn text(pieces: crate::domain::rope::Rope) -> String {
     String::from_utf8(pieces.into_bytes().to_vec()).unwrap()
 }
 
 #[test]
 fn a_message_is_json_rpc_by_its_version_and_a_frame_by_being_an_object() {
-    let heard = |text: &str| match Heard::of(&Bytes::copy_from_slice(text.as_bytes()), 8) {
-        Heard::Rpc(_) => "rpc",
-        Heard::Frame(_) => "frame",
-        Heard::Noise(Noise::NotJson) => "no json",
-        Heard::Noise(Noise::NotAnObject) => "no object",
+    let heard = |text: &str| match SocketMessage::new(&Bytes::copy_from_slice(text.as_bytes()), 8) {
+        SocketMessage::Rpc(_) => "rpc",
+        SocketMessage::Frame(_) => "frame",
+        SocketMessage::Noise(Unrecognized::NotJson) => "no json",
+        SocketMessage::Noise(Unrecognized::NotAnObject) => "no object",
     };
     for rpc in [
         r#"{"jsonrpc":"2.0","method":"a"}"#,
@@ -189,9 +189,9 @@ fn a_command_becomes_a_call_and_its_answer_bears_its_id() {
     let called = command_to_rpc(route, frame, TERMS).unwrap();
     assert_eq!((&*called.method, called.dropped), ("file/get", 1));
     assert_eq!(text(called.params), r#"{"path":"a.go"}"#);
-    let result = Reply::Result(json(r#"{"path":"a.go","content":"<b>"}"#));
+    let result = ResponseReply::Result(json(r#"{"path":"a.go","content":"<b>"}"#));
     let said = answer_to_frame(route, (result, &called.call), TERMS).answer;
-    let Said::Frame(said) = said else {
+    let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };
     assert_eq!(
@@ -206,13 +206,13 @@ fn a_command_without_an_id_is_answered_without_one() {
     let frame = json(r#"{"command":"unwatch"}"#);
     let route = table.route(table.select_frame(&frame).unwrap());
     let called = command_to_rpc(route, frame, TERMS).unwrap();
-    let error = Reply::Error(ErrorObject {
+    let error = ResponseReply::Error(ErrorObject {
         code: -32603,
         message: json("\"no\""),
         data: None,
     });
     let said = answer_to_frame(route, (error, &called.call), TERMS).answer;
-    let Said::Frame(said) = said else {
+    let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };
     assert_eq!(
@@ -229,9 +229,12 @@ fn an_answer_may_be_silence_and_one_that_no_row_fits_cannot_be_said() {
     let called = command_to_rpc(route, frame, TERMS).unwrap();
     assert_eq!(text(called.params), r#"{"prompt":"p","mode":"new"}"#);
     let answer = |reply| answer_to_frame(route, (reply, &called.call), TERMS).answer;
-    let started = Reply::Result(json(r#"{"status":"started","pid":7}"#));
-    assert_eq!(answer(started), Said::Silence);
-    assert_eq!(answer(Reply::Result(json("null"))), Said::Unsaid);
+    let started = ResponseReply::Result(json(r#"{"status":"started","pid":7}"#));
+    assert_eq!(answer(started), FrameReply::Silence);
+    assert_eq!(
+        answer(ResponseReply::Result(json("null"))),
+        FrameReply::Unsaid
+    );
 }
 
 #[test]
@@ -241,10 +244,10 @@ fn a_command_that_does_not_fit_is_told_so_by_its_id() {
     let route = table.route(table.select_frame(&frame).unwrap());
     let misfit = command_to_rpc(route, frame.clone(), TERMS).unwrap_err();
     assert_eq!(misfit.place, "frame/payload/path");
-    let failure = crate::domain::refusal::bind(misfit);
+    let failure = crate::domain::rejections::bind(misfit);
     let codes = crate::domain::failure::FailureCodes::default();
     let said = failure_to_frame(route, (&failure, &codes), &route.unread(&frame), TERMS).answer;
-    let Said::Frame(said) = said else {
+    let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };
     let said = json(&text(said));
@@ -272,7 +275,7 @@ fn frames_are_no_http_calls_and_have_methods_of_their_own() {
     assert_eq!(table.route(found).name, "http");
     assert_eq!(table.select_rpc("watch", None), None);
     assert!(!table.knows_rpc("watch"));
-    let speech = crate::domain::route::Speech::Frame;
+    let speech = crate::domain::route::Wire::Frame;
     let call = json(r#"{"path":"a"}"#);
     let found = table
         .select_rpc_to(speech, ("file/get", Some(&call)))
@@ -370,9 +373,9 @@ fn check_proves_frames_as_it_proves_calls_and_answers() {
         let directions = &check(&table)[place].directions;
         let said = directions.iter().map(|direction| {
             let kind = match direction.kind {
-                Kind::Request => "call".to_owned(),
-                Kind::Outcome(row) => format!("row {row}"),
-                Kind::BuiltIn => "built in".to_owned(),
+                FindingKind::Request => "call".to_owned(),
+                FindingKind::Outcome(row) => format!("row {row}"),
+                FindingKind::BuiltIn => "built in".to_owned(),
             };
             let losses: Vec<String> = direction
                 .losses
@@ -392,29 +395,29 @@ fn check_proves_frames_as_it_proves_calls_and_answers() {
     // The id goes along beside the params, so nothing of a command is lost.
     assert_eq!(
         verdict("call", Side::Rest),
-        Some(Verdict::Lossless),
+        Some(LossVerdict::Lossless),
         "{file:?}"
     );
     assert_eq!(
         verdict("call", Side::Rpc),
-        Some(Verdict::Lossless),
+        Some(LossVerdict::Lossless),
         "{file:?}"
     );
     assert_eq!(
         verdict("row 0", Side::Rpc),
-        Some(Verdict::Lossless),
+        Some(LossVerdict::Lossless),
         "{file:?}"
     );
     assert_eq!(
         verdict("row 1", Side::Rest),
-        Some(Verdict::Lossy),
+        Some(LossVerdict::Lossy),
         "{file:?}"
     );
     assert_eq!(verdict("built in", Side::Rest), None);
     let run = verdicts(3);
     assert!(
         run.iter()
-            .all(|(_, _, verdict, _)| *verdict != Verdict::Never),
+            .all(|(_, _, verdict, _)| *verdict != LossVerdict::Never),
         "{run:?}"
     );
 }

@@ -2,18 +2,18 @@
 
 use crate::domain::failure::{Failure, FailureCodes};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Reply;
-use crate::domain::outcome::{Answered, error_object};
-use crate::domain::pattern::{Bindings, Reading};
-use crate::domain::pieces::Pieces;
+use crate::domain::jsonrpc::ResponseReply;
+use crate::domain::outcome::{TranslatedReply, error_object};
+use crate::domain::pattern::{Bindings, PatternReader};
+use crate::domain::rope::Rope;
 use crate::domain::route::{BindError, Route, RouteTable};
-use crate::domain::translate::{Terms, ToRpc, rest_to_rpc};
+use crate::domain::translate::{ToRpc, TranslateContext, rest_to_rpc};
 
 /// What a client that speaks in frames is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum FrameReply {
     /// This frame.
-    Frame(Pieces),
+    Frame(Rope),
     /// Nothing: so the old protocol answers here.
     Silence,
     /// No row says how this is told in frames, so nothing can be said.
@@ -24,7 +24,7 @@ pub enum Said {
 #[derive(Debug)]
 pub struct Framed {
     /// The frame.
-    pub frame: Pieces,
+    pub frame: Rope,
     /// What the holes are, for the answer.
     pub call: Bindings,
     /// Members that the route has no place for.
@@ -35,9 +35,13 @@ pub struct Framed {
 ///
 /// # Errors
 /// [`BindError`] names the member that does not fit.
-pub fn command_to_rpc(route: &Route, frame: Json, terms: Terms) -> Result<ToRpc<'_>, BindError> {
+pub fn command_to_rpc(
+    route: &Route,
+    frame: Json,
+    terms: TranslateContext,
+) -> Result<ToRpc<'_>, BindError> {
     let holes = route.facts.holes.len();
-    let reading = Reading::of(holes, route.extra.strangers(), terms.depth);
+    let reading = PatternReader::new(holes, route.extra.unknown_members(), terms.depth);
     rest_to_rpc(route, reading, Some(frame), terms)
 }
 
@@ -49,7 +53,7 @@ pub fn rpc_to_command(
     table: &RouteTable,
     route: usize,
     (call, number): ((&str, Option<&Json>), u64),
-    terms: Terms,
+    terms: TranslateContext,
 ) -> Result<Framed, BindError> {
     let id = table.route(route).id_for(number);
     let written = table.write_rest_of(route, (call, id), terms)?;
@@ -64,17 +68,17 @@ pub fn rpc_to_command(
 #[must_use]
 pub fn answer_to_frame(
     route: &Route,
-    (reply, call): (Reply, &Bindings),
-    terms: Terms,
-) -> Answered<Said> {
+    (reply, call): (ResponseReply, &Bindings),
+    terms: TranslateContext,
+) -> TranslatedReply<FrameReply> {
     let answered = route.outcomes.rpc_to_rest(reply, call, terms);
     let body = answered.answer.body;
     let said = match answered.row {
-        None => Said::Unsaid,
-        Some(_) if body.is_empty() => Said::Silence,
-        Some(_) => Said::Frame(body),
+        None => FrameReply::Unsaid,
+        Some(_) if body.is_empty() => FrameReply::Silence,
+        Some(_) => FrameReply::Frame(body),
     };
-    Answered {
+    TranslatedReply {
         answer: said,
         dropped: answered.dropped,
         row: answered.row,
@@ -88,8 +92,8 @@ pub fn failure_to_frame(
     route: &Route,
     (failure, codes): (&Failure, &FailureCodes),
     call: &Bindings,
-    terms: Terms,
-) -> Answered<Said> {
+    terms: TranslateContext,
+) -> TranslatedReply<FrameReply> {
     let error = error_object(failure, codes);
-    answer_to_frame(route, (Reply::Error(error), call), terms)
+    answer_to_frame(route, (ResponseReply::Error(error), call), terms)
 }

@@ -2,7 +2,7 @@ use http::header::FORWARDED;
 use http::{HeaderName, HeaderValue, Uri};
 
 use super::*;
-use crate::domain::cors::{Origin, Origins, RequestHeaders, WithCredentials};
+use crate::domain::cors::{Origins, RequestHeaders, WebOrigin, WithCredentials};
 
 const APP: &str = "https://app.example";
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -35,8 +35,8 @@ fn names(names: &[&str]) -> Vec<HostName> {
 }
 
 /// Checks a request on a listener that others reach, whose peer is no hop.
-fn asked(hosts: &[HostName], cors: Option<&Cors>, headers: &HeaderMap) -> Result<(), Foreign> {
-    let allowed = Allowed {
+fn asked(hosts: &[HostName], cors: Option<&Cors>, headers: &HeaderMap) -> Result<(), OriginDenied> {
+    let allowed = AllowedHosts {
         hosts,
         cors,
         reach: Reach::Network,
@@ -49,8 +49,8 @@ fn plain(
     reach: Reach,
     (uri, headers): (&'static str, &HeaderMap),
     is_hop: impl Fn() -> bool,
-) -> Result<(), Foreign> {
-    let allowed = Allowed {
+) -> Result<(), OriginDenied> {
+    let allowed = AllowedHosts {
         hosts: &[],
         cors: None,
         reach,
@@ -63,7 +63,7 @@ fn two_origins_are_refused() {
     let mut twice = headers(&[("origin", APP), ("host", "app.example")]);
     twice.append(ORIGIN, HeaderValue::from_static(APP));
     let any = cors(Origins::Any);
-    assert_eq!(asked(&[], Some(&any), &twice), Err(Foreign::Origin));
+    assert_eq!(asked(&[], Some(&any), &twice), Err(OriginDenied::Origin));
 }
 
 #[test]
@@ -85,14 +85,18 @@ fn a_page_of_the_host_itself_is_allowed() {
     ];
     for (origin, host, may) in rows {
         let found = asked(&[], None, &headers(&[("origin", origin), ("host", host)]));
-        let expected = if may { Ok(()) } else { Err(Foreign::Origin) };
+        let expected = if may {
+            Ok(())
+        } else {
+            Err(OriginDenied::Origin)
+        };
         assert_eq!(found, expected, "{origin} at {host}");
     }
 }
 
 #[test]
 fn a_request_without_an_origin_and_one_that_cors_allows_pass() {
-    let listed = cors(Origins::Listed(vec![Origin::parse(APP).unwrap()]));
+    let listed = cors(Origins::Listed(vec![WebOrigin::parse(APP).unwrap()]));
     let any = cors(Origins::Any);
     let from = |cors: Option<&Cors>, origin: Option<&'static str>| {
         let mut headers = headers(&[("host", "api.example")]);
@@ -100,10 +104,10 @@ fn a_request_without_an_origin_and_one_that_cors_allows_pass() {
         asked(&[], cors, &headers)
     };
     assert_eq!(from(None, None), Ok(()));
-    assert_eq!(from(None, Some(APP)), Err(Foreign::Origin));
+    assert_eq!(from(None, Some(APP)), Err(OriginDenied::Origin));
     assert_eq!(from(Some(&listed), Some(APP)), Ok(()));
     let evil = Some("https://evil.example");
-    assert_eq!(from(Some(&listed), evil), Err(Foreign::Origin));
+    assert_eq!(from(Some(&listed), evil), Err(OriginDenied::Origin));
     assert_eq!(from(Some(&any), evil), Ok(()));
 }
 
@@ -122,10 +126,13 @@ fn only_the_listed_hosts_are_allowed() {
     ];
     for (host, may) in rows {
         let found = asked(&hosts, None, &headers(&[("host", host)]));
-        let expected = if may { Ok(()) } else { Err(Foreign::Host) };
+        let expected = if may { Ok(()) } else { Err(OriginDenied::Host) };
         assert_eq!(found, expected, "{host}");
     }
-    assert_eq!(asked(&hosts, None, &HeaderMap::new()), Err(Foreign::Host));
+    assert_eq!(
+        asked(&hosts, None, &HeaderMap::new()),
+        Err(OriginDenied::Host)
+    );
 }
 
 #[test]
@@ -141,7 +148,11 @@ fn a_page_of_a_listed_host_is_allowed() {
     ];
     for (origin, may) in rows {
         let found = headers(&[("host", "inside.example:8080"), ("origin", origin)]);
-        let expected = if may { Ok(()) } else { Err(Foreign::Origin) };
+        let expected = if may {
+            Ok(())
+        } else {
+            Err(OriginDenied::Origin)
+        };
         assert_eq!(asked(&hosts, None, &found), expected, "{origin}");
     }
 }
@@ -149,7 +160,7 @@ fn a_page_of_a_listed_host_is_allowed() {
 #[test]
 fn the_host_of_an_absolute_target_is_the_one_that_counts() {
     let hosts = names(&["api.example"]);
-    let allowed = Allowed {
+    let allowed = AllowedHosts {
         hosts: &hosts,
         cors: None,
         reach: Reach::Network,
@@ -157,7 +168,7 @@ fn the_host_of_an_absolute_target_is_the_one_that_counts() {
     let absolute = Uri::from_static("http://rebound.example/x");
     let asked = headers(&[("host", "api.example")]);
     let found = check(allowed, (&absolute, &asked), || false);
-    assert_eq!(found, Err(Foreign::Host));
+    assert_eq!(found, Err(OriginDenied::Host));
 }
 
 #[test]
@@ -204,14 +215,18 @@ fn a_loopback_listener_without_hosts_allows_loopback_hosts() {
     ];
     for host in refused {
         let asked = headers(&[("host", host)]);
-        assert_eq!(on_loopback(&asked, false), Err(Foreign::Rebound), "{host}");
+        assert_eq!(
+            on_loopback(&asked, false),
+            Err(OriginDenied::Rebound),
+            "{host}"
+        );
         assert_eq!(on_loopback(&asked, true), Ok(()), "{host}");
     }
     let nameless = on_loopback(&HeaderMap::new(), false);
     assert_eq!(nameless, Ok(()), "a browser always names a host");
     let local = headers(&[("host", "localhost")]);
     let absolute = plain(Reach::Loopback, ("http://evil.example/", &local), || false);
-    assert_eq!(absolute, Err(Foreign::Rebound));
+    assert_eq!(absolute, Err(OriginDenied::Rebound));
 }
 
 #[test]
@@ -232,13 +247,17 @@ fn the_host_that_a_trusted_hop_tells_of_is_the_one_that_was_asked() {
         let told = told(name, value);
         assert_eq!(from(&told, true), Ok(()), "{value}");
         let untrusted = from(&told, false);
-        assert_eq!(untrusted, Err(Foreign::Origin), "{value}");
+        assert_eq!(untrusted, Err(OriginDenied::Origin), "{value}");
     }
     for value in ["app.example, inside.example", "inside.example", ""] {
         let told = told(X_FORWARDED_HOST, value);
-        assert_eq!(from(&told, true), Err(Foreign::Origin), "{value}");
+        assert_eq!(from(&told, true), Err(OriginDenied::Origin), "{value}");
     }
     let mut both = told(FORWARDED, "host=app.example");
     both.insert(X_FORWARDED_HOST, HeaderValue::from_static("other.example"));
-    assert_eq!(from(&both, true), Err(Foreign::Origin), "they disagree");
+    assert_eq!(
+        from(&both, true),
+        Err(OriginDenied::Origin),
+        "they disagree"
+    );
 }

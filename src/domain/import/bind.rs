@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use super::hole::{self, Absence};
 use super::matching::Matching;
-use super::model::{Body, Call, Inside, Parameter, Place, RestOperation, RpcOperation};
+use super::model::{
+    BodyModel, CallModel, Inside, Parameter, ParameterPlace, RestOperation, RpcOperation,
+};
 use super::refs::shown;
-use super::schema::{Named, Need, Others, Type};
-use super::values::{AtRest, AtRpc, Bindings, Bound};
+use super::schema::{NamedValue, Others, Requirement, Type};
+use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 
 /// The values of a REST operation alone: params are named as they are.
 pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
@@ -19,29 +21,29 @@ pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
         found.push(of_parameter(parameter, hole, absence, rpc));
     }
     match &rest.body {
-        Body::None => {}
-        Body::Members { members, others } => {
+        BodyModel::None => {}
+        BodyModel::Members { members, others } => {
             found.others = *others;
             for member in members {
                 add_member(member, None, &mut found);
             }
         }
-        Body::Whole { kind, need } => add_body(kind, *need, "body", None, &mut found),
+        BodyModel::Whole { kind, need } => add_body(kind, *need, "body", None, &mut found),
     }
     found.name_objects_apart();
     found
 }
 
 /// Returns the place among the params of a parameter that no param is known for.
-fn place_alone(parameter: &Parameter, hole: &str) -> AtRpc {
+fn place_alone(parameter: &Parameter, hole: &str) -> RpcLocation {
     match &parameter.inside {
-        Some(inside) => in_object(inside, AtRpc::Named(inside.object.clone())),
-        None => AtRpc::Named(hole.to_owned()),
+        Some(inside) => in_object(inside, RpcLocation::Named(inside.object.clone())),
+        None => RpcLocation::Named(hole.to_owned()),
     }
 }
 
-fn in_object(inside: &Inside, object: AtRpc) -> AtRpc {
-    AtRpc::Inside(Box::new(object), inside.member.clone())
+fn in_object(inside: &Inside, object: RpcLocation) -> RpcLocation {
+    RpcLocation::Inside(Box::new(object), inside.member.clone())
 }
 
 /// The values of an RPC operation alone: all of them are members of the body.
@@ -54,8 +56,8 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
     for (at, param) in rpc.params.iter().enumerate() {
         let hole = found.unique(&param.name);
         let place = match rpc.call {
-            Call::ByName | Call::Tool => AtRpc::Named(param.name.clone()),
-            Call::ByPosition => AtRpc::Position(at),
+            CallModel::ByName | CallModel::Tool => RpcLocation::Named(param.name.clone()),
+            CallModel::ByPosition => RpcLocation::Position(at),
         };
         // A name that is twice in an array is one member only.
         let member = if members.insert(param.name.clone()) {
@@ -64,12 +66,12 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
             hole.clone()
         };
         members.insert(member.clone());
-        found.push(Bound {
+        found.push(BoundParameter {
             hole,
             kind: param.kind.clone(),
             list: None,
             absence: of_need(param.need),
-            rest: AtRest::Member(member),
+            rest: RestLocation::Member(member),
             rpc: place,
         });
     }
@@ -82,7 +84,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
 /// # Errors
 /// Why the two cannot be one route, though they are named alike.
 pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings, String> {
-    let mut matching = Matching::of(rest, rpc);
+    let mut matching = Matching::new(rest, rpc);
     let mut found = Bindings::default();
     for (at, parameter) in rest.parameters.iter().enumerate() {
         match matching.parameters[at] {
@@ -91,29 +93,29 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
         }
     }
     match &rest.body {
-        Body::None => {}
-        Body::Members { members, others } => {
+        BodyModel::None => {}
+        BodyModel::Members { members, others } => {
             if let Some(whole) = matching.whole_body(rest, rpc) {
                 let param = &rpc.params[whole];
                 let place = Some(place(rpc, whole));
                 add_body(&Type::Object, param.need, &param.name, place, &mut found);
             } else {
                 found.others = match rpc.call {
-                    Call::ByPosition => Others::None,
-                    Call::ByName | Call::Tool => *others,
+                    CallModel::ByPosition => Others::None,
+                    CallModel::ByName | CallModel::Tool => *others,
                 };
                 for (at, member) in members.iter().enumerate() {
                     paired_member(member, matching.members[at], rpc, &mut found)?;
                 }
             }
         }
-        Body::Whole { kind, need } => {
+        BodyModel::Whole { kind, need } => {
             let whole = matching.whole_body(rest, rpc).ok_or_else(|| {
                 "no param of the RPC operation can be told to be the whole body".to_owned()
             })?;
             let param = &rpc.params[whole];
-            let need = if param.need == Need::Required {
-                Need::Required
+            let need = if param.need == Requirement::Required {
+                Requirement::Required
             } else {
                 *need
             };
@@ -153,48 +155,53 @@ fn paired_parameter(
     found.push(bound);
 }
 
-fn place(rpc: &RpcOperation, at: usize) -> AtRpc {
+fn place(rpc: &RpcOperation, at: usize) -> RpcLocation {
     match rpc.call {
-        Call::ByName | Call::Tool => AtRpc::Named(rpc.params[at].name.clone()),
-        Call::ByPosition => AtRpc::Position(at),
+        CallModel::ByName | CallModel::Tool => RpcLocation::Named(rpc.params[at].name.clone()),
+        CallModel::ByPosition => RpcLocation::Position(at),
     }
 }
 
 /// The name of a parameter; that of a header has no case.
 fn own_name(parameter: &Parameter) -> String {
     match parameter.place {
-        Place::Path | Place::Query => parameter.named.name.clone(),
-        Place::Header => parameter.named.name.to_ascii_lowercase(),
+        ParameterPlace::Path | ParameterPlace::Query => parameter.named.name.clone(),
+        ParameterPlace::Header => parameter.named.name.to_ascii_lowercase(),
     }
 }
 
-fn of_need(need: Need) -> Absence {
+fn of_need(need: Requirement) -> Absence {
     match need {
-        Need::Required => Absence::Refused,
-        Need::Optional => Absence::Kept,
+        Requirement::Required => Absence::Refused,
+        Requirement::Optional => Absence::Kept,
     }
 }
 
-fn of_parameter(parameter: &Parameter, hole: String, absence: Absence, rpc: AtRpc) -> Bound {
+fn of_parameter(
+    parameter: &Parameter,
+    hole: String,
+    absence: Absence,
+    rpc: RpcLocation,
+) -> BoundParameter {
     let name = parameter.named.name.clone();
-    Bound {
+    BoundParameter {
         hole,
         kind: parameter.named.kind.clone(),
         list: parameter.list,
         absence,
         rest: match parameter.place {
-            Place::Path => AtRest::Path(name),
-            Place::Query => AtRest::Query(name),
-            Place::Header => AtRest::Header(name.to_ascii_lowercase()),
+            ParameterPlace::Path => RestLocation::Path(name),
+            ParameterPlace::Query => RestLocation::Query(name),
+            ParameterPlace::Header => RestLocation::Header(name.to_ascii_lowercase()),
         },
         rpc,
     }
 }
 
 /// What the absence of a parameter means, on both sides.
-fn absence(parameter: &Parameter, twin: Option<&Named>, found: &mut Bindings) -> Absence {
+fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Bindings) -> Absence {
     let named = &parameter.named;
-    if named.need == Need::Required {
+    if named.need == Requirement::Required {
         return Absence::Refused;
     }
     let default = named.default.as_ref();
@@ -211,7 +218,7 @@ fn absence(parameter: &Parameter, twin: Option<&Named>, found: &mut Bindings) ->
             Absence::Kept
         }
         _ => {
-            let required = twin.is_some_and(|twin| twin.need == Need::Required);
+            let required = twin.is_some_and(|twin| twin.need == Requirement::Required);
             if required && spelled.is_none() {
                 found.note(format!(
                     "`{}` may be absent for REST and is required for RPC",
@@ -224,7 +231,7 @@ fn absence(parameter: &Parameter, twin: Option<&Named>, found: &mut Bindings) ->
 }
 
 /// The type of a value in a URL, which is what its text is read as.
-fn url_type(parameter: &Parameter, param: &Named, found: &mut Bindings) -> Type {
+fn url_type(parameter: &Parameter, param: &NamedValue, found: &mut Bindings) -> Type {
     let kind = parameter.named.kind.clone();
     if parameter.list.is_some() {
         if !matches!(param.kind, Type::Array | Type::Any) {
@@ -260,10 +267,10 @@ fn hole_for(rpc: &str, rest: &str, found: &mut Bindings) -> String {
 }
 
 /// A member of the body under its own name.
-fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
+fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Bindings) {
     if let Some(twin) = found.of_param(&member.name) {
         let (kind, rpc) = match (member.need, equal_type(&twin.kind, &member.kind)) {
-            (Need::Optional, _) if !twin.is_one_of_the_head() => {
+            (Requirement::Optional, _) if !twin.is_one_of_the_head() => {
                 found.note(format!(
                     "the body's `{}` is left out: another part of the call has it",
                     shown(&member.name)
@@ -271,13 +278,15 @@ fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
                 return;
             }
             // Nothing is written here, so that any spelling will do.
-            (Need::Optional, _) => (Type::Any, AtRpc::Equal),
-            (Need::Required, Some(kind)) if twin.is_one_of_the_head() => (kind, AtRpc::Equal),
-            (Need::Required, _) => (Type::Any, AtRpc::Twin),
+            (Requirement::Optional, _) => (Type::Any, RpcLocation::Equal),
+            (Requirement::Required, Some(kind)) if twin.is_one_of_the_head() => {
+                (kind, RpcLocation::Equal)
+            }
+            (Requirement::Required, _) => (Type::Any, RpcLocation::Twin),
         };
-        let bound = Bound {
+        let bound = BoundParameter {
             hole: twin.hole.clone(),
-            rest: AtRest::Member(member.name.clone()),
+            rest: RestLocation::Member(member.name.clone()),
             rpc,
             kind,
             list: None,
@@ -287,13 +296,13 @@ fn add_member(member: &Named, rpc: Option<AtRpc>, found: &mut Bindings) {
         return;
     }
     let hole = found.unique(&member.name);
-    found.push(Bound {
+    found.push(BoundParameter {
         hole,
         kind: member.kind.clone(),
         list: None,
         absence: of_need(member.need),
-        rest: AtRest::Member(member.name.clone()),
-        rpc: rpc.unwrap_or_else(|| AtRpc::Named(member.name.clone())),
+        rest: RestLocation::Member(member.name.clone()),
+        rpc: rpc.unwrap_or_else(|| RpcLocation::Named(member.name.clone())),
     });
 }
 
@@ -310,15 +319,21 @@ fn equal_type(head: &Type, member: &Type) -> Option<Type> {
     }
 }
 
-fn add_body(kind: &Type, need: Need, name: &str, place: Option<AtRpc>, found: &mut Bindings) {
+fn add_body(
+    kind: &Type,
+    need: Requirement,
+    name: &str,
+    place: Option<RpcLocation>,
+    found: &mut Bindings,
+) {
     let hole = found.unique(name);
-    found.push(Bound {
-        rpc: place.unwrap_or_else(|| AtRpc::Named(hole.clone())),
+    found.push(BoundParameter {
+        rpc: place.unwrap_or_else(|| RpcLocation::Named(hole.clone())),
         hole,
         kind: kind.clone(),
         list: None,
         absence: of_need(need),
-        rest: AtRest::Body,
+        rest: RestLocation::Body,
     });
 }
 
@@ -330,12 +345,12 @@ fn lonely_parameter(
 ) -> Result<(), String> {
     let name = shown(&parameter.named.name);
     match (parameter.place, rpc.call, parameter.named.need) {
-        (Place::Header, _, _) => {
+        (ParameterPlace::Header, _, _) => {
             found.note(format!(
                 "the header `{name}` is no param; `forward` of an upstream can take it along"
             ));
         }
-        (_, Call::ByName | Call::Tool, _) => {
+        (_, CallModel::ByName | CallModel::Tool, _) => {
             let hole = found.unique(&parameter.named.name);
             let sent = parameter.inside.as_ref();
             let sent = sent.map_or_else(
@@ -349,11 +364,11 @@ fn lonely_parameter(
             let rpc = place_alone(parameter, &hole);
             found.push(of_parameter(parameter, hole, absence, rpc));
         }
-        (_, Call::ByPosition, Need::Required) => {
+        (_, CallModel::ByPosition, Requirement::Required) => {
             return Err(format!("`{name}` has no place among the positional params"));
         }
-        (_, Call::ByPosition, Need::Optional) => {
-            if parameter.place == Place::Query {
+        (_, CallModel::ByPosition, Requirement::Optional) => {
+            if parameter.place == ParameterPlace::Query {
                 found.unread.push(parameter.named.name.clone());
             }
             found.note(format!("`{name}` has no place among the positional params"));
@@ -363,7 +378,7 @@ fn lonely_parameter(
 }
 
 fn paired_member(
-    member: &Named,
+    member: &NamedValue,
     twin: Option<usize>,
     rpc: &RpcOperation,
     found: &mut Bindings,
@@ -371,17 +386,17 @@ fn paired_member(
     let name = shown(&member.name);
     let Some(twin) = twin else {
         return match (rpc.call, member.need) {
-            (Call::ByName | Call::Tool, _) => {
+            (CallModel::ByName | CallModel::Tool, _) => {
                 if found.of_param(&member.name).is_none() {
                     found.note(format!("no param is named like the body's `{name}`"));
                 }
                 add_member(member, None, found);
                 Ok(())
             }
-            (Call::ByPosition, Need::Required) => Err(format!(
+            (CallModel::ByPosition, Requirement::Required) => Err(format!(
                 "the body's `{name}` has no place among the positional params"
             )),
-            (Call::ByPosition, Need::Optional) => {
+            (CallModel::ByPosition, Requirement::Optional) => {
                 found.note(format!(
                     "the body's `{name}` has no place among the positional params"
                 ));
@@ -397,18 +412,18 @@ fn paired_member(
         }
         member.kind = Type::Any;
     }
-    if param.need == Need::Required && member.need == Need::Optional {
+    if param.need == Requirement::Required && member.need == Requirement::Optional {
         found.note(format!(
             "`{name}` may be absent for REST and is required for RPC"
         ));
     }
     let hole = hole_for(&param.name, &member.name, found);
-    found.push(Bound {
+    found.push(BoundParameter {
         hole,
         kind: member.kind,
         list: None,
         absence: of_need(member.need),
-        rest: AtRest::Member(member.name),
+        rest: RestLocation::Member(member.name),
         rpc: place(rpc, twin),
     });
     Ok(())
@@ -425,20 +440,22 @@ fn lonely_params(
     for at in matching.left(rpc) {
         let param = &rpc.params[at];
         let name = shown(&param.name);
-        let required = param.need == Need::Required;
+        let required = param.need == Requirement::Required;
         match rpc.call {
-            Call::ByPosition if required || last > Some(at) => {
+            CallModel::ByPosition if required || last > Some(at) => {
                 return Err(format!("the param `{name}` has no place in the REST call"));
             }
-            Call::ByName | Call::Tool if rest.has_members() && !matching.has_whole_body() => {
+            CallModel::ByName | CallModel::Tool
+                if rest.has_members() && !matching.has_whole_body() =>
+            {
                 found.note(format!(
                     "the REST document does not name the param `{name}`; it is a member of the body"
                 ));
                 let mut member = param.clone();
-                member.need = Need::Optional;
+                member.need = Requirement::Optional;
                 add_member(&member, None, found);
             }
-            Call::ByName | Call::Tool | Call::ByPosition => {
+            CallModel::ByName | CallModel::Tool | CallModel::ByPosition => {
                 let word = if required { "required " } else { "" };
                 found.note(format!(
                     "the {word}param `{name}` has no place in the REST call"

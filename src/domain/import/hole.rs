@@ -47,12 +47,12 @@ pub(super) fn name(wire: &str) -> String {
 
 /// Names of holes that are in use, and the number that the next one of the same name gets.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names {
+pub(super) struct HoleNames {
     taken: BTreeSet<String>,
     numbers: BTreeMap<String, usize>,
 }
 
-impl Names {
+impl HoleNames {
     /// Takes the name for something of any name, other than those that are in use.
     pub(super) fn unique(&mut self, wire: &str) -> String {
         let wanted = name(wire);

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::model::{Body, RestOperation, RpcOperation};
+use super::model::{BodyModel, RestOperation, RpcOperation};
+use super::name_words;
 use super::schema::Type;
-use super::words;
 
 /// Which param belongs to which part of the REST call.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Matching {
 
 /// A rule by which two names are alike: they share a key.
 #[derive(Debug, Clone, Copy)]
-enum Rule {
+enum MatchRule {
     Equal,
     SameWords,
     /// `petId` in the path of a pet, `id` among the params.
@@ -30,7 +30,7 @@ enum Rule {
 
 /// What two names that are alike under a rule have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum MatchKey {
     Name(String),
     Words(Vec<String>),
     /// All words of the shorter name of the first, and all but one of the longer name of the second.
@@ -38,31 +38,34 @@ enum Key {
     Longer(Vec<String>),
 }
 
-impl Rule {
+impl MatchRule {
     /// Returns the keys of a name of the REST side.
-    fn rest_keys(self, name: &str) -> Vec<Key> {
+    fn rest_keys(self, name: &str) -> Vec<MatchKey> {
         match self {
-            Rule::Equal => vec![Key::Name(name.to_owned())],
-            Rule::SameWords => vec![Key::Words(words::plain(name))],
-            Rule::SameEnd => {
-                let words = words::words(name);
+            MatchRule::Equal => vec![MatchKey::Name(name.to_owned())],
+            MatchRule::SameWords => vec![MatchKey::Words(name_words::plain(name))],
+            MatchRule::SameEnd => {
+                let words = name_words::words(name);
                 if !is_telling(&words) {
                     return Vec::new();
                 }
-                vec![Key::Longer(words[1..].to_vec()), Key::Shorter(words)]
+                vec![
+                    MatchKey::Longer(words[1..].to_vec()),
+                    MatchKey::Shorter(words),
+                ]
             }
         }
     }
 
     /// Returns the keys of a param.
-    fn rpc_keys(self, name: &str) -> Vec<Key> {
+    fn rpc_keys(self, name: &str) -> Vec<MatchKey> {
         match self {
-            Rule::Equal | Rule::SameWords => self.rest_keys(name),
-            Rule::SameEnd => {
-                let words = words::words(name);
-                let end = words.get(1..).map(|end| Key::Shorter(end.to_vec()));
+            MatchRule::Equal | MatchRule::SameWords => self.rest_keys(name),
+            MatchRule::SameEnd => {
+                let words = name_words::words(name);
+                let end = words.get(1..).map(|end| MatchKey::Shorter(end.to_vec()));
                 let end = end.into_iter();
-                end.chain([Key::Longer(words)]).collect()
+                end.chain([MatchKey::Longer(words)]).collect()
             }
         }
     }
@@ -75,26 +78,26 @@ fn is_telling(words: &[String]) -> bool {
 }
 
 impl Matching {
-    pub(super) fn of(rest: &RestOperation, rpc: &RpcOperation) -> Matching {
+    pub(super) fn new(rest: &RestOperation, rpc: &RpcOperation) -> Matching {
         let parameters: Vec<&str> = rest
             .parameters
             .iter()
             .map(|parameter| parameter.named.name.as_str())
             .collect();
         let members: Vec<&str> = match &rest.body {
-            Body::Members { members, .. } => {
+            BodyModel::Members { members, .. } => {
                 members.iter().map(|member| member.name.as_str()).collect()
             }
-            Body::None | Body::Whole { .. } => Vec::new(),
+            BodyModel::None | BodyModel::Whole { .. } => Vec::new(),
         };
         let mut found = Matching {
             parameters: vec![None; parameters.len()],
             members: vec![None; members.len()],
             whole: None,
         };
-        found.run(Rule::Equal, &parameters, &members, rpc);
+        found.run(MatchRule::Equal, &parameters, &members, rpc);
         found.match_objects(rest, rpc);
-        for rule in [Rule::SameWords, Rule::SameEnd] {
+        for rule in [MatchRule::SameWords, MatchRule::SameEnd] {
             found.run(rule, &parameters, &members, rpc);
         }
         found
@@ -105,22 +108,22 @@ impl Matching {
         let mut objects: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         for at in self.left(rpc) {
             objects
-                .entry(words::plain(&rpc.params[at].name))
+                .entry(name_words::plain(&rpc.params[at].name))
                 .or_insert(at);
         }
         for (parameter, twin) in rest.parameters.iter().zip(&mut self.parameters) {
             if let Some(inside) = &parameter.inside
                 && twin.is_none()
             {
-                *twin = objects.get(&words::plain(&inside.object)).copied();
+                *twin = objects.get(&name_words::plain(&inside.object)).copied();
             }
         }
     }
 
     /// Matches those that are alike and still alone; what comes first in the call is first.
-    fn run(&mut self, rule: Rule, parameters: &[&str], members: &[&str], rpc: &RpcOperation) {
+    fn run(&mut self, rule: MatchRule, parameters: &[&str], members: &[&str], rpc: &RpcOperation) {
         let mut free: BTreeSet<usize> = self.left(rpc).into_iter().collect();
-        let mut by_key: BTreeMap<Key, VecDeque<usize>> = BTreeMap::new();
+        let mut by_key: BTreeMap<MatchKey, VecDeque<usize>> = BTreeMap::new();
         for at in &free {
             for key in rule.rpc_keys(&rpc.params[*at].name) {
                 by_key.entry(key).or_default().push_back(*at);
@@ -183,19 +186,19 @@ impl Matching {
         if self.members.iter().any(Option::is_some) {
             return None;
         }
-        let noun = words::of_path(rest).pop();
+        let noun = name_words::of_path(rest).pop();
         let names_a_body = |name: &str| {
             const USUAL: &[&str] = &["body", "data", "payload", "request", "input", "item"];
             let noun = noun.as_deref();
-            USUAL.contains(&name) || noun.is_some_and(|noun| words::same_name(noun, name))
+            USUAL.contains(&name) || noun.is_some_and(|noun| name_words::same_name(noun, name))
         };
         let fits = |at: &usize| match (&rest.body, &rpc.params[*at].kind) {
-            (Body::None, _) => false,
-            (Body::Members { .. }, kind) => {
+            (BodyModel::None, _) => false,
+            (BodyModel::Members { .. }, kind) => {
                 let is_named = || names_a_body(&rpc.params[*at].name);
                 *kind == Type::Object || (*kind == Type::Any && is_named())
             }
-            (Body::Whole { kind, .. }, param) => {
+            (BodyModel::Whole { kind, .. }, param) => {
                 param == kind || *param == Type::Any || *kind == Type::Any
             }
         };
@@ -210,21 +213,24 @@ impl Matching {
 
 /// Names of several REST operations, among which those that are alike are looked for.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ParamNames {
     /// For each key, the operations that have it, each once.
-    keys: BTreeMap<Key, Vec<usize>>,
+    keys: BTreeMap<MatchKey, Vec<usize>>,
     operations: usize,
 }
 
-impl Names {
+impl ParamNames {
     /// The names of each operation.
-    pub(super) fn of(operations: &[Vec<&str>]) -> Names {
-        let mut found = Names {
+    pub(super) fn new(operations: &[Vec<&str>]) -> ParamNames {
+        let mut found = ParamNames {
             operations: operations.len(),
-            ..Names::default()
+            ..ParamNames::default()
         };
         for (at, names) in operations.iter().enumerate() {
-            for key in names.iter().flat_map(|name| keys(name, Rule::rest_keys)) {
+            for key in names
+                .iter()
+                .flat_map(|name| keys(name, MatchRule::rest_keys))
+            {
                 let known = found.keys.entry(key).or_default();
                 if known.last() != Some(&at) {
                     known.push(at);
@@ -240,7 +246,7 @@ impl Names {
         // The param, counted from 1, that each operation has had last.
         let mut last = vec![0; self.operations];
         for (number, param) in (1..).zip(params) {
-            for key in keys(param, Rule::rpc_keys) {
+            for key in keys(param, MatchRule::rpc_keys) {
                 for at in self.keys.get(&key).into_iter().flatten() {
                     if last[*at] != number {
                         last[*at] = number;
@@ -254,8 +260,8 @@ impl Names {
 }
 
 /// The keys of a name under all rules by which two names may be alike.
-fn keys(name: &str, of: fn(Rule, &str) -> Vec<Key>) -> Vec<Key> {
-    let mut found = of(Rule::SameWords, name);
-    found.extend(of(Rule::SameEnd, name));
+fn keys(name: &str, of: fn(MatchRule, &str) -> Vec<MatchKey>) -> Vec<MatchKey> {
+    let mut found = of(MatchRule::SameWords, name);
+    found.extend(of(MatchRule::SameEnd, name));
     found
 }

@@ -25,6 +25,7 @@ mod bind;
 mod hole;
 mod matching;
 mod model;
+mod name_words;
 mod openapi;
 mod openrpc;
 mod pair;
@@ -38,13 +39,12 @@ mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 mod values;
-mod words;
 mod write;
 
 use serde_json::Value;
 
 use model::Operations;
-pub use refs::{Fault, printable};
+pub use refs::{DocumentFault, printable};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,14 +52,14 @@ pub struct Given {
     /// Where it comes from, for people.
     pub name: String,
     /// What it has to be.
-    pub kind: Kind,
+    pub kind: DocumentKind,
     /// What it says.
     pub document: Value,
 }
 
 /// What a document describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DocumentKind {
     /// REST operations: OpenAPI 3.0 to 3.2.
     OpenApi,
     /// RPC methods: OpenRPC, also as the result of `rpc.discover`.
@@ -75,21 +75,21 @@ pub struct ImportError {
     /// Its name.
     pub document: String,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: DocumentFault,
 }
 
 /// A route table to begin with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct ImportDraft {
     /// The text of a route file.
     pub toml: String,
     /// What became of the operations.
-    pub report: Report,
+    pub report: ImportReport,
 }
 
 /// What became of the operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct ImportReport {
     /// REST operations that were read.
     pub rest: usize,
     /// RPC operations that were read.
@@ -117,13 +117,13 @@ pub struct LeftOut {
 ///
 /// # Errors
 /// [`ImportError`] for the first document that is not of its kind, or is beyond the limits.
-pub fn draft(given: &[Given]) -> Result<Draft, ImportError> {
+pub fn draft(given: &[Given]) -> Result<ImportDraft, ImportError> {
     let mut found = Operations::default();
     for given in given {
         let read = match given.kind {
-            Kind::OpenApi => openapi::read(&given.document),
-            Kind::OpenRpc => openrpc::read(&given.document),
-            Kind::Tools => openrpc::read_tools(&given.document),
+            DocumentKind::OpenApi => openapi::read(&given.document),
+            DocumentKind::OpenRpc => openrpc::read(&given.document),
+            DocumentKind::Tools => openrpc::read_tools(&given.document),
         };
         let read = read.map_err(|fault| ImportError {
             document: given.name.clone(),
@@ -137,7 +137,7 @@ pub fn draft(given: &[Given]) -> Result<Draft, ImportError> {
     table.report.rest = counted.0;
     table.report.rpc = counted.1;
     let toml = write::write(&names, &table);
-    Ok(Draft {
+    Ok(ImportDraft {
         toml,
         report: table.report,
     })

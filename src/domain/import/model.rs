@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::LeftOut;
-use super::openapi::Stop;
-use super::refs::Fault;
-use super::schema::{Named, Need, Others, Type};
-use super::words;
+use super::name_words;
+use super::openapi::Unsupported;
+use super::refs::DocumentFault;
+use super::schema::{NamedValue, Others, Requirement, Type};
 
 /// What all documents describe.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Operations {
     ///
     /// # Errors
     /// A fault of the whole document.
-    pub(super) fn leave_out(&mut self, what: &str, stop: Stop) -> Result<(), Fault> {
+    pub(super) fn leave_out(&mut self, what: &str, stop: Unsupported) -> Result<(), DocumentFault> {
         self.left_out.push(stop.left_out_as(what)?);
         Ok(())
     }
@@ -56,7 +56,11 @@ impl Operations {
     ///
     /// # Errors
     /// A fault of the whole document.
-    pub(super) fn leave_out_rpc(&mut self, what: &str, stop: Stop) -> Result<(), Fault> {
+    pub(super) fn leave_out_rpc(
+        &mut self,
+        what: &str,
+        stop: Unsupported,
+    ) -> Result<(), DocumentFault> {
         self.rpc_left_out.push(stop.left_out_as(what)?);
         Ok(())
     }
@@ -74,8 +78,8 @@ pub(super) struct RestOperation {
     pub(super) parameters: Vec<Parameter>,
     /// Names of the query that no parameter of the route has.
     pub(super) unread: Vec<String>,
-    pub(super) body: Body,
-    pub(super) reply: Reply,
+    pub(super) body: BodyModel,
+    pub(super) reply: ReplyModel,
     /// What a reader of the route should know.
     pub(super) notes: Vec<String>,
 }
@@ -95,7 +99,7 @@ impl RestOperation {
 
     /// Whether members can be added to its body.
     pub(super) fn has_members(&self) -> bool {
-        matches!(self.body, Body::Members { .. })
+        matches!(self.body, BodyModel::Members { .. })
     }
 
     /// Whether a short form has a body (RFC 9110 §9.3).
@@ -118,8 +122,8 @@ pub(super) enum Segment {
 /// A parameter of a path, a query or a header.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parameter {
-    pub(super) place: Place,
-    pub(super) named: Named,
+    pub(super) place: ParameterPlace,
+    pub(super) named: NamedValue,
     pub(super) list: Option<List>,
     /// The object that it is a member of.
     pub(super) inside: Option<Inside>,
@@ -135,13 +139,13 @@ pub(super) struct Inside {
 impl Inside {
     /// Whether a param of this name is its object.
     pub(super) fn is_of(&self, param: &str) -> bool {
-        words::same_name(&self.object, param)
+        name_words::same_name(&self.object, param)
     }
 }
 
 /// Where a parameter lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ParameterPlace {
     Path,
     Query,
     Header,
@@ -162,23 +166,23 @@ pub(super) enum List {
 
 /// What a request bears.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Body {
+pub(super) enum BodyModel {
     None,
     /// An object, member by member.
     Members {
-        members: Vec<Named>,
+        members: Vec<NamedValue>,
         others: Others,
     },
     /// A value of its own.
     Whole {
         kind: Type,
-        need: Need,
+        need: Requirement,
     },
 }
 
 /// What the answer of a call that went well looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum ReplyModel {
     /// 200 with JSON, or 204: what the built-in table says.
     Usual,
     /// Another status, with JSON.
@@ -193,9 +197,9 @@ pub(super) enum Reply {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RpcOperation {
     pub(super) name: String,
-    pub(super) call: Call,
+    pub(super) call: CallModel,
     pub(super) forms: Forms,
-    pub(super) params: Vec<Named>,
+    pub(super) params: Vec<NamedValue>,
     pub(super) others: Others,
     /// What it promises of a second call.
     pub(super) effect: Option<&'static str>,
@@ -207,8 +211,8 @@ impl RpcOperation {
     /// What it is called in comments.
     pub(super) fn title(&self) -> String {
         match self.call {
-            Call::ByName | Call::ByPosition => self.name.clone(),
-            Call::Tool => format!("tools/call {}", self.name),
+            CallModel::ByName | CallModel::ByPosition => self.name.clone(),
+            CallModel::Tool => format!("tools/call {}", self.name),
         }
     }
 
@@ -222,7 +226,7 @@ impl RpcOperation {
         let params = params.filter(|param| names.insert(param.name.as_str()));
         let params = params.cloned().collect();
         Some(RpcOperation {
-            call: Call::ByName,
+            call: CallModel::ByName,
             forms: Forms::One,
             params,
             ..self.clone()
@@ -241,7 +245,7 @@ pub(super) enum Forms {
 
 /// How an RPC operation is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Call {
+pub(super) enum CallModel {
     /// A method whose params are an object.
     ByName,
     /// A method whose params are an array.

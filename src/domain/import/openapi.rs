@@ -10,11 +10,13 @@ use http::Method;
 use serde_json::{Map, Value};
 
 use super::LeftOut;
-use super::model::{Body, Operations, Parameter, Place, Reply, RestOperation, Segment, text};
+use super::model::{
+    BodyModel, Operations, Parameter, ParameterPlace, ReplyModel, RestOperation, Segment, text,
+};
 use super::parameter;
-use super::refs::{Fault, Refs, shown};
+use super::refs::{DocumentFault, Refs, shown};
 use super::reply;
-use super::schema::{self, Need, Others, Type};
+use super::schema::{self, Others, Requirement, Type};
 use crate::domain::percent::{self, Plus};
 use crate::domain::route::Effect;
 
@@ -24,37 +26,40 @@ const METHODS: &[&str] = &[
 
 /// Why an operation is not read.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum Unsupported {
     /// The whole document is at fault.
-    Fault(Fault),
+    Fault(DocumentFault),
     /// Only this operation cannot be expressed.
     LeftOut(String),
 }
 
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Stop {
+impl From<DocumentFault> for Unsupported {
+    fn from(fault: DocumentFault) -> Unsupported {
         match fault {
-            Fault::Kind(_) | Fault::TooDeep(_) | Fault::TooMany => Stop::Fault(fault),
-            Fault::Remote(_) | Fault::Dangling(_) | Fault::Cycle(_) | Fault::AllOf(_) => {
-                Stop::LeftOut(fault.to_string())
+            DocumentFault::Kind(_) | DocumentFault::TooDeep(_) | DocumentFault::TooMany => {
+                Unsupported::Fault(fault)
             }
+            DocumentFault::Remote(_)
+            | DocumentFault::Dangling(_)
+            | DocumentFault::Cycle(_)
+            | DocumentFault::AllOf(_) => Unsupported::LeftOut(fault.to_string()),
         }
     }
 }
 
-impl Stop {
-    pub(super) fn left_out(why: impl Into<String>) -> Stop {
-        Stop::LeftOut(why.into())
+impl Unsupported {
+    pub(super) fn left_out(why: impl Into<String>) -> Unsupported {
+        Unsupported::LeftOut(why.into())
     }
 
     /// Returns the operation that is left out, with its reason.
     ///
     /// # Errors
     /// A fault of the whole document.
-    pub(super) fn left_out_as(self, what: &str) -> Result<LeftOut, Fault> {
+    pub(super) fn left_out_as(self, what: &str) -> Result<LeftOut, DocumentFault> {
         match self {
-            Stop::Fault(fault) => Err(fault),
-            Stop::LeftOut(why) => Ok(LeftOut {
+            Unsupported::Fault(fault) => Err(fault),
+            Unsupported::LeftOut(why) => Ok(LeftOut {
                 what: shown(what),
                 why,
             }),
@@ -63,17 +68,19 @@ impl Stop {
 }
 
 /// Reads all operations.
-pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
+pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
     check_version(document)?;
-    let refs = Refs::of(document)?;
+    let refs = Refs::new(document)?;
     let paths = document.get("paths").and_then(Value::as_object);
     let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(|| {
-        Fault::Kind("`paths` is missing or empty, so that there is nothing to draft".to_owned())
+        DocumentFault::Kind(
+            "`paths` is missing or empty, so that there is nothing to draft".to_owned(),
+        )
     })?;
     let mut found = Operations::default();
     let prefix = prefix(document.get("servers"), &mut found.notes);
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
-        match refs.follow(item).map_err(Stop::from) {
+        match refs.follow(item).map_err(Unsupported::from) {
             Ok(Value::Object(item)) => read_item(&refs, item, (path, &prefix), &mut found)?,
             Ok(_) => {}
             Err(stop) => found.leave_out(&format!("{prefix}{path}"), stop)?,
@@ -88,7 +95,7 @@ fn read_item<'v>(
     item: &'v Map<String, Value>,
     (path, prefix): (&'v str, &str),
     found: &mut Operations,
-) -> Result<(), Fault> {
+) -> Result<(), DocumentFault> {
     let fixed = METHODS.iter().filter_map(|method| {
         let operation = item.get(*method)?;
         Some((method.to_uppercase(), operation))
@@ -117,8 +124,8 @@ fn read_item<'v>(
     Ok(())
 }
 
-fn check_version(document: &Value) -> Result<(), Fault> {
-    let wrong = |what: String| Err(Fault::Kind(what));
+fn check_version(document: &Value) -> Result<(), DocumentFault> {
+    let wrong = |what: String| Err(DocumentFault::Kind(what));
     if let Some(version) = document.get("swagger") {
         return wrong(format!(
             "`swagger: {}` is not read, only OpenAPI 3.0 to 3.2; convert it to OpenAPI 3 first",
@@ -211,21 +218,25 @@ struct Context<'c, 'v> {
 }
 
 impl<'v> Context<'_, 'v> {
-    fn read(&self, operation: &'v Value) -> Result<RestOperation, Stop> {
+    fn read(&self, operation: &'v Value) -> Result<RestOperation, Unsupported> {
         let is_named = |method: &str| !method.bytes().any(|byte| byte.is_ascii_lowercase());
         if Method::from_bytes(self.method.as_bytes()).is_err() || !is_named(&self.method) {
-            return Err(Stop::left_out("no route can have a method of this name"));
+            return Err(Unsupported::left_out(
+                "no route can have a method of this name",
+            ));
         }
         if self.method == "CONNECT" {
-            return Err(Stop::left_out("CONNECT asks for a tunnel"));
+            return Err(Unsupported::left_out("CONNECT asks for a tunnel"));
         }
         if self.method == "OPTIONS" {
-            return Err(Stop::left_out(
+            return Err(Unsupported::left_out(
                 "OPTIONS is asked by browsers, not by clients",
             ));
         }
         if self.method == "HEAD" && self.item.contains_key("get") {
-            return Err(Stop::left_out("HEAD is answered as the GET of this path"));
+            return Err(Unsupported::left_out(
+                "HEAD is answered as the GET of this path",
+            ));
         }
         let mut notes = Vec::new();
         if let Some(words) = text(operation, "summary").or_else(|| text(operation, "description")) {
@@ -269,12 +280,16 @@ impl<'v> Context<'_, 'v> {
         })
     }
 
-    fn reply(&self, operation: &'v Value, notes: &mut Vec<String>) -> Result<Reply, Stop> {
+    fn reply(
+        &self,
+        operation: &'v Value,
+        notes: &mut Vec<String>,
+    ) -> Result<ReplyModel, Unsupported> {
         let responses = operation.get("responses").and_then(Value::as_object);
-        responses.map_or(Ok(Reply::Usual), |responses| {
+        responses.map_or(Ok(ReplyModel::Usual), |responses| {
             let effect = match Method::from_bytes(self.method.as_bytes()) {
                 Ok(_) if self.method == "QUERY" => Effect::Safe,
-                Ok(method) => Effect::of(&method),
+                Ok(method) => Effect::from_method(&method),
                 Err(_) => Effect::Unsafe,
             };
             self.refs.steps(responses.len())?;
@@ -282,20 +297,24 @@ impl<'v> Context<'_, 'v> {
         })
     }
 
-    fn body(&self, operation: &'v Value, notes: &mut Vec<String>) -> Result<Body, Stop> {
+    fn body(
+        &self,
+        operation: &'v Value,
+        notes: &mut Vec<String>,
+    ) -> Result<BodyModel, Unsupported> {
         let Some(request) = operation.get("requestBody") else {
-            return Ok(Body::None);
+            return Ok(BodyModel::None);
         };
         let request = self.refs.follow(request)?;
         let Some(content) = request.get("content").and_then(Value::as_object) else {
-            return Ok(Body::None);
+            return Ok(BodyModel::None);
         };
         if content.is_empty() {
-            return Ok(Body::None);
+            return Ok(BodyModel::None);
         }
         self.refs.steps(content.len())?;
         if matches!(self.method.as_str(), "HEAD" | "TRACE") {
-            return Err(Stop::left_out(format!(
+            return Err(Unsupported::left_out(format!(
                 "it declares a body, but {} requests have no body (RFC 9110 §9.3)",
                 self.method
             )));
@@ -303,7 +322,7 @@ impl<'v> Context<'_, 'v> {
         let json = content.iter().find(|(kind, _)| is_json(kind));
         let Some((_, media)) = json else {
             let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
-            return Err(Stop::left_out(format!(
+            return Err(Unsupported::left_out(format!(
                 "its body is {}; only JSON is translated, other bodies pass through",
                 shown(&kinds.join(", "))
             )));
@@ -314,30 +333,30 @@ impl<'v> Context<'_, 'v> {
         // OpenAPI 3.2 §4.7: a media type may be a reference, too.
         let media = self.refs.follow(media)?;
         let schema = schema::read(self.refs, media.get("schema"))?;
-        let need = Need::of(request.get("required"));
+        let need = Requirement::new(request.get("required"));
         let body = if schema.is_open_object() {
-            Body::Members {
+            BodyModel::Members {
                 members: schema.members,
                 others: schema.others,
             }
         } else if media.get("schema").is_none() && schema.kind == Type::Any {
             // Nothing is said of it: by far most bodies are objects.
-            Body::Members {
+            BodyModel::Members {
                 members: Vec::new(),
                 others: Others::Allowed,
             }
         } else {
             let kind = schema.json_type();
-            Body::Whole { kind, need }
+            BodyModel::Whole { kind, need }
         };
-        if need == Need::Optional && self.sends_empty(&body) {
+        if need == Requirement::Optional && self.sends_empty(&body) {
             notes.push(
                 "look: its body is optional; that a call without members for it sends `{}`, and no content on a route with \
                  `params`, is a guess, which `body = \"none\"` changes for routes without `params`"
                     .to_owned(),
             );
         }
-        if need == Need::Optional && self.needs_members(&body) {
+        if need == Requirement::Optional && self.needs_members(&body) {
             let look = "look: its body is optional, but a call without it is refused: the body has required members";
             notes.push(look.to_owned());
         }
@@ -345,22 +364,25 @@ impl<'v> Context<'_, 'v> {
     }
 
     /// Returns whether the route names the members of the body, and needs one of them.
-    fn needs_members(&self, body: &Body) -> bool {
-        let Body::Members { members, .. } = body else {
+    fn needs_members(&self, body: &BodyModel) -> bool {
+        let BodyModel::Members { members, .. } = body else {
             return false;
         };
         let is_named = matches!(self.method.as_str(), "GET" | "DELETE" | "OPTIONS");
-        is_named && members.iter().any(|member| member.need == Need::Required)
+        is_named
+            && members
+                .iter()
+                .any(|member| member.need == Requirement::Required)
     }
 
     /// Returns whether a call without any member sends `{}`.
-    fn sends_empty(&self, body: &Body) -> bool {
-        let Body::Members { members, .. } = body else {
+    fn sends_empty(&self, body: &BodyModel) -> bool {
+        let BodyModel::Members { members, .. } = body else {
             return false;
         };
         let mut members = members.iter();
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
-            && members.all(|member| member.need == Need::Optional)
+            && members.all(|member| member.need == Requirement::Optional)
     }
 }
 
@@ -375,12 +397,12 @@ pub(super) fn is_json(kind: &str) -> bool {
 }
 
 /// Cuts a path into segments that a route can have.
-fn segments(path: &str) -> Result<Vec<Segment>, Stop> {
+fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
     if path == "/" {
         return Ok(Vec::new());
     }
     if path.contains(['?', '#']) {
-        return Err(Stop::left_out(
+        return Err(Unsupported::left_out(
             "its path has a `?` or a `#`, which no path can have; declare query parameters",
         ));
     }
@@ -404,14 +426,14 @@ enum Spot {
     Last,
 }
 
-fn segment(text: &str, spot: Spot) -> Result<Segment, Stop> {
+fn segment(text: &str, spot: Spot) -> Result<Segment, Unsupported> {
     if text.is_empty() || text == "." || text == ".." {
-        return Err(Stop::left_out(
+        return Err(Unsupported::left_out(
             "its path has an empty or a dot segment, which a route cannot have",
         ));
     }
     if text == "*" || text == "**" || text.chars().any(char::is_control) {
-        return Err(Stop::left_out(format!(
+        return Err(Unsupported::left_out(format!(
             "the segment `{}` of its path means something else in a route",
             shown(text)
         )));
@@ -426,7 +448,7 @@ fn segment(text: &str, spot: Spot) -> Result<Segment, Stop> {
             text.starts_with(':') || !is_literal(name) || !is_literal(verb)
         };
         if parts.is_some_and(is_odd) || percent::decode(text, Plus::Literal).is_err() {
-            return Err(Stop::left_out(format!(
+            return Err(Unsupported::left_out(format!(
                 "the segment `{}` of its path cannot be spelled in a route",
                 shown(text)
             )));
@@ -455,18 +477,18 @@ fn is_literal(text: &str) -> bool {
     !matches!(text, "" | "." | ".." | "*" | "**")
 }
 
-fn beside(segment: &str) -> Stop {
-    Stop::left_out(format!(
+fn beside(segment: &str) -> Unsupported {
+    Unsupported::left_out(format!(
         "the segment `{}` of its path has text beside a parameter",
         shown(segment)
     ))
 }
 
 /// Gives each hole of the path its parameter, in the order of the path.
-fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Result<(), Stop> {
+fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Result<(), Unsupported> {
     let (path, others): (Vec<Parameter>, Vec<Parameter>) = std::mem::take(parameters)
         .into_iter()
-        .partition(|parameter| parameter.place == Place::Path);
+        .partition(|parameter| parameter.place == ParameterPlace::Path);
     let path = path.into_iter();
     let named = path.map(|parameter| (parameter.named.name.clone(), parameter));
     let mut declared: BTreeMap<String, Parameter> = named.collect();
@@ -476,21 +498,21 @@ fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Resul
             continue;
         };
         if !seen.insert(name.as_str()) {
-            return Err(Stop::left_out(format!(
+            return Err(Unsupported::left_out(format!(
                 "its path has the parameter `{}` twice",
                 shown(name)
             )));
         }
         let mut parameter = declared.remove(name).unwrap_or_else(|| Parameter {
-            place: Place::Path,
-            named: schema::Named {
+            place: ParameterPlace::Path,
+            named: schema::NamedValue {
                 name: name.clone(),
-                ..schema::Named::default()
+                ..schema::NamedValue::default()
             },
             list: None,
             inside: None,
         });
-        parameter.named.need = Need::Required;
+        parameter.named.need = Requirement::Required;
         parameter.named.default = None;
         parameters.push(parameter);
     }

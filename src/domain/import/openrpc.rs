@@ -4,38 +4,38 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::model::{Call, Forms, Operations, RpcOperation, text};
-use super::openapi::{Stop, plain};
-use super::refs::{Fault, Refs, shown};
-use super::schema::{self, Named, Need, Others};
+use super::model::{CallModel, Forms, Operations, RpcOperation, text};
+use super::openapi::{Unsupported, plain};
+use super::refs::{DocumentFault, Refs, shown};
+use super::schema::{self, NamedValue, Others, Requirement};
 
 /// Codes of errors that are worth a comment.
 const MOST_ERRORS: usize = 8;
 
 /// Reads all methods of an OpenRPC document.
-pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
+pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
     let Some(version) = document.get("openrpc") else {
         let hint = if document.get("openapi").is_some() || document.get("swagger").is_some() {
             "; it is an OpenAPI document, which `--openapi` takes"
         } else {
             ""
         };
-        return Err(Fault::Kind(format!(
+        return Err(DocumentFault::Kind(format!(
             "`openrpc` is missing, so that it is no OpenRPC document{hint}"
         )));
     };
     let version = plain(version);
     if !version.starts_with("1.") {
-        return Err(Fault::Kind(format!(
+        return Err(DocumentFault::Kind(format!(
             "`openrpc: {}` is not read, only 1.x",
             shown(&version)
         )));
     }
-    let refs = Refs::of(document)?;
+    let refs = Refs::new(document)?;
     let methods = listed(document, "methods")?;
     let mut found = Operations::default();
     for (at, method) in methods.iter().enumerate() {
-        let method = match refs.follow(method).map_err(Stop::from) {
+        let method = match refs.follow(method).map_err(Unsupported::from) {
             Ok(method) => method,
             Err(stop) => {
                 found.leave_out_rpc(&format!("method {}", at + 1), stop)?;
@@ -47,7 +47,7 @@ pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
                 "`{}` belongs to JSON-RPC itself and is no route",
                 shown(name)
             )),
-            Some(name) => match read_method(&refs, name, method).map_err(Stop::from) {
+            Some(name) => match read_method(&refs, name, method).map_err(Unsupported::from) {
                 Ok(method) => found.rpc.push(method),
                 Err(stop) => found.leave_out_rpc(name, stop)?,
             },
@@ -57,25 +57,29 @@ pub(super) fn read(document: &Value) -> Result<Operations, Fault> {
     Ok(found)
 }
 
-fn listed<'v>(document: &'v Value, name: &str) -> Result<&'v Vec<Value>, Fault> {
+fn listed<'v>(document: &'v Value, name: &str) -> Result<&'v Vec<Value>, DocumentFault> {
     let list = document.get(name).and_then(Value::as_array);
     list.filter(|list| !list.is_empty()).ok_or_else(|| {
-        Fault::Kind(format!(
+        DocumentFault::Kind(format!(
             "`{name}` is missing or empty, so that there is nothing to draft"
         ))
     })
 }
 
-fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<RpcOperation, Fault> {
+fn read_method<'v>(
+    refs: &Refs<'v>,
+    name: &str,
+    method: &'v Value,
+) -> Result<RpcOperation, DocumentFault> {
     let mut notes = described(method, "summary");
     // OpenRPC 1.x, Method Object: `either` is the default.
     let (call, forms) = match text(method, "paramStructure") {
-        Some("by-name") => (Call::ByName, Forms::One),
-        Some("by-position") => (Call::ByPosition, Forms::One),
-        Some(_) | None => (Call::ByPosition, Forms::Either),
+        Some("by-name") => (CallModel::ByName, Forms::One),
+        Some("by-position") => (CallModel::ByPosition, Forms::One),
+        Some(_) | None => (CallModel::ByPosition, Forms::Either),
     };
     refs.text(name)?;
-    let mut params: Vec<Named> = Vec::new();
+    let mut params: Vec<NamedValue> = Vec::new();
     let mut names = BTreeSet::new();
     let declared = method.get("params").and_then(Value::as_array);
     for param in declared.into_iter().flatten() {
@@ -89,14 +93,14 @@ fn read_method<'v>(refs: &Refs<'v>, name: &str, method: &'v Value) -> Result<Rpc
         refs.text(&name)?;
         if !names.insert(name.clone()) {
             notes.push(format!("look: it has the param `{}` twice", shown(&name)));
-            if call == Call::ByName {
+            if call == CallModel::ByName {
                 continue;
             }
         }
-        params.push(Named {
+        params.push(NamedValue {
             name,
             kind: schema.json_type(),
-            need: Need::of(param.get("required")),
+            need: Requirement::new(param.get("required")),
             default: schema.default,
         });
     }
@@ -132,7 +136,7 @@ fn described(value: &Value, first: &str) -> Vec<String> {
 }
 
 /// Reads all tools of an answer to `tools/list`.
-pub(super) fn read_tools(document: &Value) -> Result<Operations, Fault> {
+pub(super) fn read_tools(document: &Value) -> Result<Operations, DocumentFault> {
     // The references of a tool's schema are meant from the schema itself, each a document of its own.
     let tools = listed(document, "tools")?;
     let mut found = Operations::default();
@@ -143,8 +147,8 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, Fault> {
         };
         let absent = Value::Bool(true);
         let input = tool.get("inputSchema").unwrap_or(&absent);
-        let refs = Refs::of(input)?;
-        let schema = match schema::read(&refs, Some(input)).map_err(Stop::from) {
+        let refs = Refs::new(input)?;
+        let schema = match schema::read(&refs, Some(input)).map_err(Unsupported::from) {
             Ok(schema) => schema,
             Err(stop) => {
                 found.leave_out_rpc(&format!("tools/call {name}"), stop)?;
@@ -157,7 +161,7 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, Fault> {
         }
         found.rpc.push(RpcOperation {
             name: name.to_owned(),
-            call: Call::Tool,
+            call: CallModel::Tool,
             forms: Forms::One,
             params: schema.members,
             others: schema.others,

@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::matching::Names;
-use super::model::{Body, Parameter, RestOperation, RpcOperation};
-use super::words::{self, Meaning};
+use super::matching::ParamNames;
+use super::model::{BodyModel, Parameter, RestOperation, RpcOperation};
+use super::name_words::{self, NameWords};
 
 /// Candidates of one key whose parameters are compared; more are beyond telling apart.
 const MOST_RIVALS: usize = 400;
@@ -18,7 +18,7 @@ const MOST_DOUBTS: usize = 4;
 
 /// Why two operations are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum PairRule {
     SameName,
     SameMeaning,
     WholePath,
@@ -26,23 +26,23 @@ pub(super) enum Rule {
     LastLiteral,
 }
 
-const RULES: [Rule; 5] = [
-    Rule::SameName,
-    Rule::SameMeaning,
-    Rule::WholePath,
-    Rule::SpelledByPath,
-    Rule::LastLiteral,
+const RULES: [PairRule; 5] = [
+    PairRule::SameName,
+    PairRule::SameMeaning,
+    PairRule::WholePath,
+    PairRule::SpelledByPath,
+    PairRule::LastLiteral,
 ];
 
-impl Rule {
+impl PairRule {
     /// The reason, for people.
     pub(super) fn reason(self) -> &'static str {
         match self {
-            Rule::SameName => "the operationId is the name",
-            Rule::SameMeaning => "the operationId and the name have the same verb and nouns",
-            Rule::WholePath => "method and path have the verb and the nouns of the name",
-            Rule::SpelledByPath => "the path has the words of the name",
-            Rule::LastLiteral => {
+            PairRule::SameName => "the operationId is the name",
+            PairRule::SameMeaning => "the operationId and the name have the same verb and nouns",
+            PairRule::WholePath => "method and path have the verb and the nouns of the name",
+            PairRule::SpelledByPath => "the path has the words of the name",
+            PairRule::LastLiteral => {
                 "method and end of the path have the verb and the noun of the name"
             }
         }
@@ -51,10 +51,10 @@ impl Rule {
 
 /// A pair, by place in the two lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct OperationPair {
     pub(super) rest: usize,
     pub(super) rpc: usize,
-    pub(super) rule: Rule,
+    pub(super) rule: PairRule,
     /// Whether the names of parameters had to decide.
     pub(super) decided: Decided,
 }
@@ -68,7 +68,7 @@ pub(super) enum Decided {
 /// Who belongs to whom, and who would fit several.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    pub(super) pairs: Vec<Pair>,
+    pub(super) pairs: Vec<OperationPair>,
     /// For each REST operation, the RPC operations that it might be.
     pub(super) rest_doubts: Vec<Vec<usize>>,
     pub(super) rpc_doubts: Vec<Vec<usize>>,
@@ -85,7 +85,7 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
         ..Pairs::default()
     };
     for rule in RULES {
-        let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
+        let mut groups: BTreeMap<PairKey, PairGroup> = BTreeMap::new();
         for (at, one) in rest.iter().enumerate() {
             if found.rest_is_free(at)
                 && let Some(key) = rest_key(rule, one)
@@ -119,54 +119,54 @@ impl Pairs {
 
 /// Operations of one key.
 #[derive(Debug, Default)]
-struct Group {
+struct PairGroup {
     rest: Vec<usize>,
     rpc: Vec<usize>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum PairKey {
     Name(String),
-    Meaning(Meaning),
+    Meaning(NameWords),
     Words(Vec<String>),
 }
 
-fn rest_key(rule: Rule, one: &RestOperation) -> Option<Key> {
+fn rest_key(rule: PairRule, one: &RestOperation) -> Option<PairKey> {
     let key = match rule {
-        Rule::SameName => Key::Name(one.id.clone()?),
-        Rule::SameMeaning => Key::Meaning(words::of_name(one.id.as_ref()?)),
-        Rule::WholePath => Key::Meaning(words::of_whole_path(one)),
-        Rule::SpelledByPath => Key::Words(words::spelled_by_path(one)),
-        Rule::LastLiteral => Key::Meaning(words::of_last_literal(one)),
+        PairRule::SameName => PairKey::Name(one.id.clone()?),
+        PairRule::SameMeaning => PairKey::Meaning(name_words::of_name(one.id.as_ref()?)),
+        PairRule::WholePath => PairKey::Meaning(name_words::of_whole_path(one)),
+        PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_path(one)),
+        PairRule::LastLiteral => PairKey::Meaning(name_words::of_last_literal(one)),
     };
     telling(key)
 }
 
-fn rpc_key(rule: Rule, one: &RpcOperation) -> Option<Key> {
+fn rpc_key(rule: PairRule, one: &RpcOperation) -> Option<PairKey> {
     let key = match rule {
-        Rule::SameName => Key::Name(one.name.clone()),
-        Rule::SameMeaning | Rule::WholePath | Rule::LastLiteral => {
-            Key::Meaning(words::of_name(&one.name))
+        PairRule::SameName => PairKey::Name(one.name.clone()),
+        PairRule::SameMeaning | PairRule::WholePath | PairRule::LastLiteral => {
+            PairKey::Meaning(name_words::of_name(&one.name))
         }
-        Rule::SpelledByPath => Key::Words(words::spelled_by_name(&one.name)),
+        PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_name(&one.name)),
     };
     telling(key)
 }
 
 /// A key without a word tells nothing.
-fn telling(key: Key) -> Option<Key> {
+fn telling(key: PairKey) -> Option<PairKey> {
     let tells = match &key {
-        Key::Name(name) => !name.is_empty(),
-        Key::Meaning(meaning) => !meaning.nouns.is_empty(),
-        Key::Words(words) => !words.is_empty(),
+        PairKey::Name(name) => !name.is_empty(),
+        PairKey::Meaning(meaning) => !meaning.nouns.is_empty(),
+        PairKey::Words(words) => !words.is_empty(),
     };
     tells.then_some(key)
 }
 
 /// Decides among the candidates of one rule and key.
 fn settle(
-    rule: Rule,
-    group: &Group,
+    rule: PairRule,
+    group: &PairGroup,
     (rest, rpc): (&[RestOperation], &[RpcOperation]),
     found: &mut Pairs,
 ) {
@@ -182,7 +182,7 @@ fn settle(
         if of_rest.get(one) == alone && of_rpc.get(other) == alone {
             found.rest_taken.insert(*one);
             found.rpc_taken.insert(*other);
-            found.pairs.push(Pair {
+            found.pairs.push(OperationPair {
                 rest: *one,
                 rpc: *other,
                 rule,
@@ -226,11 +226,11 @@ fn best(scores: impl Iterator<Item = (usize, usize)>) -> BTreeMap<usize, (usize,
 
 /// Each pair of a group, and how many parameters have a twin, in hundredths of all.
 fn scores(
-    group: &Group,
+    group: &PairGroup,
     (rest, rpc): (&[RestOperation], &[RpcOperation]),
 ) -> Vec<(usize, usize, usize)> {
     let names: Vec<Vec<&str>> = group.rest.iter().map(|at| names(&rest[*at])).collect();
-    let known = Names::of(&names);
+    let known = ParamNames::new(&names);
     let mut scores = Vec::new();
     for other in &group.rpc {
         let params = &rpc[*other].params;
@@ -250,7 +250,7 @@ fn names(operation: &RestOperation) -> Vec<&str> {
     let mut names: Vec<&str> = parameters
         .map(|Parameter { named, .. }| named.name.as_str())
         .collect();
-    if let Body::Members { members, .. } = &operation.body {
+    if let BodyModel::Members { members, .. } = &operation.body {
         names.extend(members.iter().map(|member| member.name.as_str()));
     }
     names

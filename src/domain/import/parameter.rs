@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::model::{Inside, List, Parameter, Place, text};
-use super::openapi::Stop;
+use super::model::{Inside, List, Parameter, ParameterPlace, text};
+use super::openapi::Unsupported;
 use super::refs::{Refs, shown};
-use super::schema::{self, Named, Need, Others, Schema, Type};
+use super::schema::{self, NamedValue, Others, Requirement, Schema, Type};
 
 /// Headers that the document does not get to declare (OpenAPI 3.1 §4.8.12.1), those that the proxy takes along
 /// anyway, and those of a single connection.
@@ -53,7 +53,7 @@ pub(super) fn read<'v>(
     refs: &Refs<'v>,
     lists: [Option<&'v Value>; 2],
     notes: &mut Vec<String>,
-) -> Result<Declared, Stop> {
+) -> Result<Declared, Unsupported> {
     let mut declared: Vec<(&str, &str, &Value)> = Vec::new();
     let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for list in lists.into_iter().flatten() {
@@ -75,10 +75,10 @@ pub(super) fn read<'v>(
     for (name, place, parameter) in declared {
         refs.text(name)?;
         let place = match place {
-            "path" => Place::Path,
-            "query" => Place::Query,
+            "path" => ParameterPlace::Path,
+            "query" => ParameterPlace::Query,
             "header" if is_not_ours(name) => continue,
-            "header" if is_header(name) => Place::Header,
+            "header" if is_header(name) => ParameterPlace::Header,
             "header" => {
                 notes.push(format!("look: `{}` is no name of a header", shown(name)));
                 continue;
@@ -86,7 +86,12 @@ pub(super) fn read<'v>(
             "querystring" => {
                 // OpenAPI 3.2 §4.12.1: one value is the whole query.
                 let why = "it is the whole query string, which no route can name";
-                left_out(name, Need::of(parameter.get("required")), why, notes)?;
+                left_out(
+                    name,
+                    Requirement::new(parameter.get("required")),
+                    why,
+                    notes,
+                )?;
                 found.unread.push("*".to_owned());
                 continue;
             }
@@ -100,7 +105,7 @@ pub(super) fn read<'v>(
             }
         };
         let read = one(refs, (name, place), parameter, notes)?;
-        if read.is_empty() && place == Place::Query && !name.is_empty() {
+        if read.is_empty() && place == ParameterPlace::Query && !name.is_empty() {
             found.unread.push(name.to_owned());
         }
         found.parameters.extend(read);
@@ -110,10 +115,12 @@ pub(super) fn read<'v>(
 }
 
 /// Leaves out members of objects whose name in the query another parameter has.
-fn tell_apart(found: &mut Declared, notes: &mut Vec<String>) -> Result<(), Stop> {
+fn tell_apart(found: &mut Declared, notes: &mut Vec<String>) -> Result<(), Unsupported> {
     let mut names = BTreeSet::new();
     let mut stop = Ok(());
-    let own = |parameter: &Parameter| parameter.place == Place::Query && parameter.inside.is_none();
+    let own = |parameter: &Parameter| {
+        parameter.place == ParameterPlace::Query && parameter.inside.is_none()
+    };
     for parameter in found.parameters.iter().filter(|parameter| own(parameter)) {
         names.insert(parameter.named.name.clone());
     }
@@ -142,16 +149,18 @@ fn is_header(name: &str) -> bool {
 
 fn one<'v>(
     refs: &Refs<'v>,
-    (name, place): (&str, Place),
+    (name, place): (&str, ParameterPlace),
     parameter: &'v Value,
     notes: &mut Vec<String>,
-) -> Result<Vec<Parameter>, Stop> {
+) -> Result<Vec<Parameter>, Unsupported> {
     let need = match place {
-        Place::Path => Need::Required,
-        Place::Query | Place::Header => Need::of(parameter.get("required")),
+        ParameterPlace::Path => Requirement::Required,
+        ParameterPlace::Query | ParameterPlace::Header => {
+            Requirement::new(parameter.get("required"))
+        }
     };
     let schema = schema::read(refs, parameter.get("schema"))?;
-    if let Some(spelling) = Spelling::of(&schema, (name, place), parameter) {
+    if let Some(spelling) = ObjectStyle::new(&schema, (name, place), parameter) {
         return members(refs, &schema, (name, need), spelling, notes);
     }
     let shape = if parameter.get("content").is_some() {
@@ -164,7 +173,7 @@ fn one<'v>(
     match (shape, need) {
         (Ok((kind, list)), need) => Ok(vec![Parameter {
             place,
-            named: Named {
+            named: NamedValue {
                 name: name.to_owned(),
                 kind,
                 need,
@@ -179,19 +188,23 @@ fn one<'v>(
 
 /// How a query spells an object member by member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spelling {
+enum ObjectStyle {
     /// `filter[eq]=a`
     Deep,
     /// `eq=a`
     Exploded,
 }
 
-impl Spelling {
+impl ObjectStyle {
     /// Returns the spelling of an object whose members are known (OpenAPI 3.0 §4.7.12.2).
-    fn of(schema: &Schema, (name, place): (&str, Place), parameter: &Value) -> Option<Spelling> {
+    fn new(
+        schema: &Schema,
+        (name, place): (&str, ParameterPlace),
+        parameter: &Value,
+    ) -> Option<ObjectStyle> {
         let is_object = schema.kind == Type::Object && !schema.members.is_empty();
         if !is_object
-            || place != Place::Query
+            || place != ParameterPlace::Query
             || name.is_empty()
             || parameter.get("content").is_some()
         {
@@ -199,8 +212,8 @@ impl Spelling {
         }
         let explode = parameter.get("explode").and_then(Value::as_bool);
         match text(parameter, "style").unwrap_or("form") {
-            "deepObject" => Some(Spelling::Deep),
-            "form" if explode != Some(false) => Some(Spelling::Exploded),
+            "deepObject" => Some(ObjectStyle::Deep),
+            "form" if explode != Some(false) => Some(ObjectStyle::Exploded),
             _ => None,
         }
     }
@@ -210,21 +223,21 @@ impl Spelling {
 fn members(
     refs: &Refs<'_>,
     schema: &Schema,
-    (object, need): (&str, Need),
-    spelling: Spelling,
+    (object, need): (&str, Requirement),
+    spelling: ObjectStyle,
     notes: &mut Vec<String>,
-) -> Result<Vec<Parameter>, Stop> {
+) -> Result<Vec<Parameter>, Unsupported> {
     let mut found = Vec::new();
     for member in &schema.members {
         // Each of them has the name of the object.
         refs.text(object)?;
         let name = match spelling {
-            Spelling::Deep => format!("{object}[{}]", member.name),
-            Spelling::Exploded => member.name.clone(),
+            ObjectStyle::Deep => format!("{object}[{}]", member.name),
+            ObjectStyle::Exploded => member.name.clone(),
         };
         let need = match (need, member.need) {
-            (Need::Required, Need::Required) => Need::Required,
-            (_, _) => Need::Optional,
+            (Requirement::Required, Requirement::Required) => Requirement::Required,
+            (_, _) => Requirement::Optional,
         };
         if matches!(member.kind, Type::Object | Type::Array) || name.is_empty() {
             let why =
@@ -233,8 +246,8 @@ fn members(
             continue;
         }
         found.push(Parameter {
-            place: Place::Query,
-            named: Named {
+            place: ParameterPlace::Query,
+            named: NamedValue {
                 name,
                 kind: member.kind.clone(),
                 need,
@@ -257,13 +270,18 @@ fn members(
 }
 
 /// Leaves out a parameter, or the operation that requires it.
-fn left_out(name: &str, need: Need, why: &str, notes: &mut Vec<String>) -> Result<(), Stop> {
+fn left_out(
+    name: &str,
+    need: Requirement,
+    why: &str,
+    notes: &mut Vec<String>,
+) -> Result<(), Unsupported> {
     let name = shown(name);
     match need {
-        Need::Required => Err(Stop::left_out(format!(
+        Requirement::Required => Err(Unsupported::left_out(format!(
             "its parameter `{name}` is required, and {why}"
         ))),
-        Need::Optional => {
+        Requirement::Optional => {
             notes.push(format!("look: the parameter `{name}` is left out: {why}"));
             Ok(())
         }
@@ -273,7 +291,7 @@ fn left_out(name: &str, need: Need, why: &str, notes: &mut Vec<String>) -> Resul
 /// The type of the hole, and how a list is written.
 fn shape(
     schema: &Schema,
-    place: Place,
+    place: ParameterPlace,
     parameter: &Value,
 ) -> Result<(Type, Option<List>), &'static str> {
     match (&schema.kind, place) {
@@ -305,22 +323,22 @@ fn scalar(kind: Type) -> Type {
 }
 
 /// `style` and `explode` of a list (OpenAPI 3.0 §4.7.12.1); `form` explodes unless told otherwise.
-fn list_style(place: Place, parameter: &Value) -> Result<List, &'static str> {
+fn list_style(place: ParameterPlace, parameter: &Value) -> Result<List, &'static str> {
     let explode = parameter.get("explode").and_then(Value::as_bool);
     let default = match place {
-        Place::Query => "form",
-        Place::Path | Place::Header => "simple",
+        ParameterPlace::Query => "form",
+        ParameterPlace::Path | ParameterPlace::Header => "simple",
     };
     match (place, text(parameter, "style").unwrap_or(default)) {
-        (Place::Query, "form") if explode == Some(false) => Ok(List::Commas),
-        (Place::Query, "form") => Ok(List::Repeated),
-        (Place::Query, "spaceDelimited" | "pipeDelimited") if explode == Some(true) => {
+        (ParameterPlace::Query, "form") if explode == Some(false) => Ok(List::Commas),
+        (ParameterPlace::Query, "form") => Ok(List::Repeated),
+        (ParameterPlace::Query, "spaceDelimited" | "pipeDelimited") if explode == Some(true) => {
             Ok(List::Repeated)
         }
-        (Place::Query, "spaceDelimited") => Ok(List::Spaces),
-        (Place::Query, "pipeDelimited") => Ok(List::Pipes),
+        (ParameterPlace::Query, "spaceDelimited") => Ok(List::Spaces),
+        (ParameterPlace::Query, "pipeDelimited") => Ok(List::Pipes),
         // A list is spelled the same with and without `explode`.
-        (Place::Path | Place::Header, "simple") => Ok(List::Commas),
+        (ParameterPlace::Path | ParameterPlace::Header, "simple") => Ok(List::Commas),
         (_, _) => Err("its style of a list is none that a route has"),
     }
 }

@@ -47,7 +47,7 @@ const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
 
 /// What is wrong with a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum DocumentFault {
     /// It is something else than was asked for.
     #[error("{0}")]
     Kind(String),
@@ -88,8 +88,8 @@ impl<'v> Refs<'v> {
     /// Finds the anchors of a document.
     ///
     /// # Errors
-    /// [`Fault::TooDeep`]
-    pub(super) fn of(root: &'v Value) -> Result<Refs<'v>, Fault> {
+    /// [`DocumentFault::TooDeep`]
+    pub(super) fn new(root: &'v Value) -> Result<Refs<'v>, DocumentFault> {
         let mut anchors = BTreeMap::new();
         scan(root, &mut Vec::new(), &mut anchors)?;
         Ok(Refs {
@@ -101,7 +101,7 @@ impl<'v> Refs<'v> {
     }
 
     /// The value itself, or what it refers to.
-    pub(super) fn follow(&self, value: &'v Value) -> Result<&'v Value, Fault> {
+    pub(super) fn follow(&self, value: &'v Value) -> Result<&'v Value, DocumentFault> {
         self.steps(1)?;
         let mut value = value;
         for _ in 0..LONGEST_CHAIN {
@@ -112,17 +112,17 @@ impl<'v> Refs<'v> {
             value = self.named(reference)?;
         }
         let reference = reference(value).unwrap_or_default();
-        Err(Fault::Cycle(shown(reference)))
+        Err(DocumentFault::Cycle(shown(reference)))
     }
 
-    fn named(&self, reference: &str) -> Result<&'v Value, Fault> {
-        let dangling = || Fault::Dangling(shown(reference));
+    fn named(&self, reference: &str) -> Result<&'v Value, DocumentFault> {
+        let dangling = || DocumentFault::Dangling(shown(reference));
         // A document may name itself (OpenAPI 3.2 §4.1, `$self`).
         let own = text(self.root, "$self").and_then(|own| reference.strip_prefix(own));
         let local = own
             .filter(|rest| rest.starts_with('#'))
             .unwrap_or(reference);
-        let remote = || Fault::Remote(shown(reference));
+        let remote = || DocumentFault::Remote(shown(reference));
         let fragment = local.strip_prefix('#').ok_or_else(remote)?;
         let fragment = percent::decode(fragment, Plus::Literal).map_err(|_| dangling())?;
         let found = if fragment.is_empty() || fragment.starts_with('/') {
@@ -136,12 +136,12 @@ impl<'v> Refs<'v> {
     /// Counts members or elements that are looked at.
     ///
     /// # Errors
-    /// [`Fault::TooMany`]
-    pub(super) fn steps(&self, count: usize) -> Result<(), Fault> {
+    /// [`DocumentFault::TooMany`]
+    pub(super) fn steps(&self, count: usize) -> Result<(), DocumentFault> {
         let steps = self.steps.get().saturating_add(count);
         self.steps.set(steps);
         if steps > MOST_STEPS {
-            Err(Fault::TooMany)
+            Err(DocumentFault::TooMany)
         } else {
             Ok(())
         }
@@ -150,8 +150,8 @@ impl<'v> Refs<'v> {
     /// Counts a text that becomes part of an operation; short ones count for nothing.
     ///
     /// # Errors
-    /// [`Fault::TooMany`]
-    pub(super) fn text(&self, text: &str) -> Result<(), Fault> {
+    /// [`DocumentFault::TooMany`]
+    pub(super) fn text(&self, text: &str) -> Result<(), DocumentFault> {
         self.steps(text.len() / STEP)
     }
 
@@ -179,9 +179,9 @@ fn scan<'v>(
     value: &'v Value,
     path: &mut Vec<&'v str>,
     anchors: &mut BTreeMap<&'v str, &'v Value>,
-) -> Result<(), Fault> {
+) -> Result<(), DocumentFault> {
     if path.len() > DEEPEST {
-        return Err(Fault::TooDeep(place(&path[..8])));
+        return Err(DocumentFault::TooDeep(place(&path[..8])));
     }
     match value {
         Value::Object(members) => {

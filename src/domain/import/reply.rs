@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::model::Reply;
-use super::openapi::{Stop, is_json};
+use super::model::ReplyModel;
+use super::openapi::{Unsupported, is_json};
 use super::refs::{Refs, shown};
 use crate::domain::route::Effect;
 
@@ -15,7 +15,7 @@ pub(super) fn read<'v>(
     (refs, effect): (&Refs<'v>, Effect),
     responses: &'v Map<String, Value>,
     notes: &mut Vec<String>,
-) -> Result<Reply, Stop> {
+) -> Result<ReplyModel, Unsupported> {
     let mut successes = Vec::new();
     for (status, response) in responses {
         if let Some(status) = success(status) {
@@ -24,7 +24,7 @@ pub(super) fn read<'v>(
     }
     successes.sort_by_key(|(status, _)| *status);
     let Some((status, response)) = successes.first().copied() else {
-        return Ok(Reply::Usual);
+        return Ok(ReplyModel::Usual);
     };
     if successes.len() > 1 {
         let words: Vec<String> = successes
@@ -39,7 +39,7 @@ pub(super) fn read<'v>(
     }
     if status != 200 && successes.iter().any(|(status, _)| *status == 204) {
         // An absent body is null for an RPC client, and null is 204 again.
-        return Ok(Reply::Usual);
+        return Ok(ReplyModel::Usual);
     }
     let members = ["headers", "content"]
         .iter()
@@ -71,30 +71,33 @@ fn has_location(response: &Value) -> bool {
         .any(|(name, _)| name.eq_ignore_ascii_case("location"))
 }
 
-fn of_content((status, effect): (u16, Effect), response: &Value) -> Result<Reply, Stop> {
+fn of_content(
+    (status, effect): (u16, Effect),
+    response: &Value,
+) -> Result<ReplyModel, Unsupported> {
     let content = response.get("content").and_then(Value::as_object);
     let Some(content) = content.filter(|content| !content.is_empty()) else {
         return Ok(match status {
             // A 200 without content is a success of such calls in any case.
-            200 if effect != Effect::Safe => Reply::Usual,
-            204 => Reply::Usual,
-            _ => Reply::Empty(status),
+            200 if effect != Effect::Safe => ReplyModel::Usual,
+            204 => ReplyModel::Usual,
+            _ => ReplyModel::Empty(status),
         });
     };
     if content.keys().any(|kind| is_json(kind)) {
         return Ok(match status {
-            200 => Reply::Usual,
-            _ => Reply::Json(status),
+            200 => ReplyModel::Usual,
+            _ => ReplyModel::Json(status),
         });
     }
     if content
         .keys()
         .any(|kind| kind.to_ascii_lowercase().starts_with("text/plain"))
     {
-        return Ok(Reply::Text(status));
+        return Ok(ReplyModel::Text(status));
     }
     let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
-    Err(Stop::left_out(format!(
+    Err(Unsupported::left_out(format!(
         "its answer is {}; only JSON and text/plain are translated, other answers pass through",
         shown(&kinds.join(", "))
     )))

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bind;
-use super::model::{Body, Call, Forms, Reply, RestOperation, RpcOperation, Segment};
-use super::pair::{Decided, Pair};
+use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOperation, Segment};
+use super::pair::{Decided, OperationPair};
 use super::places::Places;
 use super::refs::shown;
 use super::schema::Others;
-use super::table::Taken;
-use super::values::{AtRest, AtRpc, Bindings, Bound};
+use super::table::ClaimedKeys;
+use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 use crate::domain::percent::{self, Keep};
 
 /// A pattern of JSON.
@@ -46,16 +46,16 @@ pub(super) struct Drafted {
 
 /// By what a route is told from others.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct RouteKeys {
     /// The operations, for people.
     pub(super) title: String,
-    pub(super) origin: Origin,
+    pub(super) origin: RouteOrigin,
     pub(super) rest: String,
     pub(super) rpc: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum RouteOrigin {
     Pair,
     Rest,
     Rpc,
@@ -68,8 +68,8 @@ pub(super) enum Origin {
 pub(super) fn of_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
-    pair: &Pair,
-) -> Result<(Drafted, Keys), String> {
+    pair: &OperationPair,
+) -> Result<(Drafted, RouteKeys), String> {
     let named = rpc.by_name();
     let named = named.and_then(|rpc| Some((bind::pair(rest, &rpc).ok()?, rpc)));
     let named = named.map(|(bindings, rpc)| bound_pair(rest, &rpc, pair, bindings));
@@ -111,9 +111,9 @@ impl Drafted {
 fn bound_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
-    pair: &Pair,
+    pair: &OperationPair,
     bindings: Bindings,
-) -> (Drafted, Keys) {
+) -> (Drafted, RouteKeys) {
     let decided = match pair.decided {
         Decided::ByRule => "",
         Decided::ByParameters => "; the names of the parameters decided",
@@ -123,13 +123,13 @@ fn bound_pair(
     let mut drafted = assemble(rest, rpc, &bindings);
     comments.extend(bindings.notes.iter().cloned());
     match rpc.call {
-        Call::ByName | Call::ByPosition => {
+        CallModel::ByName | CallModel::ByPosition => {
             drafted.outcome = outcome(rest.reply, &bindings);
         }
-        Call::Tool => comments.push(tool_outcome(rest.reply)),
+        CallModel::Tool => comments.push(tool_outcome(rest.reply)),
     }
     drafted.comments = comments;
-    let keys = keys(rest, rpc, Origin::Pair);
+    let keys = keys(rest, rpc, RouteOrigin::Pair);
     (drafted, keys)
 }
 
@@ -139,10 +139,10 @@ fn notes(rest: &[String], rpc: &[String]) -> Vec<String> {
     rest.iter().chain(others).cloned().collect()
 }
 
-fn tool_outcome(reply: Reply) -> String {
+fn tool_outcome(reply: ReplyModel) -> String {
     let status = match reply {
-        Reply::Usual => 200,
-        Reply::Json(status) | Reply::Empty(status) | Reply::Text(status) => status,
+        ReplyModel::Usual => 200,
+        ReplyModel::Json(status) | ReplyModel::Empty(status) | ReplyModel::Text(status) => status,
     };
     format!(
         "look: a tool answers with `structuredContent` or `content`; say where the body of the {status} lies \
@@ -150,13 +150,13 @@ fn tool_outcome(reply: Reply) -> String {
     )
 }
 
-fn keys(rest: &RestOperation, rpc: &RpcOperation, origin: Origin) -> Keys {
+fn keys(rest: &RestOperation, rpc: &RpcOperation, origin: RouteOrigin) -> RouteKeys {
     let title = match origin {
-        Origin::Pair => format!("{} and {}", rest.title(), rpc.title()),
-        Origin::Rest => rest.title(),
-        Origin::Rpc => rpc.title(),
+        RouteOrigin::Pair => format!("{} and {}", rest.title(), rpc.title()),
+        RouteOrigin::Rest => rest.title(),
+        RouteOrigin::Rpc => rpc.title(),
     };
-    Keys {
+    RouteKeys {
         title: shown(&title),
         origin,
         rest: rest_key(rest),
@@ -188,16 +188,16 @@ fn rest_key(rest: &RestOperation) -> String {
 
 pub(super) fn rpc_key(rpc: &RpcOperation) -> String {
     match rpc.call {
-        Call::ByName | Call::ByPosition => rpc.name.clone(),
-        Call::Tool => format!("tools/call {}", rpc.name),
+        CallModel::ByName | CallModel::ByPosition => rpc.name.clone(),
+        CallModel::Tool => format!("tools/call {}", rpc.name),
     }
 }
 
-pub(super) fn rest_alone(rest: &RestOperation, taken: &mut Taken) -> (Drafted, Keys) {
+pub(super) fn rest_alone(rest: &RestOperation, taken: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
     let bindings = bind::rest_alone(rest);
     let rpc = RpcOperation {
         name: taken.name_for(rest),
-        call: Call::ByName,
+        call: CallModel::ByName,
         forms: Forms::One,
         params: Vec::new(),
         others: Others::None,
@@ -211,16 +211,16 @@ pub(super) fn rest_alone(rest: &RestOperation, taken: &mut Taken) -> (Drafted, K
         "unpaired: no RPC operation is known for it; look at the name of the method".to_owned(),
     );
     drafted.comments.extend(bindings.notes);
-    let keys = keys(rest, &rpc, Origin::Rest);
+    let keys = keys(rest, &rpc, RouteOrigin::Rest);
     (drafted, keys)
 }
 
-pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut Taken) -> (Drafted, Keys) {
+pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
     let bindings = bind::rpc_alone(rpc);
     let segments = path_of_name(&rpc.name);
     let prefix = match rpc.call {
-        Call::Tool => Some("tools".to_owned()),
-        Call::ByName | Call::ByPosition => None,
+        CallModel::Tool => Some("tools".to_owned()),
+        CallModel::ByName | CallModel::ByPosition => None,
     };
     let with = |prefix: Option<String>| {
         let first = prefix.map(Segment::Literal);
@@ -236,11 +236,11 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut Taken) -> (Drafted, Keys
             id: None,
             parameters: Vec::new(),
             unread: Vec::new(),
-            body: Body::Members {
+            body: BodyModel::Members {
                 members: Vec::new(),
                 others: Others::None,
             },
-            reply: Reply::Usual,
+            reply: ReplyModel::Usual,
             notes: Vec::new(),
         }
     };
@@ -269,7 +269,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut Taken) -> (Drafted, Keys
         named.effect = rpc.effect;
         drafted.take_by_name(named);
     }
-    let keys = keys(&rest, rpc, Origin::Rpc);
+    let keys = keys(&rest, rpc, RouteOrigin::Rpc);
     (drafted, keys)
 }
 
@@ -299,10 +299,10 @@ fn path_of_name(name: &str) -> Vec<Segment> {
 /// The keys of a route, from the values of its call.
 fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Drafted {
     let short = bindings.is_short(rest, rpc.call);
-    let has_no_body = rest.body == Body::None && rest.short_form_carries();
+    let has_no_body = rest.body == BodyModel::None && rest.short_form_carries();
     let method = match rpc.call {
-        Call::ByName | Call::ByPosition => literal(&rpc.name),
-        Call::Tool => "tools/call".to_owned(),
+        CallModel::ByName | CallModel::ByPosition => literal(&rpc.name),
+        CallModel::Tool => "tools/call".to_owned(),
     };
     let others = (bindings.others == Others::Allowed).then(|| bindings.free("others"));
     let name = if rpc.name.is_empty() {
@@ -314,8 +314,11 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         .bounds
         .iter()
         .filter_map(|bound| match &bound.rest {
-            AtRest::Header(name) => Some((name.clone(), Pattern::Text(bound.declared()))),
-            AtRest::Path(_) | AtRest::Query(_) | AtRest::Member(_) | AtRest::Body => None,
+            RestLocation::Header(name) => Some((name.clone(), Pattern::Text(bound.declared()))),
+            RestLocation::Path(_)
+            | RestLocation::Query(_)
+            | RestLocation::Member(_)
+            | RestLocation::Body => None,
         });
     Drafted {
         name: route_name(&name),
@@ -352,10 +355,13 @@ fn url(rest: &RestOperation, bindings: &Bindings) -> String {
         .bounds
         .iter()
         .filter_map(|bound| match &bound.rest {
-            AtRest::Path(name) => Some((name.as_str(), bound)),
-            AtRest::Query(_) | AtRest::Header(_) | AtRest::Member(_) | AtRest::Body => None,
+            RestLocation::Path(name) => Some((name.as_str(), bound)),
+            RestLocation::Query(_)
+            | RestLocation::Header(_)
+            | RestLocation::Member(_)
+            | RestLocation::Body => None,
         });
-    let in_path: BTreeMap<&str, &Bound> = in_path.collect();
+    let in_path: BTreeMap<&str, &BoundParameter> = in_path.collect();
     for segment in &rest.segments {
         url.push('/');
         match segment {
@@ -375,7 +381,7 @@ fn url(rest: &RestOperation, bindings: &Bindings) -> String {
     }
     let mut sign = '?';
     for bound in &bindings.bounds {
-        if let AtRest::Query(key) = &bound.rest {
+        if let RestLocation::Query(key) = &bound.rest {
             url.push(sign);
             percent::encode(key, Keep::Nothing, &mut url);
             url.push('=');
@@ -390,11 +396,11 @@ fn body(bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
     let mut members = Vec::new();
     for bound in &bindings.bounds {
         match &bound.rest {
-            AtRest::Body => return Some(Pattern::Text(bound.declared())),
-            AtRest::Member(name) => {
+            RestLocation::Body => return Some(Pattern::Text(bound.declared())),
+            RestLocation::Member(name) => {
                 members.push((name.clone(), Pattern::Text(bound.declared())));
             }
-            AtRest::Path(_) | AtRest::Query(_) | AtRest::Header(_) => {}
+            RestLocation::Path(_) | RestLocation::Query(_) | RestLocation::Header(_) => {}
         }
     }
     members.extend(others.map(rest_of));
@@ -412,28 +418,28 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
     for bound in &bindings.bounds {
         let hole = Pattern::Text(bound.named());
         match &bound.rpc {
-            AtRpc::Named(name) => members.add(name.clone(), hole),
-            AtRpc::Position(at) => positions.add(*at, hole),
-            AtRpc::Inside(object, member) => {
+            RpcLocation::Named(name) => members.add(name.clone(), hole),
+            RpcLocation::Position(at) => positions.add(*at, hole),
+            RpcLocation::Inside(object, member) => {
                 let member = (member.clone(), hole);
                 match &**object {
-                    AtRpc::Named(name) => members.add_inside(name, member),
-                    AtRpc::Position(at) => positions.add_inside(at, member),
-                    AtRpc::Inside(..) | AtRpc::Twin | AtRpc::Equal => {}
+                    RpcLocation::Named(name) => members.add_inside(name, member),
+                    RpcLocation::Position(at) => positions.add_inside(at, member),
+                    RpcLocation::Inside(..) | RpcLocation::Twin | RpcLocation::Equal => {}
                 }
             }
-            AtRpc::Twin | AtRpc::Equal => {}
+            RpcLocation::Twin | RpcLocation::Equal => {}
         }
     }
     let (mut positions, mut members) = (positions.all, members.all);
     members.extend(others.map(rest_of));
     match rpc.call {
-        Call::ByName => Pattern::Object(members),
-        Call::ByPosition => {
+        CallModel::ByName => Pattern::Object(members),
+        CallModel::ByPosition => {
             positions.sort_by_key(|(at, _)| *at);
             Pattern::List(positions.into_iter().map(|(_, hole)| hole).collect())
         }
-        Call::Tool => Pattern::Object(vec![
+        CallModel::Tool => Pattern::Object(vec![
             ("name".to_owned(), Pattern::Text(literal(&rpc.name))),
             ("arguments".to_owned(), Pattern::Object(members)),
         ]),
@@ -446,19 +452,19 @@ fn literal(text: &str) -> String {
 }
 
 /// The row that differs from the built-in table.
-fn outcome(reply: Reply, bindings: &Bindings) -> Option<[String; 2]> {
+fn outcome(reply: ReplyModel, bindings: &Bindings) -> Option<[String; 2]> {
     let hole = bindings.free("reply");
     match reply {
-        Reply::Usual => None,
-        Reply::Json(status) => Some([
+        ReplyModel::Usual => None,
+        ReplyModel::Json(status) => Some([
             format!("{{ status = {status}, body = \"{{{hole}}}\" }}"),
             format!("{{ result = \"{{{hole}}}\" }}"),
         ]),
-        Reply::Empty(status) => Some([
+        ReplyModel::Empty(status) => Some([
             format!("{{ status = {status} }}"),
             "{ result = \"{_:null}\" }".to_owned(),
         ]),
-        Reply::Text(status) => Some([
+        ReplyModel::Text(status) => Some([
             format!("{{ status = {status}, text = \"{{{hole}:string}}\" }}"),
             format!("{{ result = \"{{{hole}}}\" }}"),
         ]),

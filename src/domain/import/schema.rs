@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::refs::{Fault, Refs};
+use super::refs::{DocumentFault, Refs};
 
 /// `allOf` inside `allOf`, at most.
 const DEEPEST: usize = 16;
@@ -28,18 +28,18 @@ pub(super) enum Type {
 
 /// Whether a call without it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Need {
+pub(super) enum Requirement {
     Required,
     #[default]
     Optional,
 }
 
-impl Need {
+impl Requirement {
     /// Of a member that may be named as required.
-    pub(super) fn of(required: Option<&Value>) -> Need {
+    pub(super) fn new(required: Option<&Value>) -> Requirement {
         match required.and_then(Value::as_bool) {
-            Some(true) => Need::Required,
-            Some(false) | None => Need::Optional,
+            Some(true) => Requirement::Required,
+            Some(false) | None => Requirement::Optional,
         }
     }
 }
@@ -54,10 +54,10 @@ pub(super) enum Others {
 
 /// A value with a name: a parameter, or a member of an object.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Named {
+pub(super) struct NamedValue {
     pub(super) name: String,
     pub(super) kind: Type,
-    pub(super) need: Need,
+    pub(super) need: Requirement,
     pub(super) default: Option<Value>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Schema {
     /// Of an array, the type of each element.
     pub(super) items: Option<Type>,
     pub(super) default: Option<Value>,
-    pub(super) members: Vec<Named>,
+    pub(super) members: Vec<NamedValue>,
     pub(super) others: Others,
     /// `additionalProperties`, where it says something.
     additional: Option<Others>,
@@ -112,7 +112,10 @@ impl Schema {
 }
 
 /// Reads a schema.
-pub(super) fn read<'v>(refs: &Refs<'v>, schema: Option<&'v Value>) -> Result<Schema, Fault> {
+pub(super) fn read<'v>(
+    refs: &Refs<'v>,
+    schema: Option<&'v Value>,
+) -> Result<Schema, DocumentFault> {
     let mut found = Schema::default();
     if let Some(schema) = schema {
         merge(refs, schema, DEEPEST, &mut found)?;
@@ -128,7 +131,7 @@ pub(super) fn read<'v>(refs: &Refs<'v>, schema: Option<&'v Value>) -> Result<Sch
     };
     for member in &mut found.members {
         if found.required.contains(&member.name) {
-            member.need = Need::Required;
+            member.need = Requirement::Required;
         }
     }
     Ok(found)
@@ -140,11 +143,11 @@ fn merge<'v>(
     schema: &'v Value,
     depth: usize,
     found: &mut Schema,
-) -> Result<(), Fault> {
+) -> Result<(), DocumentFault> {
     // OpenAPI 3.1 allows members beside `$ref`; those of the one that refers come last.
     let target = refs.follow(schema)?;
     if depth == 0 {
-        return Err(Fault::AllOf(DEEPEST));
+        return Err(DocumentFault::AllOf(DEEPEST));
     }
     let Some(members) = target.as_object() else {
         return Ok(());
@@ -183,7 +186,7 @@ fn read_members<'v>(
     refs: &Refs<'v>,
     properties: &'v Map<String, Value>,
     found: &mut Schema,
-) -> Result<(), Fault> {
+) -> Result<(), DocumentFault> {
     for (name, schema) in properties {
         refs.text(name)?;
         let brief = brief(refs, schema)?;
@@ -191,10 +194,10 @@ fn read_members<'v>(
         // In a pattern `...` means the members that are not named.
         if !known && brief.access == Access::Both && name != "..." {
             found.known.insert(name.clone());
-            found.members.push(Named {
+            found.members.push(NamedValue {
                 name: name.clone(),
                 kind: brief.json_type(),
-                need: Need::Optional,
+                need: Requirement::Optional,
                 default: None,
             });
         }
@@ -203,7 +206,7 @@ fn read_members<'v>(
 }
 
 /// The type of a schema, without its members: where a schema that refers to itself ends.
-fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, Fault> {
+fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, DocumentFault> {
     let mut found = Schema::default();
     let Some(members) = refs.follow(schema)?.as_object() else {
         return Ok(found);
@@ -337,7 +340,7 @@ fn one_of<'v>(
     refs: &Refs<'v>,
     members: &'v Map<String, Value>,
     found: &mut Schema,
-) -> Result<(), Fault> {
+) -> Result<(), DocumentFault> {
     let mut common: Option<Type> = None;
     for part in list(members, "oneOf").chain(list(members, "anyOf")) {
         let mut choice = Schema::default();

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{Operations, RestOperation};
+use super::name_words;
 use super::pair::{self, Pairs};
 use super::refs::shown;
-use super::route::{self, Drafted, Keys, Origin};
-use super::words;
-use super::{LeftOut, Report};
+use super::route::{self, Drafted, RouteKeys, RouteOrigin};
+use super::{ImportReport, LeftOut};
 use crate::domain::plan::without_slash;
 
 /// Paths whose POST is JSON-RPC unless the configuration says otherwise.
@@ -21,14 +21,14 @@ const RPC_PATHS: &[&str] = &["/", "/rpc", "/jsonrpc", "/mcp"];
 pub(super) struct Table {
     pub(super) routes: Vec<Drafted>,
     pub(super) notes: Vec<String>,
-    pub(super) report: Report,
+    pub(super) report: ImportReport,
 }
 
 /// Drafts all routes.
 pub(super) fn table(found: Operations) -> Table {
     let mut pairs = pair::pair(&found.rest, &found.rpc);
-    let mut drafts: Vec<(usize, Drafted, Keys)> = Vec::new();
-    let mut taken = Taken::default();
+    let mut drafts: Vec<(usize, Drafted, RouteKeys)> = Vec::new();
+    let mut taken = ClaimedKeys::default();
     let mut refusals: Vec<(usize, usize, String)> = Vec::new();
     let mut proposed = std::mem::take(&mut pairs.pairs);
     proposed.sort_by_key(|pair| pair.rest);
@@ -52,7 +52,7 @@ pub(super) fn table(found: Operations) -> Table {
     }
     // A name that an RPC operation has is not free for one that only REST has.
     taken.reserve(&found);
-    let doubts = Doubts::of(&found, &pairs, &refusals);
+    let doubts = SkipReasons::new(&found, &pairs, &refusals);
     add_alone(&found, &doubts, &mut taken, &mut drafts);
     drafts.sort_by_key(|(at, _, _)| *at);
     let left_out = [found.left_out, found.rpc_left_out].concat();
@@ -61,9 +61,9 @@ pub(super) fn table(found: Operations) -> Table {
 
 fn add_alone(
     found: &Operations,
-    doubts: &Doubts<'_>,
-    taken: &mut Taken,
-    drafts: &mut Vec<(usize, Drafted, Keys)>,
+    doubts: &SkipReasons<'_>,
+    taken: &mut ClaimedKeys,
+    drafts: &mut Vec<(usize, Drafted, RouteKeys)>,
 ) {
     let paired_rest: BTreeSet<usize> = doubts.pairs.pairs.iter().map(|pair| pair.rest).collect();
     let paired_rpc: BTreeSet<usize> = doubts.pairs.pairs.iter().map(|pair| pair.rpc).collect();
@@ -89,17 +89,17 @@ fn add_alone(
 fn finish(
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
-    drafts: Vec<(usize, Drafted, Keys)>,
+    drafts: Vec<(usize, Drafted, RouteKeys)>,
 ) -> Table {
     let mut table = Table {
         notes,
-        report: Report {
+        report: ImportReport {
             left_out,
-            ..Report::default()
+            ..ImportReport::default()
         },
         ..Table::default()
     };
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     for (_, mut drafted, keys) in drafts {
         drafted.name = names.unique(&drafted.name);
         if let Some(named) = &mut drafted.by_name {
@@ -113,9 +113,9 @@ fn finish(
             });
         } else {
             match keys.origin {
-                Origin::Pair => table.report.paired += 1,
-                Origin::Rest => table.report.rest_alone += 1,
-                Origin::Rpc => table.report.rpc_alone += 1,
+                RouteOrigin::Pair => table.report.paired += 1,
+                RouteOrigin::Rest => table.report.rest_alone += 1,
+                RouteOrigin::Rpc => table.report.rpc_alone += 1,
             }
         }
         table.routes.push(drafted);
@@ -125,7 +125,7 @@ fn finish(
 
 /// What routes have taken so far.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct ClaimedKeys {
     rest: BTreeSet<String>,
     rpc: BTreeSet<String>,
     reserved: BTreeSet<String>,
@@ -135,9 +135,9 @@ pub(super) struct Taken {
     numbers: BTreeMap<String, usize>,
 }
 
-impl Taken {
+impl ClaimedKeys {
     /// Takes both sides for a route, or refuses the route.
-    fn claim(&mut self, drafted: &mut Drafted, keys: &Keys) {
+    fn claim(&mut self, drafted: &mut Drafted, keys: &RouteKeys) {
         if is_rpc_path(&keys.rest) {
             drafted.refused = Some(format!(
                 "`{}` is an RPC path of the default configuration; change `rpc.paths` or the route",
@@ -165,9 +165,9 @@ impl Taken {
         if let Some(id) = rest.id.as_ref().filter(|id| self.is_free_rpc(id)) {
             return id.clone();
         }
-        let invented = words::invented(rest);
+        let invented = name_words::invented(rest);
         let is_free = |name: &String| self.is_free_rpc(name) && !self.ids.contains(name);
-        let invented = [invented, words::invented_with_holes(rest)];
+        let invented = [invented, name_words::invented_with_holes(rest)];
         if let Some(name) = invented.iter().find(|name| is_free(name)) {
             return name.clone();
         }
@@ -213,7 +213,7 @@ fn is_rpc_path(key: &str) -> bool {
 
 /// Why operations are alone.
 #[derive(Debug)]
-pub(super) struct Doubts<'d> {
+pub(super) struct SkipReasons<'d> {
     found: &'d Operations,
     pairs: &'d Pairs,
     /// For each operation of a pair that cannot be one route: the other one, and why.
@@ -221,19 +221,19 @@ pub(super) struct Doubts<'d> {
     of_rpc: BTreeMap<usize, (usize, &'d str)>,
 }
 
-impl<'d> Doubts<'d> {
+impl<'d> SkipReasons<'d> {
     /// `refusals` are pairs that cannot be one route: a REST operation, an RPC operation, and why.
-    pub(super) fn of(
+    pub(super) fn new(
         found: &'d Operations,
         pairs: &'d Pairs,
         refusals: &'d [(usize, usize, String)],
-    ) -> Doubts<'d> {
+    ) -> SkipReasons<'d> {
         let why = |refusal: &'d (usize, usize, String)| refusal.2.as_str();
         let of_rest = refusals.iter();
         let of_rest = of_rest.map(|refusal| (refusal.0, (refusal.1, why(refusal))));
         let of_rpc = refusals.iter();
         let of_rpc = of_rpc.map(|refusal| (refusal.1, (refusal.0, why(refusal))));
-        Doubts {
+        SkipReasons {
             found,
             pairs,
             of_rest: of_rest.collect(),
@@ -272,12 +272,12 @@ fn ambiguous(titles: impl Iterator<Item = String>) -> Option<String> {
 
 /// Names that are taken, and the number that the next one of the same name gets.
 #[derive(Debug, Default)]
-struct Names {
+struct UniqueNames {
     taken: BTreeSet<String>,
     numbers: BTreeMap<String, usize>,
 }
 
-impl Names {
+impl UniqueNames {
     fn unique(&mut self, wanted: &str) -> String {
         let mut found = wanted.to_owned();
         while !self.taken.insert(found.clone()) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Draft, Given, Kind, draft};
+use super::{DocumentKind, Given, ImportDraft, draft};
 
 pub(crate) mod any;
 mod either;
@@ -13,7 +13,7 @@ mod references;
 mod size;
 mod version_3_2;
 
-fn given(kind: Kind, document: Value) -> Given {
+fn given(kind: DocumentKind, document: Value) -> Given {
     Given {
         name: "document".to_owned(),
         kind,
@@ -21,37 +21,40 @@ fn given(kind: Kind, document: Value) -> Given {
     }
 }
 
-fn drafted(documents: impl IntoIterator<Item = (Kind, Value)>) -> Draft {
+fn drafted(documents: impl IntoIterator<Item = (DocumentKind, Value)>) -> ImportDraft {
     let given = documents
         .into_iter()
         .map(|(kind, value)| given(kind, value));
     draft(&given.collect::<Vec<_>>()).unwrap()
 }
 
-fn fault(kind: Kind, document: Value) -> String {
+fn fault(kind: DocumentKind, document: Value) -> String {
     draft(&[given(kind, document)]).unwrap_err().to_string()
 }
 
 /// A document with these paths.
-fn rest(paths: Value) -> (Kind, Value) {
-    (Kind::OpenApi, json!({ "openapi": "3.0.0", "paths": paths }))
+fn rest(paths: Value) -> (DocumentKind, Value) {
+    (
+        DocumentKind::OpenApi,
+        json!({ "openapi": "3.0.0", "paths": paths }),
+    )
 }
 
 /// A document with these methods, whose params are by name unless they say otherwise.
-fn rpc(mut methods: Value) -> (Kind, Value) {
+fn rpc(mut methods: Value) -> (DocumentKind, Value) {
     for method in methods.as_array_mut().into_iter().flatten() {
         if method.get("name").is_some() && method.get("paramStructure").is_none() {
             method["paramStructure"] = json!("by-name");
         }
     }
     (
-        Kind::OpenRpc,
+        DocumentKind::OpenRpc,
         json!({ "openrpc": "1.3.2", "methods": methods }),
     )
 }
 
 /// The lines of a draft that are no comments.
-fn routes(documents: impl IntoIterator<Item = (Kind, Value)>) -> String {
+fn routes(documents: impl IntoIterator<Item = (DocumentKind, Value)>) -> String {
     let toml = drafted(documents).toml;
     let lines = toml
         .lines()
@@ -79,7 +82,7 @@ fn pairs(wanted: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// The operations without a route, each with its reason.
-fn left_out(documents: impl IntoIterator<Item = (Kind, Value)>) -> Vec<String> {
+fn left_out(documents: impl IntoIterator<Item = (DocumentKind, Value)>) -> Vec<String> {
     let left_out = drafted(documents).report.left_out.into_iter();
     left_out
         .map(|one| format!("{}: {}", one.what, one.why))
@@ -276,7 +279,7 @@ fn null_is_told_in_the_words_of_both_versions() {
         let properties = json!({ "x": schema, "y": { "type": "string" } });
         let schema = json!({ "type": "object", "properties": properties });
         let tools = json!({ "tools": [{ "name": "t", "inputSchema": schema }] });
-        let found = routes([(Kind::Tools, tools)]);
+        let found = routes([(DocumentKind::Tools, tools)]);
         assert!(
             found.contains("body = { x = \"{x?}\", y = \"{y:string?}\" }"),
             "{found}"
@@ -298,7 +301,7 @@ fn a_schema_may_refer_to_itself() {
         "paths": { "/n/{child}": { "put": { "requestBody": { "content": content } } } },
         "components": { "schemas": { "Node": node } },
     });
-    let found = routes([(Kind::OpenApi, document)]);
+    let found = routes([(DocumentKind::OpenApi, document)]);
     assert!(found.contains("body = { child = \"{child}\" }"), "{found}");
 }
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hole::{self, Absence};
-use super::model::{Call, List, RestOperation, RpcOperation};
+use super::model::{CallModel, List, RestOperation, RpcOperation};
 use super::refs::shown;
 use super::schema::{Others, Type};
 
 /// Where a value lies in a REST call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AtRest {
+pub(super) enum RestLocation {
     Path(String),
     Query(String),
     Header(String),
@@ -20,11 +20,11 @@ pub(super) enum AtRest {
 
 /// Where a value lies in an RPC call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AtRpc {
+pub(super) enum RpcLocation {
     Named(String),
     Position(usize),
     /// In an object, as the member of this name.
-    Inside(Box<AtRpc>, String),
+    Inside(Box<RpcLocation>, String),
     /// It is the same as another value, which is there.
     Twin,
     /// It equals another value, which is there.
@@ -33,25 +33,25 @@ pub(super) enum AtRpc {
 
 /// One value of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(super) struct BoundParameter {
     pub(super) hole: String,
     pub(super) kind: Type,
     pub(super) list: Option<List>,
     pub(super) absence: Absence,
-    pub(super) rest: AtRest,
-    pub(super) rpc: AtRpc,
+    pub(super) rest: RestLocation,
+    pub(super) rpc: RpcLocation,
 }
 
-impl Bound {
+impl BoundParameter {
     /// The hole with its type, where it is named first.
     pub(super) fn declared(&self) -> String {
         match self.rpc {
-            AtRpc::Twin => self.named(),
-            AtRpc::Equal => {
+            RpcLocation::Twin => self.named(),
+            RpcLocation::Equal => {
                 let name = format!("={}", self.hole);
                 hole::spell(&name, &self.kind, None, &self.absence)
             }
-            AtRpc::Named(_) | AtRpc::Position(_) | AtRpc::Inside(..) => {
+            RpcLocation::Named(_) | RpcLocation::Position(_) | RpcLocation::Inside(..) => {
                 hole::spell(&self.hole, &self.kind, self.list, &self.absence)
             }
         }
@@ -59,7 +59,7 @@ impl Bound {
 
     /// Whether the value lies in the body, or is the body.
     pub(super) fn is_in_body(&self) -> bool {
-        matches!(self.rest, AtRest::Member(_) | AtRest::Body)
+        matches!(self.rest, RestLocation::Member(_) | RestLocation::Body)
     }
 
     /// Whether it is a single value of the path, the query or a header.
@@ -76,9 +76,9 @@ impl Bound {
 /// All values of a call.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
-    pub(super) bounds: Vec<Bound>,
+    pub(super) bounds: Vec<BoundParameter>,
     /// The names of holes that are in use.
-    pub(super) names: hole::Names,
+    pub(super) names: hole::HoleNames,
     /// For each named param, its first value.
     pub(super) params: BTreeMap<String, usize>,
     /// Whether members that nobody names go along.
@@ -90,8 +90,8 @@ pub(super) struct Bindings {
 
 impl Bindings {
     /// Adds a value.
-    pub(super) fn push(&mut self, bound: Bound) {
-        if let AtRpc::Named(name) = &bound.rpc {
+    pub(super) fn push(&mut self, bound: BoundParameter) {
+        if let RpcLocation::Named(name) = &bound.rpc {
             let at = self.bounds.len();
             self.params.entry(name.clone()).or_insert(at);
         }
@@ -99,7 +99,7 @@ impl Bindings {
     }
 
     /// Returns the value that is the param of this name.
-    pub(super) fn of_param(&self, name: &str) -> Option<&Bound> {
+    pub(super) fn of_param(&self, name: &str) -> Option<&BoundParameter> {
         self.bounds.get(*self.params.get(name)?)
     }
 
@@ -114,17 +114,19 @@ impl Bindings {
     }
 
     /// Whether holes by name and members of the body are all there is to say.
-    pub(super) fn is_short(&self, rest: &RestOperation, call: Call) -> bool {
-        let plain = |bound: &Bound| match (&bound.rest, &bound.rpc) {
-            (AtRest::Path(_) | AtRest::Query(_) | AtRest::Header(_), AtRpc::Named(name)) => {
-                *name == bound.hole
-            }
-            (AtRest::Member(member), AtRpc::Named(name)) => member == name,
+    pub(super) fn is_short(&self, rest: &RestOperation, call: CallModel) -> bool {
+        let plain = |bound: &BoundParameter| match (&bound.rest, &bound.rpc) {
+            (
+                RestLocation::Path(_) | RestLocation::Query(_) | RestLocation::Header(_),
+                RpcLocation::Named(name),
+            ) => *name == bound.hole,
+            (RestLocation::Member(member), RpcLocation::Named(name)) => member == name,
             (_, _) => false,
         };
-        let has_body = self.others == Others::Allowed || self.bounds.iter().any(Bound::is_in_body);
+        let has_body =
+            self.others == Others::Allowed || self.bounds.iter().any(BoundParameter::is_in_body);
         let carried = !has_body || rest.short_form_carries();
-        carried && call == Call::ByName && self.bounds.iter().all(plain)
+        carried && call == CallModel::ByName && self.bounds.iter().all(plain)
     }
 
     /// Tells what somebody should look at.
@@ -135,17 +137,23 @@ impl Bindings {
     /// Gives each object that a query spells a name that no other param has.
     pub(super) fn name_objects_apart(&mut self) {
         let objects = self.bounds.iter().filter_map(|bound| match &bound.rpc {
-            AtRpc::Inside(place, _) => match &**place {
-                AtRpc::Named(name) => Some(name.clone()),
-                AtRpc::Position(_) | AtRpc::Inside(..) | AtRpc::Twin | AtRpc::Equal => None,
+            RpcLocation::Inside(place, _) => match &**place {
+                RpcLocation::Named(name) => Some(name.clone()),
+                RpcLocation::Position(_)
+                | RpcLocation::Inside(..)
+                | RpcLocation::Twin
+                | RpcLocation::Equal => None,
             },
-            AtRpc::Named(_) | AtRpc::Position(_) | AtRpc::Twin | AtRpc::Equal => None,
+            RpcLocation::Named(_)
+            | RpcLocation::Position(_)
+            | RpcLocation::Twin
+            | RpcLocation::Equal => None,
         });
         let objects: BTreeSet<String> = objects.collect();
         let mut apart: BTreeMap<String, String> = BTreeMap::new();
         for bound in &mut self.bounds {
-            if let AtRpc::Inside(place, _) = &mut bound.rpc
-                && let AtRpc::Named(name) = &mut **place
+            if let RpcLocation::Inside(place, _) = &mut bound.rpc
+                && let RpcLocation::Named(name) = &mut **place
                 && self.params.contains_key(name)
             {
                 let wanted = name.clone();
@@ -166,13 +174,16 @@ impl Bindings {
     /// In an array only the last element may be absent.
     pub(super) fn fix_positions(&mut self, rpc: &RpcOperation) {
         let positions = self.bounds.iter().filter_map(|bound| match bound.rpc {
-            AtRpc::Position(at) => Some(at),
-            AtRpc::Inside(..) | AtRpc::Named(_) | AtRpc::Twin | AtRpc::Equal => None,
+            RpcLocation::Position(at) => Some(at),
+            RpcLocation::Inside(..)
+            | RpcLocation::Named(_)
+            | RpcLocation::Twin
+            | RpcLocation::Equal => None,
         });
         let last = positions.max();
         let mut notes = Vec::new();
         for bound in &mut self.bounds {
-            let AtRpc::Position(at) = bound.rpc else {
+            let RpcLocation::Position(at) = bound.rpc else {
                 continue;
             };
             if bound.absence != Absence::Kept || Some(at) == last {

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where a text stops being JSON, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
+pub struct JsonFault {
     /// The offset of the offending byte, from 0.
     pub at: usize,
     /// What is wrong there.
@@ -34,7 +34,7 @@ pub enum FaultKind {
     TooDeep(u16),
 }
 
-impl Fault {
+impl JsonFault {
     /// Whether the text was refused for its nesting, not for its grammar.
     #[must_use]
     pub fn is_too_deep(&self) -> bool {
@@ -42,7 +42,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for JsonFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             FaultKind::Empty => write!(f, "there is no JSON value: the text is empty"),
@@ -75,4 +75,4 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for JsonFault {}

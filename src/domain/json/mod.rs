@@ -5,17 +5,17 @@
 //! order, duplicate keys. Laws: a text is accepted exactly when `serde_json` accepts its grammar (checked
 //! against the JSONTestSuite); lone surrogates and `1e400` pass unopened.
 
-mod blocks;
 mod compact;
+mod duplicate_names;
+mod equality;
 mod fault;
-mod held;
-mod open;
-mod same;
-mod scan;
-mod skip;
+mod index;
+mod inline_bytes;
+mod members;
+mod simd;
 mod string;
-mod tree;
-mod twins;
+mod trusted_scan;
+mod validator;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,23 +23,23 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::domain::pieces::Pieces;
-use held::Held;
-pub(in crate::domain) use held::Short;
+use crate::domain::rope::Rope;
+pub(in crate::domain) use inline_bytes::InlineBuffer;
+use inline_bytes::InlineBytes;
 
-pub(in crate::domain) use blocks::all_plain;
-pub use fault::{Fault, FaultKind};
-pub use open::{Member, OpenFault};
-pub use scan::{Found, is_integer, is_number, scan_array, scan_object, scan_value};
-pub use skip::{Elements, elements};
-pub(in crate::domain) use skip::{Spelling, Walk};
+pub use duplicate_names::same_ignoring_case;
+pub use fault::{FaultKind, JsonFault};
+pub(in crate::domain) use index::{JsonIndex, Spelled, Value};
+pub use members::{OpenFault, OpenMember};
+pub(in crate::domain) use simd::all_plain;
 pub use string::{LoneSurrogate, decode, encode};
-pub(in crate::domain) use tree::{Branch, Spelled, Tree};
-pub use twins::same_ignoring_case;
+pub use trusted_scan::{Elements, elements};
+pub(in crate::domain) use trusted_scan::{Members, StringForm};
+pub use validator::{MemberSpan, is_integer, is_number, scan_array, scan_object, scan_value};
 
 /// What kind of value a JSON text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum JsonKind {
     /// `{…}`
     Object,
     /// `[…]`
@@ -54,34 +54,34 @@ pub enum Kind {
     Null,
 }
 
-impl Kind {
+impl JsonKind {
     /// The kind with its article, for messages.
     #[must_use]
     pub const fn described(self) -> &'static str {
         match self {
-            Kind::Object => "an object",
-            Kind::Array => "an array",
-            Kind::String => "a string",
-            Kind::Number => "a number",
-            Kind::Boolean => "a boolean",
-            Kind::Null => "null",
+            JsonKind::Object => "an object",
+            JsonKind::Array => "an array",
+            JsonKind::String => "a string",
+            JsonKind::Number => "a number",
+            JsonKind::Boolean => "a boolean",
+            JsonKind::Null => "null",
         }
     }
 }
 
 /// One valid JSON value as the text it came in, without white space around it.
 #[derive(Clone)]
-pub struct Json(Held);
+pub struct Json(InlineBytes);
 
 impl Json {
     /// Checks the whole text: UTF-8, grammar, nesting up to `depth`, nothing after the value.
     ///
     /// # Errors
-    /// [`Fault`] names the byte and what was expected there.
-    pub fn parse(text: Bytes, depth: u16) -> Result<Json, Fault> {
+    /// [`JsonFault`] names the byte and what was expected there.
+    pub fn parse(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
         let range = scan_value(&text, depth)?;
         if range.len() == text.len() {
-            return Ok(Json(Held::Shared(text)));
+            return Ok(Json(InlineBytes::Shared(text)));
         }
         Ok(Json::scanned(&text, range))
     }
@@ -90,15 +90,15 @@ impl Json {
     /// (RFC 8259 §8.1).
     ///
     /// # Errors
-    /// [`Fault`] names the byte and what was expected there.
-    pub fn read(text: Bytes, depth: u16) -> Result<Json, Fault> {
+    /// [`JsonFault`] names the byte and what was expected there.
+    pub fn read(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
         Json::parse(unmarked(text), depth)
     }
 
     /// A literal that the source spells out, such as `{}`.
     #[must_use]
     pub const fn literal(text: &'static str) -> Json {
-        Json(Held::Shared(Bytes::from_static(text.as_bytes())))
+        Json(InlineBytes::Shared(Bytes::from_static(text.as_bytes())))
     }
 
     /// The JSON string that spells `text`.
@@ -115,7 +115,7 @@ impl Json {
     /// The JSON string that spells a text which needs no escapes.
     #[inline]
     pub(in crate::domain) fn quoted(text: &str) -> Json {
-        match Held::quoted(text.as_bytes()) {
+        match InlineBytes::quoted(text.as_bytes()) {
             Some(short) => Json(short),
             None => Json::written(["\"", text, "\""].concat()),
         }
@@ -124,7 +124,7 @@ impl Json {
     /// A number or a word of JSON.
     #[inline]
     pub(in crate::domain) fn copied(text: &str) -> Json {
-        match Held::short(text.as_bytes()) {
+        match InlineBytes::short(text.as_bytes()) {
             Some(short) => Json(short),
             None => Json::written(text.to_owned()),
         }
@@ -134,15 +134,15 @@ impl Json {
     pub(in crate::domain) fn written(text: impl AsRef<[u8]> + Into<Bytes>) -> Json {
         let whole = || 0..text.as_ref().len();
         debug_assert_eq!(scan_value(text.as_ref(), u16::MAX), Ok(whole()));
-        match Held::short(text.as_ref()) {
+        match InlineBytes::short(text.as_ref()) {
             Some(short) => Json(short),
-            None => Json(Held::Shared(text.into())),
+            None => Json(InlineBytes::Shared(text.into())),
         }
     }
 
     /// A short value that the domain itself has written.
     #[inline(always)]
-    pub(in crate::domain) fn short(text: Short) -> Json {
+    pub(in crate::domain) fn short(text: InlineBuffer) -> Json {
         let json = Json(text.finish());
         debug_assert!(scan_value(json.as_bytes(), u16::MAX).is_ok());
         json
@@ -150,7 +150,7 @@ impl Json {
 
     /// A message that the domain has written.
     #[must_use]
-    pub fn sent(pieces: Pieces) -> Json {
+    pub fn sent(pieces: Rope) -> Json {
         Json::written(pieces.into_bytes())
     }
 
@@ -164,7 +164,7 @@ impl Json {
     /// A piece of `text` that a scan of `text` has found to be a value.
     #[inline]
     pub(in crate::domain) fn scanned(text: &Bytes, range: Range<usize>) -> Json {
-        Json(Held::part(text, range))
+        Json(InlineBytes::part(text, range))
     }
 
     /// The text.
@@ -188,7 +188,7 @@ impl Json {
 
     /// What kind of value it is.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> JsonKind {
         kind_of(self.as_bytes())
     }
 
@@ -230,14 +230,14 @@ pub fn unmarked(text: Bytes) -> Bytes {
 
 /// The kind of a valid value, told by its first byte.
 #[must_use]
-pub fn kind_of(text: &[u8]) -> Kind {
+pub fn kind_of(text: &[u8]) -> JsonKind {
     match text.first() {
-        Some(b'{') => Kind::Object,
-        Some(b'[') => Kind::Array,
-        Some(b'"') => Kind::String,
-        Some(b't' | b'f') => Kind::Boolean,
-        Some(b'n') => Kind::Null,
-        _ => Kind::Number,
+        Some(b'{') => JsonKind::Object,
+        Some(b'[') => JsonKind::Array,
+        Some(b'"') => JsonKind::String,
+        Some(b't' | b'f') => JsonKind::Boolean,
+        Some(b'n') => JsonKind::Null,
+        _ => JsonKind::Number,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::blocks::{all_plain, specials};
-use crate::domain::vectors::places;
+use super::simd::{all_plain, specials};
+use crate::domain::simd::places;
 
 /// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but no Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

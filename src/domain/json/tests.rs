@@ -4,7 +4,7 @@ use super::*;
 
 mod opened;
 
-fn parse(text: &[u8]) -> Result<Json, Fault> {
+fn parse(text: &[u8]) -> Result<Json, JsonFault> {
     Json::parse(Bytes::copy_from_slice(text), 128)
 }
 
@@ -105,8 +105,8 @@ fn names_that_lenient_parsers_confuse_are_the_same() {
 }
 
 /// What is wrong with a text that begins with a quote.
-fn byte_by_byte(text: &[u8]) -> Result<(), Fault> {
-    let fault = |at, kind| Err(Fault { at, kind });
+fn byte_by_byte(text: &[u8]) -> Result<(), JsonFault> {
+    let fault = |at, kind| Err(JsonFault { at, kind });
     let mut at = 1;
     loop {
         match text.get(at) {
@@ -179,7 +179,7 @@ proptest! {
         match std::str::from_utf8(&bytes) {
             Ok(_) => prop_assert_eq!(parse(&bytes).is_ok(), serde),
             Err(error) => {
-                let expected = Fault { at: error.valid_up_to(), kind: FaultKind::NotUtf8 };
+                let expected = JsonFault { at: error.valid_up_to(), kind: FaultKind::NotUtf8 };
                 prop_assert_eq!(parse(&bytes), Err(expected));
             }
         }
@@ -210,7 +210,7 @@ proptest! {
                 prop_assert_eq!(judged.is_ok(), serde, "{}", valid);
                 byte_by_byte(&text)
             }
-            Err(error) => Err(Fault { at: error.valid_up_to(), kind: FaultKind::NotUtf8 }),
+            Err(error) => Err(JsonFault { at: error.valid_up_to(), kind: FaultKind::NotUtf8 }),
         };
         prop_assert_eq!(judged, expected, "{}", text.escape_ascii());
     }

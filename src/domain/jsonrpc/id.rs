@@ -1,6 +1,6 @@
 //! Ids of calls, kept as the text that the client sent.
 
-use crate::domain::json::{Json, Kind, is_integer};
+use crate::domain::json::{Json, JsonKind, is_integer};
 
 /// The id of a call: a string, a number or null (JSON-RPC 2.0 §4).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +14,8 @@ impl RequestId {
     #[must_use]
     pub fn new(value: Json) -> Option<RequestId> {
         match value.kind() {
-            Kind::String | Kind::Number | Kind::Null => Some(RequestId(value)),
-            Kind::Object | Kind::Array | Kind::Boolean => None,
+            JsonKind::String | JsonKind::Number | JsonKind::Null => Some(RequestId(value)),
+            JsonKind::Object | JsonKind::Array | JsonKind::Boolean => None,
         }
     }
 
@@ -35,8 +35,8 @@ impl RequestId {
     #[must_use]
     pub fn travels(&self) -> bool {
         match self.0.kind() {
-            Kind::String => true,
-            Kind::Number => {
+            JsonKind::String => true,
+            JsonKind::Number => {
                 let text = self.as_bytes();
                 let digits = text.strip_prefix(b"-").unwrap_or(text);
                 let value = std::str::from_utf8(digits)
@@ -44,7 +44,7 @@ impl RequestId {
                     .and_then(|digits| digits.parse::<u64>().ok());
                 is_integer(text) && value.is_some_and(|value| value <= Self::EXACT)
             }
-            Kind::Object | Kind::Array | Kind::Boolean | Kind::Null => false,
+            JsonKind::Object | JsonKind::Array | JsonKind::Boolean | JsonKind::Null => false,
         }
     }
 }

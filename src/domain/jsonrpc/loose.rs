@@ -10,14 +10,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::domain::json::{Found, Json, Kind, decode, same_ignoring_case, scan_object, text_of};
+use crate::domain::json::{
+    Json, JsonKind, MemberSpan, decode, same_ignoring_case, scan_object, text_of,
+};
 
 use super::RequestId;
 use super::message::{Call, ID, JSONRPC, METHOD, NAMES, PARAMS};
 
 /// What a message calls.
 #[derive(Debug, Clone)]
-pub enum Reading {
+pub enum LooseCall {
     /// One method. A value that params or an id cannot have is left out; a call without an id has a null one.
     Call(Box<Call>),
     /// Two parsers may read two calls: the method or the params are given twice, or a name of the envelope is written in
@@ -31,7 +33,7 @@ pub enum Reading {
 #[derive(Debug, Clone)]
 pub struct Loose {
     /// What it calls.
-    pub reading: Reading,
+    pub reading: LooseCall,
     /// Whether it says that it is JSON-RPC, of whatever version.
     pub has_version: bool,
     /// Each method that a parser may read.
@@ -44,16 +46,16 @@ const MOST_METHODS: usize = 8;
 /// Reads a message as far as it can be read; one that is broken off, up to there.
 #[must_use]
 pub fn read_loosely(text: &Bytes, depth: u16) -> Loose {
-    let mut members = Members::default();
+    let mut members = LooseMembers::default();
     let scanned = scan_object(text, depth, |member| members.note(text, member));
     let has_version = members.has_version;
     let methods = std::mem::take(&mut members.methods);
     let reading = match scanned {
-        Err(_) => Reading::Unreadable,
-        Ok(_) if members.is_ambiguous => Reading::Ambiguous,
+        Err(_) => LooseCall::Unreadable,
+        Ok(_) if members.is_ambiguous => LooseCall::Ambiguous,
         Ok(whole) => match methods.first() {
-            Some(method) => Reading::Call(Box::new(members.into_call(text, whole, method))),
-            None => Reading::Unreadable,
+            Some(method) => LooseCall::Call(Box::new(members.into_call(text, whole, method))),
+            None => LooseCall::Unreadable,
         },
     };
     Loose {
@@ -65,7 +67,7 @@ pub fn read_loosely(text: &Bytes, depth: u16) -> Loose {
 
 /// The members of the envelope that were found.
 #[derive(Default)]
-struct Members {
+struct LooseMembers {
     has_version: bool,
     is_ambiguous: bool,
     methods: Vec<String>,
@@ -74,8 +76,8 @@ struct Members {
     id: Option<Range<usize>>,
 }
 
-impl Members {
-    fn note(&mut self, text: &[u8], member: Found) {
+impl LooseMembers {
+    fn note(&mut self, text: &[u8], member: MemberSpan) {
         let Ok(name) = decode(&text[member.name]) else {
             return;
         };
@@ -103,7 +105,8 @@ impl Members {
 
     fn into_call(self, text: &Bytes, whole: Range<usize>, method: &str) -> Call {
         let params = self.params.map(|place| Json::scanned(text, place));
-        let params = params.filter(|params| matches!(params.kind(), Kind::Object | Kind::Array));
+        let params =
+            params.filter(|params| matches!(params.kind(), JsonKind::Object | JsonKind::Array));
         let id = self
             .id
             .and_then(|place| RequestId::new(Json::scanned(text, place)));
@@ -126,7 +129,7 @@ mod tests {
     }
 
     fn called(text: &str) -> Option<(String, Option<String>, String)> {
-        let Reading::Call(call) = read(text).reading else {
+        let LooseCall::Call(call) = read(text).reading else {
             return None;
         };
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -177,7 +180,7 @@ mod tests {
             r#"{"Jsonrpc":"2.0","method":"a"}"#,
             r#"{"jsonrpc":"2.0","method":"a","ID":1}"#,
         ] {
-            assert!(matches!(read(text).reading, Reading::Ambiguous), "{text}");
+            assert!(matches!(read(text).reading, LooseCall::Ambiguous), "{text}");
         }
         assert_eq!(read(r#"{"method":"a","Method":"b"}"#).methods, ["a", "b"]);
     }
@@ -197,7 +200,7 @@ mod tests {
             ("[]", false),
         ] {
             let read = read(text);
-            assert!(matches!(read.reading, Reading::Unreadable), "{text}");
+            assert!(matches!(read.reading, LooseCall::Unreadable), "{text}");
             assert_eq!(read.has_version, has_version, "{text}");
         }
     }

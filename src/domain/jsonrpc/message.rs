@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::domain::json::{
-    BYTE_ORDER_MARK, Fault, Found, Json, Kind, decode, kind_of, same_ignoring_case, scan_array,
-    scan_object, scan_value, text_of,
+    BYTE_ORDER_MARK, Json, JsonFault, JsonKind, MemberSpan, decode, kind_of, same_ignoring_case,
+    scan_array, scan_object, scan_value, text_of,
 };
 
 use super::RequestId;
@@ -26,9 +26,9 @@ pub struct MessageLimits {
 #[derive(Debug)]
 pub enum Incoming {
     /// One message.
-    Single(Item),
+    Single(MessageItem),
     /// A batch of at least one message (JSON-RPC 2.0 §6).
-    Batch(Vec<Item>),
+    Batch(Vec<MessageItem>),
 }
 
 impl Incoming {
@@ -37,14 +37,14 @@ impl Incoming {
     pub fn has_message(&self) -> bool {
         match self {
             Incoming::Single(item) => item.is_message(),
-            Incoming::Batch(items) => items.iter().any(Item::is_message),
+            Incoming::Batch(items) => items.iter().any(MessageItem::is_message),
         }
     }
 }
 
 /// One message, or what stands in its place.
 #[derive(Debug)]
-pub enum Item {
+pub enum MessageItem {
     /// A request or a notification.
     Call(Call),
     /// A response of the client to a request of the server.
@@ -53,13 +53,13 @@ pub enum Item {
     Invalid(Invalid),
 }
 
-impl Item {
+impl MessageItem {
     /// Whether it is valid.
     #[must_use]
     pub fn is_message(&self) -> bool {
         match self {
-            Item::Call(_) | Item::Response(_) => true,
-            Item::Invalid(_) => false,
+            MessageItem::Call(_) | MessageItem::Response(_) => true,
+            MessageItem::Invalid(_) => false,
         }
     }
 }
@@ -138,10 +138,10 @@ pub struct Invalid {
 pub enum MessageError {
     /// The body is no JSON.
     #[error("the body is not JSON: {0}")]
-    Json(Fault),
+    Json(JsonFault),
     /// The body is nested beyond the limit.
     #[error("{0}")]
-    TooDeep(Fault),
+    TooDeep(JsonFault),
     /// A batch without messages.
     #[error("the batch is empty; send at least one message (JSON-RPC 2.0 §6)")]
     EmptyBatch,
@@ -155,8 +155,8 @@ pub enum MessageError {
     },
 }
 
-impl From<Fault> for MessageError {
-    fn from(fault: Fault) -> Self {
+impl From<JsonFault> for MessageError {
+    fn from(fault: JsonFault) -> Self {
         if fault.is_too_deep() {
             MessageError::TooDeep(fault)
         } else {
@@ -188,15 +188,15 @@ pub fn parse(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageErr
     }
 }
 
-fn no_message(text: Bytes, why: impl Into<Cow<'static, str>>) -> Item {
-    Item::Invalid(Invalid {
+fn no_message(text: Bytes, why: impl Into<Cow<'static, str>>) -> MessageItem {
+    MessageItem::Invalid(Invalid {
         id: RequestId::null(),
         why: why.into(),
         text,
     })
 }
 
-fn no_object(text: Bytes) -> Item {
+fn no_object(text: Bytes) -> MessageItem {
     let kind = kind_of(&text).described();
     no_message(text, format!("a message must be an object, not {kind}"))
 }
@@ -222,10 +222,12 @@ fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> 
     let items = places
         .into_iter()
         .map(|place| match kind_of(&body[place.clone()]) {
-            Kind::Object => single(&body.slice(place), limits.depth),
-            Kind::Array | Kind::String | Kind::Number | Kind::Boolean | Kind::Null => {
-                Ok(no_object(body.slice(place)))
-            }
+            JsonKind::Object => single(&body.slice(place), limits.depth),
+            JsonKind::Array
+            | JsonKind::String
+            | JsonKind::Number
+            | JsonKind::Boolean
+            | JsonKind::Null => Ok(no_object(body.slice(place))),
         });
     items
         .collect::<Result<_, _>>()
@@ -233,7 +235,7 @@ fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> 
         .map_err(Into::into)
 }
 
-fn single(text: &Bytes, depth: u16) -> Result<Item, Fault> {
+fn single(text: &Bytes, depth: u16) -> Result<MessageItem, JsonFault> {
     let mut envelope = Envelope::default();
     let whole = scan_object(text, depth, |member| envelope.note(text, member))?;
     Ok(envelope.into_item(text, whole))
@@ -264,7 +266,7 @@ pub(super) const ERROR: usize = 5;
 pub(super) const NAMES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
 impl Envelope {
-    pub(super) fn note(&mut self, text: &[u8], member: Found) {
+    pub(super) fn note(&mut self, text: &[u8], member: MemberSpan) {
         let raw = &text[member.name];
         let index = match raw {
             b"jsonrpc" => JSONRPC,
@@ -273,13 +275,13 @@ impl Envelope {
             b"params" => PARAMS,
             b"result" => RESULT,
             b"error" => ERROR,
-            _ => return self.note_strange(raw, member.value),
+            _ => return self.note_unknown(raw, member.value),
         };
         self.put(index, member.value);
     }
 
     /// Notes a member that has none of the names, but may have one of them in another spelling.
-    fn note_strange(&mut self, raw: &[u8], value: Range<usize>) {
+    fn note_unknown(&mut self, raw: &[u8], value: Range<usize>) {
         // The longest name has seven letters; an escape or a letter beyond ASCII makes a name longer.
         let plain = raw.is_ascii() && !raw.contains(&b'\\');
         if plain && raw.len() > 7 {
@@ -293,7 +295,7 @@ impl Envelope {
             Some(index) if NAMES[index] == name => self.put(index, value),
             Some(index) => {
                 let known = NAMES[index];
-                self.complain(format!(
+                self.set_fault(format!(
                     "the member `{name}` differs from `{known}` only in letter case"
                 ));
             }
@@ -303,11 +305,11 @@ impl Envelope {
 
     fn put(&mut self, index: usize, value: Range<usize>) {
         if self.places[index].replace(value).is_some() {
-            self.complain(format!("the member `{}` is given twice", NAMES[index]));
+            self.set_fault(format!("the member `{}` is given twice", NAMES[index]));
         }
     }
 
-    fn complain(&mut self, what: String) {
+    fn set_fault(&mut self, what: String) {
         self.fault.get_or_insert(what);
     }
 
@@ -317,7 +319,7 @@ impl Envelope {
             .map(|place| Json::scanned(text, place))
     }
 
-    fn into_item(self, text: &Bytes, whole: Range<usize>) -> Item {
+    fn into_item(self, text: &Bytes, whole: Range<usize>) -> MessageItem {
         let id = match self.value(text, ID).map(RequestId::new) {
             None => None,
             Some(Some(id)) => Some(id),
@@ -327,7 +329,7 @@ impl Envelope {
             }
         };
         let invalid = |why: Cow<'static, str>| {
-            Item::Invalid(Invalid {
+            MessageItem::Invalid(Invalid {
                 id: id.clone().unwrap_or(RequestId::null()),
                 why,
                 text: text.slice(whole.clone()),
@@ -347,7 +349,7 @@ impl Envelope {
             .clone()
             .map(|place| text_of(&text[place]))
         {
-            None if answers => return Item::Response(Json::scanned(text, whole)),
+            None if answers => return MessageItem::Response(Json::scanned(text, whole)),
             None => return invalid("`method` is missing".into()),
             Some(Some(Ok(_))) if answers => {
                 return invalid("a message with `method` has neither `result` nor `error`".into());
@@ -357,7 +359,7 @@ impl Envelope {
         };
         let params = self.value(text, PARAMS);
         if let Some(kind) = params.as_ref().map(Json::kind)
-            && !matches!(kind, Kind::Object | Kind::Array)
+            && !matches!(kind, JsonKind::Object | JsonKind::Array)
         {
             let found = kind.described();
             return invalid(format!("`params` must be an object or an array, not {found}; leave it out where there are none").into());
@@ -365,7 +367,7 @@ impl Envelope {
         let id_place = self.places[ID]
             .clone()
             .map(|place| place.start - whole.start..place.end - whole.start);
-        Item::Call(Call {
+        MessageItem::Call(Call {
             text: Json::scanned(text, whole),
             method,
             params,

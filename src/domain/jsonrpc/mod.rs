@@ -5,27 +5,27 @@
 //! other letter case, is refused (two parsers must not read two methods); nothing nested deeper than the
 //! limit is looked at.
 
-mod heard;
+mod classify;
 mod id;
 mod loose;
 mod message;
-mod parts;
 mod progress;
 mod response;
+mod split_batch;
 mod subscription;
-mod unnumbered;
+mod template;
 mod write;
 
-pub use heard::{Heard, recalled, recalling};
+pub use classify::{PeerMessage, cancelled_id, with_cancelled_id};
 pub use id::RequestId;
-pub use loose::{Loose, Reading, read_loosely};
-pub use message::{Call, Incoming, Invalid, Item, MessageError, MessageLimits, parse};
-pub use parts::parts;
-pub use progress::{PROGRESS, retold, told_token};
-pub use response::{ErrorObject, Reply, Response, ResponseFault, parse_response};
-pub use subscription::{LISTEN, ended_subscription, of_subscription, told_subscription};
-pub use unnumbered::Unnumbered;
-pub use write::{Members, batch, error, notification, request, result};
+pub use loose::{Loose, LooseCall, read_loosely};
+pub use message::{Call, Incoming, Invalid, MessageError, MessageItem, MessageLimits, parse};
+pub use progress::{PROGRESS, progress_token, with_progress_token};
+pub use response::{ErrorObject, Response, ResponseFault, ResponseReply, parse_response};
+pub use split_batch::parts;
+pub use subscription::{LISTEN, ended_subscription, of_subscription, subscription_of};
+pub use template::RequestTemplate;
+pub use write::{ExtraMembers, batch, error, notification, request, result};
 
 #[cfg(test)]
 mod tests;

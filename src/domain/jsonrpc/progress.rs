@@ -7,18 +7,18 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::Unnumbered;
-use crate::domain::json::{Json, Kind};
+use super::RequestTemplate;
+use crate::domain::json::{Json, JsonKind};
 
 /// The notification that tells.
 pub const PROGRESS: &str = "notifications/progress";
 
 const TOKEN: &str = "progressToken";
 
-impl Unnumbered {
+impl RequestTemplate {
     /// The same call with another token, and the one that it had; nothing where it has none.
     #[must_use]
-    pub fn with_token(&self, token: &str, depth: u16) -> Option<(Unnumbered, Json)> {
+    pub fn with_token(&self, token: &str, depth: u16) -> Option<(RequestTemplate, Json)> {
         // Most calls have none, and need no closer look.
         let said = |part: &Bytes| memchr::memmem::find(part, TOKEN.as_bytes()).is_some();
         if !said(&self.before) && !said(&self.after) {
@@ -44,7 +44,7 @@ impl Unnumbered {
 
 /// The token that a notification of progress bears.
 #[must_use]
-pub fn told_token(notification: &Bytes, depth: u16) -> Option<String> {
+pub fn progress_token(notification: &Bytes, depth: u16) -> Option<String> {
     let place = find(notification, &["params", TOKEN], depth)?;
     Json::parse(notification.slice(place), depth)
         .ok()?
@@ -54,14 +54,14 @@ pub fn told_token(notification: &Bytes, depth: u16) -> Option<String> {
 
 /// A notification of progress with another token.
 #[must_use]
-pub fn retold(notification: &Bytes, token: &Json, depth: u16) -> Option<Bytes> {
+pub fn with_progress_token(notification: &Bytes, token: &Json, depth: u16) -> Option<Bytes> {
     let place = find(notification, &["params", TOKEN], depth)?;
     Some(spliced(notification, place, token))
 }
 
 fn token_at(whole: &Bytes, place: Range<usize>) -> Option<Json> {
     let token = Json::parse(whole.slice(place), 1).ok()?;
-    matches!(token.kind(), Kind::String | Kind::Number).then_some(token)
+    matches!(token.kind(), JsonKind::String | JsonKind::Number).then_some(token)
 }
 
 /// The place of a member of members.
@@ -72,7 +72,7 @@ pub(super) fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usiz
     }
     let mut place = 0..text.len();
     for name in path {
-        if value.kind() != Kind::Object {
+        if value.kind() != JsonKind::Object {
             return None;
         }
         let inner = {
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::jsonrpc::{Call, Incoming, Item, MessageLimits, parse};
+    use crate::domain::jsonrpc::{Call, Incoming, MessageItem, MessageLimits, parse};
 
     fn called(text: &str) -> Call {
         let limits = MessageLimits {
@@ -105,14 +105,14 @@ mod tests {
             batch: 1,
         };
         let text = Bytes::copy_from_slice(text.as_bytes());
-        let Ok(Incoming::Single(Item::Call(call))) = parse(&text, limits) else {
+        let Ok(Incoming::Single(MessageItem::Call(call))) = parse(&text, limits) else {
             panic!("no call: {text:?}");
         };
         call
     }
 
     fn changed(text: &str) -> Option<(String, String)> {
-        let (call, old) = called(text).unnumbered()?.with_token("T", 16)?;
+        let (call, old) = called(text).template()?.with_token("T", 16)?;
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         Some((text(&call.with_id(5)), text(old.as_bytes())))
     }
@@ -147,14 +147,14 @@ mod tests {
     #[test]
     fn what_the_server_tells_gets_the_callers_token_back() {
         let told: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":"T"}}"#.into();
-        assert_eq!(told_token(&told, 8).as_deref(), Some("T"));
-        let retold = retold(&told, &Json::literal("7"), 8).unwrap();
+        assert_eq!(progress_token(&told, 8).as_deref(), Some("T"));
+        let retold = with_progress_token(&told, &Json::literal("7"), 8).unwrap();
         assert_eq!(
             retold,
             r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":7}}"#
         );
-        assert_eq!(told_token(&retold, 8), None);
-        assert_eq!(told_token(&Bytes::from_static(b"{}"), 8), None);
+        assert_eq!(progress_token(&retold, 8), None);
+        assert_eq!(progress_token(&Bytes::from_static(b"{}"), 8), None);
     }
 
     proptest! {
@@ -163,7 +163,7 @@ mod tests {
             let (id, meta) = ("\"id\":5", format!("\"params\":{{\"_meta\":{{\"progressToken\":\"{token}\"}}}}"));
             let parts = if first { format!("{id},{meta}") } else { format!("{meta},{id}") };
             let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"m\",{parts}}}");
-            let (there, old) = called(&text).unnumbered().unwrap().with_token("own", 16).unwrap();
+            let (there, old) = called(&text).template().unwrap().with_token("own", 16).unwrap();
             let back = there.with_token(&old.text().unwrap().unwrap(), 16).unwrap();
             prop_assert_eq!(back.0.with_id(5), text);
             prop_assert_eq!(back.1.as_bytes(), b"\"own\"");

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::domain::json::{BYTE_ORDER_MARK, Fault, Json, Kind, is_integer, scan_object};
-use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::json::{BYTE_ORDER_MARK, Json, JsonFault, JsonKind, is_integer, scan_object};
+use crate::domain::rope::{Rope, RopeWriter};
 
 use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, RESULT};
 use super::{RequestId, write};
@@ -16,7 +16,7 @@ pub struct Response {
     /// The id as the upstream wrote it; absent where it wrote none.
     pub id: Option<Json>,
     /// What it says.
-    pub reply: Reply,
+    pub reply: ResponseReply,
     whole: Range<usize>,
     id_place: Option<Range<usize>>,
     result_place: Option<Range<usize>>,
@@ -36,23 +36,25 @@ impl Response {
 
     /// The response with another id, every other byte of `body`, which it was read from, unchanged.
     #[must_use]
-    pub fn with_id(&self, body: &Bytes, id: &RequestId) -> Pieces {
+    pub fn with_id(&self, body: &Bytes, id: &RequestId) -> Rope {
         let Some(place) = self.id_place.clone() else {
             return match &self.reply {
-                Reply::Result(result) => write::result(id, result.clone().into_bytes().into()),
-                Reply::Error(error) => write::error(id, error),
+                ResponseReply::Result(result) => {
+                    write::result(id, result.clone().into_bytes().into())
+                }
+                ResponseReply::Error(error) => write::error(id, error),
             };
         };
-        let mut writer = PiecesWriter::with_capacity(128);
-        writer.carry(body.slice(self.whole.start..place.start));
+        let mut writer = RopeWriter::with_capacity(128);
+        writer.append(body.slice(self.whole.start..place.start));
         writer.copy(id.as_bytes());
-        writer.carry(body.slice(place.end..self.whole.end));
+        writer.append(body.slice(place.end..self.whole.end));
         writer.finish()
     }
 
     /// The response with another id and another result, every other byte of `body`, which it was read from, unchanged.
     #[must_use]
-    pub fn with_result(&self, body: &Bytes, id: &RequestId, result: Pieces) -> Pieces {
+    pub fn with_result(&self, body: &Bytes, id: &RequestId, result: Rope) -> Rope {
         let places = self.id_place.clone().zip(self.result_place.clone());
         let Some((id_place, result_place)) = places else {
             return write::result(id, result);
@@ -60,21 +62,21 @@ impl Response {
         let id = Bytes::copy_from_slice(id.as_bytes());
         let mut parts = [(id_place, id), (result_place, result.into_bytes())];
         parts.sort_by_key(|(place, _)| place.start);
-        let mut writer = PiecesWriter::with_capacity(128);
+        let mut writer = RopeWriter::with_capacity(128);
         let mut copied = self.whole.start;
         for (place, written) in parts {
-            writer.carry(body.slice(copied..place.start));
-            writer.carry(written);
+            writer.append(body.slice(copied..place.start));
+            writer.append(written);
             copied = place.end;
         }
-        writer.carry(body.slice(copied..self.whole.end));
+        writer.append(body.slice(copied..self.whole.end));
         writer.finish()
     }
 }
 
 /// The content of a response: one or the other, never both.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum ResponseReply {
     /// The call succeeded.
     Result(Json),
     /// The call failed.
@@ -97,7 +99,7 @@ pub struct ErrorObject {
 pub enum ResponseFault {
     /// No JSON, or nested beyond the limit.
     #[error("the answer is not JSON: {0}")]
-    Json(Fault),
+    Json(JsonFault),
     /// JSON, but not one response.
     #[error("the answer is no JSON-RPC 2.0 response: {0}")]
     Protocol(String),
@@ -149,12 +151,12 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
     if value(JSONRPC).is_some_and(|version| version.as_bytes() != b"\"2.0\"") {
         return Err(protocol("`jsonrpc` is not \"2.0\""));
     }
-    let set = |index: usize| value(index).filter(|value| value.kind() != Kind::Null);
+    let set = |index: usize| value(index).filter(|value| value.kind() != JsonKind::Null);
     let reply = match (set(RESULT), set(ERROR)) {
         (Some(_), Some(_)) => return Err(protocol("it has both `result` and `error`")),
-        (Some(result), None) => Reply::Result(result),
-        (None, Some(error)) => Reply::Error(parse_error(&error)?),
-        (None, None) if value(RESULT).is_some() => Reply::Result(Json::literal("null")),
+        (Some(result), None) => ResponseReply::Result(result),
+        (None, Some(error)) => ResponseReply::Error(parse_error(&error)?),
+        (None, None) if value(RESULT).is_some() => ResponseReply::Result(Json::literal("null")),
         (None, None) if value(METHOD).is_some() => {
             return Err(protocol("it is a request or a notification of the server"));
         }
@@ -170,7 +172,7 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
 }
 
 fn parse_error(error: &Json) -> Result<ErrorObject, ResponseFault> {
-    if error.kind() != Kind::Object {
+    if error.kind() != JsonKind::Object {
         return Err(protocol(format!(
             "`error` is {}, not an object",
             error.kind().described()
@@ -189,7 +191,7 @@ fn parse_error(error: &Json) -> Result<ErrorObject, ResponseFault> {
     let Some(code) = code else {
         return Err(protocol("`error.code` is no integer"));
     };
-    let message = message.filter(|message| message.kind() == Kind::String);
+    let message = message.filter(|message| message.kind() == JsonKind::String);
     Ok(ErrorObject {
         code,
         message: message.unwrap_or(Json::literal("\"\"")),

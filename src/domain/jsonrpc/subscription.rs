@@ -15,7 +15,7 @@ const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Returns the subscription that a notification is told of, if it names one.
 #[must_use]
-pub fn told_subscription(notification: &Bytes, depth: u16) -> Option<u64> {
+pub fn subscription_of(notification: &Bytes, depth: u16) -> Option<u64> {
     // Most name none, and need no closer look.
     memchr::memmem::find(notification, KEY.as_bytes())?;
     let place = find(notification, &["params", "_meta", KEY], depth)?;
@@ -57,11 +57,11 @@ mod tests {
     #[test]
     fn what_is_told_of_a_subscription_bears_the_id_of_the_client() {
         let told: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7 ,"a":1.0}}}"#.into();
-        assert_eq!(told_subscription(&told, 8), Some(7));
+        assert_eq!(subscription_of(&told, 8), Some(7));
         let own = of_subscription(&told, &id("\"x\""), 8);
         let wanted = String::from_utf8(told.to_vec()).unwrap();
         assert_eq!(own, wanted.replace(":7 ,", ":\"x\" ,"));
-        assert_eq!(told_subscription(&own, 8), None);
+        assert_eq!(subscription_of(&own, 8), None);
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         ] {
             let text = Bytes::from(text);
             assert_eq!(of_subscription(&text, &id("4"), 8), text);
-            assert_eq!(told_subscription(&text, 8), None);
+            assert_eq!(subscription_of(&text, 8), None);
         }
     }
 }

@@ -15,14 +15,14 @@ fn read(text: &str) -> Result<Incoming, MessageError> {
 
 fn call(text: &str) -> Call {
     match read(text) {
-        Ok(Incoming::Single(Item::Call(call))) => call,
+        Ok(Incoming::Single(MessageItem::Call(call))) => call,
         other => panic!("{text}: {other:?}"),
     }
 }
 
 fn invalid(text: &str) -> (String, String) {
     match read(text) {
-        Ok(Incoming::Single(Item::Invalid(invalid))) => (
+        Ok(Incoming::Single(MessageItem::Invalid(invalid))) => (
             String::from_utf8(invalid.id.as_bytes().to_vec()).unwrap(),
             invalid.why.into_owned(),
         ),
@@ -182,7 +182,11 @@ fn a_batch_is_read_item_by_item() {
     assert!(
         matches!(
             &items[..],
-            [Item::Invalid(_), Item::Call(_), Item::Response(_)]
+            [
+                MessageItem::Invalid(_),
+                MessageItem::Call(_),
+                MessageItem::Response(_)
+            ]
         ),
         "{items:?}"
     );
@@ -212,17 +216,17 @@ fn responses_are_read_and_what_is_none_is_named() {
         response(r#"{"id":1,"jsonrpc":"2.0","result":1.10}"#)
             .unwrap()
             .reply,
-        Reply::Result(Json::literal("1.10"))
+        ResponseReply::Result(Json::literal("1.10"))
     );
     assert_eq!(
         response(r#"{"id":1,"result":null}"#).unwrap().reply,
-        Reply::Result(Json::literal("null"))
+        ResponseReply::Result(Json::literal("null"))
     );
     assert!(matches!(
         response(r#"{"id":1,"result":2,"error":null}"#)
             .unwrap()
             .reply,
-        Reply::Result(_)
+        ResponseReply::Result(_)
     ));
     let rows = [
         (
@@ -291,7 +295,7 @@ proptest! {
         let response = parse_response(&answer, 8).unwrap();
         let answered = response.id.unwrap();
         prop_assert_eq!(answered.as_bytes(), id.as_bytes());
-        prop_assert_eq!(response.reply, Reply::Result(read.params.clone().unwrap()));
+        prop_assert_eq!(response.reply, ResponseReply::Result(read.params.clone().unwrap()));
         let sent = request(9, &read.method, read.params.unwrap().into_bytes().into(), &[]).into_bytes();
         prop_assert_eq!(&*call(std::str::from_utf8(&sent).unwrap()).method, method);
     }
@@ -322,7 +326,7 @@ fn a_cancellation_is_renamed_and_nothing_else() {
             None,
         ),
     ] {
-        let renamed = recalling(&came.into(), 7, 8);
+        let renamed = with_cancelled_id(&came.into(), 7, 8);
         assert_eq!(renamed.as_deref(), goes.map(str::as_bytes), "{came}");
     }
 }

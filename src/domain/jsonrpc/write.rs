@@ -1,29 +1,29 @@
 //! Messages written around values that stay where they are.
 
 use crate::domain::json::Json;
-use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::rope::{Rope, RopeWriter};
 
 use super::{ErrorObject, RequestId};
 
 /// Members beside those of JSON-RPC.
-pub type Members<'m> = &'m [(&'m str, Json)];
+pub type ExtraMembers<'m> = &'m [(&'m str, Json)];
 
 /// A request with an id of the proxy's own.
 #[must_use]
-pub fn request(id: u64, method: &str, params: Pieces, members: Members<'_>) -> Pieces {
+pub fn request(id: u64, method: &str, params: Rope, members: ExtraMembers<'_>) -> Rope {
     call(Some(id), (method, params), members)
 }
 
 /// A notification.
 #[must_use]
-pub fn notification(method: &str, params: Pieces, members: Members<'_>) -> Pieces {
+pub fn notification(method: &str, params: Rope, members: ExtraMembers<'_>) -> Rope {
     call(None, (method, params), members)
 }
 
-fn call(id: Option<u64>, (method, params): (&str, Pieces), members: Members<'_>) -> Pieces {
+fn call(id: Option<u64>, (method, params): (&str, Rope), members: ExtraMembers<'_>) -> Rope {
     let around = br#"{"jsonrpc":"2.0","id":,"method":"","params":}"#.len();
     let digits = id.map_or(0, |id| id.checked_ilog10().unwrap_or_default() as usize + 1);
-    let mut writer = PiecesWriter::with_capacity(around + digits + method.len() + params.copied());
+    let mut writer = RopeWriter::with_capacity(around + digits + method.len() + params.copied());
     match id {
         Some(id) => {
             writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -40,28 +40,28 @@ fn call(id: Option<u64>, (method, params): (&str, Pieces), members: Members<'_>)
     writer.copy(b",\"method\":");
     writer.string(method);
     writer.copy(b",\"params\":");
-    writer.carry_all(params);
+    writer.append_all(params);
     writer.copy(b"}");
     writer.finish()
 }
 
 /// A response that reports success.
 #[must_use]
-pub fn result(id: &RequestId, result: Pieces) -> Pieces {
+pub fn result(id: &RequestId, result: Rope) -> Rope {
     let around = br#"{"jsonrpc":"2.0","id":,"result":}"#.len();
-    let mut writer = PiecesWriter::with_capacity(around + id.as_bytes().len() + result.copied());
+    let mut writer = RopeWriter::with_capacity(around + id.as_bytes().len() + result.copied());
     writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
     writer.copy(id.as_bytes());
     writer.copy(b",\"result\":");
-    writer.carry_all(result);
+    writer.append_all(result);
     writer.copy(b"}");
     writer.finish()
 }
 
 /// A response that reports an error.
 #[must_use]
-pub fn error(id: &RequestId, error: &ErrorObject) -> Pieces {
-    let mut writer = PiecesWriter::with_capacity(256);
+pub fn error(id: &RequestId, error: &ErrorObject) -> Rope {
+    let mut writer = RopeWriter::with_capacity(256);
     writer.copy(b"{\"jsonrpc\":\"2.0\",\"id\":");
     writer.copy(id.as_bytes());
     writer.copy(b",\"error\":{\"code\":");
@@ -78,11 +78,11 @@ pub fn error(id: &RequestId, error: &ErrorObject) -> Pieces {
 
 /// A batch of responses, in the order given.
 #[must_use]
-pub fn batch(responses: Vec<Pieces>) -> Pieces {
-    let mut writer = PiecesWriter::with_capacity(256);
+pub fn batch(responses: Vec<Rope>) -> Rope {
+    let mut writer = RopeWriter::with_capacity(256);
     for (index, response) in responses.into_iter().enumerate() {
         writer.copy(if index == 0 { b"[" } else { b"," });
-        writer.carry_all(response);
+        writer.append_all(response);
     }
     writer.copy(b"]");
     writer.finish()

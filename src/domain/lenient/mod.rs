@@ -10,8 +10,8 @@ mod tree;
 
 use http::Method;
 
-use super::local::Locals;
-use super::route::{Route, RouteTable, SegmentPattern, Segments, Speech, Template};
+use super::local_reply::LocalReplies;
+use super::route::{Route, RouteTable, SegmentPattern, Segments, Template, Wire};
 use super::side::Side;
 use super::stream::Streams;
 use tree::{End, Part, Tree};
@@ -50,12 +50,12 @@ impl LenientPaths {
     pub fn new(
         routes: &RouteTable,
         streams: &Streams,
-        locals: &Locals,
+        locals: &LocalReplies,
         rpc: &[String],
     ) -> LenientPaths {
         let mut paths = LenientPaths::default();
         for (place, route) in routes.routes().iter().enumerate() {
-            if route.speech == Speech::Http && route.enters_from(Side::Rest) {
+            if route.speech == Wire::Http && route.enters_from(Side::Rest) {
                 paths.add_route(place, route);
             }
         }

@@ -23,7 +23,7 @@ fn table(rows: &[String]) -> RouteTable {
 /// The routes, without streams and answers of the proxy's own, and one RPC path.
 fn lenient(routes: &RouteTable) -> LenientPaths {
     let rpc = ["/v1/mcp".to_owned()];
-    LenientPaths::new(routes, &Streams::default(), &Locals::default(), &rpc)
+    LenientPaths::new(routes, &Streams::default(), &LocalReplies::default(), &rpc)
 }
 
 fn found(paths: &LenientPaths, request: &str) -> Option<Target> {

@@ -1,4 +1,4 @@
-//! What clients of a deprecated side are told: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`; and the
+//! What clients of a deprecated side are told: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `HoleLink`; and the
 //! windows in which their calls are refused, so that nobody overlooks it.
 
 use std::collections::BTreeSet;
@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use http::header::LINK;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::domain::calendar::Moment;
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
@@ -18,9 +18,9 @@ pub struct Announcement {
     /// The side whose clients are told.
     pub side: Side,
     /// Since when it is deprecated; this may lie in the future.
-    pub since: Moment,
+    pub since: Timestamp,
     /// When it is expected to stop answering; not before `since`.
-    pub sunset: Option<Moment>,
+    pub sunset: Option<Timestamp>,
     /// A page about it, an absolute URL.
     pub link: Option<String>,
     /// What to call instead, an address.
@@ -33,15 +33,15 @@ pub struct Announcement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// The first second in it.
-    pub from: Moment,
+    pub from: Timestamp,
     /// The first second after it.
-    pub until: Moment,
+    pub until: Timestamp,
 }
 
 impl Window {
     /// Whether a moment lies in it.
     #[must_use]
-    pub fn holds(&self, at: Moment) -> bool {
+    pub fn holds(&self, at: Timestamp) -> bool {
         self.from <= at && at < self.until
     }
 }
@@ -118,7 +118,7 @@ impl Deprecated {
 
     /// The window in which a moment lies.
     #[must_use]
-    pub fn browned_out(&self, at: Moment) -> Option<Window> {
+    pub fn browned_out(&self, at: Timestamp) -> Option<Window> {
         let windows = &self.said.brownouts;
         let next = windows.partition_point(|window| window.until <= at);
         windows.get(next).filter(|window| window.holds(at)).copied()

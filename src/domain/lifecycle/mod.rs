@@ -13,25 +13,25 @@
 //! while nobody counted.
 
 mod deprecated;
+mod observation;
 mod prefixes;
 mod report;
 #[cfg(test)]
 mod tests;
 mod usage;
-mod watching;
 
 use http::HeaderMap;
 
 use super::side::Side;
 
 pub use deprecated::{Announcement, Brownouts, Deprecated, Window};
+pub use observation::{Interval, Observation, ReplicaObservation};
 pub use prefixes::Prefixes;
 pub use report::{
-    CallerReport, CountReport, DeprecationReport, Evidence, Question, Report, RouteReport,
-    UnroutedReport, Verdict, parse_idle, report, span,
+    CallerReport, CountReport, DeletionVerdict, DeprecationReport, ReportQuery, RouteReport,
+    UnroutedReport, UsageEvidence, UsageReport, parse_idle, report, span,
 };
-pub use usage::{Count, Seen, Usage, UsageError};
-pub use watching::{Interval, Watched, Watching};
+pub use usage::{ClientUsage, Usage, UsageCount, UsageError};
 
 /// What a plan says of the end of its routes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -21,7 +21,7 @@ pub struct Prefixes {
 impl Prefixes {
     /// The prefixes of all routes.
     #[must_use]
-    pub fn of(routes: &[Route]) -> Prefixes {
+    pub fn new(routes: &[Route]) -> Prefixes {
         let mut prefixes = Prefixes::default();
         for route in routes {
             // A frame has no path that a call could be like.

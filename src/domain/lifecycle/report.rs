@@ -6,27 +6,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::usage::{Count, Seen, Usage};
-use crate::domain::calendar::Moment;
+use super::usage::{ClientUsage, Usage, UsageCount};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Glob;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct ReportQuery {
     /// Which routes.
     pub route: Glob,
     /// How long nobody may have called, in seconds.
     pub idle: u64,
     /// What time it is.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// What the counts say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct UsageReport {
     /// When it was made.
     pub at: String,
     /// How long nobody may have called, in seconds.
@@ -47,18 +47,18 @@ pub struct RouteReport {
     /// What was announced, if anything.
     pub deprecated: Option<DeprecationReport>,
     /// Whether it may be deleted.
-    pub verdict: Verdict,
+    pub verdict: DeletionVerdict,
     /// Why, in words; empty where it is safe.
     pub reasons: Vec<String>,
     /// Who has called it.
     pub callers: Vec<CallerReport>,
     /// What the verdict stands on.
-    pub evidence: Evidence,
+    pub evidence: UsageEvidence,
 }
 
 /// Whether a route may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
+pub enum DeletionVerdict {
     /// Nobody would notice.
     #[serde(rename = "safe to delete")]
     Safe,
@@ -73,15 +73,15 @@ pub enum Verdict {
     NotDeprecated,
 }
 
-impl Verdict {
+impl DeletionVerdict {
     /// The words used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Verdict::Safe => "safe to delete",
-            Verdict::NotYet => "not yet",
-            Verdict::Unknown => "unknown",
-            Verdict::NotDeprecated => "not deprecated",
+            DeletionVerdict::Safe => "safe to delete",
+            DeletionVerdict::NotYet => "not yet",
+            DeletionVerdict::Unknown => "unknown",
+            DeletionVerdict::NotDeprecated => "not deprecated",
         }
     }
 }
@@ -134,9 +134,9 @@ impl CountReport {
 
 /// What a verdict stands on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct UsageEvidence {
     /// Since when the route was counted without a break.
-    pub watched_since: Option<String>,
+    pub observed_since: Option<String>,
     /// For how long, in seconds.
     pub watched_seconds: u64,
     /// How many replicas have counted.
@@ -160,12 +160,12 @@ pub struct UnroutedReport {
 
 /// Tells what the counts say of the routes of a plan.
 #[must_use]
-pub fn report(plan: &Plan, usage: &Usage, question: &Question) -> Report {
+pub fn report(plan: &Plan, usage: &Usage, question: &ReportQuery) -> UsageReport {
     let routes = plan.routes.routes().iter().enumerate();
     let usage = &usage.clone().until(question.at);
     let asked = routes.filter(|(_, route)| question.route.fits(&route.name));
     let told = asked.map(|(index, route)| {
-        let of_route = OfRoute {
+        let of_route = RouteUsage {
             plan,
             usage,
             question,
@@ -174,7 +174,7 @@ pub fn report(plan: &Plan, usage: &Usage, question: &Question) -> Report {
         };
         of_route.report()
     });
-    Report {
+    UsageReport {
         at: question.at.to_string(),
         idle_seconds: question.idle,
         routes: told.collect(),
@@ -182,21 +182,21 @@ pub fn report(plan: &Plan, usage: &Usage, question: &Question) -> Report {
 }
 
 /// One route, and all that is known of it.
-struct OfRoute<'a> {
+struct RouteUsage<'a> {
     plan: &'a Plan,
     usage: &'a Usage,
-    question: &'a Question,
+    question: &'a ReportQuery,
     index: usize,
     route: &'a Route,
 }
 
-impl OfRoute<'_> {
+impl RouteUsage<'_> {
     fn report(&self) -> RouteReport {
         let deprecated = self.plan.lifecycle.routes.get(self.index);
         let said = deprecated.and_then(Option::as_ref).map(|it| it.said());
         let (verdict, reasons) = match said {
             Some(said) => self.judge(said.side),
-            None => (Verdict::NotDeprecated, Vec::new()),
+            None => (DeletionVerdict::NotDeprecated, Vec::new()),
         };
         RouteReport {
             route: self.route.name.clone(),
@@ -215,11 +215,11 @@ impl OfRoute<'_> {
     }
 
     /// The first moment of the time in which nobody may have called.
-    fn horizon(&self) -> Moment {
+    fn horizon(&self) -> Timestamp {
         self.question.at.before(self.question.idle)
     }
 
-    fn judge(&self, side: Side) -> (Verdict, Vec<String>) {
+    fn judge(&self, side: Side) -> (DeletionVerdict, Vec<String>) {
         let mut calls = Vec::new();
         for (client, of, seen) in self.usage.callers(&self.route.name) {
             calls.extend(self.still_calls(side, (client, of, seen)));
@@ -232,18 +232,22 @@ impl OfRoute<'_> {
             ));
         }
         if !calls.is_empty() {
-            return (Verdict::NotYet, calls);
+            return (DeletionVerdict::NotYet, calls);
         }
-        let doubts = self.doubts();
+        let doubts = self.gaps_in_evidence();
         if doubts.is_empty() {
-            (Verdict::Safe, doubts)
+            (DeletionVerdict::Safe, doubts)
         } else {
-            (Verdict::Unknown, doubts)
+            (DeletionVerdict::Unknown, doubts)
         }
     }
 
     /// Why one caller would notice.
-    fn still_calls(&self, side: Side, (client, of, seen): (&str, Side, &Seen)) -> Option<String> {
+    fn still_calls(
+        &self,
+        side: Side,
+        (client, of, seen): (&str, Side, &ClientUsage),
+    ) -> Option<String> {
         if of == side {
             let ago = self.ago(&seen.all())?;
             return Some(format!("`{client}` called the {side} side, last {ago}"));
@@ -256,16 +260,16 @@ impl OfRoute<'_> {
     }
 
     /// How long ago the last of some calls began, if that is too recent.
-    fn ago(&self, count: &Count) -> Option<String> {
+    fn ago(&self, count: &UsageCount) -> Option<String> {
         let last = count.last.filter(|last| *last >= self.horizon())?;
         let ago = span(self.question.at.since(last));
         Some(format!("{ago} ago ({last})"))
     }
 
     /// Why nobody can know.
-    fn doubts(&self) -> Vec<String> {
+    fn gaps_in_evidence(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        let watched = self.watched_since();
+        let watched = self.observed_since();
         let wanted = span(self.question.idle);
         match watched {
             None => doubts.push("nobody counts its calls".to_owned()),
@@ -283,14 +287,14 @@ impl OfRoute<'_> {
     }
 
     /// Since when this route, as it is, was counted by somebody at every moment.
-    fn watched_since(&self) -> Option<Moment> {
+    fn observed_since(&self) -> Option<Timestamp> {
         let known = self.usage.known_since(self.route)?;
-        let unbroken = self.usage.watching().unbroken_since(self.question.at)?;
+        let unbroken = self.usage.observation().unbroken_since(self.question.at)?;
         Some(unbroken.max(known))
     }
 
     fn gaps(&self) -> Vec<String> {
-        let gaps = self.usage.watching().gaps_since(self.horizon());
+        let gaps = self.usage.observation().gaps_since(self.horizon());
         let told = gaps.into_iter().map(|(replica, gap)| {
             format!("replica `{replica}` from {} to {}", gap.from, gap.until)
         });
@@ -298,7 +302,7 @@ impl OfRoute<'_> {
     }
 
     /// The calls of no route that may have meant a REST side.
-    fn unrouted(&self, side: Side) -> Option<(&str, Count)> {
+    fn unrouted(&self, side: Side) -> Option<(&str, UsageCount)> {
         let prefix = self.plan.lifecycle.prefixes.of_route(self.index);
         (side == Side::Rest).then(|| (prefix, self.usage.under(prefix)))
     }
@@ -308,21 +312,21 @@ impl OfRoute<'_> {
         let told = callers.map(|(client, side, seen)| CallerReport {
             client: client.to_owned(),
             side: side.as_str().to_owned(),
-            old: told(&seen.old),
-            new: told(&seen.new),
-            refused: told(&seen.refused),
-            tool_errors: told(&seen.tool_errors),
+            old: last_call(&seen.old),
+            new: last_call(&seen.new),
+            refused: last_call(&seen.refused),
+            tool_errors: last_call(&seen.tool_errors),
         });
         told.collect()
     }
 
-    fn evidence(&self, side: Side) -> Evidence {
-        let watched = self.watched_since();
+    fn evidence(&self, side: Side) -> UsageEvidence {
+        let watched = self.observed_since();
         let unrouted = self.unrouted(side);
-        Evidence {
-            watched_since: watched.map(|since| since.to_string()),
+        UsageEvidence {
+            observed_since: watched.map(|since| since.to_string()),
             watched_seconds: watched.map_or(0, |since| self.question.at.since(since)),
-            replicas: self.usage.watching().replicas().count(),
+            replicas: self.usage.observation().replicas().count(),
             gaps: self.gaps(),
             unrouted: unrouted.map(|(prefix, count)| UnroutedReport {
                 prefix: prefix.to_owned(),
@@ -333,7 +337,7 @@ impl OfRoute<'_> {
     }
 }
 
-fn told(count: &Count) -> CountReport {
+fn last_call(count: &UsageCount) -> CountReport {
     CountReport {
         calls: count.calls,
         last: count.last.map(|last| last.to_string()),

@@ -3,16 +3,16 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::LINK};
 
 use super::*;
-use crate::domain::calendar::Moment;
-use crate::domain::candidates::Candidates;
 use crate::domain::hosts::Reach;
-use crate::domain::local::Locals;
+use crate::domain::local_reply::LocalReplies;
 use crate::domain::plan::{Limits, Plan, RpcFace, Unrouted, Upstreams};
 use crate::domain::rollout::{
-    Client, Clients, Defaults, Glob, Kill, Matcher, Percent, Rollout, Stage, Way,
+    Client, Clients, Defaults, Glob, Kill, Matcher, Path, Percent, Rollout, Stage,
 };
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
+use crate::domain::shadow_limits::ShadowLimits;
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
 mod clock;
 mod laws;
@@ -20,19 +20,19 @@ mod laws;
 const DAY: u64 = 86_400;
 const NOW: i64 = 1_800_000_000;
 
-fn now() -> Moment {
-    Moment::from_unix(NOW)
+fn now() -> Timestamp {
+    Timestamp::from_unix(NOW)
 }
 
-fn ago(seconds: u64) -> Moment {
+fn ago(seconds: u64) -> Timestamp {
     now().before(seconds)
 }
 
 fn said(side: Side) -> Announcement {
     Announcement {
         side,
-        since: Moment::parse("2023-06-30T23:59:59Z").unwrap(),
-        sunset: Moment::parse("2023-12-31T23:59:59Z").ok(),
+        since: Timestamp::parse("2023-06-30T23:59:59Z").unwrap(),
+        sunset: Timestamp::parse("2023-12-31T23:59:59Z").ok(),
         link: Some("https://developer.example.com/deprecation".to_owned()),
         successor: Some("/rpc".to_owned()),
         brownouts: Vec::new(),
@@ -67,7 +67,7 @@ const LIMITS: Limits = Limits {
     drain: Duration::ZERO,
 };
 
-const CANDIDATES: Candidates = Candidates {
+const CANDIDATES: ShadowLimits = ShadowLimits {
     concurrency: 1,
     memory: 1,
     timeout: Duration::from_secs(1),
@@ -100,12 +100,12 @@ fn plan(side: Side) -> Plan {
         route("all", "GET /{tenant}/all"),
         route("tree", "GET /api/items/tree/leaves"),
     ];
-    let prefixes = Prefixes::of(&routes);
+    let prefixes = Prefixes::new(&routes);
     Plan {
         ready: Vec::new(),
         redaction: std::sync::Arc::default(),
         tls: None,
-        preface: crate::domain::preface::PrefaceUse::Off,
+        preface: crate::domain::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: Default::default(),
         identity_headers: Default::default(),
         trace: None,
@@ -113,7 +113,7 @@ fn plan(side: Side) -> Plan {
         streams: Default::default(),
         events: Default::default(),
         routes: RouteTable::build(routes).unwrap(),
-        locals: Locals::build(Vec::new()).unwrap(),
+        locals: LocalReplies::build(Vec::new()).unwrap(),
         cors: None,
         hosts: Vec::new(),
         reach: Reach::Network,
@@ -151,20 +151,20 @@ fn plan(side: Side) -> Plan {
 fn watched(plan: &Plan, seconds: u64) -> Usage {
     let mut usage = Usage::default();
     usage.note_routes(plan.routes.routes(), ago(seconds));
-    usage.note_watched("one", ago(seconds), now());
-    usage.note_watched("two", ago(seconds), now());
+    usage.note_observed("one", ago(seconds), now());
+    usage.note_observed("two", ago(seconds), now());
     usage
 }
 
-fn seen(way: Option<Way>, at: Moment) -> Seen {
-    let mut seen = Seen::default();
+fn seen(way: Option<Path>, at: Timestamp) -> ClientUsage {
+    let mut seen = ClientUsage::default();
     seen.add(way, at);
     seen
 }
 
 /// The verdict and the reasons of `items.read`.
-fn judged(plan: &Plan, usage: &Usage) -> (Verdict, Vec<String>) {
-    let question = Question {
+fn judged(plan: &Plan, usage: &Usage) -> (DeletionVerdict, Vec<String>) {
+    let question = ReportQuery {
         route: Glob::new("items.*"),
         idle: 30 * DAY,
         at: now(),
@@ -299,28 +299,28 @@ fn a_path_of_no_route_is_counted_under_the_longest_prefix() {
 fn a_route_that_nobody_called_while_somebody_watched_is_safe_to_delete() {
     let plan = plan(Side::Rest);
     let mut usage = watched(&plan, 31 * DAY);
-    assert_eq!(judged(&plan, &usage), (Verdict::Safe, Vec::new()));
+    assert_eq!(judged(&plan, &usage), (DeletionVerdict::Safe, Vec::new()));
     // Long ago, on its other side as it came, and elsewhere.
     usage.note(
         "items.read",
         "known",
         Side::Rest,
-        &seen(Some(Way::Old), ago(30 * DAY + 1)),
+        &seen(Some(Path::Old), ago(30 * DAY + 1)),
     );
     usage.note(
         "items.read",
         "known",
         Side::Rpc,
-        &seen(Some(Way::Old), now()),
+        &seen(Some(Path::Old), now()),
     );
     usage.note(
         "items.reads",
         "known",
         Side::Rest,
-        &seen(Some(Way::Old), now()),
+        &seen(Some(Path::Old), now()),
     );
     usage.note_unrouted("/", &seen(None, now()).all());
-    assert_eq!(judged(&plan, &usage), (Verdict::Safe, Vec::new()));
+    assert_eq!(judged(&plan, &usage), (DeletionVerdict::Safe, Vec::new()));
 }
 
 #[test]
@@ -330,28 +330,28 @@ fn whoever_would_notice_is_a_reason() {
     for (side, way, told) in [
         (
             Side::Rest,
-            Some(Way::Old),
+            Some(Path::Old),
             "`known` called the rest side, last 2 days ago",
         ),
-        (Side::Rest, Some(Way::New), "`known` called the rest side"),
+        (Side::Rest, Some(Path::New), "`known` called the rest side"),
         (Side::Rest, None, "`known` called the rest side"),
         (
             Side::Rpc,
-            Some(Way::New),
+            Some(Path::New),
             "calls of `known` on the rpc side were translated",
         ),
     ] {
         let mut usage = watched(&plan, 31 * DAY);
         usage.note("items.read", "known", side, &seen(way, day));
         let (verdict, reasons) = judged(&plan, &usage);
-        assert_eq!(verdict, Verdict::NotYet);
+        assert_eq!(verdict, DeletionVerdict::NotYet);
         assert!(reasons[0].starts_with(told), "{reasons:?}");
     }
     for prefix in ["/api/items", "/api/items/tree/leaves"] {
         let mut usage = watched(&plan, 31 * DAY);
         usage.note_unrouted(prefix, &seen(None, day).all());
         let (verdict, reasons) = judged(&plan, &usage);
-        assert_eq!(verdict, Verdict::NotYet);
+        assert_eq!(verdict, DeletionVerdict::NotYet);
         assert!(reasons[0].contains("under `/api/items`"), "{reasons:?}");
     }
 }
@@ -361,7 +361,7 @@ fn what_was_not_watched_is_unknown() {
     let plan = plan(Side::Rest);
     let unknown = |usage: &Usage| {
         let (verdict, reasons) = judged(&plan, usage);
-        assert_eq!(verdict, Verdict::Unknown);
+        assert_eq!(verdict, DeletionVerdict::Unknown);
         reasons.join("; ")
     };
     assert_eq!(unknown(&Usage::default()), "nobody counts its calls");
@@ -372,24 +372,24 @@ fn what_was_not_watched_is_unknown() {
     // A route that was added, or changed, is counted from then on only.
     let mut changed = Usage::default();
     changed.note_routes(plan.routes.routes(), ago(DAY));
-    changed.note_watched("one", ago(40 * DAY), now());
+    changed.note_observed("one", ago(40 * DAY), now());
     assert!(unknown(&changed).contains("for 1 day only"));
     // Somebody watched all the time, but not everybody who was there.
     let mut gap = watched(&plan, 31 * DAY);
-    gap.note_watched("three", ago(20 * DAY), ago(10 * DAY));
-    assert_eq!(judged(&plan, &gap).0, Verdict::Safe);
-    gap.note_watched("three", ago(9 * DAY), now());
+    gap.note_observed("three", ago(20 * DAY), ago(10 * DAY));
+    assert_eq!(judged(&plan, &gap).0, DeletionVerdict::Safe);
+    gap.note_observed("three", ago(9 * DAY), now());
     assert!(unknown(&gap).starts_with("there is a gap in watching: replica `three` from "));
     // Nobody watches now.
     let mut ended = Usage::default();
     ended.note_routes(plan.routes.routes(), ago(40 * DAY));
-    ended.note_watched("one", ago(40 * DAY), ago(DAY));
+    ended.note_observed("one", ago(40 * DAY), ago(DAY));
     assert_eq!(unknown(&ended), "nobody counts its calls");
 }
 
 #[test]
 fn short_pauses_are_no_gaps_and_long_ones_are() {
-    let mut watching = Watching::default();
+    let mut watching = Observation::default();
     for (from, until) in [(1_000, 800), (739, 600), (500, 0)] {
         watching.note(
             "one",
@@ -423,7 +423,7 @@ fn short_pauses_are_no_gaps_and_long_ones_are() {
 
 #[test]
 fn what_is_forgotten_is_never_said_to_have_been_watched() {
-    let mut watching = Watching::default();
+    let mut watching = Observation::default();
     for index in 0..300_u64 {
         let from = ago(100_000 - index * 200);
         let until = ago(100_000 - index * 200 - 50);
@@ -455,13 +455,13 @@ fn a_name_that_the_plan_forgets_is_not_forgotten_with_its_calls() {
         "items.read",
         "gone",
         Side::Rest,
-        &seen(Some(Way::Old), ago(1)),
+        &seen(Some(Path::Old), ago(1)),
     );
     usage.note(
         "no.more",
         "known",
         Side::Rest,
-        &seen(Some(Way::Old), ago(1)),
+        &seen(Some(Path::Old), ago(1)),
     );
     usage.note_unrouted("/api/items/old", &seen(None, ago(1)).all());
     usage.keep(&plan);
@@ -470,5 +470,5 @@ fn a_name_that_the_plan_forgets_is_not_forgotten_with_its_calls() {
     assert_eq!(usage.callers("no.more").count(), 0);
     assert_eq!(usage.under("/api/items").calls, 1);
     assert_eq!(usage.under("/").calls, 1);
-    assert_eq!(judged(&plan, &usage).0, Verdict::NotYet);
+    assert_eq!(judged(&plan, &usage).0, DeletionVerdict::NotYet);
 }

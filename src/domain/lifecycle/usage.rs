@@ -7,54 +7,54 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::observation::{Interval, Observation};
 use super::prefixes::is_under;
-use super::watching::{Interval, Watching};
-use crate::domain::calendar::Moment;
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{OTHER, Way};
+use crate::domain::rollout::{OTHER, Path};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
 /// How often, and when last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Count {
+pub struct UsageCount {
     /// How many calls.
     pub calls: u64,
     /// When the last one began; none where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<Moment>,
+    pub last: Option<Timestamp>,
 }
 
-impl Count {
+impl UsageCount {
     /// Returns whether there was no call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Count::default()
+        *self == UsageCount::default()
     }
 
     /// Counts one call.
-    pub fn add(&mut self, at: Moment) {
-        self.merge(&Count {
+    pub fn add(&mut self, at: Timestamp) {
+        self.merge(&UsageCount {
             calls: 1,
             last: Some(at),
         });
     }
 
     /// Adds what another one has counted.
-    pub fn merge(&mut self, other: &Count) {
+    pub fn merge(&mut self, other: &UsageCount) {
         self.calls = self.calls.saturating_add(other.calls);
         self.last = self.last.max(other.last);
     }
 
     /// Dates what a clock that was ahead has dated later than `at` at that moment.
-    fn bound(&mut self, at: Moment) {
+    fn bound(&mut self, at: Timestamp) {
         self.last = self.last.map(|last| last.min(at));
     }
 
     /// What came after an earlier count of the same counter; when the last call was stays.
     #[must_use]
-    pub fn since(&self, earlier: &Count) -> Count {
-        Count {
+    pub fn since(&self, earlier: &UsageCount) -> UsageCount {
+        UsageCount {
             calls: self.calls.saturating_sub(earlier.calls),
             last: self.last,
         }
@@ -63,33 +63,33 @@ impl Count {
 
 /// The calls of one client on one side of one route, by how they were served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ClientUsage {
     /// As they came, by the upstream of their own side.
     #[serde(default)]
-    pub old: Count,
+    pub old: UsageCount,
     /// Translated, by the upstream of the other side.
     #[serde(default)]
-    pub new: Count,
+    pub new: UsageCount,
     /// By nobody: the side was retired, or browned out.
     #[serde(default)]
-    pub refused: Count,
+    pub refused: UsageCount,
     /// Those of all of them that got the result of a tool that says that it failed.
-    #[serde(default, skip_serializing_if = "Count::is_empty")]
-    pub tool_errors: Count,
+    #[serde(default, skip_serializing_if = "UsageCount::is_empty")]
+    pub tool_errors: UsageCount,
 }
 
-impl Seen {
+impl ClientUsage {
     /// Counts one call; it went nowhere where there is no way.
-    pub fn add(&mut self, way: Option<Way>, at: Moment) {
+    pub fn add(&mut self, way: Option<Path>, at: Timestamp) {
         match way {
-            Some(Way::Old) => self.old.add(at),
-            Some(Way::New) => self.new.add(at),
+            Some(Path::Old) => self.old.add(at),
+            Some(Path::New) => self.new.add(at),
             None => self.refused.add(at),
         }
     }
 
     /// Adds what another one has counted.
-    pub fn merge(&mut self, other: &Seen) {
+    pub fn merge(&mut self, other: &ClientUsage) {
         self.old.merge(&other.old);
         self.new.merge(&other.new);
         self.refused.merge(&other.refused);
@@ -98,8 +98,8 @@ impl Seen {
 
     /// What came after an earlier count of the same counters.
     #[must_use]
-    pub fn since(&self, earlier: &Seen) -> Seen {
-        Seen {
+    pub fn since(&self, earlier: &ClientUsage) -> ClientUsage {
+        ClientUsage {
             old: self.old.since(&earlier.old),
             new: self.new.since(&earlier.new),
             refused: self.refused.since(&earlier.refused),
@@ -109,7 +109,7 @@ impl Seen {
 
     /// All calls, however they were served.
     #[must_use]
-    pub fn all(&self) -> Count {
+    pub fn all(&self) -> UsageCount {
         let mut all = self.old;
         all.merge(&self.new);
         all.merge(&self.refused);
@@ -121,13 +121,13 @@ impl Seen {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
     /// By route, client and side.
-    calls: BTreeMap<(String, String, Side), Seen>,
+    calls: BTreeMap<(String, String, Side), ClientUsage>,
     /// Calls of no route, by the prefix that they lie under.
-    unrouted: BTreeMap<String, Count>,
+    unrouted: BTreeMap<String, UsageCount>,
     /// Since when each route is counted as it is: by name, REST side and RPC side.
-    routes: BTreeMap<[String; 3], Moment>,
+    routes: BTreeMap<[String; 3], Timestamp>,
     /// When somebody counted.
-    watching: Watching,
+    watching: Observation,
 }
 
 /// A text is no usage.
@@ -137,13 +137,13 @@ pub struct UsageError(#[from] serde_json::Error);
 
 impl Usage {
     /// Notes calls of a client on a side of a route.
-    pub fn note(&mut self, route: &str, client: &str, side: Side, seen: &Seen) {
+    pub fn note(&mut self, route: &str, client: &str, side: Side, seen: &ClientUsage) {
         let key = (route.to_owned(), client.to_owned(), side);
         self.calls.entry(key).or_default().merge(seen);
     }
 
     /// Notes calls of no route under a prefix.
-    pub fn note_unrouted(&mut self, prefix: &str, count: &Count) {
+    pub fn note_unrouted(&mut self, prefix: &str, count: &UsageCount) {
         self.unrouted
             .entry(prefix.to_owned())
             .or_default()
@@ -151,7 +151,7 @@ impl Usage {
     }
 
     /// Notes that the routes of a plan are counted at a moment.
-    pub fn note_routes(&mut self, routes: &[Route], at: Moment) {
+    pub fn note_routes(&mut self, routes: &[Route], at: Timestamp) {
         for route in routes {
             let since = self.routes.entry(shape(route)).or_insert(at);
             *since = at.min(*since);
@@ -159,7 +159,7 @@ impl Usage {
     }
 
     /// Notes that a replica counted all the time between two moments.
-    pub fn note_watched(&mut self, replica: &str, from: Moment, until: Moment) {
+    pub fn note_observed(&mut self, replica: &str, from: Timestamp, until: Timestamp) {
         self.watching.note(replica, Interval { from, until });
     }
 
@@ -181,7 +181,7 @@ impl Usage {
     /// Dates everything that a clock has dated later than `at` at that moment: a clock that was ahead was set back, or
     /// another replica's is ahead.
     #[must_use]
-    pub fn until(mut self, at: Moment) -> Usage {
+    pub fn until(mut self, at: Timestamp) -> Usage {
         for seen in self.calls.values_mut() {
             for count in [
                 &mut seen.old,
@@ -244,17 +244,17 @@ impl Usage {
 
     /// When somebody counted.
     #[must_use]
-    pub fn watching(&self) -> &Watching {
+    pub fn observation(&self) -> &Observation {
         &self.watching
     }
 
     /// Since when a route is counted as it is.
-    pub(super) fn known_since(&self, route: &Route) -> Option<Moment> {
+    pub(super) fn known_since(&self, route: &Route) -> Option<Timestamp> {
         self.routes.get(&shape(route)).copied()
     }
 
     /// Who has called a route, by client and side.
-    pub(super) fn callers(&self, route: &str) -> impl Iterator<Item = (&str, Side, &Seen)> {
+    pub(super) fn callers(&self, route: &str) -> impl Iterator<Item = (&str, Side, &ClientUsage)> {
         let first = (route.to_owned(), String::new(), Side::Rest);
         let rows = self.calls.range(first..);
         let name = route.to_owned();
@@ -263,8 +263,8 @@ impl Usage {
     }
 
     /// The calls of no route under a prefix, and under those that lie under it.
-    pub(super) fn under(&self, prefix: &str) -> Count {
-        let mut all = Count::default();
+    pub(super) fn under(&self, prefix: &str) -> UsageCount {
+        let mut all = UsageCount::default();
         for (known, count) in &self.unrouted {
             if is_under(known, prefix) {
                 all.merge(count);
@@ -279,7 +279,7 @@ impl Usage {
         let calls = self.calls.iter();
         let unrouted = self.unrouted.iter();
         let routes = self.routes.iter();
-        let text = Text {
+        let text = UsageText {
             calls: calls
                 .map(|((route, client, side), seen)| CallsText {
                     route: route.clone(),
@@ -310,7 +310,7 @@ impl Usage {
     /// # Errors
     /// [`UsageError`].
     pub fn from_json(text: &str) -> Result<Usage, UsageError> {
-        let text: Text = serde_json::from_str(text)?;
+        let text: UsageText = serde_json::from_str(text)?;
         let mut usage = Usage::default();
         for row in text.calls {
             usage.note(&row.route, &row.client, row.side.into(), &row.seen);
@@ -335,15 +335,15 @@ fn shape(route: &Route) -> [String; 3] {
 
 /// The form on disk. Members that a later version adds are ignored by this one.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Text {
+struct UsageText {
     #[serde(default)]
     calls: Vec<CallsText>,
     #[serde(default)]
-    unrouted: BTreeMap<String, Count>,
+    unrouted: BTreeMap<String, UsageCount>,
     #[serde(default)]
     routes: Vec<RouteText>,
     #[serde(default)]
-    watching: Watching,
+    watching: Observation,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -352,7 +352,7 @@ struct CallsText {
     client: String,
     side: SideText,
     #[serde(flatten)]
-    seen: Seen,
+    seen: ClientUsage,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -360,7 +360,7 @@ struct RouteText {
     name: String,
     rest: String,
     rpc: String,
-    since: Moment,
+    since: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

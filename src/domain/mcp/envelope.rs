@@ -5,8 +5,8 @@ use std::fmt::Write;
 use bytes::Bytes;
 
 use super::revision::CLIENT_INFO;
-use crate::domain::json::{Json, Kind};
-use crate::domain::pieces::PiecesWriter;
+use crate::domain::json::{Json, JsonKind};
+use crate::domain::rope::RopeWriter;
 
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
@@ -14,7 +14,7 @@ pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabil
 
 /// A request that says who asks, and the name that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dressed {
+pub struct AnnotatedRequest {
     /// The request.
     pub body: Bytes,
     /// The tool, prompt or resource, for the methods that have one.
@@ -24,13 +24,13 @@ pub struct Dressed {
 /// A request in the form of a revision without sessions. What the caller says of itself stays; the revision is the one
 /// that is spoken here. Every other byte is what it was.
 #[must_use]
-pub fn dressed(message: &Bytes, method: &str, version: &str, depth: u16) -> Dressed {
+pub fn annotated(message: &Bytes, method: &str, version: &str, depth: u16) -> AnnotatedRequest {
     let whole = Json::parse(message.clone(), depth).ok();
     let params = whole.as_ref().and_then(|whole| whole.member("params"));
     let named = named_by(method).zip(params.as_ref());
     let name = named.and_then(|(key, params)| params.member(key)?.text()?.ok());
     let body = whole.and_then(|whole| envelope(&whole, version));
-    Dressed {
+    AnnotatedRequest {
         body: body.unwrap_or_else(|| message.clone()),
         name,
     }
@@ -63,7 +63,7 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     };
     let place = params.value.clone();
     let params = whole.piece(place.clone());
-    if params.kind() != Kind::Object {
+    if params.kind() != JsonKind::Object {
         return None;
     }
     let found = params.open().ok()?;
@@ -79,7 +79,7 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
 
 /// An object with more members before its own. One that it has already stays as it is, but for the revision.
 fn with(object: &Json, more: &[(&str, Json)]) -> Option<Json> {
-    if object.kind() != Kind::Object {
+    if object.kind() != JsonKind::Object {
         return None;
     }
     let mut object = object.clone();
@@ -99,7 +99,7 @@ fn with(object: &Json, more: &[(&str, Json)]) -> Option<Json> {
 }
 
 fn preceded(object: &Json, name: &str, value: &Json) -> Json {
-    let mut writer = PiecesWriter::with_capacity(name.len() + 8);
+    let mut writer = RopeWriter::with_capacity(name.len() + 8);
     writer.copy(b"{");
     writer.string(name);
     writer.copy(b":");
@@ -114,7 +114,7 @@ fn preceded(object: &Json, name: &str, value: &Json) -> Json {
 
 fn replaced(object: &Json, place: std::ops::Range<usize>, value: &Json) -> Json {
     let text = object.as_bytes();
-    let mut writer = PiecesWriter::with_capacity(text.len());
+    let mut writer = RopeWriter::with_capacity(text.len());
     writer.copy(&text[..place.start]);
     writer.value(value);
     writer.copy(&text[place.end..]);
@@ -167,7 +167,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn params(message: &'static str) -> Value {
-        let dressed = dressed(&message.into(), "m", "2026-07-28", 16);
+        let dressed = annotated(&message.into(), "m", "2026-07-28", 16);
         let whole: Value = serde_json::from_slice(&dressed.body).unwrap();
         whole["params"].clone()
     }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn what_the_caller_says_stays() {
         let said = r#"{"id":1,"method":"m","params":{"x":1.10,"_meta":{"progressToken":7,"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
-        let got = dressed(&said.into(), "m", "2026-07-28", 16).body;
+        let got = annotated(&said.into(), "m", "2026-07-28", 16).body;
         let text = std::str::from_utf8(&got).unwrap();
         assert!(
             text.contains("\"x\":1.10") && text.contains("\"progressToken\":7"),
@@ -198,13 +198,13 @@ mod tests {
         );
         assert_eq!(params(said)["_meta"][CLIENT_KEY], json!({ "name": "c" }));
         let list = r#"{"id":1,"method":"m","params":[1]}"#;
-        assert_eq!(dressed(&list.into(), "m", "2026-07-28", 16).body, list);
+        assert_eq!(annotated(&list.into(), "m", "2026-07-28", 16).body, list);
     }
 
     #[test]
     fn the_name_is_the_one_of_the_method() {
         let call = r#"{"params":{"name":"a","uri":"b"}}"#;
-        let name = |method| dressed(&call.into(), method, "v", 16).name;
+        let name = |method| annotated(&call.into(), method, "v", 16).name;
         assert_eq!(name("tools/call").as_deref(), Some("a"));
         assert_eq!(name("prompts/get").as_deref(), Some("a"));
         assert_eq!(name("resources/read").as_deref(), Some("b"));

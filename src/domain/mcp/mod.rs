@@ -4,20 +4,22 @@
 //! Revisions 2024-11-05 to 2025-11-25 begin with `initialize` and have sessions; 2026-07-28 has neither, and each
 //! request says by itself who asks. No I/O is done here.
 
-mod answer;
 mod envelope;
-mod mirrored;
+mod header_check;
 mod outgoing;
+mod param_headers;
+mod response;
 mod result;
 mod revision;
-mod said;
 
-pub use answer::{Body, FormerStream, Looks, NoStream, looks, no_stream, read_body};
-pub use envelope::{Dressed, dressed, header_value};
-pub use mirrored::{Mirrored, list_tools, next_page};
-pub use outgoing::Outgoing;
-pub use result::{Era, InputRequired, fitted, written};
-pub use revision::{
-    Revision, Verdict, agreeable, agreed, agrees, answered, discover, greeting, verdict,
+pub use envelope::{AnnotatedRequest, annotated, header_value};
+pub use header_check::{HeaderMismatch, check, check_message, complete, is_modern, named};
+pub use outgoing::McpMessage;
+pub use param_headers::{ParamHeaders, list_tools, next_page};
+pub use response::{
+    FormerStream, NoStream, ResponseBody, ResponseKind, kind_of, no_stream, read_body,
 };
-pub use said::{Discord, check, check_message, complete, is_modern, named};
+pub use result::{ClientRevision, InputRequired, fitted, written};
+pub use revision::{
+    DiscoverResult, Revision, agreeable, agreed, agrees, answered, discover, greeting, verdict,
+};

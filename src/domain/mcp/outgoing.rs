@@ -3,11 +3,11 @@
 use bytes::Bytes;
 
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Heard;
+use crate::domain::jsonrpc::PeerMessage;
 
 /// A message of the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outgoing {
+pub enum McpMessage {
     /// The greeting of a link.
     Initialize(u64),
     /// What ends the greeting.
@@ -27,27 +27,28 @@ pub enum Outgoing {
     Response,
 }
 
-impl Outgoing {
+impl McpMessage {
     /// Reads a message that the proxy has written, or checked.
     #[must_use]
-    pub fn of(message: &Bytes, depth: u16) -> Outgoing {
-        match Heard::of(message, depth) {
-            Heard::Request { id, method } => match (number(id.as_bytes()), method.as_str()) {
-                (Some(id), "initialize") => Outgoing::Initialize(id),
-                (Some(id), _) => Outgoing::Call { id, method },
-                (None, _) => Outgoing::Notice,
+    pub fn new(message: &Bytes, depth: u16) -> McpMessage {
+        match PeerMessage::new(message, depth) {
+            PeerMessage::Request { id, method } => match (number(id.as_bytes()), method.as_str()) {
+                (Some(id), "initialize") => McpMessage::Initialize(id),
+                (Some(id), _) => McpMessage::Call { id, method },
+                (None, _) => McpMessage::Notice,
             },
-            Heard::Notification { method } => match method.as_str() {
-                "notifications/initialized" => Outgoing::Initialized,
+            PeerMessage::Notification { method } => match method.as_str() {
+                "notifications/initialized" => McpMessage::Initialized,
                 "notifications/cancelled" => {
                     let id = cancelled(message, depth);
-                    id.map_or(Outgoing::Notice, Outgoing::Cancelled)
+                    id.map_or(McpMessage::Notice, McpMessage::Cancelled)
                 }
-                _ => Outgoing::Notice,
+                _ => McpMessage::Notice,
             },
-            Heard::Answer(_) | Heard::Unaddressed | Heard::Misnumbered(_) | Heard::Noise => {
-                Outgoing::Response
-            }
+            PeerMessage::Answer(_)
+            | PeerMessage::Unaddressed
+            | PeerMessage::Misnumbered(_)
+            | PeerMessage::Noise => McpMessage::Response,
         }
     }
 }
@@ -70,37 +71,37 @@ mod tests {
         for (text, wanted) in [
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#,
-                Outgoing::Initialize(1),
+                McpMessage::Initialize(1),
             ),
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-                Outgoing::Initialized,
+                McpMessage::Initialized,
             ),
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#,
-                Outgoing::Cancelled(7),
+                McpMessage::Cancelled(7),
             ),
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#,
-                Outgoing::Notice,
+                McpMessage::Notice,
             ),
             (
                 r#"{"jsonrpc":"2.0","id":"s1","result":{}}"#,
-                Outgoing::Response,
+                McpMessage::Response,
             ),
             (
                 r#"{"jsonrpc":"2.0","id":5,"error":{"code":1,"message":""}}"#,
-                Outgoing::Response,
+                McpMessage::Response,
             ),
             (
                 r#"{"id":3,"method":"tools/call","params":{}}"#,
-                Outgoing::Call {
+                McpMessage::Call {
                     id: 3,
                     method: "tools/call".to_owned(),
                 },
             ),
         ] {
-            assert_eq!(Outgoing::of(&text.into(), 8), wanted, "{text}");
+            assert_eq!(McpMessage::new(&text.into(), 8), wanted, "{text}");
         }
     }
 }

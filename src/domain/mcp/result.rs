@@ -10,10 +10,10 @@ use http::{HeaderMap, HeaderName};
 use memchr::memmem::Finder;
 
 use super::envelope::VERSION_KEY;
-use crate::domain::json::{Json, Kind};
+use crate::domain::json::{Json, JsonKind};
 use crate::domain::jsonrpc::Call;
-use crate::domain::local::STATELESS;
-use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::local_reply::STATELESS;
+use crate::domain::rope::{Rope, RopeWriter};
 
 /// The header that names the revision.
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -35,36 +35,36 @@ const INTERACTIVE: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 /// The kind of revision that a client of MCP speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Era {
+pub enum ClientRevision {
     /// A revision that begins with `initialize`, or none.
     Sessions,
     /// A revision without sessions.
     Stateless,
 }
 
-impl Era {
+impl ClientRevision {
     /// Reads the headers of a posted message. A client without sessions names its revision there.
     #[must_use]
-    pub fn of_headers(headers: &HeaderMap) -> Era {
+    pub fn of_headers(headers: &HeaderMap) -> ClientRevision {
         let version = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
-        Era::of(version)
+        ClientRevision::from_version(version)
     }
 
     /// Reads `params._meta` of a message that has no headers.
     #[must_use]
-    pub fn of_message(call: &Call) -> Era {
+    pub fn of_message(call: &Call) -> ClientRevision {
         let params = call.params.as_ref();
         let meta = params.and_then(|params| params.member("_meta"));
         let version = meta.and_then(|meta| meta.member(VERSION_KEY)?.text()?.ok());
-        Era::of(version.as_deref().map(str::as_bytes))
+        ClientRevision::from_version(version.as_deref().map(str::as_bytes))
     }
 
     /// Whether [`fitted`] may do anything about the results of a method.
     #[must_use]
     pub fn may_change(self, method: &str) -> bool {
         match self {
-            Era::Stateless => method != "initialize",
-            Era::Sessions => INTERACTIVE.contains(&method),
+            ClientRevision::Stateless => method != "initialize",
+            ClientRevision::Sessions => INTERACTIVE.contains(&method),
         }
     }
 
@@ -73,17 +73,17 @@ impl Era {
     #[must_use]
     pub fn status(self, code: i64) -> u16 {
         match (self, code) {
-            (Era::Stateless, -32601) => 404,
-            (Era::Stateless, -32022..=-32020) => 400,
-            (Era::Stateless | Era::Sessions, _) => 200,
+            (ClientRevision::Stateless, -32601) => 404,
+            (ClientRevision::Stateless, -32022..=-32020) => 400,
+            (ClientRevision::Stateless | ClientRevision::Sessions, _) => 200,
         }
     }
 
-    fn of(version: Option<&[u8]>) -> Era {
+    fn from_version(version: Option<&[u8]>) -> ClientRevision {
         let mut known = STATELESS.iter();
         match known.any(|known| version == Some(known.as_bytes())) {
-            true => Era::Stateless,
-            false => Era::Sessions,
+            true => ClientRevision::Stateless,
+            false => ClientRevision::Sessions,
         }
     }
 }
@@ -96,12 +96,16 @@ pub struct InputRequired;
 ///
 /// # Errors
 /// [`InputRequired`] where the client cannot read the result.
-pub fn fitted(era: Era, method: &str, result: &Json) -> Result<Option<Pieces>, InputRequired> {
+pub fn fitted(
+    era: ClientRevision,
+    method: &str,
+    result: &Json,
+) -> Result<Option<Rope>, InputRequired> {
     match era {
         _ if !era.may_change(method) => Ok(None),
-        Era::Stateless => Ok(completed(method, result)),
-        Era::Sessions if is_input_required(result) => Err(InputRequired),
-        Era::Sessions => Ok(None),
+        ClientRevision::Stateless => Ok(completed(method, result)),
+        ClientRevision::Sessions if is_input_required(result) => Err(InputRequired),
+        ClientRevision::Sessions => Ok(None),
     }
 }
 
@@ -109,11 +113,11 @@ pub fn fitted(era: Era, method: &str, result: &Json) -> Result<Option<Pieces>, I
 ///
 /// # Errors
 /// [`InputRequired`] where the client cannot read the result.
-pub fn written(era: Era, method: &str, result: Pieces) -> Result<Pieces, InputRequired> {
+pub fn written(era: ClientRevision, method: &str, result: Rope) -> Result<Rope, InputRequired> {
     if !era.may_change(method) {
         return Ok(result);
     }
-    if era == Era::Sessions {
+    if era == ClientRevision::Sessions {
         return match asks_for_input(&result) {
             true => Err(InputRequired),
             false => Ok(result),
@@ -121,12 +125,12 @@ pub fn written(era: Era, method: &str, result: Pieces) -> Result<Pieces, InputRe
     }
     let result = Json::sent(result);
     let fitted = fitted(era, method, &result)?;
-    Ok(fitted.unwrap_or_else(|| Pieces::from(result.into_bytes())))
+    Ok(fitted.unwrap_or_else(|| Rope::from(result.into_bytes())))
 }
 
 /// Nothing may be kept unless the server says so.
-fn completed(method: &str, result: &Json) -> Option<Pieces> {
-    if result.kind() != Kind::Object {
+fn completed(method: &str, result: &Json) -> Option<Rope> {
+    if result.kind() != JsonKind::Object {
         return None;
     }
     let said = result_type(result);
@@ -143,7 +147,7 @@ fn completed(method: &str, result: &Json) -> Option<Pieces> {
     if missing.is_empty() {
         return None;
     }
-    let mut writer = PiecesWriter::with_capacity(80);
+    let mut writer = RopeWriter::with_capacity(80);
     for (place, (name, value)) in missing.into_iter().enumerate() {
         writer.push(if place == 0 { b'{' } else { b',' });
         writer.string(name);
@@ -155,13 +159,13 @@ fn completed(method: &str, result: &Json) -> Option<Pieces> {
         writer.push(b',');
     }
     let skipped = result.as_bytes().len() - inside.len();
-    writer.carry(result.clone().into_bytes().slice(skipped..));
+    writer.append(result.clone().into_bytes().slice(skipped..));
     Some(writer.finish())
 }
 
 /// Most results cannot ask for input, and none but those that can are put together. A string that is this short is in one
 /// piece.
-fn asks_for_input(result: &Pieces) -> bool {
+fn asks_for_input(result: &Rope) -> bool {
     result.chunks().iter().any(|chunk| may_ask(chunk))
         && is_input_required(&Json::sent(result.clone()))
 }
@@ -189,12 +193,16 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-    use crate::domain::jsonrpc::{Incoming, Item, MessageLimits, parse};
+    use crate::domain::jsonrpc::{Incoming, MessageItem, MessageLimits, parse};
 
-    fn sent(era: Era, method: &str, result: &'static str) -> Result<String, InputRequired> {
+    fn sent(
+        era: ClientRevision,
+        method: &str,
+        result: &'static str,
+    ) -> Result<String, InputRequired> {
         let json = Json::parse(result.into(), 8).unwrap();
         let fitted = fitted(era, method, &json)?;
-        let text = fitted.map_or(result.into(), Pieces::into_bytes);
+        let text = fitted.map_or(result.into(), Rope::into_bytes);
         Ok(String::from_utf8(text.to_vec()).unwrap())
     }
 
@@ -207,7 +215,10 @@ mod tests {
             // Another API may use the same words.
             ("orders/get", r#"{"resultType":"input_required"}"#),
         ] {
-            assert_eq!(sent(Era::Sessions, method, result).as_deref(), Ok(result));
+            assert_eq!(
+                sent(ClientRevision::Sessions, method, result).as_deref(),
+                Ok(result)
+            );
         }
     }
 
@@ -220,8 +231,14 @@ mod tests {
                 r#"{"resultType":"input\u005frequired"}"#,
                 r#"{"result\u0054ype":"input_required"}"#,
             ] {
-                assert_eq!(sent(Era::Sessions, method, asks), Err(InputRequired));
-                assert_eq!(sent(Era::Stateless, method, asks).as_deref(), Ok(asks));
+                assert_eq!(
+                    sent(ClientRevision::Sessions, method, asks),
+                    Err(InputRequired)
+                );
+                assert_eq!(
+                    sent(ClientRevision::Stateless, method, asks).as_deref(),
+                    Ok(asks)
+                );
             }
         }
     }
@@ -230,9 +247,9 @@ mod tests {
     fn a_result_that_the_proxy_has_written_asks_for_input_only_where_it_may() {
         let long = "x".repeat(2000);
         let pieces = |result: &str, behind: &str| {
-            let mut writer = PiecesWriter::with_capacity(16);
+            let mut writer = RopeWriter::with_capacity(16);
             writer.copy(result.as_bytes());
-            writer.carry(Bytes::from(long.clone()));
+            writer.append(Bytes::from(long.clone()));
             writer.copy(behind.as_bytes());
             writer.finish()
         };
@@ -243,15 +260,15 @@ mod tests {
         );
         assert!(asks.chunks().len() > 1);
         for method in ["tools/call", "prompts/get", "resources/read"] {
-            let sent = |era, result: &Pieces| written(era, method, result.clone());
-            assert_eq!(sent(Era::Sessions, &asks), Err(InputRequired));
-            assert_eq!(sent(Era::Sessions, &text).as_ref(), Ok(&text));
-            let stateless = sent(Era::Stateless, &asks).unwrap().into_bytes();
+            let sent = |era, result: &Rope| written(era, method, result.clone());
+            assert_eq!(sent(ClientRevision::Sessions, &asks), Err(InputRequired));
+            assert_eq!(sent(ClientRevision::Sessions, &text).as_ref(), Ok(&text));
+            let stateless = sent(ClientRevision::Stateless, &asks).unwrap().into_bytes();
             assert_eq!(stateless, asks.clone().into_bytes());
-            let completed = sent(Era::Stateless, &text).unwrap().into_bytes();
+            let completed = sent(ClientRevision::Stateless, &text).unwrap().into_bytes();
             assert!(completed.starts_with(br#"{"resultType":"complete","#));
         }
-        let other = written(Era::Sessions, "orders/get", asks.clone());
+        let other = written(ClientRevision::Sessions, "orders/get", asks.clone());
         assert_eq!(other.as_ref(), Ok(&asks));
     }
 
@@ -259,7 +276,7 @@ mod tests {
     fn a_result_for_a_client_without_sessions_says_how_to_read_and_keep_it() {
         let list = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","a":[]}"#;
         for method in CACHEABLE {
-            let got = sent(Era::Stateless, method, r#"{"a":[]}"#);
+            let got = sent(ClientRevision::Stateless, method, r#"{"a":[]}"#);
             assert_eq!(got.as_deref(), Ok(list), "{method}");
         }
         for (method, result, expected) in [
@@ -288,7 +305,7 @@ mod tests {
             ("other", "[1]", "[1]"),
             ("other", "null", "null"),
         ] {
-            let got = sent(Era::Stateless, method, result);
+            let got = sent(ClientRevision::Stateless, method, result);
             assert_eq!(got.as_deref(), Ok(expected), "{method}");
         }
     }
@@ -307,8 +324,8 @@ mod tests {
             (-32023, 200),
             (7, 200),
         ] {
-            assert_eq!(Era::Stateless.status(code), status, "{code}");
-            assert_eq!(Era::Sessions.status(code), 200, "{code}");
+            assert_eq!(ClientRevision::Stateless.status(code), status, "{code}");
+            assert_eq!(ClientRevision::Sessions.status(code), 200, "{code}");
         }
     }
 
@@ -319,25 +336,29 @@ mod tests {
             batch: 1,
         };
         for (version, era) in [
-            (None, Era::Sessions),
-            (Some("2025-11-25"), Era::Sessions),
-            (Some("2026"), Era::Sessions),
-            (Some(""), Era::Sessions),
-            (Some("2026-07-28"), Era::Stateless),
+            (None, ClientRevision::Sessions),
+            (Some("2025-11-25"), ClientRevision::Sessions),
+            (Some("2026"), ClientRevision::Sessions),
+            (Some(""), ClientRevision::Sessions),
+            (Some("2026-07-28"), ClientRevision::Stateless),
         ] {
             let header = version.map(|version| {
                 let value = HeaderValue::from_static(version);
                 (VERSION.clone(), value)
             });
-            assert_eq!(Era::of_headers(&HeaderMap::from_iter(header)), era);
+            assert_eq!(
+                ClientRevision::of_headers(&HeaderMap::from_iter(header)),
+                era
+            );
             let meta = version.map_or(String::new(), |version| {
                 format!(r#""_meta":{{"{VERSION_KEY}":"{version}"}}"#)
             });
             let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{{meta}}}}}"#);
-            let Ok(Incoming::Single(Item::Call(call))) = parse(&message.into(), limits) else {
+            let Ok(Incoming::Single(MessageItem::Call(call))) = parse(&message.into(), limits)
+            else {
                 panic!("no call");
             };
-            assert_eq!(Era::of_message(&call), era, "{version:?}");
+            assert_eq!(ClientRevision::of_message(&call), era, "{version:?}");
         }
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::envelope::VERSION_KEY;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Reply;
-use crate::domain::local::{HANDSHAKES, STATELESS};
+use crate::domain::jsonrpc::ResponseReply;
+use crate::domain::local_reply::{HANDSHAKES, STATELESS};
 
 /// Who the proxy is.
 pub(super) const CLIENT_INFO: &str = concat!(
@@ -61,7 +61,7 @@ impl Revision {
 
 /// What a server says to `server/discover`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DiscoverResult {
     /// It speaks this revision without sessions, and presents itself by this result of `initialize`.
     Stateless(&'static str, Json),
     /// It does not say that it speaks one.
@@ -78,36 +78,42 @@ pub fn discover(id: u64) -> String {
 
 /// Reads the answer to [`discover`]. Whatever is no sign of a revision without sessions is one of the others.
 #[must_use]
-pub fn verdict(answer: &Reply) -> Verdict {
+pub fn verdict(answer: &ResponseReply) -> DiscoverResult {
     match answer {
-        Reply::Result(result) => match spoken(result.member("supportedVersions")) {
-            Spoken::Stateless(version) => Verdict::Stateless(version, presented(result)),
-            Spoken::Sessions | Spoken::Nothing | Spoken::Others(_) => Verdict::Sessions,
+        ResponseReply::Result(result) => match spoken(result.member("supportedVersions")) {
+            SpokenRevision::Stateless(version) => {
+                DiscoverResult::Stateless(version, presented(result))
+            }
+            SpokenRevision::Sessions | SpokenRevision::Nothing | SpokenRevision::Others(_) => {
+                DiscoverResult::Sessions
+            }
         },
-        Reply::Error(error) if error.code == UNSUPPORTED => {
+        ResponseReply::Error(error) if error.code == UNSUPPORTED => {
             let supported = error
                 .data
                 .as_ref()
                 .and_then(|data| data.member("supported"));
             match spoken(supported) {
-                Spoken::Others(versions) => Verdict::Unknown(versions),
-                Spoken::Stateless(_) | Spoken::Sessions | Spoken::Nothing => Verdict::Sessions,
+                SpokenRevision::Others(versions) => DiscoverResult::Unknown(versions),
+                SpokenRevision::Stateless(_)
+                | SpokenRevision::Sessions
+                | SpokenRevision::Nothing => DiscoverResult::Sessions,
             }
         }
-        Reply::Error(_) => Verdict::Sessions,
+        ResponseReply::Error(_) => DiscoverResult::Sessions,
     }
 }
 
-enum Spoken {
+enum SpokenRevision {
     Stateless(&'static str),
     Sessions,
     Others(String),
     Nothing,
 }
 
-fn spoken(versions: Option<Json>) -> Spoken {
+fn spoken(versions: Option<Json>) -> SpokenRevision {
     let Some(versions) = versions else {
-        return Spoken::Nothing;
+        return SpokenRevision::Nothing;
     };
     let said: Vec<String> = serde_json::from_slice(versions.as_bytes()).unwrap_or_default();
     let known = |all: &[&'static str]| {
@@ -117,10 +123,10 @@ fn spoken(versions: Option<Json>) -> Spoken {
             .copied()
     };
     match (known(&STATELESS), known(&HANDSHAKES)) {
-        (Some(version), _) => Spoken::Stateless(version),
-        (None, Some(_)) => Spoken::Sessions,
-        (None, None) if said.is_empty() => Spoken::Nothing,
-        (None, None) => Spoken::Others(said.join(", ")),
+        (Some(version), _) => SpokenRevision::Stateless(version),
+        (None, Some(_)) => SpokenRevision::Sessions,
+        (None, None) if said.is_empty() => SpokenRevision::Nothing,
+        (None, None) => SpokenRevision::Others(said.join(", ")),
     }
 }
 
@@ -232,10 +238,10 @@ pub fn agrees(result: &Json, revisions: &[String]) -> Result<(), String> {
 ///
 /// # Errors
 /// What the server says instead.
-pub fn agreed(answer: &Reply) -> Result<&'static str, String> {
+pub fn agreed(answer: &ResponseReply) -> Result<&'static str, String> {
     let result = match answer {
-        Reply::Result(result) => result,
-        Reply::Error(error) => {
+        ResponseReply::Result(result) => result,
+        ResponseReply::Error(error) => {
             let code = error.code;
             return Err(format!("it answered `initialize` with the error {code}"));
         }
@@ -258,7 +264,7 @@ mod tests {
     use super::*;
     use crate::domain::jsonrpc::parse_response;
 
-    fn reply(text: &'static str) -> Reply {
+    fn reply(text: &'static str) -> ResponseReply {
         parse_response(&text.into(), 16).unwrap().reply
     }
 
@@ -268,7 +274,7 @@ mod tests {
             r#"{"id":0,"result":{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":
                 {"tools":{"listChanged":true},"resources":{"subscribe":true,"x":1},"logging":{}},"instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}"#,
         );
-        let Verdict::Stateless("2026-07-28", presented) = verdict(&modern) else {
+        let DiscoverResult::Stateless("2026-07-28", presented) = verdict(&modern) else {
             panic!("{:?}", verdict(&modern));
         };
         let said: Value = serde_json::from_str(&greeting(3, &presented)).unwrap();
@@ -282,12 +288,15 @@ mod tests {
             r#"{"id":0,"error":{"code":-32022,"message":"no"}}"#,
             r#"{"id":0,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"]}}}"#,
         ] {
-            assert_eq!(verdict(&reply(text)), Verdict::Sessions, "{text}");
+            assert_eq!(verdict(&reply(text)), DiscoverResult::Sessions, "{text}");
         }
         let newer = reply(
             r#"{"id":0,"error":{"code":-32022,"message":"","data":{"supported":["2099-01-01"]}}}"#,
         );
-        assert_eq!(verdict(&newer), Verdict::Unknown("2099-01-01".to_owned()));
+        assert_eq!(
+            verdict(&newer),
+            DiscoverResult::Unknown("2099-01-01".to_owned())
+        );
     }
 
     #[test]

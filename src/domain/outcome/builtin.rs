@@ -7,11 +7,11 @@ use super::problem::{read_problem, write_problem};
 use super::refused::refuses;
 use super::row::says_failure;
 use super::status::{asks_for_credentials, forwarded};
-use super::{BodyPattern, RestAnswer, RestReply, Row, RpcAnswer, is_json};
+use super::{BodyPattern, OutcomeRow, RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::failure::{Blame, Failure, Reason, code_of_status, status_of_code};
-use crate::domain::json::{Json, Kind};
-use crate::domain::jsonrpc::{ErrorObject, Reply};
-use crate::domain::pieces::Pieces;
+use crate::domain::json::{Json, JsonKind};
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
+use crate::domain::rope::Rope;
 
 /// What bounds the reading of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(super) enum EmptySuccess {
 
 impl EmptySuccess {
     /// Rows promise no content where one of them is a success without a body.
-    pub(super) fn of(rows: &[Row]) -> EmptySuccess {
-        let promises = |row: &Row| {
+    pub(super) fn new(rows: &[OutcomeRow]) -> EmptySuccess {
+        let promises = |row: &OutcomeRow| {
             matches!(row.rest.body, BodyPattern::Nothing) && row.rest.status.names_success()
         };
         match rows.iter().any(promises) {
@@ -67,7 +67,7 @@ pub(super) fn rest_to_rpc(
 fn success(
     reply: &RestReply,
     (limits, empty): (ReplyLimits, EmptySuccess),
-) -> Result<Pieces, Failure> {
+) -> Result<Rope, Failure> {
     let blank = reply.body.iter().all(u8::is_ascii_whitespace);
     match reply.status {
         // No content by definition (RFC 9110 §15.3.5, §15.3.6), or none that is promised.
@@ -103,7 +103,7 @@ fn success(
     Ok(json.into_bytes().into())
 }
 
-fn null() -> Pieces {
+fn null() -> Rope {
     Json::literal("null").into_bytes().into()
 }
 
@@ -133,7 +133,7 @@ pub(super) fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     }
     let title = title_of(reply.status);
     let message = title.map_or_else(|| format!("HTTP status {}", reply.status), str::to_owned);
-    let data = kept(reply, json.as_ref(), limits.error_text);
+    let data = envelope_of(reply, json.as_ref(), limits.error_text);
     ErrorObject {
         code: code_of_status(reply.status),
         message: Json::string(&message),
@@ -167,7 +167,7 @@ const KEPT: &str = "dualgauge/answer";
 
 /// A failed REST answer to the call of a tool, as the result that a client of MCP reads (MCP, "Tools", error
 /// handling); none where it is a success, or asks for credentials.
-pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Pieces> {
+pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Rope> {
     if !(400..=599).contains(&reply.status) || asks_for_credentials(reply) {
         return None;
     }
@@ -187,7 +187,10 @@ pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Piec
         let unit = if is_seconds(pause) { " seconds" } else { "" };
         text.push_str(&format!("; retry after {pause}{unit}"));
     }
-    let (text, kept) = (quoted(&text), kept(reply, json.as_ref(), limits.error_text));
+    let (text, kept) = (
+        quoted(&text),
+        envelope_of(reply, json.as_ref(), limits.error_text),
+    );
     let kept = String::from_utf8_lossy(kept.as_bytes());
     let result = format!(
         r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{{"{KEPT}":{kept}}}}}"#
@@ -234,7 +237,7 @@ fn challenges_of(reply: &RestReply) -> String {
 /// An answer as a value: its status, type and body, after how long to come again, and which credentials it asks for; a
 /// body that is not JSON as text, up to a limit.
 #[must_use]
-pub fn kept(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
+pub fn envelope_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
     let (body, cut) = match json {
         Some(json) => (String::from_utf8_lossy(json.as_bytes()).into_owned(), ""),
         None if reply.body.is_empty() => ("null".to_owned(), ""),
@@ -274,7 +277,7 @@ pub(super) fn tool_failure(result: Json) -> ErrorObject {
         .as_ref()
         .and_then(|blocks| Some(blocks.piece(blocks.elements().next()?)));
     let text = first.and_then(|block| block.member("text"));
-    let text = text.filter(|text| text.kind() == Kind::String);
+    let text = text.filter(|text| text.kind() == JsonKind::String);
     ErrorObject {
         code: -32603,
         message: text.unwrap_or(Json::literal("\"the tool failed\"")),
@@ -284,21 +287,21 @@ pub(super) fn tool_failure(result: Json) -> ErrorObject {
 
 /// An RPC answer for a REST client.
 #[must_use]
-pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
+pub fn rpc_to_rest(reply: ResponseReply) -> RestAnswer {
     match reply {
-        Reply::Result(result) if result.kind() == Kind::Null => RestAnswer {
+        ResponseReply::Result(result) if result.kind() == JsonKind::Null => RestAnswer {
             status: 204,
             content_type: None,
             headers: Vec::new(),
-            body: Pieces::default(),
+            body: Rope::default(),
         },
-        Reply::Result(result) => RestAnswer {
+        ResponseReply::Result(result) => RestAnswer {
             status: 200,
             content_type: Some("application/json".to_owned()),
             headers: Vec::new(),
             body: result.into_bytes().into(),
         },
-        Reply::Error(error) => {
+        ResponseReply::Error(error) => {
             let restored = error
                 .data
                 .as_ref()
@@ -310,7 +313,7 @@ pub fn rpc_to_rest(reply: Reply) -> RestAnswer {
 
 /// The REST answer that [`failure`] has put into `data`, exactly as it was.
 fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
-    let kept = Kept::of(data).filter(|kept| code_of_status(kept.status) == code)?;
+    let kept = ReplyEnvelope::new(data).filter(|kept| code_of_status(kept.status) == code)?;
     restored(data, &kept)
 }
 
@@ -320,12 +323,12 @@ pub(super) fn restored_tool(result: &Json) -> Option<RestAnswer> {
         return None;
     }
     let data = result.member("_meta")?.member(KEPT)?;
-    restored(&data, &Kept::of(&data)?)
+    restored(&data, &ReplyEnvelope::new(&data)?)
 }
 
 /// The status and the headers of the failed REST answer that [`tool_result`] has put into a result.
-pub(super) fn kept_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
-    let kept = Kept::of(&result.member("_meta")?.member(KEPT)?)?;
+pub(super) fn with_envelope_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
+    let kept = ReplyEnvelope::new(&result.member("_meta")?.member(KEPT)?)?;
     Some((forwarded(kept.status), kept.headers()))
 }
 
@@ -334,13 +337,13 @@ pub(super) fn kept_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderVa
 /// call with before it reaches the tool refuse it here as well.
 #[must_use]
 pub fn blame_behind_tool(result: &Json) -> Option<Blame> {
-    let (status, _) = kept_head(result)?;
+    let (status, _) = with_envelope_head(result)?;
     let before_tool = status >= 500 || refuses(status);
     Blame::of_status(status).filter(|_| before_tool)
 }
 
 /// What the value of an answer has beside its body.
-struct Kept {
+struct ReplyEnvelope {
     status: u16,
     is_whole: bool,
     pause: Option<HeaderValue>,
@@ -350,10 +353,10 @@ struct Kept {
 /// The members that may follow the status, the type and the body, in this order.
 const MORE: [&str; 3] = ["truncated", "retry_after", "www_authenticate"];
 
-impl Kept {
-    /// None where the value is not one that [`kept`] writes of a failure.
-    fn of(data: &Json) -> Option<Kept> {
-        if data.kind() != Kind::Object {
+impl ReplyEnvelope {
+    /// None where the value is not one that [`envelope_of`] writes of a failure.
+    fn new(data: &Json) -> Option<ReplyEnvelope> {
+        if data.kind() != JsonKind::Object {
             return None;
         }
         let members = data.open().ok()?;
@@ -374,7 +377,7 @@ impl Kept {
         });
         let pause = pause.flatten().and_then(|pause| pause.try_into().ok());
         let challenges = data.member("www_authenticate");
-        (400..=599).contains(&status).then_some(Kept {
+        (400..=599).contains(&status).then_some(ReplyEnvelope {
             status,
             is_whole: !more.contains(&"truncated"),
             pause,
@@ -403,7 +406,7 @@ fn texts(array: &Json) -> Vec<HeaderValue> {
 /// The answer of an error that has no body to restore: its status and headers are those of its data, where the status
 /// and the code agree.
 fn unrestored(error: &ErrorObject) -> RestAnswer {
-    let kept = error.data.as_ref().and_then(Kept::of);
+    let kept = error.data.as_ref().and_then(ReplyEnvelope::new);
     match kept.filter(|kept| code_of_status(kept.status) == error.code) {
         Some(kept) => RestAnswer {
             headers: kept.headers(),
@@ -413,7 +416,7 @@ fn unrestored(error: &ErrorObject) -> RestAnswer {
     }
 }
 
-fn restored(data: &Json, kept: &Kept) -> Option<RestAnswer> {
+fn restored(data: &Json, kept: &ReplyEnvelope) -> Option<RestAnswer> {
     if !kept.is_whole {
         return None;
     }
@@ -422,10 +425,10 @@ fn restored(data: &Json, kept: &Kept) -> Option<RestAnswer> {
         None => None,
     };
     let body = data.member("body")?;
-    let body: Pieces = match (content_type.as_deref(), body.kind()) {
+    let body: Rope = match (content_type.as_deref(), body.kind()) {
         (Some(kind), _) if is_json(kind) => body.into_bytes().into(),
-        (_, Kind::String) => bytes::Bytes::from(body.text()?.ok()?).into(),
-        (_, Kind::Null) => Pieces::default(),
+        (_, JsonKind::String) => bytes::Bytes::from(body.text()?.ok()?).into(),
+        (_, JsonKind::Null) => Rope::default(),
         _ => return None,
     };
     Some(RestAnswer {

@@ -1,15 +1,16 @@
 //! Which of two rows is more specific, on the answers of one side's servers.
 
 use super::number::NumberPattern;
-use super::row::{BodyPattern, IS_ERROR, Row, RpcReplyPattern, ToolResult};
+use super::row::{BodyPattern, IS_ERROR, OutcomeRow, RpcReplyPattern, ToolResult};
 use crate::domain::pattern::{
-    Pattern, Words, World, meeting, within as within_json, words_meeting, words_within,
+    MemberPolicy, Pattern, TextPatterns, intersection, within as within_json, words_meeting,
+    words_within,
 };
 use crate::domain::route::HeaderItem;
 use crate::domain::side::Side;
 
 /// Whether every answer that fits `one` fits `other`.
-pub(super) fn within(one: &Row, other: &Row, side: Side) -> bool {
+pub(super) fn within(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
     match side {
         Side::Rest => {
             let (one, other) = (&one.rest, &other.rest);
@@ -21,8 +22,8 @@ pub(super) fn within(one: &Row, other: &Row, side: Side) -> bool {
             (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
                 let spared = other.tool == ToolResult::Any
                     || one.tool == ToolResult::Succeeded
-                    || says(first) == Some(Says::Success);
-                spared && within_json(first, second, World::Open)
+                    || says(first) == Some(PatternSays::Success);
+                spared && within_json(first, second, MemberPolicy::Open)
             }
             (
                 RpcReplyPattern::Error {
@@ -47,7 +48,7 @@ pub(super) fn within(one: &Row, other: &Row, side: Side) -> bool {
 }
 
 /// Whether some answer fits both.
-pub(super) fn meets(one: &Row, other: &Row, side: Side) -> bool {
+pub(super) fn meets(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
     match side {
         Side::Rest => {
             let (one, other) = (&one.rest, &other.rest);
@@ -57,12 +58,12 @@ pub(super) fn meets(one: &Row, other: &Row, side: Side) -> bool {
         }
         Side::Rpc => match (&one.rpc, &other.rpc) {
             (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
-                let spares = |row: &Row, pattern: &Pattern| {
-                    row.tool == ToolResult::Succeeded && says(pattern) == Some(Says::Failure)
+                let spares = |row: &OutcomeRow, pattern: &Pattern| {
+                    row.tool == ToolResult::Succeeded && says(pattern) == Some(PatternSays::Failure)
                 };
                 !spares(one, second)
                     && !spares(other, first)
-                    && meeting(first, second, World::Open).is_some()
+                    && intersection(first, second, MemberPolicy::Open).is_some()
             }
             (
                 RpcReplyPattern::Error {
@@ -86,7 +87,7 @@ pub(super) fn meets(one: &Row, other: &Row, side: Side) -> bool {
     }
 }
 
-impl Row {
+impl OutcomeRow {
     /// Returns whether the row maps a success of one side to a success of the other.
     #[must_use]
     pub fn maps_success(&self) -> bool {
@@ -97,7 +98,7 @@ impl Row {
         let RpcReplyPattern::Result(pattern) = &self.rpc else {
             return false;
         };
-        is_success && says(pattern) != Some(Says::Failure)
+        is_success && says(pattern) != Some(PatternSays::Failure)
     }
 
     /// Returns whether the row takes a tool's result that says `isError: true`.
@@ -106,27 +107,27 @@ impl Row {
         let RpcReplyPattern::Result(pattern) = &self.rpc else {
             return false;
         };
-        self.tool == ToolResult::Any && says(pattern) != Some(Says::Success)
+        self.tool == ToolResult::Any && says(pattern) != Some(PatternSays::Success)
     }
 }
 
 /// What a pattern says of a tool's success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Says {
+enum PatternSays {
     Success,
     Failure,
 }
 
 /// What a pattern of a result says of success, if it does.
-fn says(pattern: &Pattern) -> Option<Says> {
+fn says(pattern: &Pattern) -> Option<PatternSays> {
     let Pattern::Object(object) = pattern else {
         return None;
     };
     let mut members = object.members.iter();
     let (_, member) = members.find(|(name, _)| name == IS_ERROR)?;
     match member {
-        Pattern::Literal(literal) if literal.as_bytes() == b"true" => Some(Says::Failure),
-        Pattern::Literal(_) => Some(Says::Success),
+        Pattern::Literal(literal) if literal.as_bytes() == b"true" => Some(PatternSays::Failure),
+        Pattern::Literal(_) => Some(PatternSays::Success),
         Pattern::Hole(_)
         | Pattern::Text(_)
         | Pattern::Object(_)
@@ -153,7 +154,9 @@ fn headers_meet(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
 fn body_within(one: &BodyPattern, other: &BodyPattern) -> bool {
     match (one, other) {
         (_, BodyPattern::Anything) | (BodyPattern::Nothing, BodyPattern::Nothing) => true,
-        (BodyPattern::Json(one), BodyPattern::Json(other)) => within_json(one, other, World::Open),
+        (BodyPattern::Json(one), BodyPattern::Json(other)) => {
+            within_json(one, other, MemberPolicy::Open)
+        }
         (BodyPattern::Text(one), BodyPattern::Text(other)) => words_within(one, other),
         (BodyPattern::Nothing, BodyPattern::Text(words)) => fits_nothing(words),
         (
@@ -172,7 +175,7 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
         | (_, BodyPattern::Anything)
         | (BodyPattern::Nothing, BodyPattern::Nothing) => true,
         (BodyPattern::Json(one), BodyPattern::Json(other)) => {
-            meeting(one, other, World::Open).is_some()
+            intersection(one, other, MemberPolicy::Open).is_some()
         }
         (BodyPattern::Text(one), BodyPattern::Text(other)) => words_meeting(one, other).is_some(),
         (BodyPattern::Nothing, BodyPattern::Text(words))
@@ -182,8 +185,8 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
 }
 
 /// Whether the empty text fits: an answer without a body has one.
-fn fits_nothing(words: &Words) -> bool {
-    words_meeting(words, &Words::Literal(String::new())).is_some()
+fn fits_nothing(words: &TextPatterns) -> bool {
+    words_meeting(words, &TextPatterns::Literal(String::new())).is_some()
 }
 
 fn part_within(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
@@ -191,7 +194,8 @@ fn part_within(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
         (_, None) => true,
         (None, Some(_)) => false,
         (Some(one), Some(other)) => {
-            (other.may_be_absent() || !one.may_be_absent()) && within_json(one, other, World::Open)
+            (other.may_be_absent() || !one.may_be_absent())
+                && within_json(one, other, MemberPolicy::Open)
         }
     }
 }
@@ -201,7 +205,7 @@ fn parts_meet(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
         (None, _) | (_, None) => true,
         (Some(one), Some(other)) => {
             (one.may_be_absent() && other.may_be_absent())
-                || meeting(one, other, World::Open).is_some()
+                || intersection(one, other, MemberPolicy::Open).is_some()
         }
     }
 }

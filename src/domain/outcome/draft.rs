@@ -2,13 +2,15 @@
 
 use super::number::NumberPattern;
 use super::row::{
-    BodyPattern, IS_ERROR, RestReplyPattern, Row, RpcReplyPattern, ToolResult, without_content,
+    BodyPattern, IS_ERROR, OutcomeRow, RestReplyPattern, RpcReplyPattern, ToolResult,
+    without_content,
 };
-use crate::domain::json::{Json, Kind};
+use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{
-    Codec, Facts, Mention, Pattern, PatternError, Place, Resolver, Role, Scalar, Shape, Tree, Words,
+    Codec, HoleFacts, HolePlace, HoleRef, HoleResolver, Pattern, PatternError, Role, Scalar, Shape,
+    SourceTree, TextPatterns,
 };
-use crate::domain::route::{Speech, parse_headers, resolve_headers};
+use crate::domain::route::{Wire, parse_headers, resolve_headers};
 use crate::domain::side::Side;
 
 /// What a route table says of one outcome.
@@ -30,13 +32,13 @@ pub struct RowSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestReplySource {
     /// Whether it is an answer of HTTP, or a frame.
-    pub speech: Speech,
+    pub speech: Wire,
     /// `status`
-    pub status: Tree,
+    pub status: SourceTree,
     /// `headers`
-    pub headers: Vec<(String, Tree)>,
+    pub headers: Vec<(String, SourceTree)>,
     /// `body`
-    pub body: Option<Tree>,
+    pub body: Option<SourceTree>,
     /// `text`
     pub text: Option<String>,
 }
@@ -44,11 +46,11 @@ pub struct RestReplySource {
 impl RestReplySource {
     /// `frame` in place of `rest`: a frame is content and nothing else, a silence no content.
     #[must_use]
-    pub fn frame(frame: Option<Tree>) -> RestReplySource {
+    pub fn frame(frame: Option<SourceTree>) -> RestReplySource {
         let status = if frame.is_some() { "200" } else { "204" };
         RestReplySource {
-            speech: Speech::Frame,
-            status: Tree::Literal(Json::literal(status)),
+            speech: Wire::Frame,
+            status: SourceTree::Literal(Json::literal(status)),
             headers: Vec::new(),
             body: frame,
             text: None,
@@ -58,8 +60,8 @@ impl RestReplySource {
     /// The same error in the words of the table.
     fn said(&self, error: PatternError) -> PatternError {
         let inside = match self.speech {
-            Speech::Http => return error.under("rest"),
-            Speech::Frame => error.key.strip_prefix("body").unwrap_or(&error.key),
+            Wire::Http => return error.under("rest"),
+            Wire::Frame => error.key.strip_prefix("body").unwrap_or(&error.key),
         };
         let inside = inside.strip_prefix('.').unwrap_or(inside).to_owned();
         PatternError {
@@ -74,33 +76,37 @@ impl RestReplySource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RpcReplySource {
     /// `result`
-    Result(Tree),
+    Result(SourceTree),
     /// `error`
     Error {
         /// `code`
-        code: Tree,
+        code: SourceTree,
         /// `message`
-        message: Option<Tree>,
+        message: Option<SourceTree>,
         /// `data`
-        data: Option<Tree>,
+        data: Option<SourceTree>,
     },
 }
 
-impl Row {
+impl OutcomeRow {
     /// Compiles a row. `call` are the holes of the call that it answers.
     pub(super) fn build(
         source: RowSource,
-        call: &Facts,
+        call: &HoleFacts,
         tool: ToolResult,
-    ) -> Result<Row, PatternError> {
+    ) -> Result<OutcomeRow, PatternError> {
         let key = source.key.clone();
-        Row::compile(source, call, tool).map_err(|error| error.under(&key))
+        OutcomeRow::compile(source, call, tool).map_err(|error| error.under(&key))
     }
 
-    fn compile(source: RowSource, call: &Facts, tool: ToolResult) -> Result<Row, PatternError> {
+    fn compile(
+        source: RowSource,
+        call: &HoleFacts,
+        tool: ToolResult,
+    ) -> Result<OutcomeRow, PatternError> {
         let rest = parse_rest(&source.rest).map_err(|error| source.rest.said(error))?;
         let rpc = parse_rpc(&source.rpc).map_err(|error| error.under("rpc"))?;
-        let mut resolver = Resolver::default();
+        let mut resolver = HoleResolver::default();
         let noted = note_rest(&rest, resolver.at(source.rest.speech.as_str()));
         noted.map_err(|error| source.rest.said(error))?;
         note_rpc(&rpc, resolver.at("rpc")).map_err(|error| error.under("rpc"))?;
@@ -115,7 +121,7 @@ impl Row {
             RpcReplyPattern::Result(pattern) if !names_it(pattern) => tool,
             RpcReplyPattern::Result(_) | RpcReplyPattern::Error { .. } => ToolResult::Any,
         };
-        Ok(Row {
+        Ok(OutcomeRow {
             key: source.key,
             origin: source.origin,
             facts,
@@ -127,7 +133,7 @@ impl Row {
     }
 }
 
-fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<Mention>, PatternError> {
+fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<HoleRef>, PatternError> {
     let status = NumberPattern::parse(&source.status).map_err(|error| error.under("status"))?;
     if let NumberPattern::Among(first, _) = &status
         && !(200..=599).contains(first)
@@ -157,7 +163,7 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<Mention>, Pat
             }
         }
         (None, Some(text)) => {
-            BodyPattern::Text(Words::parse(text).map_err(|error| error.under("text"))?)
+            BodyPattern::Text(TextPatterns::parse(text).map_err(|error| error.under("text"))?)
         }
         (None, None) => BodyPattern::Nothing,
     };
@@ -177,9 +183,9 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<Mention>, Pat
     })
 }
 
-fn parse_rpc(source: &RpcReplySource) -> Result<RpcReplyPattern<Mention>, PatternError> {
-    let part = |tree: &Option<Tree>, key: &str| {
-        let pattern = tree.as_ref().map(Tree::pattern).transpose();
+fn parse_rpc(source: &RpcReplySource) -> Result<RpcReplyPattern<HoleRef>, PatternError> {
+    let part = |tree: &Option<SourceTree>, key: &str| {
+        let pattern = tree.as_ref().map(SourceTree::pattern).transpose();
         pattern.map_err(|error| error.under(key).under("error"))
     };
     Ok(match source {
@@ -199,13 +205,13 @@ fn parse_rpc(source: &RpcReplySource) -> Result<RpcReplyPattern<Mention>, Patter
 }
 
 fn note_rest(
-    rest: &RestReplyPattern<Mention>,
-    resolver: &mut Resolver,
+    rest: &RestReplyPattern<HoleRef>,
+    resolver: &mut HoleResolver,
 ) -> Result<(), PatternError> {
     let status = rest.status.note(Side::Rest, resolver);
     status.map_err(|error| error.under("status"))?;
     for item in &rest.headers {
-        let noted = resolver.words(Side::Rest, &item.words, Place::Words);
+        let noted = resolver.words(Side::Rest, &item.words, HolePlace::Words);
         noted.map_err(|error| error.under(&format!("headers.{}", item.name)))?;
     }
     match &rest.body {
@@ -214,12 +220,15 @@ fn note_rest(
             .pattern(Side::Rest, pattern)
             .map_err(|error| error.under("body")),
         BodyPattern::Text(words) => resolver
-            .words(Side::Rest, words, Place::Text)
+            .words(Side::Rest, words, HolePlace::Text)
             .map_err(|error| error.under("text")),
     }
 }
 
-fn note_rpc(rpc: &RpcReplyPattern<Mention>, resolver: &mut Resolver) -> Result<(), PatternError> {
+fn note_rpc(
+    rpc: &RpcReplyPattern<HoleRef>,
+    resolver: &mut HoleResolver,
+) -> Result<(), PatternError> {
     match rpc {
         RpcReplyPattern::Result(pattern) => resolver
             .pattern(Side::Rpc, pattern)
@@ -237,11 +246,11 @@ fn note_rpc(rpc: &RpcReplyPattern<Mention>, resolver: &mut Resolver) -> Result<(
                     if mention.shape.is_none() && mention.codec == Codec::Plain =>
                 {
                     let shape = Some(Shape::One(Scalar::String));
-                    let string = Mention {
+                    let string = HoleRef {
                         shape,
                         ..mention.clone()
                     };
-                    resolver.mention(Side::Rpc, &string, (Place::Json, 0))
+                    resolver.mention(Side::Rpc, &string, (HolePlace::Json, 0))
                 }
                 Some(pattern) => resolver.pattern(Side::Rpc, pattern),
                 None => Ok(()),
@@ -255,8 +264,8 @@ fn note_rpc(rpc: &RpcReplyPattern<Mention>, resolver: &mut Resolver) -> Result<(
 }
 
 fn resolve_rest(
-    rest: &RestReplyPattern<Mention>,
-    facts: &Facts,
+    rest: &RestReplyPattern<HoleRef>,
+    facts: &HoleFacts,
 ) -> Result<RestReplyPattern, PatternError> {
     let status = rest.status.resolve(Side::Rest, facts);
     let body = match &rest.body {
@@ -267,7 +276,7 @@ fn resolve_rest(
             BodyPattern::Json(pattern.map_err(|error| error.under("body"))?)
         }
         BodyPattern::Text(words) => {
-            let words = facts.words(Side::Rest, words, Place::Text);
+            let words = facts.words(Side::Rest, words, HolePlace::Text);
             BodyPattern::Text(words.map_err(|error| error.under("text"))?)
         }
     };
@@ -279,8 +288,8 @@ fn resolve_rest(
 }
 
 fn resolve_rpc(
-    rpc: &RpcReplyPattern<Mention>,
-    facts: &Facts,
+    rpc: &RpcReplyPattern<HoleRef>,
+    facts: &HoleFacts,
 ) -> Result<RpcReplyPattern, PatternError> {
     Ok(match rpc {
         RpcReplyPattern::Result(pattern) => {
@@ -292,7 +301,7 @@ fn resolve_rpc(
             message,
             data,
         } => {
-            let part = |pattern: &Option<Pattern<Mention>>, key: &str| {
+            let part = |pattern: &Option<Pattern<HoleRef>>, key: &str| {
                 let pattern = pattern.as_ref();
                 let pattern = pattern.map(|pattern| facts.resolve(Side::Rpc, pattern));
                 pattern.transpose().map_err(|error| error.under(key))
@@ -317,7 +326,7 @@ fn resolve_rpc(
 /// Whether whatever a pattern writes is a string.
 fn is_text(pattern: &Pattern) -> bool {
     match pattern {
-        Pattern::Literal(literal) => literal.kind() == Kind::String,
+        Pattern::Literal(literal) => literal.kind() == JsonKind::String,
         Pattern::Text(_) => true,
         Pattern::Hole(slot) => {
             let is_string = matches!(slot.shape, Shape::One(Scalar::String | Scalar::Enum(_)));

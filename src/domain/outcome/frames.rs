@@ -6,17 +6,19 @@
 
 use http::HeaderMap;
 
-use super::row::{BodyPattern, Content, Row, Seen};
-use super::table::{Answered, Outcomes};
+use super::row::{BodyPattern, OutcomeRow, ReplyContent, ReplyReader};
+use super::table::{Outcomes, TranslatedReply};
 use super::{RestReply, RpcAnswer};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Bindings, Bound, Pattern, Reading, Role, Slot, Source};
+use crate::domain::pattern::{
+    Bindings, BoundValue, HoleSource, Pattern, PatternReader, Role, Slot,
+};
 use crate::domain::side::Side;
-use crate::domain::translate::Terms;
+use crate::domain::translate::TranslateContext;
 
 /// Whether a frame says whom it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Addressed {
+pub enum Correlation {
     /// It bears the id of the call, so it is for nobody else.
     ToCaller,
     /// It may be news for others as well.
@@ -26,12 +28,12 @@ pub enum Addressed {
 impl Outcomes {
     /// What a frame says to a call; none where it is no answer of it. `id` is the hole of the call that is its id.
     #[must_use]
-    pub fn hear(
+    pub fn correlate(
         &self,
         frame: &Json,
         (call, id): (&Bindings, Option<usize>),
-        terms: Terms,
-    ) -> Option<(Answered<RpcAnswer>, Addressed)> {
+        terms: TranslateContext,
+    ) -> Option<(TranslatedReply<RpcAnswer>, Correlation)> {
         let places = self.order(Side::Rest).iter();
         places.copied().find_map(|place| {
             let row = &self.rows()[place];
@@ -43,9 +45,9 @@ impl Outcomes {
             Some((
                 self.answered_rpc(written, place),
                 if bears {
-                    Addressed::ToCaller
+                    Correlation::ToCaller
                 } else {
-                    Addressed::ToAll
+                    Correlation::ToAll
                 },
             ))
         })
@@ -53,12 +55,17 @@ impl Outcomes {
 
     /// What a silence says to a call; none where no row has one.
     #[must_use]
-    pub fn hear_nothing(&self, call: &Bindings, terms: Terms) -> Option<Answered<RpcAnswer>> {
+    pub fn correlate_nothing(
+        &self,
+        call: &Bindings,
+        terms: TranslateContext,
+    ) -> Option<TranslatedReply<RpcAnswer>> {
         let places = self.order(Side::Rest).iter();
         places.copied().find_map(|place| {
             let row = &self.rows()[place];
             let silent = matches!(row.rest.body, BodyPattern::Nothing);
-            let reading = silent.then(|| Reading::of(row.facts.holes.len(), OPEN, terms.depth))?;
+            let reading =
+                silent.then(|| PatternReader::new(row.facts.holes.len(), OPEN, terms.depth))?;
             let written = row.write_rpc(&reading, call, terms).ok()?;
             Some(self.answered_rpc(written, place))
         })
@@ -84,11 +91,11 @@ impl Outcomes {
     }
 }
 
-const OPEN: crate::domain::pattern::Strangers = crate::domain::pattern::Strangers::Open;
+const OPEN: crate::domain::pattern::UnknownMembers = crate::domain::pattern::UnknownMembers::Open;
 
-impl Row {
+impl OutcomeRow {
     /// Reads a frame; none where the row does not fit it.
-    fn read_frame(&self, frame: &Json, depth: u16) -> Option<(&Pattern, Reading)> {
+    fn read_frame(&self, frame: &Json, depth: u16) -> Option<(&Pattern, PatternReader)> {
         let BodyPattern::Json(pattern) = &self.rest.body else {
             return None;
         };
@@ -97,15 +104,15 @@ impl Row {
             headers: HeaderMap::new(),
             ..RestReply::default()
         };
-        let seen = Seen {
+        let seen = ReplyReader {
             reply: &reply,
-            content: Content::Json(frame.clone()),
+            content: ReplyContent::Json(frame.clone()),
         };
         Some((pattern, self.read_rest(&seen, depth).ok()?))
     }
 
     /// Whether the holes that have the names of the call's have their values.
-    fn shares(&self, reading: &Reading, call: &Bindings) -> bool {
+    fn shares(&self, reading: &PatternReader, call: &Bindings) -> bool {
         let mut own = self.facts.holes.iter().enumerate();
         own.all(|(hole, fact)| {
             let twin = self.facts.of_call(&fact.name);
@@ -114,16 +121,16 @@ impl Row {
     }
 }
 
-fn agree(one: &Bound, other: &Bound) -> bool {
-    let nothing = |bound: &Bound| matches!(bound, Bound::Unbound | Bound::Absent);
+fn agree(one: &BoundValue, other: &BoundValue) -> bool {
+    let nothing = |bound: &BoundValue| matches!(bound, BoundValue::Unbound | BoundValue::Absent);
     one.same(other) || (nothing(one) && nothing(other))
 }
 
 /// The hole of the call that is written at a place.
 fn borrowed(slot: &Slot) -> Option<usize> {
     match slot.role {
-        Role::Written(Source::Call(hole)) => Some(hole),
-        Role::Written(Source::Hole(_) | Source::Now)
+        Role::Written(HoleSource::Call(hole)) => Some(hole),
+        Role::Written(HoleSource::Hole(_) | HoleSource::Now)
         | Role::Shared(_)
         | Role::Equal(_)
         | Role::Forgotten(_) => None,
@@ -134,7 +141,7 @@ fn borrowed(slot: &Slot) -> Option<usize> {
 fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
     match pattern {
         Pattern::Hole(slot) => borrowed(slot).is_none_or(|hole| {
-            let said = value.map_or(Bound::Absent, |value| Bound::Value(value.clone()));
+            let said = value.map_or(BoundValue::Absent, |value| BoundValue::Value(value.clone()));
             agree(&said, call.get(hole))
         }),
         Pattern::Object(object) => object.members.iter().all(|(name, member)| {

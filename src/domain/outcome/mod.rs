@@ -21,18 +21,22 @@ use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::jsonrpc::ErrorObject;
-use super::pieces::Pieces;
+use super::rope::Rope;
 use super::sse;
 
-pub use builtin::{EMPTY_TOOL_RESULT, ReplyLimits, blame_behind_tool, kept, redirect, rpc_to_rest};
+pub use builtin::{
+    EMPTY_TOOL_RESULT, ReplyLimits, blame_behind_tool, envelope_of, redirect, rpc_to_rest,
+};
 pub use draft::{RestReplySource, RowSource, RpcReplySource};
-pub use frames::Addressed;
+pub use frames::Correlation;
 pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
 pub use refused::{Refused, refusal, refuses};
-pub use row::{BodyPattern, RestReplyPattern, Row, RpcReplyPattern, ToolResult, says_failure};
+pub use row::{
+    BodyPattern, OutcomeRow, RestReplyPattern, RpcReplyPattern, ToolResult, says_failure,
+};
 pub use status::ErrorStatus;
-pub use table::{Answered, Outcomes, TOOL_ERROR_STATUS};
+pub use table::{Outcomes, TOOL_ERROR_STATUS, TranslatedReply};
 
 /// An answer of a REST upstream, whole.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +80,7 @@ impl RestReply {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RpcAnswer {
     /// Success.
-    Result(Pieces),
+    Result(Rope),
     /// Failure.
     Error(ErrorObject),
 }
@@ -91,7 +95,7 @@ pub struct RestAnswer {
     /// Further headers that the outcome names.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
-    pub body: Pieces,
+    pub body: Rope,
 }
 
 /// `application/json` and every `+json` (RFC 6839 §3.1), parameters aside.

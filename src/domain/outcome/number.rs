@@ -2,8 +2,8 @@
 
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Bound, Facts, Mention, Misfit, PatternError, Place, Reading, Resolver, Slot, Token, Tree,
-    Writing, parse_mention, tokens,
+    BoundValue, HoleFacts, HolePlace, HoleRef, HoleResolver, MatchError, PatternError,
+    PatternReader, PatternWriter, Slot, SourceTree, Token, parse_mention, tokens,
 };
 use crate::domain::side::Side;
 
@@ -50,17 +50,17 @@ impl<H> NumberPattern<H> {
     }
 }
 
-impl NumberPattern<Mention> {
-    pub(super) fn parse(tree: &Tree) -> Result<NumberPattern<Mention>, PatternError> {
+impl NumberPattern<HoleRef> {
+    pub(super) fn parse(tree: &SourceTree) -> Result<NumberPattern<HoleRef>, PatternError> {
         match tree {
-            Tree::Literal(json) => Ok(NumberPattern::Among(integer(json)?, Vec::new())),
-            Tree::Text(text) => match &tokens(text)?[..] {
+            SourceTree::Literal(json) => Ok(NumberPattern::Among(integer(json)?, Vec::new())),
+            SourceTree::Text(text) => match &tokens(text)?[..] {
                 [Token::Hole(inside)] => parse_mention(inside).map(NumberPattern::Hole),
                 _ => Err(no_number(text)),
             },
-            Tree::List(items) => {
+            SourceTree::List(items) => {
                 let mut items = items.iter();
-                let Some(Tree::Literal(first)) = items.next() else {
+                let Some(SourceTree::Literal(first)) = items.next() else {
                     return Err(PatternError::new(
                         "a list begins with the number that is written; a class such as `5xx` or `-310xx` may follow",
                     ));
@@ -68,24 +68,28 @@ impl NumberPattern<Mention> {
                 let others = items.map(choice).collect::<Result<_, _>>()?;
                 Ok(NumberPattern::Among(integer(first)?, others))
             }
-            Tree::Table(_) => Err(PatternError::new(
+            SourceTree::Table(_) => Err(PatternError::new(
                 "write a number, a list of numbers, or a hole such as `{status:integer}`",
             )),
         }
     }
 
-    pub(super) fn note(&self, side: Side, resolver: &mut Resolver) -> Result<(), PatternError> {
+    pub(super) fn note(&self, side: Side, resolver: &mut HoleResolver) -> Result<(), PatternError> {
         match self {
             NumberPattern::Among(..) => Ok(()),
-            NumberPattern::Hole(mention) => resolver.mention(side, mention, (Place::Json, 0)),
+            NumberPattern::Hole(mention) => resolver.mention(side, mention, (HolePlace::Json, 0)),
         }
     }
 
-    pub(super) fn resolve(&self, side: Side, facts: &Facts) -> Result<NumberPattern, PatternError> {
+    pub(super) fn resolve(
+        &self,
+        side: Side,
+        facts: &HoleFacts,
+    ) -> Result<NumberPattern, PatternError> {
         Ok(match self {
             NumberPattern::Among(first, others) => NumberPattern::Among(*first, others.clone()),
             NumberPattern::Hole(mention) => {
-                let slot = facts.slot(side, mention, (Place::Json, 0))?;
+                let slot = facts.slot(side, mention, (HolePlace::Json, 0))?;
                 if slot.binds().is_none() || !slot.is_required() {
                     return Err(PatternError::new(format!(
                         "the hole `{}` is written as a number, so it is shared and always there",
@@ -98,16 +102,16 @@ impl NumberPattern<Mention> {
     }
 }
 
-fn choice(tree: &Tree) -> Result<Choice, PatternError> {
+fn choice(tree: &SourceTree) -> Result<Choice, PatternError> {
     match tree {
-        Tree::Literal(json) => integer(json).map(Choice::One),
-        Tree::Text(text) => {
+        SourceTree::Literal(json) => integer(json).map(Choice::One),
+        SourceTree::Text(text) => {
             let class = text.strip_suffix("xx").and_then(|class| class.parse().ok());
             let class =
                 class.filter(|class| (1..=5).contains(class) || (-999..=-1).contains(class));
             class.map(Choice::Class).ok_or_else(|| no_number(text))
         }
-        Tree::Table(_) | Tree::List(_) => Err(PatternError::new(
+        SourceTree::Table(_) | SourceTree::List(_) => Err(PatternError::new(
             "a list holds numbers, and classes such as `5xx` or `-310xx`",
         )),
     }
@@ -125,25 +129,25 @@ fn integer(json: &Json) -> Result<i64, PatternError> {
 }
 
 impl NumberPattern {
-    pub(super) fn read(&self, number: i64, reading: &mut Reading) -> Result<(), Misfit> {
+    pub(super) fn read(&self, number: i64, reading: &mut PatternReader) -> Result<(), MatchError> {
         match self {
             NumberPattern::Hole(slot) => {
-                reading.bind(slot, Bound::Value(Json::written(number.to_string())))
+                reading.bind(slot, BoundValue::Value(Json::written(number.to_string())))
             }
             NumberPattern::Among(..) if self.fits(number) => Ok(()),
-            NumberPattern::Among(first, _) => Err(Misfit::here(format!("it must be {first}"))),
+            NumberPattern::Among(first, _) => Err(MatchError::here(format!("it must be {first}"))),
         }
     }
 
-    pub(super) fn write(&self, writing: &Writing<'_>) -> Result<i64, Misfit> {
+    pub(super) fn write(&self, writing: &PatternWriter<'_>) -> Result<i64, MatchError> {
         match self {
             NumberPattern::Among(first, _) => Ok(*first),
             NumberPattern::Hole(slot) => {
                 let bound = slot.bound(writing);
-                let value = slot.write_json(&bound).map_err(Misfit::here)?;
+                let value = slot.write_json(&bound).map_err(MatchError::here)?;
                 let number =
                     value.and_then(|value| String::from_utf8_lossy(value.as_bytes()).parse().ok());
-                number.ok_or_else(|| Misfit::new(&slot.name, "it is no integer in range"))
+                number.ok_or_else(|| MatchError::new(&slot.name, "it is no integer in range"))
             }
         }
     }

@@ -4,9 +4,9 @@ use http::StatusCode;
 
 use super::RestAnswer;
 use crate::domain::failure::{Advice, Failure, FailureCodes, Pause};
-use crate::domain::json::{Json, Kind, is_integer};
+use crate::domain::json::{Json, JsonKind, is_integer};
 use crate::domain::jsonrpc::ErrorObject;
-use crate::domain::pieces::PiecesWriter;
+use crate::domain::rope::RopeWriter;
 
 /// The content type of a problem document.
 pub(super) const PROBLEM: &str = "application/problem+json";
@@ -69,7 +69,7 @@ pub fn problem(failure: &Failure, codes: &FailureCodes) -> RestAnswer {
 
 /// An RPC error as a problem document, with its code, message and data inside.
 pub(super) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> RestAnswer {
-    let mut writer = PiecesWriter::with_capacity(256);
+    let mut writer = RopeWriter::with_capacity(256);
     let title = StatusCode::from_u16(status)
         .ok()
         .and_then(|status| status.canonical_reason());
@@ -106,7 +106,7 @@ pub(super) fn read_problem(content_type: &str, body: &Json) -> Option<ErrorObjec
     let code = std::str::from_utf8(code.as_bytes()).ok()?.parse().ok()?;
     let message = rpc
         .member("message")
-        .filter(|message| message.kind() == Kind::String)?;
+        .filter(|message| message.kind() == JsonKind::String)?;
     Some(ErrorObject {
         code,
         message,

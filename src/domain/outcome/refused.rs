@@ -7,20 +7,20 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
-use super::builtin::{failure, kept};
+use super::builtin::{envelope_of, failure};
 use super::problem::{PROBLEM, write_problem};
-use super::{Answered, Outcomes, ReplyLimits, RestAnswer, RestReply};
+use super::{Outcomes, ReplyLimits, RestAnswer, RestReply, TranslatedReply};
 use crate::domain::failure::code_of_status;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, ErrorObject, Reply, RequestId, parse_response};
+use crate::domain::jsonrpc::{self, ErrorObject, RequestId, ResponseReply, parse_response};
 use crate::domain::pattern::Bindings;
-use crate::domain::translate::Terms;
+use crate::domain::translate::TranslateContext;
 
 /// A refusal, for a REST client.
 #[derive(Debug)]
 pub struct Refused {
     /// The answer, which has the status of the server's.
-    pub answered: Answered<RestAnswer>,
+    pub answered: TranslatedReply<RestAnswer>,
     /// The code, where the body was a JSON-RPC error.
     pub code: Option<i64>,
 }
@@ -37,9 +37,9 @@ impl Outcomes {
     /// A JSON-RPC error is written by the row that it fits if that row has the same status, otherwise as a problem
     /// document with this status. Any other body stays as it is.
     #[must_use]
-    pub fn refused(&self, reply: &RestReply, call: &Bindings, terms: Terms) -> Refused {
+    pub fn refused(&self, reply: &RestReply, call: &Bindings, terms: TranslateContext) -> Refused {
         let response = parse_response(&reply.body, terms.depth).ok();
-        let Some(Reply::Error(error)) = response.map(|response| response.reply) else {
+        let Some(ResponseReply::Error(error)) = response.map(|response| response.reply) else {
             let content_type = reply.content_type().filter(|_| !reply.body.is_empty());
             let answer = RestAnswer {
                 status: reply.status,
@@ -52,7 +52,7 @@ impl Outcomes {
                 code: None,
             };
         };
-        let answered = self.rpc_to_rest(Reply::Error(error.clone()), call, terms);
+        let answered = self.rpc_to_rest(ResponseReply::Error(error.clone()), call, terms);
         let code = Some(error.code);
         if answered.answer.status == reply.status {
             return Refused { answered, code };
@@ -71,8 +71,8 @@ pub fn refusal(id: u64, reply: &RestReply, limits: ReplyLimits) -> Bytes {
     let id = RequestId::new(Json::written(id.to_string())).unwrap_or(RequestId::null());
     let said = parse_response(&reply.body, limits.depth).ok();
     let error = match said.map(|said| said.reply) {
-        Some(Reply::Error(error)) => with_status(reply, error, limits),
-        Some(Reply::Result(_)) | None => failure(reply, limits),
+        Some(ResponseReply::Error(error)) => with_status(reply, error, limits),
+        Some(ResponseReply::Result(_)) | None => failure(reply, limits),
     };
     jsonrpc::error(&id, &error).into_bytes()
 }
@@ -91,12 +91,12 @@ fn with_status(reply: &RestReply, error: ErrorObject, limits: ReplyLimits) -> Er
     ErrorObject {
         code: code_of_status(reply.status),
         message: error.message,
-        data: Some(kept(&document, json.as_ref(), limits.error_text)),
+        data: Some(envelope_of(&document, json.as_ref(), limits.error_text)),
     }
 }
 
-fn plain(answer: RestAnswer) -> Answered<RestAnswer> {
-    Answered {
+fn plain(answer: RestAnswer) -> TranslatedReply<RestAnswer> {
+    TranslatedReply {
         answer,
         dropped: 0,
         row: None,

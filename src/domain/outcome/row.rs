@@ -9,24 +9,25 @@ use super::number::NumberPattern;
 use super::status::forwarded;
 use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::pattern::{
-    Bindings, Facts, Misfit, Pattern, Reading, Scope, Slot, Strangers, Words, Writing,
+    Bindings, HoleFacts, MatchError, Pattern, PatternReader, PatternWriter, Slot, TextPatterns,
+    UnknownMembers, WriteScope,
 };
-use crate::domain::pieces::Pieces;
+use crate::domain::rope::Rope;
 use crate::domain::route::HeaderItem;
 use crate::domain::side::Side;
-use crate::domain::translate::{Terms, read_headers, write_headers};
+use crate::domain::translate::{TranslateContext, read_headers, write_headers};
 
 /// One outcome.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct OutcomeRow {
     /// The key of the row's table, for messages.
     pub key: String,
     /// 0 for a row of the route itself, then the sets.
     pub origin: usize,
     /// The holes that both sides share.
-    pub facts: Facts,
+    pub facts: HoleFacts,
     /// The REST side.
     pub rest: RestReplyPattern,
     /// The RPC side.
@@ -37,10 +38,10 @@ pub struct Row {
     pub lossy: Option<String>,
 }
 
-impl Row {
+impl OutcomeRow {
     /// Returns whether both rows take the same answers and write them alike.
-    pub(super) fn answers_like(&self, other: &Row) -> bool {
-        let Row {
+    pub(super) fn answers_like(&self, other: &OutcomeRow) -> bool {
+        let OutcomeRow {
             key: _,
             origin: _,
             facts,
@@ -84,7 +85,7 @@ pub enum BodyPattern<H = crate::domain::pattern::Slot> {
     /// JSON.
     Json(Pattern<H>),
     /// A text that is no JSON.
-    Text(Words<H>),
+    Text(TextPatterns<H>),
 }
 
 /// The RPC side of an outcome.
@@ -105,14 +106,14 @@ pub enum RpcReplyPattern<H = crate::domain::pattern::Slot> {
 
 /// A REST answer that is being read: its content is looked at once.
 #[derive(Debug)]
-pub(super) struct Seen<'r> {
+pub(super) struct ReplyReader<'r> {
     pub(super) reply: &'r RestReply,
-    pub(super) content: Content,
+    pub(super) content: ReplyContent,
 }
 
 /// What the content of a REST answer is.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum ReplyContent {
     Nothing,
     Json(Json),
     Text(String),
@@ -122,14 +123,14 @@ pub(super) enum Content {
 
 /// What a row has made of an answer.
 #[derive(Debug)]
-pub(in crate::domain) struct Written<A> {
+pub(in crate::domain) struct Rendered<A> {
     /// The answer.
     pub answer: A,
     /// Members that no pattern named.
     pub dropped: usize,
 }
 
-impl Row {
+impl OutcomeRow {
     /// How many places of a side bind a hole.
     pub(super) fn binds(&self, side: Side) -> usize {
         let mut count = 0;
@@ -137,7 +138,7 @@ impl Row {
         match side {
             Side::Rest => {
                 let words = self.rest.headers.iter().map(|item| &item.words);
-                words.flat_map(Words::slots).for_each(&mut visit);
+                words.flat_map(TextPatterns::slots).for_each(&mut visit);
                 match &self.rest.body {
                     BodyPattern::Json(pattern) => pattern.slots(&mut visit),
                     BodyPattern::Text(words) => words.slots().into_iter().for_each(visit),
@@ -156,12 +157,16 @@ impl Row {
         count
     }
 
-    fn reading(&self, depth: u16) -> Reading {
-        Reading::of(self.facts.holes.len(), Strangers::Open, depth)
+    fn reading(&self, depth: u16) -> PatternReader {
+        PatternReader::new(self.facts.holes.len(), UnknownMembers::Open, depth)
     }
 
     /// Reads a REST answer.
-    pub(super) fn read_rest(&self, seen: &Seen<'_>, depth: u16) -> Result<Reading, Misfit> {
+    pub(super) fn read_rest(
+        &self,
+        seen: &ReplyReader<'_>,
+        depth: u16,
+    ) -> Result<PatternReader, MatchError> {
         let mut reading = self.reading(depth);
         let status = self
             .rest
@@ -169,20 +174,20 @@ impl Row {
             .read(seen.reply.status.into(), &mut reading);
         status.map_err(|misfit| misfit.within("status"))?;
         read_headers(&self.rest.headers, &seen.reply.headers, &mut reading)?;
-        let body = |misfit: Misfit| misfit.within("body");
+        let body = |misfit: MatchError| misfit.within("body");
         match (&self.rest.body, &seen.content) {
-            (BodyPattern::Anything, _) | (BodyPattern::Nothing, Content::Nothing) => {}
-            (BodyPattern::Json(pattern), Content::Json(json)) => {
+            (BodyPattern::Anything, _) | (BodyPattern::Nothing, ReplyContent::Nothing) => {}
+            (BodyPattern::Json(pattern), ReplyContent::Json(json)) => {
                 pattern.read(Some(json), &mut reading).map_err(body)?;
             }
-            (BodyPattern::Text(words), Content::Text(text)) => {
+            (BodyPattern::Text(words), ReplyContent::Text(text)) => {
                 words.read(&[text], &mut reading).map_err(body)?;
             }
-            (BodyPattern::Text(words), Content::Nothing) => {
+            (BodyPattern::Text(words), ReplyContent::Nothing) => {
                 words.read(&[""], &mut reading).map_err(body)?;
             }
             (BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_), _) => {
-                return Err(Misfit::new("body", "it is of another kind"));
+                return Err(MatchError::new("body", "it is of another kind"));
             }
         }
         Ok(reading)
@@ -193,20 +198,24 @@ impl Row {
         &self,
         reply: &RestReply,
         depth: u16,
-    ) -> Result<Reading, Misfit> {
-        self.read_rest(&Seen::of(reply, depth), depth)
+    ) -> Result<PatternReader, MatchError> {
+        self.read_rest(&ReplyReader::new(reply, depth), depth)
     }
 
     /// Reads an RPC answer.
-    pub(in crate::domain) fn read_rpc(&self, reply: &Reply, depth: u16) -> Result<Reading, Misfit> {
+    pub(in crate::domain) fn read_rpc(
+        &self,
+        reply: &ResponseReply,
+        depth: u16,
+    ) -> Result<PatternReader, MatchError> {
         let mut reading = self.reading(depth);
         match (&self.rpc, reply) {
-            (RpcReplyPattern::Result(pattern), Reply::Result(result)) => {
+            (RpcReplyPattern::Result(pattern), ResponseReply::Result(result)) => {
                 let read = pattern.read(Some(result), &mut reading);
                 // A result whose members are all named has no such member.
                 let names_all = read.is_ok() && reading.dropped == 0 && has_no_rest(pattern);
                 if self.tool == ToolResult::Succeeded && !names_all && says_failure(result) {
-                    return Err(Misfit::new(
+                    return Err(MatchError::new(
                         "result/isError",
                         "the row says nothing of failure",
                     ));
@@ -219,7 +228,7 @@ impl Row {
                     message,
                     data,
                 },
-                Reply::Error(error),
+                ResponseReply::Error(error),
             ) => {
                 code.read(error.code, &mut reading)
                     .map_err(|misfit| misfit.within("error/code"))?;
@@ -228,11 +237,11 @@ impl Row {
                 read_part(data.as_ref(), error.data.as_ref(), &mut reading)
                     .map_err(|misfit| misfit.within("error/data"))?;
             }
-            (RpcReplyPattern::Result(_), Reply::Error(_)) => {
-                return Err(Misfit::new("error", "the row has a result"));
+            (RpcReplyPattern::Result(_), ResponseReply::Error(_)) => {
+                return Err(MatchError::new("error", "the row has a result"));
             }
-            (RpcReplyPattern::Error { .. }, Reply::Result(_)) => {
-                return Err(Misfit::new("result", "the row has an error"));
+            (RpcReplyPattern::Error { .. }, ResponseReply::Result(_)) => {
+                return Err(MatchError::new("result", "the row has an error"));
             }
         }
         Ok(reading)
@@ -241,10 +250,10 @@ impl Row {
     /// Writes the RPC answer.
     pub(in crate::domain) fn write_rpc(
         &self,
-        reading: &Reading,
+        reading: &PatternReader,
         call: &Bindings,
-        terms: Terms,
-    ) -> Result<Written<RpcAnswer>, Misfit> {
+        terms: TranslateContext,
+    ) -> Result<Rendered<RpcAnswer>, MatchError> {
         let writing = writing(reading, call, terms);
         let answer = match &self.rpc {
             RpcReplyPattern::Result(pattern) => {
@@ -257,7 +266,7 @@ impl Row {
                 message,
                 data,
             } => {
-                let value = |pattern: &Option<Pattern>| -> Result<Option<Json>, Misfit> {
+                let value = |pattern: &Option<Pattern>| -> Result<Option<Json>, MatchError> {
                     let written = pattern.as_ref().map(|pattern| write(pattern, &writing));
                     let pieces = written.transpose()?.flatten();
                     Ok(pieces.map(|pieces| Json::written(pieces.into_bytes().to_vec())))
@@ -273,7 +282,7 @@ impl Row {
                 })
             }
         };
-        Ok(Written {
+        Ok(Rendered {
             answer,
             dropped: reading.dropped,
         })
@@ -291,22 +300,23 @@ impl Row {
     /// Writes the REST answer.
     pub(in crate::domain) fn write_rest(
         &self,
-        reading: &Reading,
+        reading: &PatternReader,
         call: &Bindings,
-        terms: Terms,
-    ) -> Result<Written<RestAnswer>, Misfit> {
+        terms: TranslateContext,
+    ) -> Result<Rendered<RestAnswer>, MatchError> {
         let writing = writing(reading, call, terms);
         let status = self.rest.status.write(&writing)?;
         let in_range = u16::try_from(status)
             .ok()
             .filter(|status| (200..=599).contains(status));
-        let status = in_range
-            .ok_or_else(|| Misfit::new("status", format!("{status} is no status of an answer")))?;
+        let status = in_range.ok_or_else(|| {
+            MatchError::new("status", format!("{status} is no status of an answer"))
+        })?;
         let (content_type, body) = match &self.rest.body {
-            BodyPattern::Nothing | BodyPattern::Anything => (None, Pieces::default()),
+            BodyPattern::Nothing | BodyPattern::Anything => (None, Rope::default()),
             BodyPattern::Json(pattern) => match write(pattern, &writing)? {
                 Some(body) => (Some("application/json"), body),
-                None => (None, Pieces::default()),
+                None => (None, Rope::default()),
             },
             BodyPattern::Text(words) => {
                 let text = words.write(&writing)?.last().unwrap_or_default();
@@ -315,7 +325,7 @@ impl Row {
             }
         };
         if !body.is_empty() && without_content(status.into()) {
-            return Err(Misfit::new(
+            return Err(MatchError::new(
                 "status",
                 format!("an answer with {status} has no content"),
             ));
@@ -327,7 +337,7 @@ impl Row {
         };
         if matches!(self.rest.body, BodyPattern::Json(_)) && headers.iter().any(says_text) {
             let what = "it says text, and the body is JSON";
-            return Err(Misfit::new("header `content-type`", what));
+            return Err(MatchError::new("header `content-type`", what));
         }
         let says_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
         let own_type = headers.iter().find(|header| says_type(header));
@@ -335,7 +345,7 @@ impl Row {
             is_text(text, own_type.map(|(_, kind)| kind.as_bytes()))?;
         }
         let content_type = content_type.filter(|_| own_type.is_none());
-        Ok(Written {
+        Ok(Rendered {
             answer: RestAnswer {
                 status: forwarded(status),
                 content_type: content_type.map(str::to_owned),
@@ -349,13 +359,13 @@ impl Row {
 
 /// Refuses a text that would not be read as one: blanks are no content, and JSON is told from text by the
 /// type only where that says text.
-fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), Misfit> {
+fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), MatchError> {
     if text.iter().all(u8::is_ascii_whitespace) {
-        return Err(Misfit::new("text", "a text of blanks is no content"));
+        return Err(MatchError::new("text", "a text of blanks is no content"));
     }
     let says_text = kind.is_none_or(|kind| kind.starts_with(b"text/"));
     if !says_text && Json::parse(text.clone(), u16::MAX).is_ok() {
-        return Err(Misfit::new("text", "it would be read as JSON"));
+        return Err(MatchError::new("text", "it would be read as JSON"));
     }
     Ok(())
 }
@@ -364,8 +374,8 @@ fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), Misfit> {
 fn read_part(
     pattern: Option<&Pattern>,
     value: Option<&Json>,
-    reading: &mut Reading,
-) -> Result<(), Misfit> {
+    reading: &mut PatternReader,
+) -> Result<(), MatchError> {
     match (pattern, value) {
         (Some(pattern), value) => pattern.read(value, reading),
         (None, Some(value)) => {
@@ -376,15 +386,19 @@ fn read_part(
     }
 }
 
-fn writing<'s>(reading: &'s Reading, call: &'s Bindings, terms: Terms) -> Writing<'s> {
-    Writing::of(Scope {
+fn writing<'s>(
+    reading: &'s PatternReader,
+    call: &'s Bindings,
+    terms: TranslateContext,
+) -> PatternWriter<'s> {
+    PatternWriter::new(WriteScope {
         bindings: &reading.bindings,
         call: Some(call),
         now: terms.now,
     })
 }
 
-fn write(pattern: &Pattern, writing: &Writing<'_>) -> Result<Option<Pieces>, Misfit> {
+fn write(pattern: &Pattern, writing: &PatternWriter<'_>) -> Result<Option<Rope>, MatchError> {
     pattern.pieces(writing, 256)
 }
 
@@ -411,7 +425,7 @@ pub fn says_failure(result: &Json) -> bool {
 }
 
 /// The same of a result in pieces. Most results have no `true`, and none but those that do are put together.
-pub(super) fn pieces_say_failure(result: &Pieces) -> bool {
+pub(super) fn pieces_say_failure(result: &Rope) -> bool {
     let chunks = result.chunks();
     let mut ends = chunks.last().into_iter();
     if ends.any(|chunk| chunk.ends_with(SAYS_SUCCESS)) {

@@ -5,21 +5,23 @@ use std::cmp::Reverse;
 use super::builtin::{self, EMPTY_TOOL_RESULT, EmptySuccess, ReplyLimits};
 use super::draft::RowSource;
 use super::problem::write_problem;
-use super::row::{Content, Row, Seen, ToolResult, Written, pieces_say_failure, says_failure};
+use super::row::{
+    OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, pieces_say_failure, says_failure,
+};
 use super::status::forwarded;
 use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{ErrorObject, Reply};
-use crate::domain::pattern::{Bindings, Facts, PatternError};
-use crate::domain::pieces::Pieces;
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
+use crate::domain::pattern::{Bindings, HoleFacts, PatternError};
+use crate::domain::rope::Rope;
 use crate::domain::side::Side;
-use crate::domain::translate::Terms;
+use crate::domain::translate::TranslateContext;
 
 /// The rows of a route. What fits none of them is for the built-in table.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
-    rows: Vec<Row>,
+    rows: Vec<OutcomeRow>,
     /// The order in which rows are tried on an answer of a side's server: the most specific first.
     orders: [Vec<usize>; 2],
     tool: ToolResult,
@@ -30,7 +32,7 @@ pub struct Outcomes {
 
 impl Default for Outcomes {
     fn default() -> Outcomes {
-        Outcomes::of(Vec::new())
+        Outcomes::new(Vec::new())
     }
 }
 
@@ -46,7 +48,7 @@ const fn index(side: Side) -> usize {
 
 /// An answer for the other side.
 #[derive(Debug)]
-pub struct Answered<A> {
+pub struct TranslatedReply<A> {
     /// The answer.
     pub answer: A,
     /// Members that no pattern named.
@@ -65,20 +67,20 @@ impl Outcomes {
     /// Every row that is wrong, by its key.
     pub fn build(
         sources: Vec<RowSource>,
-        call: &Facts,
+        call: &HoleFacts,
         tool: ToolResult,
     ) -> Result<Outcomes, Vec<PatternError>> {
         let mut errors = Vec::new();
         let mut rows = Vec::with_capacity(sources.len());
         for source in sources {
-            match Row::build(source, call, tool) {
+            match OutcomeRow::build(source, call, tool) {
                 Ok(row) => rows.push(row),
                 Err(error) => errors.push(error),
             }
         }
         let orders = Side::ALL.map(|side| order(&rows, side, &mut errors));
         let outcomes = Outcomes {
-            empty: EmptySuccess::of(&rows),
+            empty: EmptySuccess::new(&rows),
             rows,
             orders,
             tool,
@@ -128,11 +130,11 @@ impl Outcomes {
 
     /// Rows that are known to be told apart.
     #[must_use]
-    pub fn of(rows: Vec<Row>) -> Outcomes {
+    pub fn new(rows: Vec<OutcomeRow>) -> Outcomes {
         let orders = Side::ALL.map(|side| order(&rows, side, &mut Vec::new()));
         let tool = ToolResult::Any;
         Outcomes {
-            empty: EmptySuccess::of(&rows),
+            empty: EmptySuccess::new(&rows),
             rows,
             orders,
             tool,
@@ -152,7 +154,7 @@ impl Outcomes {
 
     /// The rows: those of the route, then those of the sets.
     #[must_use]
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[OutcomeRow] {
         &self.rows
     }
 
@@ -184,10 +186,10 @@ impl Outcomes {
         &self,
         reply: &RestReply,
         call: &Bindings,
-        (limits, terms): (ReplyLimits, Terms),
-    ) -> Result<Answered<RpcAnswer>, Failure> {
+        (limits, terms): (ReplyLimits, TranslateContext),
+    ) -> Result<TranslatedReply<RpcAnswer>, Failure> {
         if !self.rows.is_empty() {
-            let seen = Seen::of(reply, terms.depth);
+            let seen = ReplyReader::new(reply, terms.depth);
             for place in self.order(Side::Rest) {
                 let row = &self.rows[*place];
                 let read = row.read_rest(&seen, terms.depth);
@@ -204,7 +206,7 @@ impl Outcomes {
             Some(result) => RpcAnswer::Result(result),
             None => self.tool_result(builtin::rest_to_rpc(reply, (limits, self.empty))?),
         };
-        Ok(Answered {
+        Ok(TranslatedReply {
             tool_error: self.is_tool_error(&answer),
             answer,
             dropped: 0,
@@ -215,10 +217,10 @@ impl Outcomes {
     /// The answer that a row has written for an RPC client.
     pub(super) fn answered_rpc(
         &self,
-        written: Written<RpcAnswer>,
+        written: Rendered<RpcAnswer>,
         row: usize,
-    ) -> Answered<RpcAnswer> {
-        Answered {
+    ) -> TranslatedReply<RpcAnswer> {
+        TranslatedReply {
             tool_error: self.is_tool_error(&written.answer),
             answer: written.answer,
             dropped: written.dropped,
@@ -254,7 +256,7 @@ impl Outcomes {
     /// The REST answer of a tool's failure, and whether it is a tool error. One that was made from a REST answer whose body
     /// was cut keeps that answer's status and headers.
     fn tool_failure(&self, result: Json) -> (RestAnswer, bool) {
-        let kept = builtin::kept_head(&result);
+        let kept = builtin::with_envelope_head(&result);
         let error = builtin::tool_failure(result);
         match kept {
             Some((status, headers)) => {
@@ -279,7 +281,12 @@ impl Outcomes {
 
     /// An RPC answer for a REST client.
     #[must_use]
-    pub fn rpc_to_rest(&self, reply: Reply, call: &Bindings, terms: Terms) -> Answered<RestAnswer> {
+    pub fn rpc_to_rest(
+        &self,
+        reply: ResponseReply,
+        call: &Bindings,
+        terms: TranslateContext,
+    ) -> TranslatedReply<RestAnswer> {
         for place in self.order(Side::Rpc) {
             let row = &self.rows[*place];
             let read = row.read_rpc(&reply, terms.depth);
@@ -288,10 +295,10 @@ impl Outcomes {
             }
         }
         // A tool's failure that the built-in table has written is what it was.
-        if let (ToolResult::Succeeded, Reply::Result(result)) = (self.tool, &reply)
+        if let (ToolResult::Succeeded, ResponseReply::Result(result)) = (self.tool, &reply)
             && let Some(answer) = builtin::restored_tool(result)
         {
-            return Answered {
+            return TranslatedReply {
                 answer,
                 dropped: 0,
                 row: None,
@@ -300,14 +307,16 @@ impl Outcomes {
         }
         // The built-in row of success says nothing of a tool's failure, so it does not take one.
         let (answer, tool_error) = match reply {
-            Reply::Result(result)
+            ResponseReply::Result(result)
                 if self.tool == ToolResult::Succeeded && says_failure(&result) =>
             {
                 self.tool_failure(result)
             }
-            reply @ (Reply::Result(_) | Reply::Error(_)) => (builtin::rpc_to_rest(reply), false),
+            reply @ (ResponseReply::Result(_) | ResponseReply::Error(_)) => {
+                (builtin::rpc_to_rest(reply), false)
+            }
         };
-        Answered {
+        TranslatedReply {
             answer,
             dropped: 0,
             row: None,
@@ -317,12 +326,12 @@ impl Outcomes {
 }
 
 /// Whether a result is `null`; one that came as content may have white space around it.
-fn is_null(result: &Pieces) -> bool {
+fn is_null(result: &Rope) -> bool {
     matches!(result.chunks(), [chunk] if chunk.trim_ascii() == b"null")
 }
 
-fn answered<A>(written: Written<A>, row: usize) -> Answered<A> {
-    Answered {
+fn answered<A>(written: Rendered<A>, row: usize) -> TranslatedReply<A> {
+    TranslatedReply {
         answer: written.answer,
         dropped: written.dropped,
         row: Some(row),
@@ -330,28 +339,28 @@ fn answered<A>(written: Written<A>, row: usize) -> Answered<A> {
     }
 }
 
-impl Seen<'_> {
-    pub(super) fn of(reply: &RestReply, depth: u16) -> Seen<'_> {
+impl ReplyReader<'_> {
+    pub(super) fn new(reply: &RestReply, depth: u16) -> ReplyReader<'_> {
         let body = &reply.body;
         let text = || match std::str::from_utf8(body) {
-            Ok(text) => Content::Text(text.to_owned()),
-            Err(_) => Content::Bytes,
+            Ok(text) => ReplyContent::Text(text.to_owned()),
+            Err(_) => ReplyContent::Bytes,
         };
         let content_type = reply.content_type().unwrap_or_default();
         let says_text = content_type.starts_with("text/");
         let content = if body.iter().all(u8::is_ascii_whitespace) {
-            Content::Nothing
+            ReplyContent::Nothing
         } else if says_text && !is_json(content_type) {
             text()
         } else {
-            Json::read(body.clone(), depth).map_or_else(|_| text(), Content::Json)
+            Json::read(body.clone(), depth).map_or_else(|_| text(), ReplyContent::Json)
         };
-        Seen { reply, content }
+        ReplyReader { reply, content }
     }
 }
 
 /// The most specific first; between equals the order of their origins, then that of the table.
-fn order(rows: &[Row], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize> {
+fn order(rows: &[OutcomeRow], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize> {
     let mut refined = vec![0_usize; rows.len()];
     for (place, one) in rows.iter().enumerate() {
         for (other_place, other) in rows.iter().enumerate().skip(place + 1) {

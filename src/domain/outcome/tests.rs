@@ -7,7 +7,7 @@ use super::builtin::{EmptySuccess, rest_to_rpc};
 use super::*;
 use crate::domain::failure::{Failure, FailureCodes, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Reply;
+use crate::domain::jsonrpc::ResponseReply;
 
 const LIMITS: ReplyLimits = ReplyLimits {
     depth: 128,
@@ -71,7 +71,7 @@ fn error(code: i64, message: &'static str, data: Option<&'static str>) -> ErrorO
     }
 }
 
-fn answer(reply: Reply) -> String {
+fn answer(reply: ResponseReply) -> String {
     let answer = rpc_to_rest(reply);
     format!(
         "{} {} {}",
@@ -167,10 +167,13 @@ fn a_redirect_is_a_failure_with_its_location_in_data() {
 #[test]
 fn rpc_answers_have_their_built_in_form_for_rest_clients() {
     assert_eq!(
-        answer(Reply::Result(Json::literal("[1.10]"))),
+        answer(ResponseReply::Result(Json::literal("[1.10]"))),
         "200 application/json [1.10]"
     );
-    assert_eq!(answer(Reply::Result(Json::literal("null"))), "204  ");
+    assert_eq!(
+        answer(ResponseReply::Result(Json::literal("null"))),
+        "204  "
+    );
     for (code, status, title) in [
         (-32700, 400, "Bad Request"),
         (-32600, 400, "Bad Request"),
@@ -184,7 +187,7 @@ fn rpc_answers_have_their_built_in_form_for_rest_clients() {
             r#"{status} application/problem+json {{"type":"about:blank","title":"{title}","status":{status},"detail":"m","rpc":{{"code":{code},"message":"m","data":[1.0]}}}}"#
         );
         assert_eq!(
-            answer(Reply::Error(error(code, "\"m\"", Some("[1.0]")))),
+            answer(ResponseReply::Error(error(code, "\"m\"", Some("[1.0]")))),
             expected
         );
     }
@@ -200,7 +203,8 @@ fn data_that_only_looks_like_a_rest_answer_is_no_rest_answer() {
         r#"{"status":5e2,"type":"text/plain","body":"x"}"#,
     ] {
         assert!(
-            answer(Reply::Error(error(-32603, "\"m\"", Some(data)))).contains("problem+json"),
+            answer(ResponseReply::Error(error(-32603, "\"m\"", Some(data))))
+                .contains("problem+json"),
             "{data}"
         );
     }
@@ -292,7 +296,7 @@ proptest! {
     ) {
         let (kind, body) = if json { ("application/json", body) } else { ("text/plain; charset=utf-8", text.as_str()) };
         let RpcAnswer::Error(error) = rest_to_rpc(&rest(status, kind, body), (LIMITS, EmptySuccess::Fault)).unwrap() else { panic!() };
-        let back = rpc_to_rest(Reply::Error(error));
+        let back = rpc_to_rest(ResponseReply::Error(error));
         let status = if status == 407 { 502 } else { status };
         prop_assert_eq!((back.status, back.content_type.as_deref()), (status, Some(kind)));
         prop_assert_eq!(back.body.into_bytes(), body.as_bytes());
@@ -302,7 +306,7 @@ proptest! {
     fn an_rpc_error_comes_back_as_it_was(code in any::<i64>(), message in any::<String>(), data in proptest::option::of(0..3_usize)) {
         let data = data.map(|index| [r#"{"a":1.10}"#, "null", r#"{"status":404}"#][index]);
         let error = ErrorObject { code, message: Json::string(&message), data: data.map(Json::literal) };
-        let there = rpc_to_rest(Reply::Error(error.clone()));
+        let there = rpc_to_rest(ResponseReply::Error(error.clone()));
         let reply = sent(there);
         prop_assert_eq!(rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap(), RpcAnswer::Error(error));
     }
@@ -321,7 +325,7 @@ proptest! {
 
     #[test]
     fn a_result_comes_back_as_the_bytes_it_was(text in prop_oneof![Just("1.10"), Just("[ 1 ]"), Just("\"\\u0041\""), Just("null"), Just("{\"a\":1,\"a\":2}")]) {
-        let there = rpc_to_rest(Reply::Result(Json::literal(text)));
+        let there = rpc_to_rest(ResponseReply::Result(Json::literal(text)));
         let reply = sent(there);
         let RpcAnswer::Result(result) = rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap() else { panic!() };
         prop_assert_eq!(result.into_bytes(), text.as_bytes());
@@ -351,16 +355,16 @@ mod replies;
 #[test]
 fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
     use super::{Outcomes, ToolResult};
-    use crate::domain::pattern::{Bindings, Facts};
-    use crate::domain::translate::Terms;
-    let terms = Terms {
+    use crate::domain::pattern::{Bindings, HoleFacts};
+    use crate::domain::translate::TranslateContext;
+    let terms = TranslateContext {
         depth: 128,
         now: String::new,
     };
     let result = r#"{"isError":true,"content":[{"type":"text","text":"no such table"}]}"#;
     let answer = |tool: ToolResult| {
-        let outcomes = Outcomes::build(Vec::new(), &Facts::default(), tool).unwrap();
-        let reply = Reply::Result(Json::literal(result));
+        let outcomes = Outcomes::build(Vec::new(), &HoleFacts::default(), tool).unwrap();
+        let reply = ResponseReply::Result(Json::literal(result));
         outcomes
             .rpc_to_rest(reply, &Bindings::default(), terms)
             .answer
@@ -382,14 +386,14 @@ fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
 #[test]
 fn the_result_of_a_tool_that_has_nothing_to_tell_is_no_null() {
     use super::{Outcomes, ToolResult};
-    use crate::domain::pattern::{Bindings, Facts};
-    use crate::domain::translate::Terms;
-    let terms = Terms {
+    use crate::domain::pattern::{Bindings, HoleFacts};
+    use crate::domain::translate::TranslateContext;
+    let terms = TranslateContext {
         depth: 128,
         now: String::new,
     };
     let answered = |(status, body): (u16, &'static str), tool: ToolResult| {
-        let mut outcomes = Outcomes::build(Vec::new(), &Facts::default(), tool).unwrap();
+        let mut outcomes = Outcomes::build(Vec::new(), &HoleFacts::default(), tool).unwrap();
         outcomes.take_empty_success();
         let reply = rest(status, "application/json", body);
         let answered = outcomes.rest_to_rpc(&reply, &Bindings::default(), (LIMITS, terms));

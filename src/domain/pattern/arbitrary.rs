@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::{
-    Absence, Codec, Delimiter, EachPattern, ListPattern, Null, ObjectPattern, Part, Pattern, Role,
-    Scalar, Shape, Slot, TextPattern, Words,
+    Absence, Codec, Delimiter, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role,
+    Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
 };
 use crate::domain::json::Json;
 
@@ -130,7 +130,7 @@ fn text(dice: &mut Dice) -> TextPattern {
     let start = dice.below(2);
     for index in 0..2 + dice.below(4) {
         if index % 2 == start {
-            parts.push(Part::Text(dice.pick(TEXTS).to_owned()));
+            parts.push(TextPart::Text(dice.pick(TEXTS).to_owned()));
         } else {
             let scalar = match dice.below(2) {
                 0 => Scalar::String,
@@ -139,7 +139,7 @@ fn text(dice: &mut Dice) -> TextPattern {
             let mut slot = slot(dice, Shape::One(scalar));
             // JSON inside of a longer text is compared by samples only.
             slot.codec = Codec::Plain;
-            parts.push(Part::Hole(slot));
+            parts.push(TextPart::Hole(slot));
         }
     }
     TextPattern { parts }
@@ -246,7 +246,7 @@ impl Numbers {
             Pattern::Hole(slot) => self.number(slot, depth, dice),
             Pattern::Text(text) => {
                 for part in &mut text.parts {
-                    if let Part::Hole(slot) = part {
+                    if let TextPart::Hole(slot) = part {
                         self.number(slot, depth, dice);
                     }
                 }
@@ -367,7 +367,7 @@ fn loosened_text(text: &TextPattern, dice: &mut Dice) -> TextPattern {
         }
     }
     for part in &mut text.parts {
-        if let (Part::Text(text), 0) = (part, dice.below(4)) {
+        if let (TextPart::Text(text), 0) = (part, dice.below(4)) {
             text.truncate(1);
         }
     }
@@ -375,9 +375,9 @@ fn loosened_text(text: &TextPattern, dice: &mut Dice) -> TextPattern {
 }
 
 /// Small words.
-pub(in crate::domain) fn words(dice: &mut Dice) -> Words {
+pub(in crate::domain) fn words(dice: &mut Dice) -> TextPatterns {
     match dice.below(3) {
-        0 => Words::Literal(dice.pick(WORDS).to_owned()),
+        0 => TextPatterns::Literal(dice.pick(WORDS).to_owned()),
         1 => {
             let shape = match dice.below(3) {
                 0 => Shape::Repeated(scalar(dice)),
@@ -386,14 +386,14 @@ pub(in crate::domain) fn words(dice: &mut Dice) -> Words {
             };
             let mut slot = slot(dice, shape);
             slot.codec = Codec::Plain;
-            Words::Hole(slot)
+            TextPatterns::Hole(slot)
         }
         _ => {
             let mixed = numbered(Pattern::Text(text(dice)), Holes::Twice, dice);
             if let Pattern::Text(text) = mixed {
-                return Words::Mixed(text);
+                return TextPatterns::Mixed(text);
             }
-            Words::Literal(String::new())
+            TextPatterns::Literal(String::new())
         }
     }
 }

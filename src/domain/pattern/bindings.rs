@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Slot, Source};
+use super::{HoleSource, Slot};
 use crate::domain::json::{Json, OpenFault};
 use crate::domain::schema::Exceeded;
 
 /// Why a value does not fit a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
-pub struct Misfit {
+pub struct MatchError {
     /// Where: a path hole, a query parameter, a member of params, the body.
     pub place: String,
     /// What is wrong there, and what is allowed.
@@ -18,12 +18,12 @@ pub struct Misfit {
     /// The part of a budget that looking at the value exceeded; then nothing is known to be wrong with it.
     pub exceeded: Option<Exceeded>,
     /// What kind of fault it is.
-    pub kind: MisfitKind,
+    pub kind: MatchErrorKind,
 }
 
-/// What kind of fault a [`Misfit`] is.
+/// What kind of fault a [`MatchError`] is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MisfitKind {
+pub enum MatchErrorKind {
     /// A value is missing, or is not what its pattern takes.
     #[default]
     Value,
@@ -31,39 +31,39 @@ pub enum MisfitKind {
     UnknownQuery,
 }
 
-impl Misfit {
-    pub(in crate::domain) fn new(place: impl Into<String>, what: impl ToString) -> Misfit {
-        Misfit {
+impl MatchError {
+    pub(in crate::domain) fn new(place: impl Into<String>, what: impl ToString) -> MatchError {
+        MatchError {
             place: place.into(),
             what: what.to_string(),
             exceeded: None,
-            kind: MisfitKind::Value,
+            kind: MatchErrorKind::Value,
         }
     }
 
     /// The query has names that the route does not know.
-    pub(in crate::domain) fn unknown_query(place: String, what: String) -> Misfit {
-        Misfit {
-            kind: MisfitKind::UnknownQuery,
-            ..Misfit::new(place, what)
+    pub(in crate::domain) fn unknown_query(place: String, what: String) -> MatchError {
+        MatchError {
+            kind: MatchErrorKind::UnknownQuery,
+            ..MatchError::new(place, what)
         }
     }
 
     /// A value that takes too much to look at.
-    pub(in crate::domain) fn exceeding(exceeded: Exceeded, what: impl ToString) -> Misfit {
-        Misfit {
+    pub(in crate::domain) fn exceeding(exceeded: Exceeded, what: impl ToString) -> MatchError {
+        MatchError {
             exceeded: Some(exceeded),
-            ..Misfit::here(what)
+            ..MatchError::here(what)
         }
     }
 
     /// A fault of the value itself, whose place its callers add.
-    pub(in crate::domain) fn here(what: impl ToString) -> Misfit {
-        Misfit::new("", what)
+    pub(in crate::domain) fn here(what: impl ToString) -> MatchError {
+        MatchError::new("", what)
     }
 
     /// The same fault of what lies in a place.
-    pub(in crate::domain) fn within(mut self, place: &str) -> Misfit {
+    pub(in crate::domain) fn within(mut self, place: &str) -> MatchError {
         if self.place.is_empty() {
             self.place = place.to_owned();
         } else {
@@ -73,15 +73,15 @@ impl Misfit {
     }
 }
 
-impl From<OpenFault> for Misfit {
+impl From<OpenFault> for MatchError {
     fn from(fault: OpenFault) -> Self {
-        Misfit::here(fault)
+        MatchError::here(fault)
     }
 }
 
 /// The value of a hole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Bound {
+pub enum BoundValue {
     /// Nothing has been read yet.
     #[default]
     Unbound,
@@ -90,14 +90,14 @@ pub enum Bound {
     /// This.
     Value(Json),
     /// The members of an object that no pattern named.
-    Members(Members),
+    Members(BoundMembers),
     /// One for each element of an array.
-    Each(Vec<Bound>),
+    Each(Vec<BoundValue>),
 }
 
 /// Members of an object, as the bytes they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Members {
+pub struct BoundMembers {
     /// The object that they are of.
     pub object: Json,
     /// Where they lie in it; all of them where it was not opened.
@@ -107,33 +107,35 @@ pub struct Members {
 /// The values of all holes of a pair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bindings {
-    values: Vec<Bound>,
+    values: Vec<BoundValue>,
 }
 
 impl Bindings {
     /// As many holes, none of them bound.
     #[must_use]
-    pub fn of(holes: usize) -> Bindings {
+    pub fn new(holes: usize) -> Bindings {
         Bindings {
-            values: std::iter::repeat_with(Bound::default).take(holes).collect(),
+            values: std::iter::repeat_with(BoundValue::default)
+                .take(holes)
+                .collect(),
         }
     }
 
     /// The value of a hole.
     #[must_use]
-    pub fn get(&self, hole: usize) -> &Bound {
-        self.values.get(hole).unwrap_or(&Bound::Unbound)
+    pub fn get(&self, hole: usize) -> &BoundValue {
+        self.values.get(hole).unwrap_or(&BoundValue::Unbound)
     }
 
     /// Takes the value of a hole away.
-    pub(super) fn take(&mut self, hole: usize) -> Bound {
+    pub(super) fn take(&mut self, hole: usize) -> BoundValue {
         self.values
             .get_mut(hole)
-            .map_or(Bound::Unbound, std::mem::take)
+            .map_or(BoundValue::Unbound, std::mem::take)
     }
 
     /// Sets the value of a hole.
-    pub fn set(&mut self, hole: usize, value: Bound) {
+    pub fn set(&mut self, hole: usize, value: BoundValue) {
         if let Some(place) = self.values.get_mut(hole) {
             *place = value;
         }
@@ -154,7 +156,7 @@ impl Bindings {
 
 /// What happens to members that a pattern does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strangers {
+pub enum UnknownMembers {
     /// They are dropped, and counted.
     Dropped,
     /// They are the caller's error.
@@ -165,23 +167,23 @@ pub enum Strangers {
 
 /// A reading in progress.
 #[derive(Debug)]
-pub struct Reading {
+pub struct PatternReader {
     /// What has been bound.
     pub bindings: Bindings,
     /// How many members were dropped.
     pub dropped: usize,
     /// What happens to unknown members.
-    pub strangers: Strangers,
+    pub strangers: UnknownMembers,
     /// The deepest nesting of JSON inside of strings.
     pub depth: u16,
 }
 
-impl Reading {
+impl PatternReader {
     /// A reading of as many holes.
     #[must_use]
-    pub fn of(holes: usize, strangers: Strangers, depth: u16) -> Reading {
-        Reading {
-            bindings: Bindings::of(holes),
+    pub fn new(holes: usize, strangers: UnknownMembers, depth: u16) -> PatternReader {
+        PatternReader {
+            bindings: Bindings::new(holes),
             dropped: 0,
             strangers,
             depth,
@@ -190,13 +192,17 @@ impl Reading {
 
     /// Binds a hole; one that is bound already must have the same value.
     #[inline(always)]
-    pub(in crate::domain) fn bind(&mut self, slot: &Slot, value: Bound) -> Result<(), Misfit> {
+    pub(in crate::domain) fn bind(
+        &mut self,
+        slot: &Slot,
+        value: BoundValue,
+    ) -> Result<(), MatchError> {
         let Some(hole) = slot.binds() else {
             return self.compare(slot, &value);
         };
         self.bind_hole(hole, value).map_err(|()| {
             let name = &slot.name;
-            Misfit::here(format!("it differs from another value of `{name}`"))
+            MatchError::here(format!("it differs from another value of `{name}`"))
         })
     }
 
@@ -204,16 +210,16 @@ impl Reading {
     #[inline(always)]
     pub(super) fn bind_value(&mut self, hole: usize, value: Json) -> Option<()> {
         match self.bindings.values.get_mut(hole) {
-            Some(unbound @ Bound::Unbound) => *unbound = Bound::Value(value),
-            _ => self.bind_hole(hole, Bound::Value(value)).ok()?,
+            Some(unbound @ BoundValue::Unbound) => *unbound = BoundValue::Value(value),
+            _ => self.bind_hole(hole, BoundValue::Value(value)).ok()?,
         }
         Some(())
     }
 
     #[inline]
-    pub(super) fn bind_hole(&mut self, hole: usize, value: Bound) -> Result<(), ()> {
+    pub(super) fn bind_hole(&mut self, hole: usize, value: BoundValue) -> Result<(), ()> {
         match self.bindings.values.get_mut(hole) {
-            Some(unbound @ Bound::Unbound) => {
+            Some(unbound @ BoundValue::Unbound) => {
                 *unbound = value;
                 Ok(())
             }
@@ -224,16 +230,18 @@ impl Reading {
     }
 }
 
-impl Bound {
+impl BoundValue {
     /// Whether two values are equal as JSON.
     #[must_use]
-    pub fn same(&self, other: &Bound) -> bool {
+    pub fn same(&self, other: &BoundValue) -> bool {
         match (self, other) {
-            (Bound::Value(one), Bound::Value(other)) => one.same(other),
-            (Bound::Members(one), Bound::Members(other)) => one.whole().same(&other.whole()),
-            (Bound::Members(one), Bound::Value(other))
-            | (Bound::Value(other), Bound::Members(one)) => one.whole().same(other),
-            (Bound::Each(one), Bound::Each(other)) => {
+            (BoundValue::Value(one), BoundValue::Value(other)) => one.same(other),
+            (BoundValue::Members(one), BoundValue::Members(other)) => {
+                one.whole().same(&other.whole())
+            }
+            (BoundValue::Members(one), BoundValue::Value(other))
+            | (BoundValue::Value(other), BoundValue::Members(one)) => one.whole().same(other),
+            (BoundValue::Each(one), BoundValue::Each(other)) => {
                 one.len() == other.len()
                     && one.iter().zip(other).all(|(one, other)| one.same(other))
             }
@@ -242,7 +250,7 @@ impl Bound {
     }
 }
 
-impl Members {
+impl BoundMembers {
     /// An object of these members.
     #[must_use]
     pub fn whole(&self) -> Json {
@@ -264,7 +272,7 @@ impl Members {
 
 /// What writing takes its values from.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'s> {
+pub struct WriteScope<'s> {
     /// The holes of the pair.
     pub bindings: &'s Bindings,
     /// The holes of the call that this answers.
@@ -278,23 +286,23 @@ pub type Now = fn() -> String;
 
 /// A writing in progress: a scope, inside of another one for the elements of an array.
 #[derive(Debug, Clone, Copy)]
-pub struct Writing<'s> {
-    scope: Scope<'s>,
-    outer: Option<&'s Writing<'s>>,
+pub struct PatternWriter<'s> {
+    scope: WriteScope<'s>,
+    outer: Option<&'s PatternWriter<'s>>,
 }
 
-impl<'s> Writing<'s> {
+impl<'s> PatternWriter<'s> {
     /// Begins.
     #[must_use]
-    pub fn of(scope: Scope<'s>) -> Writing<'s> {
-        Writing { scope, outer: None }
+    pub fn new(scope: WriteScope<'s>) -> PatternWriter<'s> {
+        PatternWriter { scope, outer: None }
     }
 
     /// The same for one element.
     #[must_use]
-    pub(super) fn element(&'s self, bindings: &'s Bindings) -> Writing<'s> {
-        Writing {
-            scope: Scope {
+    pub(super) fn element(&'s self, bindings: &'s Bindings) -> PatternWriter<'s> {
+        PatternWriter {
+            scope: WriteScope {
                 bindings,
                 ..self.scope
             },
@@ -304,23 +312,23 @@ impl<'s> Writing<'s> {
 
     /// The value of a hole: of this element, or of what is around it.
     #[inline]
-    pub(super) fn hole(&self, hole: usize) -> &'s Bound {
+    pub(super) fn hole(&self, hole: usize) -> &'s BoundValue {
         match (self.scope.bindings.get(hole), self.outer) {
-            (Bound::Unbound, Some(outer)) => outer.hole(hole),
+            (BoundValue::Unbound, Some(outer)) => outer.hole(hole),
             (bound, _) => bound,
         }
     }
 
     /// What is written where nothing is read.
-    pub(super) fn source(&self, source: Source) -> Cow<'s, Bound> {
+    pub(super) fn source(&self, source: HoleSource) -> Cow<'s, BoundValue> {
         match source {
-            Source::Hole(hole) => Cow::Borrowed(self.hole(hole)),
-            Source::Call(hole) => Cow::Borrowed(
+            HoleSource::Hole(hole) => Cow::Borrowed(self.hole(hole)),
+            HoleSource::Call(hole) => Cow::Borrowed(
                 self.scope
                     .call
-                    .map_or(&Bound::Absent, |call| call.get(hole)),
+                    .map_or(&BoundValue::Absent, |call| call.get(hole)),
             ),
-            Source::Now => Cow::Owned(Bound::Value(Json::string(&(self.scope.now)()))),
+            HoleSource::Now => Cow::Owned(BoundValue::Value(Json::string(&(self.scope.now)()))),
         }
     }
 }

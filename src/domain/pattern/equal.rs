@@ -6,19 +6,19 @@
 use std::borrow::Cow;
 
 use super::number::Number;
-use super::{Absence, Bound, Misfit, Reading, Scalar, Slot};
-use crate::domain::json::{Json, Kind, is_number};
+use super::{Absence, BoundValue, MatchError, PatternReader, Scalar, Slot};
+use crate::domain::json::{Json, JsonKind, is_number};
 
 impl Slot {
     /// Reads a value of JSON where nothing is bound. It is kept only to be compared.
-    pub(super) fn take_unbound(&self, value: Json) -> Result<Bound, String> {
+    pub(super) fn take_unbound(&self, value: Json) -> Result<BoundValue, String> {
         if self.equals().is_none() {
-            return Ok(Bound::Absent);
+            return Ok(BoundValue::Absent);
         }
-        if self.absence == Absence::Kept && value.kind() == Kind::Null {
-            return Ok(Bound::Absent);
+        if self.absence == Absence::Kept && value.kind() == JsonKind::Null {
+            return Ok(BoundValue::Absent);
         }
-        self.shape.take(value).map(Bound::Value)
+        self.shape.take(value).map(BoundValue::Value)
     }
 
     /// Returns the value of the other hole in the type of this place.
@@ -40,17 +40,17 @@ impl Slot {
     }
 }
 
-impl Reading {
+impl PatternReader {
     /// Compares a value with that of the hole it must be equal to. A hole that is not read yet takes any value.
     #[cold]
-    pub(super) fn compare(&self, slot: &Slot, value: &Bound) -> Result<(), Misfit> {
+    pub(super) fn compare(&self, slot: &Slot, value: &BoundValue) -> Result<(), MatchError> {
         let Some(hole) = slot.equals() else {
             return Ok(());
         };
         let is_equal = match (value, self.bindings.get(hole)) {
-            (Bound::Absent | Bound::Unbound, _) | (_, Bound::Unbound) => true,
-            (Bound::Value(one), Bound::Value(other)) => equal(one, other),
-            (Bound::Value(_) | Bound::Members(_) | Bound::Each(_), _) => false,
+            (BoundValue::Absent | BoundValue::Unbound, _) | (_, BoundValue::Unbound) => true,
+            (BoundValue::Value(one), BoundValue::Value(other)) => equal(one, other),
+            (BoundValue::Value(_) | BoundValue::Members(_) | BoundValue::Each(_), _) => false,
         };
         if is_equal {
             Ok(())
@@ -59,7 +59,7 @@ impl Reading {
                 "it differs from `{}` in the path, the query or a header",
                 slot.name
             );
-            Err(Misfit::here(what))
+            Err(MatchError::here(what))
         }
     }
 }
@@ -83,19 +83,19 @@ fn equal(one: &Json, other: &Json) -> bool {
 /// Returns whether a text is the spelling of a number or a boolean.
 fn spells(text: &str, value: &Json) -> bool {
     match value.kind() {
-        Kind::Boolean => text.as_bytes() == value.as_bytes(),
-        Kind::Number if text.as_bytes() == value.as_bytes() => true,
-        Kind::Number => {
+        JsonKind::Boolean => text.as_bytes() == value.as_bytes(),
+        JsonKind::Number if text.as_bytes() == value.as_bytes() => true,
+        JsonKind::Number => {
             let spelled = Some(text).filter(|text| is_number(text.as_bytes()));
             spelled
-                .and_then(Number::of)
+                .and_then(Number::from_text)
                 .is_some_and(|spelled| number(value) == Some(spelled))
         }
-        Kind::Object | Kind::Array | Kind::String | Kind::Null => false,
+        JsonKind::Object | JsonKind::Array | JsonKind::String | JsonKind::Null => false,
     }
 }
 
 fn number(value: &Json) -> Option<Number> {
     let text = std::str::from_utf8(value.as_bytes()).ok()?;
-    Number::of(text).filter(|_| value.kind() == Kind::Number)
+    Number::from_text(text).filter(|_| value.kind() == JsonKind::Number)
 }

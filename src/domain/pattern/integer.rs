@@ -6,7 +6,7 @@
 
 use super::number::Number;
 use super::{Scalar, Shape};
-use crate::domain::json::{Json, Kind, is_integer, is_number, kind_of};
+use crate::domain::json::{Json, JsonKind, is_integer, is_number, kind_of};
 
 impl Shape {
     /// Returns the normal form of a value of this shape whose integers are spelled with a fraction or an exponent,
@@ -15,7 +15,7 @@ impl Shape {
         match self {
             Shape::One(Scalar::Integer) => plain(value.as_bytes()).map(Json::written),
             Shape::Repeated(Scalar::Integer) | Shape::Separated(Scalar::Integer, _)
-                if value.kind() == Kind::Array =>
+                if value.kind() == JsonKind::Array =>
             {
                 let mut text = String::with_capacity(value.as_bytes().len());
                 for place in value.elements() {
@@ -42,10 +42,10 @@ fn plain(text: &[u8]) -> Option<String> {
     if is_integer(text) {
         return Some(spelled.to_owned());
     }
-    if kind_of(text) != Kind::Number || !is_number(text) {
+    if kind_of(text) != JsonKind::Number || !is_number(text) {
         return None;
     }
-    Number::of(spelled)?.integer()
+    Number::from_text(spelled)?.integer()
 }
 
 #[cfg(test)]

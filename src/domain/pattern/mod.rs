@@ -9,39 +9,42 @@ mod bindings;
 mod compare;
 mod delimiter;
 mod equal;
-mod facts;
-mod filled;
+mod fast_read;
+mod hole_facts;
+mod hole_resolver;
+mod hole_syntax;
 mod integer;
-mod mention;
 mod number;
 mod read;
-mod resolve;
 mod shape;
 mod spelled;
+mod template;
 mod text;
+mod token;
 mod tree;
 mod value;
-mod walk;
-mod word;
 mod write;
 
 pub use bindings::{
-    Bindings, Bound, Members, Misfit, MisfitKind, Now, Reading, Scope, Strangers, Writing,
+    Bindings, BoundMembers, BoundValue, MatchError, MatchErrorKind, Now, PatternReader,
+    PatternWriter, UnknownMembers, WriteScope,
 };
 pub use compare::{
-    Comparison, World, meeting, place_meeting, place_within, sample, within, words_meeting,
-    words_within,
+    MemberPolicy, Subsumption, intersection, place_meeting, place_within, sample, within,
+    words_meeting, words_within,
 };
-pub use mention::{Codec, Mention, PatternError, Said, Token, Use, as_key, parse_mention, tokens};
-pub(in crate::domain) use mention::{hole_name, mention_named, parse_type};
-pub use resolve::{Fact, Facts, Place, Resolver};
-pub use text::{Texts, Words};
-pub use tree::Tree;
-pub use value::Presence;
+pub use hole_resolver::{HoleFact, HoleFacts, HolePlace, HoleResolver};
+pub use hole_syntax::{
+    Codec, Declared, HoleRef, HoleUse, PatternError, Token, as_key, parse_mention, tokens,
+};
+pub(in crate::domain) use hole_syntax::{hole_name, mention_named, parse_type};
+pub use text::{TextPatterns, WrittenTexts};
+pub use tree::SourceTree;
+pub use value::ValuePresence;
 
 use crate::domain::json::{Json, encode};
-use filled::Filled;
-use walk::Access;
+use fast_read::ReadPlan;
+use template::ObjectTemplate;
 
 /// A pattern of one JSON value, over what its holes are: as they are spelled, or as they are understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,9 +75,9 @@ pub struct ObjectPattern<H = Slot> {
     /// The names in turn as JSON spells them, each between a comma and its colon.
     keys: Vec<Box<[u8]>>,
     /// How values are read.
-    access: Access,
+    access: ReadPlan,
     /// What is written where every hole has a value.
-    filled: Option<Filled>,
+    filled: Option<ObjectTemplate>,
 }
 
 impl<H> ObjectPattern<H> {
@@ -90,7 +93,7 @@ impl<H> ObjectPattern<H> {
         });
         ObjectPattern {
             keys: keys.collect(),
-            access: Access::Opened,
+            access: ReadPlan::Opened,
             filled: None,
             members,
             rest,
@@ -121,8 +124,8 @@ impl ObjectPattern {
     ) {
         let mut members = self.members.iter_mut().map(|(_, member)| member);
         change(&mut members, self.rest.as_mut());
-        self.access = Access::of(&self.members, self.rest.as_ref());
-        self.filled = Filled::of(self);
+        self.access = ReadPlan::new(&self.members, self.rest.as_ref());
+        self.filled = ObjectTemplate::new(self);
     }
 }
 
@@ -148,12 +151,12 @@ pub struct EachPattern<H = Slot> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPattern<H = Slot> {
     /// In order; neither two texts nor two holes follow each other.
-    pub parts: Vec<Part<H>>,
+    pub parts: Vec<TextPart<H>>,
 }
 
 /// A piece of a text pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part<H = Slot> {
+pub enum TextPart<H = Slot> {
     /// This text.
     Text(String),
     /// A value, as text.
@@ -183,7 +186,7 @@ pub enum Role {
     /// `{x}`: reading binds the hole with this number, writing takes its value.
     Shared(usize),
     /// `{>x}`: reading takes anything, writing takes the value of this.
-    Written(Source),
+    Written(HoleSource),
     /// `{=x}`, `{=x?}`: reading takes what equals the hole with this number, writing takes its value; with `?` there may
     /// be nothing, and nothing is written.
     Equal(usize),
@@ -193,7 +196,7 @@ pub enum Role {
 
 /// Where what is only written comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum HoleSource {
     /// A hole of the same pair.
     Hole(usize),
     /// A hole of the call that this answers.
@@ -350,7 +353,7 @@ impl Pattern {
         }
     }
 
-    /// Where a hole is bound, as the pointer of [`Misfit`].
+    /// Where a hole is bound, as the pointer of [`MatchError`].
     #[must_use]
     pub fn place_of(&self, hole: usize) -> Option<String> {
         match self {
@@ -404,8 +407,8 @@ impl<H> TextPattern<H> {
     /// The holes in order.
     pub fn slots(&self) -> impl Iterator<Item = &H> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Hole(slot) => Some(slot),
+            TextPart::Text(_) => None,
+            TextPart::Hole(slot) => Some(slot),
         })
     }
 }
@@ -414,7 +417,7 @@ impl TextPattern {
     /// The same as a URL: values are percent-encoded beside its text.
     pub(in crate::domain) fn percent_encoded(&mut self) {
         for part in &mut self.parts {
-            if let Part::Hole(slot) = part
+            if let TextPart::Hole(slot) = part
                 && slot.codec == Codec::Plain
             {
                 slot.codec = Codec::Percent;

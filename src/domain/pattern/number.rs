@@ -16,7 +16,7 @@ pub(super) struct Number {
 
 impl Number {
     /// Reads the text of a JSON number. Returns `None` where its exponent is longer than six characters.
-    pub(super) fn of(text: &str) -> Option<Number> {
+    pub(super) fn from_text(text: &str) -> Option<Number> {
         let (sign, unsigned) = match text.strip_prefix('-') {
             Some(unsigned) => ("-", unsigned),
             None => ("", text),

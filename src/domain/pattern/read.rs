@@ -1,17 +1,21 @@
 //! Reading: a value against a pattern, into bindings.
 
 use super::{
-    Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern, Reading,
-    Strangers,
+    Bindings, BoundMembers, BoundValue, EachPattern, ListPattern, MatchError, ObjectPattern,
+    Pattern, PatternReader, UnknownMembers,
 };
-use crate::domain::json::{Json, Kind, same_ignoring_case};
+use crate::domain::json::{Json, JsonKind, same_ignoring_case};
 
 impl Pattern {
     /// Reads a value, or that there is none.
     ///
     /// # Errors
-    /// [`Misfit`] names the place below the value, what is wrong there and what is allowed.
-    pub fn read(&self, value: Option<&Json>, reading: &mut Reading) -> Result<(), Misfit> {
+    /// [`MatchError`] names the place below the value, what is wrong there and what is allowed.
+    pub fn read(
+        &self,
+        value: Option<&Json>,
+        reading: &mut PatternReader,
+    ) -> Result<(), MatchError> {
         match value {
             Some(value) => self.take(value.clone(), reading),
             None => self.read_absent(reading),
@@ -23,7 +27,7 @@ impl Pattern {
     pub(in crate::domain) fn read_at_once(
         &self,
         value: &Json,
-        reading: &mut Reading,
+        reading: &mut PatternReader,
     ) -> Option<()> {
         match self {
             Pattern::Object(object) => object.read_walking(value, reading),
@@ -36,20 +40,20 @@ impl Pattern {
     }
 
     /// Reads a value that is given away.
-    pub(super) fn take(&self, value: Json, reading: &mut Reading) -> Result<(), Misfit> {
+    pub(super) fn take(&self, value: Json, reading: &mut PatternReader) -> Result<(), MatchError> {
         match self {
             Pattern::Literal(literal) if literal.same(&value) => Ok(()),
-            Pattern::Literal(literal) => Err(Misfit::here(format!(
+            Pattern::Literal(literal) => Err(MatchError::here(format!(
                 "it must be `{}`",
                 String::from_utf8_lossy(literal.as_bytes())
             ))),
             Pattern::Hole(slot) => {
                 let bound = slot.take_json(value, reading.depth);
-                reading.bind(slot, bound.map_err(Misfit::here)?)
+                reading.bind(slot, bound.map_err(MatchError::here)?)
             }
             Pattern::Text(text) => match value.text() {
                 Some(Ok(decoded)) => text.read(&decoded, reading),
-                Some(Err(fault)) => Err(Misfit::here(fault)),
+                Some(Err(fault)) => Err(MatchError::here(fault)),
                 None => Err(kind_is(&value, "a string")),
             },
             Pattern::Object(object) => object.read(&value, reading),
@@ -61,15 +65,15 @@ impl Pattern {
     /// Returns whether a member of a call is `null` where an object stands that may be absent: then `null` is as
     /// good as absent. In replies the two stay apart, because rows tell them apart.
     fn takes_null_as_absent(&self, value: &Json) -> bool {
-        matches!(self, Pattern::Object(_)) && value.kind() == Kind::Null && self.may_be_absent()
+        matches!(self, Pattern::Object(_)) && value.kind() == JsonKind::Null && self.may_be_absent()
     }
 
-    fn read_absent(&self, reading: &mut Reading) -> Result<(), Misfit> {
-        let missing = || Err(Misfit::here("it is required"));
+    fn read_absent(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
+        let missing = || Err(MatchError::here("it is required"));
         match self {
             Pattern::Literal(_) | Pattern::List(_) | Pattern::Each(_) => missing(),
             Pattern::Hole(slot) => {
-                let bound = slot.read_absent().map_err(Misfit::here)?;
+                let bound = slot.read_absent().map_err(MatchError::here)?;
                 reading.bind(slot, bound)
             }
             Pattern::Text(text) => text.read_absent(reading),
@@ -79,16 +83,16 @@ impl Pattern {
     }
 }
 
-fn kind_is(value: &Json, wanted: &str) -> Misfit {
-    Misfit::here(format!(
+fn kind_is(value: &Json, wanted: &str) -> MatchError {
+    MatchError::here(format!(
         "it must be {wanted}, not {}",
         value.kind().described()
     ))
 }
 
 impl ObjectPattern {
-    fn read(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
-        if value.kind() != Kind::Object {
+    fn read(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
+        if value.kind() != JsonKind::Object {
             return Err(kind_is(value, "an object"));
         }
         if self.members.is_empty()
@@ -106,7 +110,7 @@ impl ObjectPattern {
     }
 
     /// Reads an object whose names have to be looked at.
-    fn read_opened(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
+    fn read_opened(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
         let found = value.open()?;
         let mut picked = Vec::new();
         // Members mostly come in the order of the pattern, so the search goes on where it stopped.
@@ -121,22 +125,22 @@ impl ObjectPattern {
                 expected = self.members[place + 1..].iter();
                 continue;
             }
-            if reading.strangers != Strangers::Open {
+            if reading.strangers != UnknownMembers::Open {
                 self.stranger(&member.name)?;
             }
             if self.rest.is_some() {
                 picked.push(member.whole.clone());
             } else {
                 match reading.strangers {
-                    Strangers::Dropped | Strangers::Open => reading.dropped += 1,
-                    Strangers::Refused => {
-                        return Err(Misfit::new(&*member.name, "the route does not know it"));
+                    UnknownMembers::Dropped | UnknownMembers::Open => reading.dropped += 1,
+                    UnknownMembers::Refused => {
+                        return Err(MatchError::new(&*member.name, "the route does not know it"));
                     }
                 }
             }
         }
-        if self.is_empty() && !found.is_empty() && reading.strangers == Strangers::Open {
-            return Err(Misfit::here("it must be the empty object"));
+        if self.is_empty() && !found.is_empty() && reading.strangers == UnknownMembers::Open {
+            return Err(MatchError::here("it must be the empty object"));
         }
         let mut next = found.iter();
         for (name, pattern) in &self.members {
@@ -149,7 +153,8 @@ impl ObjectPattern {
             let read = match member {
                 Some(member) => {
                     let value = value.piece(member.value.clone());
-                    if reading.strangers != Strangers::Open && pattern.takes_null_as_absent(&value)
+                    if reading.strangers != UnknownMembers::Open
+                        && pattern.takes_null_as_absent(&value)
                     {
                         pattern.read_absent(reading)
                     } else {
@@ -172,17 +177,17 @@ impl ObjectPattern {
     }
 
     /// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
-    fn stranger(&self, name: &str) -> Result<(), Misfit> {
+    fn stranger(&self, name: &str) -> Result<(), MatchError> {
         let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
         if self.foreign.iter().any(is_foreign) {
-            return Err(Misfit::new(name, "the route does not take it"));
+            return Err(MatchError::new(name, "the route does not take it"));
         }
         let twin = self
             .members
             .iter()
             .find(|(known, _)| same_ignoring_case(known, name));
         match twin {
-            Some((known, _)) => Err(Misfit::new(
+            Some((known, _)) => Err(MatchError::new(
                 name,
                 format!("it differs from `{known}` only in letter case"),
             )),
@@ -191,7 +196,7 @@ impl ObjectPattern {
     }
 
     /// There is no object, which is as good as an empty one.
-    fn read_nothing(&self, reading: &mut Reading) -> Result<(), Misfit> {
+    fn read_nothing(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         for (name, pattern) in &self.members {
             let read = pattern.read(None, reading);
             read.map_err(|misfit| misfit.within(name))?;
@@ -203,18 +208,18 @@ impl ObjectPattern {
     }
 }
 
-fn members(object: Json, picked: Option<Vec<std::ops::Range<usize>>>) -> Bound {
-    Bound::Members(Members { object, picked })
+fn members(object: Json, picked: Option<Vec<std::ops::Range<usize>>>) -> BoundValue {
+    BoundValue::Members(BoundMembers { object, picked })
 }
 
 impl ListPattern {
-    fn read(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
-        if value.kind() != Kind::Array {
+    fn read(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
+        if value.kind() != JsonKind::Array {
             return Err(kind_is(value, "an array"));
         }
         let places: Vec<_> = value.elements().collect();
         if places.len() > self.items.len() && self.rest.is_none() {
-            return Err(Misfit::here(format!(
+            return Err(MatchError::here(format!(
                 "it has {} elements; {} are known",
                 places.len(),
                 self.items.len()
@@ -234,19 +239,19 @@ impl ListPattern {
             text.extend_from_slice(&value.as_bytes()[first.start..last.end]);
         }
         text.push(b']');
-        reading.bind(rest, Bound::Value(Json::written(text)))
+        reading.bind(rest, BoundValue::Value(Json::written(text)))
     }
 }
 
 impl EachPattern {
-    fn read(&self, value: &Json, reading: &mut Reading) -> Result<(), Misfit> {
-        if value.kind() != Kind::Array {
+    fn read(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
+        if value.kind() != JsonKind::Array {
             return Err(kind_is(value, "an array"));
         }
-        let mut lists: Vec<Vec<Bound>> = vec![Vec::new(); self.holes.len()];
+        let mut lists: Vec<Vec<BoundValue>> = vec![Vec::new(); self.holes.len()];
         let around = std::mem::take(&mut reading.bindings);
         let mut read = Ok(());
-        reading.bindings = Bindings::of(around.len());
+        reading.bindings = Bindings::new(around.len());
         for (index, place) in value.elements().enumerate() {
             let element = value.piece(place);
             read = self.item.read(Some(&element), reading);
@@ -261,9 +266,10 @@ impl EachPattern {
         reading.bindings = around;
         read?;
         for (list, hole) in lists.into_iter().zip(&self.holes) {
-            let bound = reading.bind_hole(*hole, Bound::Each(list));
-            bound
-                .map_err(|()| Misfit::here("its elements differ from those in the other place"))?;
+            let bound = reading.bind_hole(*hole, BoundValue::Each(list));
+            bound.map_err(|()| {
+                MatchError::here("its elements differ from those in the other place")
+            })?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What a value looks like: whether one does, and how that is said.
 
 use super::{Scalar, Shape};
-use crate::domain::json::{Json, Kind};
+use crate::domain::json::{Json, JsonKind};
 
 impl Shape {
     /// Whether a value has this shape.
@@ -13,18 +13,18 @@ impl Shape {
         let right = match self {
             Shape::Any => true,
             Shape::One(scalar) => return scalar.check(value.as_bytes()),
-            Shape::Object => kind == Kind::Object,
-            Shape::Array => kind == Kind::Array,
-            Shape::Null => kind == Kind::Null,
+            Shape::Object => kind == JsonKind::Object,
+            Shape::Array => kind == JsonKind::Array,
+            Shape::Null => kind == JsonKind::Null,
             Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
-                if kind == Kind::Array {
+                if kind == JsonKind::Array {
                     for (index, place) in value.elements().enumerate() {
                         scalar
                             .check(&value.as_bytes()[place])
                             .map_err(|what| format!("element {index}: {what}"))?;
                     }
                 }
-                kind == Kind::Array
+                kind == JsonKind::Array
             }
         };
         if right {
@@ -57,7 +57,7 @@ impl Shape {
         let bare = matches!(self, Shape::One(Scalar::String | Scalar::Enum(_)));
         let parsed = Json::parse(bytes::Bytes::copy_from_slice(default.as_bytes()), 16);
         let json = match parsed {
-            Ok(json) if !bare || json.kind() == Kind::String => json,
+            Ok(json) if !bare || json.kind() == JsonKind::String => json,
             Ok(_) | Err(_) if bare => Json::string(default),
             Err(_) if *self == Shape::Any => Json::string(default),
             Ok(_) | Err(_) => {

@@ -1,8 +1,8 @@
 //! Patterns as people write them: for tables of routes and for explanations, never to be read again.
 
 use super::{
-    Absence, Codec, EachPattern, ListPattern, ObjectPattern, Part, Pattern, Role, Scalar, Shape,
-    Slot, Source, TextPattern, Words,
+    Absence, Codec, EachPattern, HoleSource, ListPattern, ObjectPattern, Pattern, Role, Scalar,
+    Shape, Slot, TextPart, TextPattern, TextPatterns,
 };
 use crate::domain::json::Json;
 
@@ -64,7 +64,7 @@ impl Slot {
         };
         match &self.role {
             Role::Shared(_) => format!("{{{}{codec}}}", self.name),
-            Role::Written(Source::Hole(_) | Source::Call(_) | Source::Now) => {
+            Role::Written(HoleSource::Hole(_) | HoleSource::Call(_) | HoleSource::Now) => {
                 format!("{{>{}{codec}}}", self.name)
             }
             Role::Equal(_) => {
@@ -124,21 +124,21 @@ impl TextPattern {
     #[must_use]
     pub fn spelled(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Hole(slot) => slot.mentioned(),
+            TextPart::Text(text) => text.clone(),
+            TextPart::Hole(slot) => slot.mentioned(),
         });
         parts.collect()
     }
 }
 
-impl Words {
+impl TextPatterns {
     /// The text with its holes.
     #[must_use]
     pub fn spelled(&self) -> String {
         match self {
-            Words::Literal(text) => text.clone(),
-            Words::Hole(slot) => slot.mentioned(),
-            Words::Mixed(text) => text.spelled(),
+            TextPatterns::Literal(text) => text.clone(),
+            TextPatterns::Hole(slot) => slot.mentioned(),
+            TextPatterns::Mixed(text) => text.spelled(),
         }
     }
 }

@@ -6,20 +6,20 @@ use crate::domain::side::Side;
 /// The slot of a hole in a query, whose other side says no more of it than its name.
 fn slot(inside: &str) -> Result<Slot, PatternError> {
     let mention = parse_mention(inside)?;
-    let mut resolver = Resolver::default();
-    resolver.mention(Side::Rest, &mention, (Place::Words, 0))?;
-    let twin = mention_named(&mention.name, Use::Both, None);
-    resolver.mention(Side::Rpc, &twin, (Place::Json, 0))?;
-    let facts = resolver.finish(&Facts::default())?;
-    facts.slot(Side::Rest, &mention, (Place::Words, 0))
+    let mut resolver = HoleResolver::default();
+    resolver.mention(Side::Rest, &mention, (HolePlace::Words, 0))?;
+    let twin = mention_named(&mention.name, HoleUse::Both, None);
+    resolver.mention(Side::Rpc, &twin, (HolePlace::Json, 0))?;
+    let facts = resolver.finish(&HoleFacts::default())?;
+    facts.slot(Side::Rest, &mention, (HolePlace::Words, 0))
 }
 
 fn read(inside: &str, texts: &[&str]) -> Result<Option<String>, String> {
     let bound = slot(inside).unwrap().read_texts(texts, 128)?;
     Ok(match &bound {
-        Bound::Value(value) => Some(String::from_utf8(value.as_bytes().to_vec()).unwrap()),
-        Bound::Absent => None,
-        Bound::Unbound | Bound::Members(_) | Bound::Each(_) => panic!("{bound:?}"),
+        BoundValue::Value(value) => Some(String::from_utf8(value.as_bytes().to_vec()).unwrap()),
+        BoundValue::Absent => None,
+        BoundValue::Unbound | BoundValue::Members(_) | BoundValue::Each(_) => panic!("{bound:?}"),
     })
 }
 

@@ -1,20 +1,20 @@
 //! What a route table says where a pattern stands, and the pattern that it spells.
 
-use super::mention::{Mention, PatternError, Said, Token, Use, parse_mention, tokens};
-use super::{EachPattern, ListPattern, ObjectPattern, Part, Pattern, Shape, TextPattern};
+use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError, Token, parse_mention, tokens};
+use super::{EachPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart, TextPattern};
 use crate::domain::json::{Json, encode, same_ignoring_case};
 
 /// A value of a route table where a pattern stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tree {
+pub enum SourceTree {
     /// A string, in which holes may stand.
     Text(String),
     /// A number or a boolean.
     Literal(Json),
     /// A table, in the order in which its keys are written.
-    Table(Vec<(String, Tree)>),
+    Table(Vec<(String, SourceTree)>),
     /// An array.
-    List(Vec<Tree>),
+    List(Vec<SourceTree>),
 }
 
 /// The name of the members that are not named.
@@ -22,17 +22,17 @@ const REST: &str = "...";
 /// The first element of an array whose elements are alike.
 const EACH: &str = "*";
 
-impl Tree {
+impl SourceTree {
     /// The pattern that this spells.
     ///
     /// # Errors
     /// [`PatternError`] with the key below this value.
-    pub fn pattern(&self) -> Result<Pattern<Mention>, PatternError> {
+    pub fn pattern(&self) -> Result<Pattern<HoleRef>, PatternError> {
         match self {
-            Tree::Literal(json) => Ok(Pattern::Literal(json.clone())),
-            Tree::Text(text) => parse_text(text),
-            Tree::Table(members) => parse_object(members).map(Pattern::Object),
-            Tree::List(items) => parse_list(items),
+            SourceTree::Literal(json) => Ok(Pattern::Literal(json.clone())),
+            SourceTree::Text(text) => parse_text(text),
+            SourceTree::Table(members) => parse_object(members).map(Pattern::Object),
+            SourceTree::List(items) => parse_list(items),
         }
     }
 
@@ -48,15 +48,15 @@ impl Tree {
 
     fn write(&self, out: &mut Vec<u8>) -> Result<(), PatternError> {
         match self {
-            Tree::Literal(json) => out.extend_from_slice(json.as_bytes()),
-            Tree::Text(text) => {
+            SourceTree::Literal(json) => out.extend_from_slice(json.as_bytes()),
+            SourceTree::Text(text) => {
                 let Pattern::Literal(json) = parse_text(text)? else {
                     let what = "a value has no holes; write `{{` and `}}` for braces, and `{_:null}` for null";
                     return Err(PatternError::new(what));
                 };
                 out.extend_from_slice(json.as_bytes());
             }
-            Tree::Table(members) => {
+            SourceTree::Table(members) => {
                 out.push(b'{');
                 for (index, (name, member)) in members.iter().enumerate() {
                     out.extend_from_slice(if index > 0 { b"," } else { b"" });
@@ -67,7 +67,7 @@ impl Tree {
                 }
                 out.push(b'}');
             }
-            Tree::List(items) => {
+            SourceTree::List(items) => {
                 out.push(b'[');
                 for (index, item) in items.iter().enumerate() {
                     out.extend_from_slice(if index > 0 { b"," } else { b"" });
@@ -81,7 +81,7 @@ impl Tree {
     }
 }
 
-fn parse_text(text: &str) -> Result<Pattern<Mention>, PatternError> {
+fn parse_text(text: &str) -> Result<Pattern<HoleRef>, PatternError> {
     let cut = tokens(text)?;
     Ok(match &cut[..] {
         [] => Pattern::Literal(Json::string("")),
@@ -99,28 +99,28 @@ fn parse_text(text: &str) -> Result<Pattern<Mention>, PatternError> {
 }
 
 /// Text and holes, which must not touch: nothing would tell where one ends.
-pub(in crate::domain) fn parse_parts(cut: &[Token]) -> Result<TextPattern<Mention>, PatternError> {
-    let mut parts: Vec<Part<Mention>> = Vec::new();
+pub(in crate::domain) fn parse_parts(cut: &[Token]) -> Result<TextPattern<HoleRef>, PatternError> {
+    let mut parts: Vec<TextPart<HoleRef>> = Vec::new();
     for token in cut {
         match token {
-            Token::Text(text) => parts.push(Part::Text(text.clone())),
+            Token::Text(text) => parts.push(TextPart::Text(text.clone())),
             Token::Hole(inside) => {
                 let mention = parse_mention(inside)?;
-                if let Some(Part::Hole(before)) = parts.last() {
+                if let Some(TextPart::Hole(before)) = parts.last() {
                     return Err(PatternError::new(format!(
                         "the holes `{}` and `{}` touch, so nothing tells where the first one ends; write text between them",
                         before.name, mention.name
                     )));
                 }
-                parts.push(Part::Hole(mention));
+                parts.push(TextPart::Hole(mention));
             }
         }
     }
     Ok(TextPattern { parts })
 }
 
-fn parse_object(members: &[(String, Tree)]) -> Result<ObjectPattern<Mention>, PatternError> {
-    let mut known: Vec<(String, Pattern<Mention>)> = Vec::with_capacity(members.len());
+fn parse_object(members: &[(String, SourceTree)]) -> Result<ObjectPattern<HoleRef>, PatternError> {
+    let mut known: Vec<(String, Pattern<HoleRef>)> = Vec::with_capacity(members.len());
     let mut others = None;
     for (name, member) in members {
         let under = |error: PatternError| error.under_member(name);
@@ -141,7 +141,7 @@ fn parse_object(members: &[(String, Tree)]) -> Result<ObjectPattern<Mention>, Pa
 }
 
 /// The hole of the members that are not named.
-fn rest(member: &Tree) -> Result<Mention, PatternError> {
+fn rest(member: &SourceTree) -> Result<HoleRef, PatternError> {
     let Ok(Pattern::Hole(mention)) = member.pattern() else {
         return Err(PatternError::new(
             "the members not named are one hole: `\"...\" = \"{others}\"`",
@@ -150,11 +150,11 @@ fn rest(member: &Tree) -> Result<Mention, PatternError> {
     plain_rest(mention)
 }
 
-fn plain_rest(mention: Mention) -> Result<Mention, PatternError> {
+fn plain_rest(mention: HoleRef) -> Result<HoleRef, PatternError> {
     let plain = mention.shape.is_none()
-        && mention.presence == Said::No
+        && mention.presence == Declared::No
         && mention.default.is_none()
-        && mention.used == Use::Both;
+        && mention.used == HoleUse::Both;
     if plain {
         Ok(mention)
     } else {
@@ -165,8 +165,8 @@ fn plain_rest(mention: Mention) -> Result<Mention, PatternError> {
     }
 }
 
-fn parse_list(items: &[Tree]) -> Result<Pattern<Mention>, PatternError> {
-    if let [Tree::Text(star), item] = items
+fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
+    if let [SourceTree::Text(star), item] = items
         && star == EACH
     {
         let item = item.pattern().map_err(|error| error.under("[1]"))?;
@@ -183,7 +183,7 @@ fn parse_list(items: &[Tree]) -> Result<Pattern<Mention>, PatternError> {
         let key = format!("[{index}]");
         let under = |error: PatternError| error.under(&key);
         let is_last = index + 1 == items.len();
-        if *item == Tree::Text(EACH.to_owned()) {
+        if *item == SourceTree::Text(EACH.to_owned()) {
             return Err(under(PatternError::new(
                 "`\"*\"` is the first of two: `[\"*\", pattern]` is any number of elements like the pattern",
             )));
@@ -205,7 +205,9 @@ fn parse_list(items: &[Tree]) -> Result<Pattern<Mention>, PatternError> {
 }
 
 /// The name inside of `{rest...}`.
-fn elements_behind(item: &Tree) -> Option<&str> {
-    let Tree::Text(text) = item else { return None };
+fn elements_behind(item: &SourceTree) -> Option<&str> {
+    let SourceTree::Text(text) = item else {
+        return None;
+    };
     text.strip_prefix('{')?.strip_suffix("...}")
 }

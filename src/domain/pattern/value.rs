@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Absence, Bound, Codec, Delimiter, Null, Role, Scalar, Shape, Slot, Texts};
-use crate::domain::json::{Json, Kind, all_plain, decode, encode, is_integer, is_number, kind_of};
+use super::{Absence, BoundValue, Codec, Delimiter, Null, Role, Scalar, Shape, Slot, WrittenTexts};
+use crate::domain::json::{
+    Json, JsonKind, all_plain, decode, encode, is_integer, is_number, kind_of,
+};
 use crate::domain::percent::{self, Keep, Plus};
 
 impl Scalar {
@@ -68,7 +70,7 @@ impl Scalar {
     }
 
     /// Reads the array of values that texts stand for.
-    fn read_list<'t>(&self, texts: impl Iterator<Item = &'t str>) -> Result<Bound, String> {
+    fn read_list<'t>(&self, texts: impl Iterator<Item = &'t str>) -> Result<BoundValue, String> {
         /// Most lists are this short.
         const USUAL: usize = 32;
         let mut out = Vec::with_capacity(USUAL);
@@ -80,7 +82,7 @@ impl Scalar {
             self.read(text, &mut out)?;
         }
         out.push(b']');
-        Ok(Bound::Value(Json::written(out)))
+        Ok(BoundValue::Value(Json::written(out)))
     }
 
     /// The text that a JSON value stands for.
@@ -91,9 +93,9 @@ impl Scalar {
     pub fn write<'v>(&self, value: &'v [u8]) -> Result<Cow<'v, str>, String> {
         let kind = kind_of(value);
         let right = match self {
-            Scalar::String | Scalar::Enum(_) => kind == Kind::String,
-            Scalar::Integer | Scalar::Number => kind == Kind::Number,
-            Scalar::Boolean => kind == Kind::Boolean,
+            Scalar::String | Scalar::Enum(_) => kind == JsonKind::String,
+            Scalar::Integer | Scalar::Number => kind == JsonKind::Number,
+            Scalar::Boolean => kind == JsonKind::Boolean,
         };
         if !right {
             return Err(format!(
@@ -118,10 +120,10 @@ impl Scalar {
     pub fn check(&self, value: &[u8]) -> Result<(), String> {
         // Most values are strings, any text of which will do; one that is no text cannot be written anew.
         match (self, kind_of(value)) {
-            (Scalar::String, Kind::String) if is_plain(value) => Ok(()),
-            (Scalar::Integer, Kind::Number) if is_integer(value) => Ok(()),
-            (Scalar::Number, Kind::Number) => Ok(()),
-            (Scalar::Boolean, Kind::Boolean) => Ok(()),
+            (Scalar::String, JsonKind::String) if is_plain(value) => Ok(()),
+            (Scalar::Integer, JsonKind::Number) if is_integer(value) => Ok(()),
+            (Scalar::Number, JsonKind::Number) => Ok(()),
+            (Scalar::Boolean, JsonKind::Boolean) => Ok(()),
             _ => self.write(value).map(drop),
         }
     }
@@ -147,15 +149,15 @@ impl Slot {
     ///
     /// # Errors
     /// That there must be one.
-    pub fn read_absent(&self) -> Result<Bound, String> {
+    pub fn read_absent(&self) -> Result<BoundValue, String> {
         match (&self.role, &self.absence) {
-            (Role::Written(_) | Role::Forgotten(_), _) => Ok(Bound::Absent),
+            (Role::Written(_) | Role::Forgotten(_), _) => Ok(BoundValue::Absent),
             (Role::Shared(_) | Role::Equal(_), Absence::Refused) => Err("it is required".into()),
-            (Role::Shared(_) | Role::Equal(_), Absence::Kept) => Ok(Bound::Absent),
+            (Role::Shared(_) | Role::Equal(_), Absence::Kept) => Ok(BoundValue::Absent),
             (
                 Role::Shared(_) | Role::Equal(_),
                 Absence::Filled(default) | Absence::Implied(default),
-            ) => Ok(Bound::Value(default.clone())),
+            ) => Ok(BoundValue::Value(default.clone())),
         }
     }
 
@@ -163,7 +165,7 @@ impl Slot {
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn read_json(&self, value: Option<&Json>, depth: u16) -> Result<Bound, String> {
+    pub fn read_json(&self, value: Option<&Json>, depth: u16) -> Result<BoundValue, String> {
         match value {
             Some(value) => self.take_json(value.clone(), depth),
             None => self.read_absent(),
@@ -172,30 +174,30 @@ impl Slot {
 
     /// Reads a value of JSON that is given away.
     #[inline(always)]
-    pub(super) fn take_json(&self, value: Json, depth: u16) -> Result<Bound, String> {
+    pub(super) fn take_json(&self, value: Json, depth: u16) -> Result<BoundValue, String> {
         if self.binds().is_none() {
             return self.take_unbound(value);
         }
-        if self.null == Null::Absent && value.kind() == Kind::Null {
+        if self.null == Null::Absent && value.kind() == JsonKind::Null {
             return self.read_absent();
         }
         let value = match self.codec {
             Codec::Plain | Codec::Percent => value,
             Codec::Json => inside(&value, depth)?,
         };
-        self.shape.take(value).map(Bound::Value)
+        self.shape.take(value).map(BoundValue::Value)
     }
 
     /// The value of JSON to write, if there is one.
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write_json<'b>(&self, bound: &'b Bound) -> Result<Option<Cow<'b, Json>>, String> {
+    pub fn write_json<'b>(&self, bound: &'b BoundValue) -> Result<Option<Cow<'b, Json>>, String> {
         let value = match bound {
-            Bound::Unbound | Bound::Absent => return Ok(None),
-            Bound::Members(members) => Cow::Owned(members.whole()),
-            Bound::Each(_) => return Err("it has a value for each element".into()),
-            Bound::Value(value) => Cow::Borrowed(value),
+            BoundValue::Unbound | BoundValue::Absent => return Ok(None),
+            BoundValue::Members(members) => Cow::Owned(members.whole()),
+            BoundValue::Each(_) => return Err("it has a value for each element".into()),
+            BoundValue::Value(value) => Cow::Borrowed(value),
         };
         if self.leaves_out(&value) {
             return Ok(None);
@@ -218,9 +220,9 @@ impl Slot {
     ///
     /// # Errors
     /// What the text should have been.
-    pub fn read_text(&self, text: &str, depth: u16) -> Result<Bound, String> {
+    pub fn read_text(&self, text: &str, depth: u16) -> Result<BoundValue, String> {
         if self.binds().is_none() {
-            return Ok(Bound::Absent);
+            return Ok(BoundValue::Absent);
         }
         if self.codec == Codec::Percent {
             let decoded =
@@ -229,14 +231,14 @@ impl Slot {
         }
         if self.codec == Codec::Json {
             let value = parsed(text, depth)?;
-            return self.shape.take(value).map(Bound::Value);
+            return self.shape.take(value).map(BoundValue::Value);
         }
         self.plain_text(text)
     }
 
-    fn plain_text(&self, text: &str) -> Result<Bound, String> {
+    fn plain_text(&self, text: &str) -> Result<BoundValue, String> {
         let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
-        scalar.value(text).map(Bound::Value)
+        scalar.value(text).map(BoundValue::Value)
     }
 
     /// Reads the texts of a URL or a header: none, one or several.
@@ -244,9 +246,9 @@ impl Slot {
     ///
     /// # Errors
     /// What the texts should have been.
-    pub fn read_texts(&self, texts: &[&str], depth: u16) -> Result<Bound, String> {
+    pub fn read_texts(&self, texts: &[&str], depth: u16) -> Result<BoundValue, String> {
         if self.binds().is_none() {
-            return Ok(Bound::Absent);
+            return Ok(BoundValue::Absent);
         }
         match (&self.shape, texts) {
             (_, []) => self.read_absent(),
@@ -283,17 +285,17 @@ impl Slot {
     /// # Errors
     /// What the value should have been.
     #[inline]
-    pub fn write_text<'b>(&self, bound: &'b Bound) -> Result<Option<Cow<'b, str>>, String> {
+    pub fn write_text<'b>(&self, bound: &'b BoundValue) -> Result<Option<Cow<'b, str>>, String> {
         let value = match bound {
-            Bound::Unbound | Bound::Absent => return Ok(None),
-            Bound::Value(value) => value,
-            Bound::Members(members) => {
+            BoundValue::Unbound | BoundValue::Absent => return Ok(None),
+            BoundValue::Value(value) => value,
+            BoundValue::Members(members) => {
                 // Only what is only written may have no type here.
-                let whole = Bound::Value(members.whole());
+                let whole = BoundValue::Value(members.whole());
                 let text = self.write_text(&whole)?;
                 return Ok(text.map(|text| Cow::Owned(text.into_owned())));
             }
-            Bound::Each(_) => return Err("it has a value for each element".into()),
+            BoundValue::Each(_) => return Err("it has a value for each element".into()),
         };
         if self.leaves_out(value) {
             return Ok(None);
@@ -332,20 +334,20 @@ impl Slot {
     ///
     /// # Errors
     /// What the value should have been.
-    pub fn write_texts<'b>(&self, bound: &'b Bound) -> Result<Texts<'b>, String> {
+    pub fn write_texts<'b>(&self, bound: &'b BoundValue) -> Result<WrittenTexts<'b>, String> {
         let text = match (&self.shape, bound) {
-            (Shape::Repeated(scalar), Bound::Value(value)) if self.codec == Codec::Plain => {
+            (Shape::Repeated(scalar), BoundValue::Value(value)) if self.codec == Codec::Plain => {
                 return if self.leaves_out(value) {
-                    Ok(Texts::None)
+                    Ok(WrittenTexts::None)
                 } else {
-                    self.elements(scalar, value).map(Texts::Many)
+                    self.elements(scalar, value).map(WrittenTexts::Many)
                 };
             }
-            (Shape::Separated(scalar, delimiter), Bound::Value(value))
+            (Shape::Separated(scalar, delimiter), BoundValue::Value(value))
                 if self.codec == Codec::Plain =>
             {
                 if self.leaves_out(value) {
-                    return Ok(Texts::None);
+                    return Ok(WrittenTexts::None);
                 }
                 self.separated((scalar, *delimiter), value)?.map(Cow::Owned)
             }
@@ -410,10 +412,12 @@ impl Slot {
 
 fn must_be_array(value: &Json) -> Result<(), String> {
     match value.kind() {
-        Kind::Array => Ok(()),
-        kind @ (Kind::Object | Kind::String | Kind::Number | Kind::Boolean | Kind::Null) => {
-            Err(format!("it must be an array, not {}", kind.described()))
-        }
+        JsonKind::Array => Ok(()),
+        kind @ (JsonKind::Object
+        | JsonKind::String
+        | JsonKind::Number
+        | JsonKind::Boolean
+        | JsonKind::Null) => Err(format!("it must be an array, not {}", kind.described())),
     }
 }
 
@@ -450,7 +454,7 @@ fn text_of(value: &Json) -> String {
 
 /// Whether a place has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub enum ValuePresence {
     /// It has one.
     Present,
     /// It has none, and that is allowed.

@@ -3,32 +3,35 @@
 use std::borrow::Cow;
 
 use super::{
-    Absence, Bindings, Bound, EachPattern, ListPattern, Members, Misfit, ObjectPattern, Pattern,
-    Presence, Role, Slot, Texts, Writing,
+    Absence, Bindings, BoundMembers, BoundValue, EachPattern, ListPattern, MatchError,
+    ObjectPattern, Pattern, PatternWriter, Role, Slot, ValuePresence, WrittenTexts,
 };
-use crate::domain::json::{Json, Kind, decode, same_ignoring_case};
-use crate::domain::pieces::{Pieces, PiecesWriter};
+use crate::domain::json::{Json, JsonKind, decode, same_ignoring_case};
+use crate::domain::rope::{Rope, RopeWriter};
 
 impl Slot {
     /// What is to be written here.
     #[inline]
-    pub(in crate::domain) fn bound<'w>(&self, writing: &Writing<'w>) -> Cow<'w, Bound> {
+    pub(in crate::domain) fn bound<'w>(&self, writing: &PatternWriter<'w>) -> Cow<'w, BoundValue> {
         match &self.role {
             Role::Shared(hole) => Cow::Borrowed(writing.hole(*hole)),
             Role::Equal(hole) if self.absence == Absence::Refused => {
                 Cow::Borrowed(writing.hole(*hole))
             }
-            Role::Equal(_) => Cow::Borrowed(&Bound::Absent),
+            Role::Equal(_) => Cow::Borrowed(&BoundValue::Absent),
             Role::Written(source) => writing.source(*source),
-            Role::Forgotten(Some(value)) => Cow::Owned(Bound::Value(value.clone())),
-            Role::Forgotten(None) => Cow::Borrowed(&Bound::Absent),
+            Role::Forgotten(Some(value)) => Cow::Owned(BoundValue::Value(value.clone())),
+            Role::Forgotten(None) => Cow::Borrowed(&BoundValue::Absent),
         }
     }
 }
 
 impl Slot {
     /// The texts to write of what is bound here.
-    pub(in crate::domain) fn texts<'w>(&self, writing: &Writing<'w>) -> Result<Texts<'w>, String> {
+    pub(in crate::domain) fn texts<'w>(
+        &self,
+        writing: &PatternWriter<'w>,
+    ) -> Result<WrittenTexts<'w>, String> {
         match self.bound(writing) {
             Cow::Borrowed(bound) => self.write_texts(bound),
             Cow::Owned(bound) => Ok(self.write_texts(&bound)?.into_owned()),
@@ -36,22 +39,26 @@ impl Slot {
     }
 
     /// Writes the value of JSON, if there is one.
-    fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
+    fn write(
+        &self,
+        writing: &PatternWriter<'_>,
+        out: &mut RopeWriter,
+    ) -> Result<ValuePresence, MatchError> {
         // Mostly what is bound is written as it is.
         if let Some(hole) = self.written_as_it_is()
-            && let Bound::Value(value) = writing.hole(hole)
+            && let BoundValue::Value(value) = writing.hole(hole)
         {
             out.value(value);
-            return Ok(Presence::Present);
+            return Ok(ValuePresence::Present);
         }
         let bound = self.bound(writing);
         let value = self.write_json(&bound);
-        match value.map_err(|what| Misfit::new(&self.name, what))? {
+        match value.map_err(|what| MatchError::new(&self.name, what))? {
             Some(value) => {
                 out.value(&value);
-                Ok(Presence::Present)
+                Ok(ValuePresence::Present)
             }
-            None => Ok(Presence::Absent),
+            None => Ok(ValuePresence::Absent),
         }
     }
 }
@@ -60,32 +67,40 @@ impl Pattern {
     /// The value as a message of its own, if there is one; `usual` is how many bytes of it are expected to be copied.
     ///
     /// # Errors
-    /// [`Misfit`] names a value that cannot stand where the pattern has it.
-    pub fn pieces(&self, writing: &Writing<'_>, usual: usize) -> Result<Option<Pieces>, Misfit> {
+    /// [`MatchError`] names a value that cannot stand where the pattern has it.
+    pub fn pieces(
+        &self,
+        writing: &PatternWriter<'_>,
+        usual: usize,
+    ) -> Result<Option<Rope>, MatchError> {
         if let Pattern::Object(object) = self
             && let Some(filled) = &object.filled
             && let Some(pieces) = filled.pieces(writing, usual)
         {
             return Ok(Some(pieces));
         }
-        let mut out = PiecesWriter::with_capacity(usual);
+        let mut out = RopeWriter::with_capacity(usual);
         Ok(match self.write(writing, &mut out)? {
-            Presence::Present => Some(out.finish()),
-            Presence::Absent => None,
+            ValuePresence::Present => Some(out.finish()),
+            ValuePresence::Absent => None,
         })
     }
 
     /// Writes the value, if there is one.
     ///
     /// # Errors
-    /// [`Misfit`] names a value that cannot stand where the pattern has it.
-    pub fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<Presence, Misfit> {
+    /// [`MatchError`] names a value that cannot stand where the pattern has it.
+    pub fn write(
+        &self,
+        writing: &PatternWriter<'_>,
+        out: &mut RopeWriter,
+    ) -> Result<ValuePresence, MatchError> {
         match self {
             Pattern::Literal(literal) => out.copy(literal.as_bytes()),
             Pattern::Hole(slot) => return slot.write(writing, out),
             Pattern::Text(text) => {
                 let Some(text) = text.write(writing)? else {
-                    return Ok(Presence::Absent);
+                    return Ok(ValuePresence::Absent);
                 };
                 out.string(&text);
             }
@@ -93,12 +108,12 @@ impl Pattern {
             Pattern::List(list) => list.write(writing, out)?,
             Pattern::Each(each) => each.write(writing, out)?,
         }
-        Ok(Presence::Present)
+        Ok(ValuePresence::Present)
     }
 }
 
 impl ObjectPattern {
-    fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
+    fn write(&self, writing: &PatternWriter<'_>, out: &mut RopeWriter) -> Result<(), MatchError> {
         if let Some(filled) = &self.filled
             && let Some(()) = filled.write(writing, out)
         {
@@ -113,19 +128,19 @@ impl ObjectPattern {
             out.value(&rest.object);
             return Ok(());
         }
-        let mut first = First::Yes;
+        let mut first = FirstMember::Yes;
         for ((_, pattern), key) in self.members.iter().zip(&self.keys) {
             let mark = out.mark();
             match first {
-                First::Yes => {
+                FirstMember::Yes => {
                     out.push(b'{');
                     out.copy(&key[1..]);
                 }
-                First::No => out.copy(key),
+                FirstMember::No => out.copy(key),
             }
             match pattern.write(writing, out)? {
-                Presence::Present => first = First::No,
-                Presence::Absent => out.undo(mark),
+                ValuePresence::Present => first = FirstMember::No,
+                ValuePresence::Absent => out.undo(mark),
             }
         }
         match rest {
@@ -138,7 +153,12 @@ impl ObjectPattern {
     }
 
     /// Writes the members that are not named behind those that are, and closes the object.
-    fn splice(&self, rest: &Members, first: First, out: &mut PiecesWriter) -> Result<(), Misfit> {
+    fn splice(
+        &self,
+        rest: &BoundMembers,
+        first: FirstMember,
+        out: &mut RopeWriter,
+    ) -> Result<(), MatchError> {
         let text = rest.object.as_bytes();
         let Some(picked) = &rest.picked else {
             for member in rest.object.open()? {
@@ -157,22 +177,22 @@ impl ObjectPattern {
             self.refuse_twice(&name_of(&text[place.clone()])?)?;
             out.push(first.lead());
             out.part(&rest.object, place.clone());
-            first = First::No;
+            first = FirstMember::No;
         }
         out.copy(first.close());
         Ok(())
     }
 
     /// A member may not be given by its name and among the others as well.
-    fn refuse_twice(&self, name: &str) -> Result<(), Misfit> {
+    fn refuse_twice(&self, name: &str) -> Result<(), MatchError> {
         let known = |(known, _): &&(String, Pattern)| same_ignoring_case(known, name);
         if let Some((known, _)) = self.members.iter().find(known) {
             let what = format!("`{known}` is given in another place already");
-            return Err(Misfit::new(name, what));
+            return Err(MatchError::new(name, what));
         }
         let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
         if self.foreign.iter().any(is_foreign) {
-            return Err(Misfit::new(name, "the route does not take it"));
+            return Err(MatchError::new(name, "the route does not take it"));
         }
         Ok(())
     }
@@ -180,34 +200,34 @@ impl ObjectPattern {
 
 /// Whether a member to write is the first one of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum First {
+enum FirstMember {
     Yes,
     No,
 }
 
-impl First {
+impl FirstMember {
     const fn lead(self) -> u8 {
         match self {
-            First::Yes => b'{',
-            First::No => b',',
+            FirstMember::Yes => b'{',
+            FirstMember::No => b',',
         }
     }
 
     const fn close(self) -> &'static [u8] {
         match self {
-            First::Yes => b"{}",
-            First::No => b"}",
+            FirstMember::Yes => b"{}",
+            FirstMember::No => b"}",
         }
     }
 }
 
 /// The name of a member, from its text.
-fn name_of(member: &[u8]) -> Result<Cow<'_, str>, Misfit> {
+fn name_of(member: &[u8]) -> Result<Cow<'_, str>, MatchError> {
     let mut end = 1;
     while let Some(byte) = member.get(end).filter(|byte| **byte != b'"') {
         end += if *byte == b'\\' { 2 } else { 1 };
     }
-    decode(&member[1..end.min(member.len())]).map_err(Misfit::here)
+    decode(&member[1..end.min(member.len())]).map_err(MatchError::here)
 }
 
 fn is_blank(text: &[u8]) -> bool {
@@ -215,23 +235,23 @@ fn is_blank(text: &[u8]) -> bool {
 }
 
 /// What is bound to the members that are not named.
-fn members(bound: Cow<'_, Bound>) -> Result<Cow<'_, Members>, Misfit> {
-    if let Cow::Borrowed(Bound::Members(members)) = bound {
+fn members(bound: Cow<'_, BoundValue>) -> Result<Cow<'_, BoundMembers>, MatchError> {
+    if let Cow::Borrowed(BoundValue::Members(members)) = bound {
         return Ok(Cow::Borrowed(members));
     }
     let object = match bound.into_owned() {
-        Bound::Members(members) => return Ok(Cow::Owned(members)),
-        Bound::Unbound | Bound::Absent => Json::literal("{}"),
-        Bound::Value(object) if object.kind() == Kind::Object => object,
-        Bound::Value(other) => {
-            return Err(Misfit::here(format!(
+        BoundValue::Members(members) => return Ok(Cow::Owned(members)),
+        BoundValue::Unbound | BoundValue::Absent => Json::literal("{}"),
+        BoundValue::Value(object) if object.kind() == JsonKind::Object => object,
+        BoundValue::Value(other) => {
+            return Err(MatchError::here(format!(
                 "it must be an object, not {}",
                 other.kind().described()
             )));
         }
-        Bound::Each(_) => return Err(Misfit::here("it has a value for each element")),
+        BoundValue::Each(_) => return Err(MatchError::here("it has a value for each element")),
     };
-    Ok(Cow::Owned(Members {
+    Ok(Cow::Owned(BoundMembers {
         object,
         picked: None,
     }))
@@ -239,25 +259,25 @@ fn members(bound: Cow<'_, Bound>) -> Result<Cow<'_, Members>, Misfit> {
 
 impl Pattern {
     /// The default that is left out here, as it would be written: among others it keeps its place.
-    fn left_out(&self, writing: &Writing<'_>) -> Option<Json> {
+    fn left_out(&self, writing: &PatternWriter<'_>) -> Option<Json> {
         let Pattern::Hole(slot) = self else {
             return None;
         };
         match slot.bound(writing).as_ref() {
-            Bound::Value(value) if slot.leaves_out(value) => {
+            BoundValue::Value(value) if slot.leaves_out(value) => {
                 Some(slot.as_json(Cow::Borrowed(value)).into_owned())
             }
-            Bound::Value(_)
-            | Bound::Unbound
-            | Bound::Absent
-            | Bound::Members(_)
-            | Bound::Each(_) => None,
+            BoundValue::Value(_)
+            | BoundValue::Unbound
+            | BoundValue::Absent
+            | BoundValue::Members(_)
+            | BoundValue::Each(_) => None,
         }
     }
 }
 
 impl ListPattern {
-    fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
+    fn write(&self, writing: &PatternWriter<'_>, out: &mut RopeWriter) -> Result<(), MatchError> {
         let mut lead = b'[';
         let mut missing = None;
         // Where the defaults begin that are left out unless something follows them.
@@ -268,12 +288,12 @@ impl ListPattern {
             let written = pattern.write(writing, out);
             let written = written.map_err(|misfit| misfit.within(&index.to_string()))?;
             match (written, missing) {
-                (Presence::Present, None) => (lead, tail) = (b',', None),
-                (Presence::Present, Some(gap)) => {
+                (ValuePresence::Present, None) => (lead, tail) = (b',', None),
+                (ValuePresence::Present, Some(gap)) => {
                     let what = format!("it is absent, and element {index} behind it is not");
-                    return Err(Misfit::new(self.item_name(gap), what));
+                    return Err(MatchError::new(self.item_name(gap), what));
                 }
-                (Presence::Absent, _) => match pattern.left_out(writing) {
+                (ValuePresence::Absent, _) => match pattern.left_out(writing) {
                     Some(default) if missing.is_none() => {
                         out.value(&default);
                         tail = tail.or(Some((mark, lead)));
@@ -287,12 +307,12 @@ impl ListPattern {
             }
         }
         let behind = self.rest.as_ref().map(|rest| rest.bound(writing));
-        if let Some(Bound::Value(array)) = behind.as_deref() {
+        if let Some(BoundValue::Value(array)) = behind.as_deref() {
             let inside = 1..array.as_bytes().len() - 1;
             if !is_blank(&array.as_bytes()[inside.clone()]) {
                 if let Some(gap) = missing {
                     let what = "it is absent, and elements behind it are not";
-                    return Err(Misfit::new(self.item_name(gap), what));
+                    return Err(MatchError::new(self.item_name(gap), what));
                 }
                 out.push(lead);
                 out.part(array, inside);
@@ -333,24 +353,27 @@ impl EachPattern {
         names.join(", ")
     }
 
-    fn write(&self, writing: &Writing<'_>, out: &mut PiecesWriter) -> Result<(), Misfit> {
-        let lists: Vec<&Vec<Bound>> = self
+    fn write(&self, writing: &PatternWriter<'_>, out: &mut RopeWriter) -> Result<(), MatchError> {
+        let lists: Vec<&Vec<BoundValue>> = self
             .holes
             .iter()
             .filter_map(|hole| match writing.hole(*hole) {
-                Bound::Each(list) => Some(list),
-                Bound::Unbound | Bound::Absent | Bound::Value(_) | Bound::Members(_) => None,
+                BoundValue::Each(list) => Some(list),
+                BoundValue::Unbound
+                | BoundValue::Absent
+                | BoundValue::Value(_)
+                | BoundValue::Members(_) => None,
             })
             .collect();
         let count = lists.first().map_or(0, |list| list.len());
         if lists.iter().any(|list| list.len() != count) {
-            return Err(Misfit::here(format!(
+            return Err(MatchError::here(format!(
                 "the values of {} pair by position, and there are not as many of each",
                 self.names()
             )));
         }
         let most = self.holes.last().map_or(0, |hole| hole + 1);
-        let mut element = Bindings::of(most);
+        let mut element = Bindings::new(most);
         let mut lead = b'[';
         for index in 0..count {
             for (hole, list) in self.holes.iter().zip(&lists) {
@@ -360,10 +383,10 @@ impl EachPattern {
             out.push(lead);
             let written = self.item.write(&inside, out);
             match written.map_err(|misfit| misfit.within(&index.to_string()))? {
-                Presence::Present => {}
-                Presence::Absent => {
+                ValuePresence::Present => {}
+                ValuePresence::Absent => {
                     let default = self.item.left_out(&inside).ok_or_else(|| {
-                        Misfit::new(index.to_string(), "an element cannot be absent")
+                        MatchError::new(index.to_string(), "an element cannot be absent")
                     })?;
                     out.value(&default);
                 }

@@ -1,34 +1,34 @@
 //! Questions on a link: one connection that carries the messages of many callers, each with an id of the proxy's own.
 //!
-//! [`Pending`] is the whole conduct of such a link, whatever it is made of: what is said when, who is told which
-//! answer, when to give a link up and when to open the next. It does no I/O: [`Input`]s come in with the time, and
-//! [`Output`]s say what to do. Times are durations since a moment of the owner's choice.
+//! [`LinkMachine`] is the whole conduct of such a link, whatever it is made of: what is said when, who is told which
+//! answer, when to give a link up and when to open the next. It does no I/O: [`LinkInput`]s come in with the time, and
+//! [`LinkOutput`]s say what to do. Times are durations since a moment of the owner's choice.
 //!
 //! Laws (held by a seeded simulation): a caller is told exactly one thing, by its deadline, unless it went away; no
 //! answer reaches another caller than the one who asked; what was sent is sent again only on a new link, or where the
 //! link itself says what became of it, once, and only where the call may be repeated or was not taken; every list is
 //! bounded, and empty when nobody asks.
 
-mod doubts;
-mod fate;
-mod hearers;
-mod link;
+mod inbound;
+mod link_machine;
+mod outbound;
 mod queue;
-mod said;
+mod recipients;
+mod requests;
 mod settings;
+mod state;
 mod subscriptions;
-mod turn;
-mod writing;
+mod unattributed;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::jsonrpc::{RequestId, Unnumbered};
+use super::jsonrpc::{RequestId, RequestTemplate};
 
-pub use hearers::{Hearers, Origin};
-pub use link::{Counts, Pending};
-pub use settings::{Backoff, Heartbeat, LogMessages, Order, Settings};
+pub use link_machine::{LinkCounts, LinkMachine};
+pub use recipients::{MessageOrigin, Recipients};
+pub use settings::{AnswerOrder, Backoff, Heartbeat, LinkSettings, LogMessages};
 pub use subscriptions::SUBSCRIPTIONS;
 
 /// Names one thing that a caller has asked; never used twice.
@@ -37,29 +37,29 @@ pub struct Ticket(pub u64);
 
 /// What a caller asks.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct Request {
     /// Its name.
     pub ticket: Ticket,
     /// What is to be said.
-    pub say: Say,
+    pub say: Outbound,
     /// When it is given up where nothing of it was written by then.
     pub start_by: Duration,
     /// When it is given up in any case.
     pub deadline: Duration,
     /// Whether it may be said again.
-    pub repeat: Repeat,
+    pub repeat: RetryRule,
     /// Who comes first.
-    pub rank: Rank,
+    pub rank: Priority,
 }
 
 /// What is to be said.
 #[derive(Debug, Clone)]
-pub enum Say {
+pub enum Outbound {
     /// A request, which is answered.
-    Call(Unnumbered),
+    Call(RequestTemplate),
     /// A request whose server tells of changes until it ends, with the id that its client gave it. The deadline holds
     /// until the first of them.
-    Subscription(Unnumbered, RequestId),
+    Subscription(RequestTemplate, RequestId),
     /// A notification, which is not.
     Notice(Bytes),
     /// Nothing: the caller wants the answer that the link itself has got to its `initialize`.
@@ -68,7 +68,7 @@ pub enum Say {
 
 /// Whether something may be said again on a new link, after it was written to one that broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeat {
+pub enum RetryRule {
     /// It might do something twice.
     Never,
     /// Its effect allows it.
@@ -77,7 +77,7 @@ pub enum Repeat {
 
 /// Who comes first where several wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
+pub enum Priority {
     /// Somebody waits for the answer.
     Client,
     /// It is made only to compare.
@@ -86,16 +86,16 @@ pub enum Rank {
 
 /// What happens to a link.
 #[derive(Debug, Clone)]
-pub enum Input {
+pub enum LinkInput {
     /// A caller asks.
-    Ask(Ask),
+    Ask(Request),
     /// A caller has gone away.
     Cancel(Ticket),
     /// A caller has said that it does not want the answer: a server whose callers say so hears it, greeted or not.
     Recall(Ticket),
-    /// The link is open, as [`Output::Open`] has asked for.
+    /// The link is open, as [`LinkOutput::Open`] has asked for.
     Opened,
-    /// What [`Output::Write`] gave is written whole.
+    /// What [`LinkOutput::Write`] gave is written whole.
     Written,
     /// The server said something.
     Message(Bytes),
@@ -104,11 +104,11 @@ pub enum Input {
     /// The server said something that is longer than the limit.
     Overlong,
     /// The question with this id gets no answer, for a reason of its own.
-    Failed(u64, Unanswered),
+    Failed(u64, RequestError),
     /// The server knows the link no longer. The question that it said so to, if it was one, it has not taken.
     Forgotten(Option<u64>),
-    /// What [`Output::Write`] gave reaches nobody; in place of [`Input::Written`].
-    Unwritten(Unanswered),
+    /// What [`LinkOutput::Write`] gave reaches nobody; in place of [`LinkInput::Written`].
+    Unwritten(RequestError),
     /// A sign of life that is no message.
     Sign,
     /// The link is gone, or could not be opened.
@@ -126,12 +126,12 @@ pub enum Input {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
+pub enum LinkOutput {
     /// Open a link.
     Open,
-    /// Give the link up, or the opening of it; [`Input::Lost`] is expected.
-    Close(Fault),
-    /// Write one message; [`Input::Written`] is expected before the next.
+    /// Give the link up, or the opening of it; [`LinkInput::Lost`] is expected.
+    Close(LinkFault),
+    /// Write one message; [`LinkInput::Written`] is expected before the next.
     Write(Bytes),
     /// Ask for a sign of life.
     Ping,
@@ -151,7 +151,7 @@ pub enum Output {
     /// A subscription has ended in good order, without a response of its server.
     Ended(Ticket),
     /// A caller gets no answer.
-    Failed(Ticket, Unanswered),
+    Failed(Ticket, RequestError),
     /// The server told something that nobody has asked.
     Notified {
         /// What it tells of.
@@ -159,13 +159,13 @@ pub enum Output {
         /// The notification as it came.
         message: Bytes,
         /// Who hears it, where several share the link.
-        hearers: Hearers,
+        hearers: Recipients,
     },
 }
 
 /// Why a caller gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum RequestError {
     /// Too many wait, or it had to wait for too long; nothing of it was written.
     Busy,
     /// There is no link; nothing of it was written.
@@ -188,7 +188,7 @@ pub enum Unanswered {
 
 /// Why a link is given up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum LinkFault {
     /// It was not ready in time.
     #[error("it was not ready in time")]
     Slow,

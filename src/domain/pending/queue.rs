@@ -3,19 +3,19 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Ask, Rank, Say, Ticket};
+use super::{Outbound, Priority, Request, Ticket};
 
 /// A question that waits.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) ask: Ask,
+pub(super) struct QueuedRequest {
+    pub(super) ask: Request,
     /// Whether a link broke after it was written there.
-    pub(super) past: Past,
+    pub(super) past: Attempted,
 }
 
 /// What has become of a question before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Past {
+pub(super) enum Attempted {
     /// Nothing of it was written.
     Unsent,
     /// It was written to a link that broke.
@@ -23,52 +23,53 @@ pub(super) enum Past {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    clients: VecDeque<Waiting>,
-    candidates: VecDeque<Waiting>,
+pub(super) struct RequestQueue {
+    clients: VecDeque<QueuedRequest>,
+    candidates: VecDeque<QueuedRequest>,
 }
 
-impl Queue {
+impl RequestQueue {
     pub(super) fn len(&self) -> usize {
         self.clients.len() + self.candidates.len()
     }
 
     /// Whether one more of a rank fits under the limit.
-    pub(super) fn takes(&self, rank: Rank, limit: usize) -> bool {
+    pub(super) fn takes(&self, rank: Priority, limit: usize) -> bool {
         match rank {
-            Rank::Client => self.len() < limit,
-            Rank::Candidate => self.len() < limit && self.candidates.len() < limit.div_ceil(2),
+            Priority::Client => self.len() < limit,
+            Priority::Candidate => self.len() < limit && self.candidates.len() < limit.div_ceil(2),
         }
     }
 
-    fn of(&mut self, rank: Rank) -> &mut VecDeque<Waiting> {
+    fn of(&mut self, rank: Priority) -> &mut VecDeque<QueuedRequest> {
         match rank {
-            Rank::Client => &mut self.clients,
-            Rank::Candidate => &mut self.candidates,
+            Priority::Client => &mut self.clients,
+            Priority::Candidate => &mut self.candidates,
         }
     }
 
-    pub(super) fn push(&mut self, waiting: Waiting) {
+    pub(super) fn push(&mut self, waiting: QueuedRequest) {
         self.of(waiting.ask.rank).push_back(waiting);
     }
 
     /// Puts a question back before all others of its rank.
-    pub(super) fn put_back(&mut self, waiting: Waiting) {
+    pub(super) fn put_back(&mut self, waiting: QueuedRequest) {
         self.of(waiting.ask.rank).push_front(waiting);
     }
 
-    pub(super) fn first(&self) -> Option<&Waiting> {
+    pub(super) fn first(&self) -> Option<&QueuedRequest> {
         self.clients.front().or(self.candidates.front())
     }
 
-    pub(super) fn take_first(&mut self) -> Option<Waiting> {
+    pub(super) fn pop_first(&mut self) -> Option<QueuedRequest> {
         let first = self.clients.pop_front();
         first.or_else(|| self.candidates.pop_front())
     }
 
     /// Takes out the first subscription of a client.
-    pub(super) fn take_subscription(&mut self) -> Option<Waiting> {
-        let is_one = |waiting: &Waiting| matches!(waiting.ask.say, Say::Subscription(..));
+    pub(super) fn take_subscription(&mut self) -> Option<QueuedRequest> {
+        let is_one =
+            |waiting: &QueuedRequest| matches!(waiting.ask.say, Outbound::Subscription(..));
         let place = self.clients.iter().position(is_one)?;
         self.clients.remove(place)
     }
@@ -83,7 +84,7 @@ impl Queue {
     }
 
     /// Takes out what has waited for too long.
-    pub(super) fn take_expired(&mut self, now: Duration) -> Vec<Waiting> {
+    pub(super) fn take_expired(&mut self, now: Duration) -> Vec<QueuedRequest> {
         let mut expired = Vec::new();
         for own in [&mut self.clients, &mut self.candidates] {
             if own.iter().any(|waiting| waiting.ask.start_by <= now) {

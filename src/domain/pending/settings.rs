@@ -6,9 +6,9 @@ use crate::domain::json::Json;
 
 /// How a link is conducted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct LinkSettings {
     /// In which order the server answers.
-    pub order: Order,
+    pub order: AnswerOrder,
     /// How long the link rests after what is not answered. Some servers that answer one after another read two lines at
     /// once, and then hear the second only with the third.
     pub pause: Duration,
@@ -43,20 +43,20 @@ pub enum LogMessages {
 
 /// In which order a server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum AnswerOrder {
     /// One question after another: the next one is asked when the one before is answered.
     Serial,
     /// In any order; so many questions may be open at a time.
     Pipelined(usize),
 }
 
-impl Order {
+impl AnswerOrder {
     /// How many questions may be open at a time.
     #[must_use]
     pub const fn in_flight(self) -> usize {
         match self {
-            Order::Serial => 1,
-            Order::Pipelined(most) => most,
+            AnswerOrder::Serial => 1,
+            AnswerOrder::Pipelined(most) => most,
         }
     }
 }

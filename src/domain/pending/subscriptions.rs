@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::link::{Farewell, Pending};
-use super::{Ask, Hearers, Origin, Output, Ticket, Unanswered};
-use crate::domain::jsonrpc::{RequestId, of_subscription, recalled, told_subscription};
+use super::link_machine::{CancelNotice, LinkMachine};
+use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, Ticket};
+use crate::domain::jsonrpc::{RequestId, cancelled_id, of_subscription, subscription_of};
 use crate::domain::plan::CANCELLED;
 
 /// How many subscriptions a link has at a time.
@@ -45,7 +45,7 @@ impl Subscriptions {
         self.0.values().any(|one| one.until.is_some())
     }
 
-    pub(super) fn begin(&mut self, id: u64, ask: &Ask, client: RequestId) {
+    pub(super) fn begin(&mut self, id: u64, ask: &Request, client: RequestId) {
         let subscription = Subscription {
             ticket: ask.ticket,
             client,
@@ -65,7 +65,7 @@ impl Subscriptions {
     }
 }
 
-impl Pending {
+impl LinkMachine {
     /// A client has closed its subscription, if this is one. Its server hears of it, greeted or not.
     pub(super) fn unsubscribe(&mut self, ticket: Ticket) -> bool {
         let all = &self.subscriptions.0;
@@ -74,22 +74,22 @@ impl Pending {
             return false;
         };
         self.subscriptions.0.remove(&id);
-        self.abandon(id, Farewell::Told);
+        self.abandon(id, CancelNotice::Told);
         true
     }
 
     /// Ends all of them in good order: nothing more is asked over this link.
     pub(super) fn end_subscriptions(&mut self) {
         for (id, one) in std::mem::take(&mut self.subscriptions.0) {
-            self.out.push_back(Output::Ended(one.ticket));
-            self.abandon(id, Farewell::Told);
+            self.out.push_back(LinkOutput::Ended(one.ticket));
+            self.abandon(id, CancelNotice::Told);
         }
     }
 
     /// The link is gone, and its server keeps no subscription.
     pub(super) fn cut_subscriptions(&mut self) {
         for one in std::mem::take(&mut self.subscriptions.0).into_values() {
-            self.fail(one.ticket, Unanswered::Cut);
+            self.fail(one.ticket, RequestError::Cut);
         }
     }
 
@@ -102,8 +102,8 @@ impl Pending {
         let late: Vec<u64> = late.map(|(id, _)| *id).collect();
         for id in late {
             if let Some(one) = self.subscriptions.0.remove(&id) {
-                self.fail(one.ticket, Unanswered::Late);
-                self.abandon(id, Farewell::Told);
+                self.fail(one.ticket, RequestError::Late);
+                self.abandon(id, CancelNotice::Told);
             }
         }
     }
@@ -113,7 +113,7 @@ impl Pending {
         let Some(one) = self.subscriptions.0.remove(&id) else {
             return false;
         };
-        self.out.push_back(Output::Answer {
+        self.out.push_back(LinkOutput::Answer {
             ticket: one.ticket,
             id,
             message: of_subscription(message, &one.client, self.settings.depth),
@@ -122,12 +122,12 @@ impl Pending {
     }
 
     /// A subscription gets no response. One that was acknowledged has ended where its stream has: a server ends it so.
-    pub(super) fn subscription_failed(&mut self, id: u64, why: Unanswered) {
+    pub(super) fn subscription_failed(&mut self, id: u64, why: RequestError) {
         let Some(one) = self.subscriptions.0.remove(&id) else {
             return;
         };
         match (why, one.until) {
-            (Unanswered::Cut, None) => self.out.push_back(Output::Ended(one.ticket)),
+            (RequestError::Cut, None) => self.out.push_back(LinkOutput::Ended(one.ticket)),
             (why, _) => self.fail(one.ticket, why),
         }
     }
@@ -137,33 +137,33 @@ impl Pending {
         &mut self,
         method: &str,
         message: Bytes,
-        origin: Origin,
-    ) -> Option<(Bytes, Option<Hearers>)> {
+        origin: MessageOrigin,
+    ) -> Option<(Bytes, Option<Recipients>)> {
         let depth = self.settings.depth;
         if method == CANCELLED && !self.subscriptions.is_empty() {
-            let id = recalled(&message, depth)?;
+            let id = cancelled_id(&message, depth)?;
             let id = std::str::from_utf8(&id).ok().and_then(|id| id.parse().ok());
             return match id.and_then(|id: u64| self.subscriptions.0.remove(&id)) {
                 Some(one) => {
-                    self.out.push_back(Output::Ended(one.ticket));
+                    self.out.push_back(LinkOutput::Ended(one.ticket));
                     None
                 }
                 None => Some((message, None)),
             };
         }
-        let named = told_subscription(&message, depth);
+        let named = subscription_of(&message, depth);
         let beside = match origin {
-            Origin::Subscription(id) => Some(id),
-            Origin::Link | Origin::Call(_) | Origin::Abandoned => None,
+            MessageOrigin::Subscription(id) => Some(id),
+            MessageOrigin::Link | MessageOrigin::Call(_) | MessageOrigin::Abandoned => None,
         };
         let Some(id) = named.or(beside) else {
             return Some((message, None));
         };
         let Some(one) = self.subscriptions.0.get_mut(&id) else {
-            return Some((message, Some(Hearers::Nobody)));
+            return Some((message, Some(Recipients::Nobody)));
         };
         one.until = None;
         let message = of_subscription(&message, &one.client, depth);
-        Some((message, Some(Hearers::Caller(one.ticket))))
+        Some((message, Some(Recipients::Caller(one.ticket))))
     }
 }

@@ -1,14 +1,14 @@
 use super::*;
 use crate::domain::json::Json;
-use crate::domain::pieces::Pieces;
+use crate::domain::rope::Rope;
 
 mod dice;
 mod simulation;
 mod stories;
 
 /// What is the same in all tests.
-fn settings(order: Order) -> Settings {
-    Settings {
+fn settings(order: AnswerOrder) -> LinkSettings {
+    LinkSettings {
         order,
         pause: Duration::ZERO,
         queue: 8,
@@ -35,18 +35,18 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn call(ticket: u64) -> Say {
-    let params = Pieces::from(Bytes::from(format!("[{ticket}]")));
-    Say::Call(Unnumbered::new("do", params, &[]))
+fn call(ticket: u64) -> Outbound {
+    let params = Rope::from(Bytes::from(format!("[{ticket}]")));
+    Outbound::Call(RequestTemplate::new("do", params, &[]))
 }
 
-fn ask(ticket: u64, say: Say) -> Ask {
-    Ask {
+fn ask(ticket: u64, say: Outbound) -> Request {
+    Request {
         ticket: Ticket(ticket),
         say,
         start_by: seconds(5),
         deadline: seconds(10),
-        repeat: Repeat::Never,
-        rank: Rank::Client,
+        repeat: RetryRule::Never,
+        rank: Priority::Client,
     }
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue};
 
-use crate::domain::addresses::AddressPlan;
-use crate::domain::envelope::Paired;
+use crate::domain::envelope::EnvelopeHeader;
+use crate::domain::load_balancing::AddressPlan;
 use crate::domain::mcp::Revision;
-use crate::domain::pending::{Heartbeat, Settings};
+use crate::domain::pending::{Heartbeat, LinkSettings};
 use crate::domain::redact::Redaction;
-use crate::domain::route::Speech;
+use crate::domain::route::Wire;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
 
@@ -60,14 +60,14 @@ pub struct UpstreamPlan {
     /// Headers that a translated call takes along beside the usual ones.
     pub forward: Vec<HeaderName>,
     /// Members beside those of JSON-RPC that it takes for credentials.
-    pub envelope: Vec<Paired>,
+    pub envelope: Vec<EnvelopeHeader>,
 }
 
 /// `host:port`, as requests say it: without the port that the scheme means anyway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authority {
     text: String,
-    /// The value of `Host` that most calls of a server need; none of a text that no header takes.
+    /// The value of `HostField` that most calls of a server need; none of a text that no header takes.
     host: Option<HeaderValue>,
 }
 
@@ -87,7 +87,7 @@ impl Authority {
         &self.text
     }
 
-    /// The value of `Host`, of a server that is called over HTTP.
+    /// The value of `HostField`, of a server that is called over HTTP.
     #[must_use]
     pub fn host(&self) -> Option<&HeaderValue> {
         self.host.as_ref()
@@ -97,13 +97,13 @@ impl Authority {
 impl UpstreamPlan {
     /// Returns how long a call with this timeout waits for a place at an upstream over HTTP.
     #[must_use]
-    pub fn wait_for_place(&self, timeout: Duration) -> Duration {
+    pub fn connect_wait(&self, timeout: Duration) -> Duration {
         timeout.min(self.queue_timeout.unwrap_or(timeout))
     }
 
     /// Returns how long a call with this timeout waits for its turn on a link, or for the link itself.
     #[must_use]
-    pub fn wait_for_turn(&self, timeout: Duration) -> Duration {
+    pub fn queue_wait(&self, timeout: Duration) -> Duration {
         timeout.min(self.queue_timeout.unwrap_or(self.connect_timeout))
     }
 
@@ -243,11 +243,11 @@ impl Transport {
 
     /// How the other side of it is spoken.
     #[must_use]
-    pub fn speech(&self) -> Speech {
+    pub fn speech(&self) -> Wire {
         match self {
-            Transport::Frames(_) => Speech::Frame,
+            Transport::Frames(_) => Wire::Frame,
             Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
-                Speech::Http
+                Wire::Http
             }
         }
     }
@@ -257,7 +257,7 @@ impl Transport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpPlan {
     /// Headers of each request beside those of MCP.
-    pub headers: Variables,
+    pub headers: SecretMap,
     /// Which revision is spoken.
     pub revision: Revision,
     /// The most bytes of a message that it says.
@@ -272,7 +272,7 @@ pub struct StdioPlan {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// All variables that it gets.
-    pub env: Variables,
+    pub env: SecretMap,
     /// Where it runs; where this program runs unless said.
     pub directory: Option<PathBuf>,
     /// Which revision of MCP is spoken, where that is for the proxy to find out or to choose.
@@ -289,7 +289,7 @@ pub struct StdioPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSocketPlan {
     /// Headers of the request for it beside those of RFC 6455 §4.1.
-    pub headers: Variables,
+    pub headers: SecretMap,
     /// Who shares one.
     pub sharing: Sharing,
     /// How many all share, where they do.
@@ -304,7 +304,7 @@ pub struct WebSocketPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FramesPlan {
     /// Headers of the request for it beside those of RFC 6455 §4.1.
-    pub headers: Variables,
+    pub headers: SecretMap,
     /// The most bytes of a message that the server sends, and of each of its frames.
     pub message_limit: usize,
     /// How many calls may wait for their answers on one of them.
@@ -326,37 +326,37 @@ pub enum Sharing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
     /// How it is conducted.
-    pub settings: Settings,
+    pub settings: LinkSettings,
     /// Methods that no caller may use, since they concern the link itself.
     pub withhold: Vec<String>,
 }
 
 /// Variables of a child's environment, or headers of a request. Their values may be secrets, and are not printed.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Variables(BTreeMap<String, Variable>);
+pub struct SecretMap(BTreeMap<String, SecretVariable>);
 
 /// A value, and the file that it was read from, if it was.
 #[derive(Clone, PartialEq, Eq)]
-struct Variable {
+struct SecretVariable {
     text: String,
     file: Option<PathBuf>,
 }
 
-impl Variables {
+impl SecretMap {
     /// Variables by name; the last value of a name holds.
     #[must_use]
-    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Variables {
-        Variables::from_files(pairs.into_iter().map(|(name, text)| (name, text, None)))
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> SecretMap {
+        SecretMap::from_files(pairs.into_iter().map(|(name, text)| (name, text, None)))
     }
 
     /// The same, with the files that values were read from.
     #[must_use]
     pub fn from_files(
         all: impl IntoIterator<Item = (String, String, Option<PathBuf>)>,
-    ) -> Variables {
+    ) -> SecretMap {
         let all = all.into_iter();
-        Variables(
-            all.map(|(name, text, file)| (name, Variable { text, file }))
+        SecretMap(
+            all.map(|(name, text, file)| (name, SecretVariable { text, file }))
                 .collect(),
         )
     }
@@ -369,8 +369,8 @@ impl Variables {
 
     /// Whether others are the same but for what files say now: secrets are renewed there.
     #[must_use]
-    pub fn are_renewed_by(&self, others: &Variables) -> bool {
-        let same = |(one, other): ((&String, &Variable), (&String, &Variable))| {
+    pub fn are_renewed_by(&self, others: &SecretMap) -> bool {
+        let same = |(one, other): ((&String, &SecretVariable), (&String, &SecretVariable))| {
             one.0 == other.0
                 && one.1.file == other.1.file
                 && (one.1.file.is_some() || one.1.text == other.1.text)
@@ -379,7 +379,7 @@ impl Variables {
     }
 }
 
-impl fmt::Debug for Variables {
+impl fmt::Debug for SecretMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -388,7 +388,7 @@ impl fmt::Debug for Variables {
 impl UpstreamPlan {
     /// Whether its links begin with a handshake of their own.
     #[must_use]
-    pub fn greets(&self) -> bool {
+    pub fn sends_initialize(&self) -> bool {
         let link = self.transport.link();
         link.is_some_and(|link| link.settings.greeting.is_some())
     }
@@ -423,7 +423,7 @@ impl UpstreamPlan {
     /// own.
     #[must_use]
     pub fn keeps(&self, method: &str) -> bool {
-        let greets = method == "notifications/initialized" && self.greets();
+        let greets = method == "notifications/initialized" && self.sends_initialize();
         greets || (method == CANCELLED && self.transport.link().is_some())
     }
 }

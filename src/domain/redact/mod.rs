@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use http::HeaderName;
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
 
-use super::pattern::{Slot, Words};
+use super::pattern::{Slot, TextPatterns};
 use super::rollout::Glob;
 use super::route::Route;
 
@@ -99,7 +99,7 @@ impl Redaction {
         let masks = routes
             .into_iter()
             .filter(|route| !route.is_frame())
-            .filter_map(|route| PathMask::of(route, |name| self.hides(name)));
+            .filter_map(|route| PathMask::new(route, |name| self.hides(name)));
         let masks: Vec<_> = masks.collect();
         self.paths.extend(masks);
         self
@@ -154,7 +154,7 @@ impl Redaction {
         }
     }
 
-    fn hides_one_of(&self, route: &Route, words: &Words) -> bool {
+    fn hides_one_of(&self, route: &Route, words: &TextPatterns) -> bool {
         let mut holes = words.slots().into_iter().filter_map(Slot::binds);
         holes.any(|hole| {
             let hole = route.facts.holes.get(hole);

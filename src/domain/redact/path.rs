@@ -9,12 +9,12 @@ use crate::domain::route::{Route, SegmentPattern, Segments};
 
 /// A beginning of paths, some pieces of which are hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathMask(Vec<Step>);
+pub struct PathMask(Vec<MaskStep>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Step {
+struct MaskStep {
     fits: Fits,
-    shown: Shown,
+    shown: MaskedPiece,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ enum Fits {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum MaskedPiece {
     Yes,
     No,
 }
@@ -49,7 +49,7 @@ impl PathMask {
         // Where a path ends in a slash does not matter here.
         let segments = segments.iter().filter(|segment| !segment.is_empty());
         let steps: Vec<_> = segments.map(step).collect();
-        if steps.iter().all(|step| step.shown == Shown::Yes) {
+        if steps.iter().all(|step| step.shown == MaskedPiece::Yes) {
             return Err("it hides nothing; write `*` for a segment, or `**` for the rest");
         }
         let behind = steps.iter().rev().skip(1);
@@ -66,7 +66,7 @@ impl PathMask {
     }
 
     /// The path of a route, with those pieces hidden that are holes of hidden names, if there are any.
-    pub(super) fn of(route: &Route, hides: impl Fn(&str) -> bool) -> Option<PathMask> {
+    pub(super) fn new(route: &Route, hides: impl Fn(&str) -> bool) -> Option<PathMask> {
         let template = &route.rest_call.path;
         let hidden = |slot: &Slot| {
             let hole = slot.binds().and_then(|hole| route.facts.holes.get(hole));
@@ -85,24 +85,28 @@ impl PathMask {
             let inside = holes
                 .iter()
                 .any(|hole| (hole.start..hole.end).contains(&at));
-            Step {
+            MaskStep {
                 fits: match segment {
                     SegmentPattern::Literal(text) => Fits::Text(text.clone()),
                     SegmentPattern::One => Fits::Any,
                     SegmentPattern::Rest => Fits::Rest,
                 },
-                shown: if inside { Shown::No } else { Shown::Yes },
+                shown: if inside {
+                    MaskedPiece::No
+                } else {
+                    MaskedPiece::Yes
+                },
             }
         });
         Some(PathMask(steps.collect()))
     }
 
     /// Marks the pieces of a path that are hidden, where the path begins like this.
-    fn mark(&self, pieces: &mut [Piece<'_>]) {
+    fn mark(&self, pieces: &mut [PathPiece<'_>]) {
         let mut hidden = Vec::new();
         for (at, step) in self.0.iter().enumerate() {
             if step.fits == Fits::Rest {
-                hidden.extend((at..pieces.len()).filter(|_| step.shown == Shown::No));
+                hidden.extend((at..pieces.len()).filter(|_| step.shown == MaskedPiece::No));
                 break;
             }
             let Some(piece) = pieces.get(at) else { return };
@@ -111,35 +115,35 @@ impl PathMask {
             {
                 return;
             }
-            if step.shown == Shown::No {
+            if step.shown == MaskedPiece::No {
                 hidden.push(at);
             }
         }
         for index in hidden {
             if let Some(piece) = pieces.get_mut(index) {
-                piece.shown = Shown::No;
+                piece.shown = MaskedPiece::No;
             }
         }
     }
 }
 
-fn step(segment: &str) -> Step {
+fn step(segment: &str) -> MaskStep {
     let (fits, shown) = match segment {
-        "*" => (Fits::Any, Shown::No),
-        "**" => (Fits::Rest, Shown::No),
-        text => (Fits::Text(normalise(text).into_owned()), Shown::Yes),
+        "*" => (Fits::Any, MaskedPiece::No),
+        "**" => (Fits::Rest, MaskedPiece::No),
+        text => (Fits::Text(normalise(text).into_owned()), MaskedPiece::Yes),
     };
-    Step { fits, shown }
+    MaskStep { fits, shown }
 }
 
 /// A segment that says something.
-struct Piece<'p> {
+struct PathPiece<'p> {
     came: &'p str,
     normal: Cow<'p, str>,
-    shown: Shown,
+    shown: MaskedPiece,
 }
 
-impl Piece<'_> {
+impl PathPiece<'_> {
     /// Whether it is a text of a mask; a verb at the end of a path belongs to no segment of its pattern.
     fn is(&self, text: &str) -> bool {
         let before = self.normal.rsplit_once(':').map(|(before, _)| before);
@@ -170,24 +174,24 @@ pub(super) fn hide<'p>(masks: &[PathMask], path: &'p str) -> Cow<'p, str> {
     for mask in masks {
         mask.mark(&mut telling);
     }
-    let misled = telling.iter().position(Piece::misleads);
+    let misled = telling.iter().position(PathPiece::misleads);
     for piece in telling.iter_mut().skip(misled.unwrap_or(usize::MAX)) {
-        piece.shown = Shown::No;
+        piece.shown = MaskedPiece::No;
     }
-    if telling.iter().all(|piece| piece.shown == Shown::Yes) {
+    if telling.iter().all(|piece| piece.shown == MaskedPiece::Yes) {
         return Cow::Borrowed(path);
     }
     let shown = telling.iter().map(|piece| match piece.shown {
-        Shown::Yes => piece.came,
-        Shown::No => HIDDEN,
+        MaskedPiece::Yes => piece.came,
+        MaskedPiece::No => HIDDEN,
     });
     Cow::Owned(shown.fold(String::new(), |path, piece| path + "/" + piece))
 }
 
-fn piece(came: &str) -> Piece<'_> {
-    Piece {
+fn piece(came: &str) -> PathPiece<'_> {
+    PathPiece {
         came,
         normal: normalise(came),
-        shown: Shown::Yes,
+        shown: MaskedPiece::Yes,
     }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use http::HeaderName;
 
 use super::{Glob, SubjectPattern};
-use crate::domain::hops::Network;
+use crate::domain::client_ip::Network;
 use crate::domain::token::ClaimPath;
 
 /// The name of everyone whom no rule names.
@@ -45,7 +45,7 @@ pub enum Matcher {
 /// Where an identity is from. The order is that in which sources are asked: what is proved comes before what is
 /// only said, so that nobody can take a name from himself, or from another one, by saying more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum MatcherSource {
     /// The certificate of the connection.
     Subject,
     /// The API key.
@@ -83,17 +83,17 @@ impl Proof {
     }
 }
 
-impl Source {
+impl MatcherSource {
     /// The word used in views: the key of `match`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Source::Subject => "subject",
-            Source::ApiKey => "api_key",
-            Source::Claim => "claim",
-            Source::Header => "header",
-            Source::Address => "address",
-            Source::UserAgent => "user_agent",
+            MatcherSource::Subject => "subject",
+            MatcherSource::ApiKey => "api_key",
+            MatcherSource::Claim => "claim",
+            MatcherSource::Header => "header",
+            MatcherSource::Address => "address",
+            MatcherSource::UserAgent => "user_agent",
         }
     }
 
@@ -101,8 +101,12 @@ impl Source {
     #[must_use]
     pub const fn proof(self) -> Proof {
         match self {
-            Source::Subject | Source::ApiKey | Source::Claim => Proof::Authenticated,
-            Source::Header | Source::Address | Source::UserAgent => Proof::Declared,
+            MatcherSource::Subject | MatcherSource::ApiKey | MatcherSource::Claim => {
+                Proof::Authenticated
+            }
+            MatcherSource::Header | MatcherSource::Address | MatcherSource::UserAgent => {
+                Proof::Declared
+            }
         }
     }
 }
@@ -110,14 +114,14 @@ impl Source {
 impl Matcher {
     /// Where the identity is from.
     #[must_use]
-    pub const fn source(&self) -> Source {
+    pub const fn source(&self) -> MatcherSource {
         match self {
-            Matcher::Subject(_) => Source::Subject,
-            Matcher::ApiKey(_) => Source::ApiKey,
-            Matcher::Claims(_) => Source::Claim,
-            Matcher::Headers(_) => Source::Header,
-            Matcher::Addresses(_) => Source::Address,
-            Matcher::UserAgent(_) => Source::UserAgent,
+            Matcher::Subject(_) => MatcherSource::Subject,
+            Matcher::ApiKey(_) => MatcherSource::ApiKey,
+            Matcher::Claims(_) => MatcherSource::Claim,
+            Matcher::Headers(_) => MatcherSource::Header,
+            Matcher::Addresses(_) => MatcherSource::Address,
+            Matcher::UserAgent(_) => MatcherSource::UserAgent,
         }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Arming, Bucket, Caller, Clients, Clock, Flag, Flags, Past, Percent, Session, Stage, Taken, Way,
-    WithoutKey, bucket,
+    Arming, Bucket, Caller, Clients, Flag, FlagHistory, Flags, Membership, Path, Percent,
+    ProcessTime, SessionStart, Stage, WithoutKey, bucket,
 };
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
@@ -42,7 +42,7 @@ pub enum Kill {
 
 /// One call, as far as the rollout sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct CallFacts<'a> {
     /// Who calls.
     pub caller: Caller<'a>,
     /// The name of the route.
@@ -52,7 +52,7 @@ pub struct Call<'a> {
     /// Its headers.
     pub headers: &'a HeaderMap,
     /// The session that it belongs to, if it does: what its flags were decides.
-    pub session: Option<Session<'a>>,
+    pub session: Option<SessionStart<'a>>,
 }
 
 /// The default stage of each side.
@@ -81,7 +81,7 @@ pub struct Decision {
     /// The stage.
     pub stage: Stage,
     /// The rule.
-    pub why: Why,
+    pub why: DecisionReason,
     /// The guarded flags in force that cover the call and whose share its caller is not in, by their places: what
     /// becomes of the call is what their guards compare with. Where the caller has no key, all such flags.
     pub spared: Vec<usize>,
@@ -90,7 +90,7 @@ pub struct Decision {
 impl Decision {
     /// A decision that no flag has a part in.
     #[must_use]
-    pub const fn plain(stage: Stage, why: Why) -> Decision {
+    pub const fn plain(stage: Stage, why: DecisionReason) -> Decision {
         Decision {
             stage,
             why,
@@ -101,7 +101,7 @@ impl Decision {
 
 /// Which rule chose a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum DecisionReason {
     /// A flag that takes everyone whom it covers, by its place in the rollout.
     Flag(usize),
     /// A flag with a percentage, and the caller's bucket in it.
@@ -124,21 +124,21 @@ pub enum Why {
     Preflight,
 }
 
-impl Why {
+impl DecisionReason {
     /// The kind of rule that it is.
     #[must_use]
     pub const fn decided_by(self) -> DecidedBy {
         match self {
-            Why::Flag(_) => DecidedBy::Flag,
-            Why::Share(..) => DecidedBy::Share,
-            Why::Keyless(_) => DecidedBy::Keyless,
-            Why::Session(_) => DecidedBy::Session,
-            Why::Default => DecidedBy::Default,
-            Why::Killed => DecidedBy::KillSwitch,
-            Why::Brownout => DecidedBy::Brownout,
-            Why::Unrouted => DecidedBy::Unrouted,
-            Why::Local => DecidedBy::Local,
-            Why::Preflight => DecidedBy::Preflight,
+            DecisionReason::Flag(_) => DecidedBy::Flag,
+            DecisionReason::Share(..) => DecidedBy::Share,
+            DecisionReason::Keyless(_) => DecidedBy::Keyless,
+            DecisionReason::Session(_) => DecidedBy::Session,
+            DecisionReason::Default => DecidedBy::Default,
+            DecisionReason::Killed => DecidedBy::KillSwitch,
+            DecisionReason::Brownout => DecidedBy::Brownout,
+            DecisionReason::Unrouted => DecidedBy::Unrouted,
+            DecisionReason::Local => DecidedBy::Local,
+            DecisionReason::Preflight => DecidedBy::Preflight,
         }
     }
 
@@ -146,15 +146,16 @@ impl Why {
     #[must_use]
     pub const fn flag(self) -> Option<usize> {
         match self {
-            Why::Flag(flag) | Why::Share(flag, _) | Why::Keyless(flag) | Why::Session(flag) => {
-                Some(flag)
-            }
-            Why::Default
-            | Why::Killed
-            | Why::Brownout
-            | Why::Unrouted
-            | Why::Local
-            | Why::Preflight => None,
+            DecisionReason::Flag(flag)
+            | DecisionReason::Share(flag, _)
+            | DecisionReason::Keyless(flag)
+            | DecisionReason::Session(flag) => Some(flag),
+            DecisionReason::Default
+            | DecisionReason::Killed
+            | DecisionReason::Brownout
+            | DecisionReason::Unrouted
+            | DecisionReason::Local
+            | DecisionReason::Preflight => None,
         }
     }
 }
@@ -206,7 +207,7 @@ impl DecidedBy {
 impl Rollout {
     /// Decides for one call of a route.
     #[must_use]
-    pub fn decide(&self, call: &Call<'_>) -> Decision {
+    pub fn decide(&self, call: &CallFacts<'_>) -> Decision {
         let mut spared = Vec::new();
         for (index, flag) in self.flags.near(call.caller.name, call.route) {
             if flag.arming == Arming::Tripped || !flag.covers(call) {
@@ -216,10 +217,10 @@ impl Rollout {
                 .session
                 .as_ref()
                 .and_then(|session| session.was(&flag.name));
-            let now = (flag.stage, Taken::Share(flag.share()));
+            let now = (flag.stage, Membership::Share(flag.share()));
             let (stage, taken) = was.map_or(now, |was| (was.stage, was.taken));
-            if let Some(why) = takes((index, flag, taken), call.caller.key) {
-                let why = was.map_or(why, |_| Why::Session(index));
+            if let Some(why) = matches((index, flag, taken), call.caller.key) {
+                let why = was.map_or(why, |_| DecisionReason::Session(index));
                 return Decision { stage, why, spared };
             }
             if flag.guard.is_some() || call.caller.key.is_none() {
@@ -228,7 +229,7 @@ impl Rollout {
         }
         Decision {
             stage: self.defaults.of(call.side),
-            why: Why::Default,
+            why: DecisionReason::Default,
             spared,
         }
     }
@@ -237,7 +238,7 @@ impl Rollout {
     /// that speaks of the side and, where a caller is given, of its client, whatever the percentage is.
     #[must_use]
     pub fn may_move(&self, side: Side, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
-        let moves = |stage: Stage| stage.control() != Some(Way::Old);
+        let moves = |stage: Stage| stage.control() != Some(Path::Old);
         let takes = |flag: &Flag| {
             flag.arming == Arming::Armed
                 && flag.share() != Percent::NONE
@@ -256,14 +257,14 @@ impl Rollout {
     #[must_use]
     pub fn session_may_move(
         &self,
-        (past, now): (&Past, Clock),
+        (past, now): (&FlagHistory, ProcessTime),
         side: Side,
         (caller, headers): (Caller<'_>, &HeaderMap),
     ) -> bool {
         let kept = |flag: &Flag| {
             past.kept(&flag.name, now).any(|was| {
-                was.stage.control() != Some(Way::Old)
-                    && matches!(was.taken, Taken::Share(share) if share != Percent::NONE)
+                was.stage.control() != Some(Path::Old)
+                    && matches!(was.taken, Membership::Share(share) if share != Percent::NONE)
             })
         };
         self.kill == Kill::Off
@@ -277,38 +278,47 @@ impl Rollout {
 
     /// The rule in words, for the log: `flag ios-first bucket 17342`.
     #[must_use]
-    pub fn describe(&self, why: Why) -> Cow<'_, str> {
+    pub fn describe(&self, why: DecisionReason) -> Cow<'_, str> {
         let flag = |index| self.flags.words(index);
         match why {
-            Why::Flag(index) => flag(index).into(),
-            Why::Share(index, bucket) => format!("{} bucket {}", flag(index), bucket.get()).into(),
-            Why::Keyless(index) => [flag(index), " without key"].concat().into(),
-            Why::Session(index) => [flag(index), " as the session began"].concat().into(),
-            Why::Default => "default".into(),
-            Why::Killed => "kill switch".into(),
-            Why::Brownout => "brownout".into(),
-            Why::Unrouted => "unrouted".into(),
-            Why::Local => "local".into(),
-            Why::Preflight => "preflight".into(),
+            DecisionReason::Flag(index) => flag(index).into(),
+            DecisionReason::Share(index, bucket) => {
+                format!("{} bucket {}", flag(index), bucket.get()).into()
+            }
+            DecisionReason::Keyless(index) => [flag(index), " without key"].concat().into(),
+            DecisionReason::Session(index) => {
+                [flag(index), " as the session began"].concat().into()
+            }
+            DecisionReason::Default => "default".into(),
+            DecisionReason::Killed => "kill switch".into(),
+            DecisionReason::Brownout => "brownout".into(),
+            DecisionReason::Unrouted => "unrouted".into(),
+            DecisionReason::Local => "local".into(),
+            DecisionReason::Preflight => "preflight".into(),
         }
     }
 }
 
 /// Whether a flag takes a caller whom it covers.
-fn takes((index, flag, taken): (usize, &Flag, Taken), key: Option<&str>) -> Option<Why> {
-    let Taken::Share(share) = taken else {
+fn matches(
+    (index, flag, taken): (usize, &Flag, Membership),
+    key: Option<&str>,
+) -> Option<DecisionReason> {
+    let Membership::Share(share) = taken else {
         return None;
     };
     if share == Percent::ALL {
-        return Some(Why::Flag(index));
+        return Some(DecisionReason::Flag(index));
     }
     match key {
         Some(key) => {
             let bucket = bucket(&flag.name, key);
-            share.takes(bucket).then_some(Why::Share(index, bucket))
+            share
+                .takes(bucket)
+                .then_some(DecisionReason::Share(index, bucket))
         }
         None => match flag.without_key {
-            WithoutKey::In => Some(Why::Keyless(index)),
+            WithoutKey::In => Some(DecisionReason::Keyless(index)),
             WithoutKey::Out => None,
         },
     }

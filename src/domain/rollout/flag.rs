@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName};
 
-use super::{Bucket, Call, Caller, Glob, Guard, Ramp, Stage};
+use super::{Bucket, CallFacts, Caller, Glob, Guard, Ramp, Stage};
 use crate::domain::side::Side;
 
 /// A rule that gives (client, route, side) a stage.
@@ -59,7 +59,7 @@ impl Arming {
 impl Flag {
     /// Whether the flag speaks of a call, whatever its percentage.
     #[must_use]
-    pub fn covers(&self, call: &Call<'_>) -> bool {
+    pub fn covers(&self, call: &CallFacts<'_>) -> bool {
         self.side.is_none_or(|own| own == call.side)
             && self.client.fits(call.caller.name)
             && self.route.fits(call.route)

@@ -17,15 +17,15 @@ pub struct Flags {
     /// What each of them is called where a rule is told of.
     words: Vec<String>,
     /// The places of those that name one client.
-    of_client: Named,
+    of_client: NamedFlags,
     /// The places of those that name one route, and several clients.
-    of_route: Named,
+    of_route: NamedFlags,
     /// The places of all others.
     open: Vec<usize>,
 }
 
 /// Rising places, by name.
-type Named = HashMap<Box<str>, Vec<usize>, FixedState>;
+type NamedFlags = HashMap<Box<str>, Vec<usize>, FixedState>;
 
 impl From<Vec<Flag>> for Flags {
     fn from(all: Vec<Flag>) -> Flags {
@@ -55,7 +55,7 @@ impl Flags {
     }
 }
 
-fn named<'n>(by_name: &'n mut Named, glob: &Glob) -> &'n mut Vec<usize> {
+fn named<'n>(by_name: &'n mut NamedFlags, glob: &Glob) -> &'n mut Vec<usize> {
     by_name.entry(glob.as_str().into()).or_default()
 }
 
@@ -89,7 +89,7 @@ impl Flags {
     }
 }
 
-fn of<'n>(named: &'n Named, name: &str) -> &'n [usize] {
+fn of<'n>(named: &'n NamedFlags, name: &str) -> &'n [usize] {
     named.get(name).map_or(&[], Vec::as_slice)
 }
 
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
     use crate::domain::rollout::tests::{caller, flag};
-    use crate::domain::rollout::{Call, Stage};
+    use crate::domain::rollout::{CallFacts, Stage};
     use crate::domain::side::Side;
 
     fn glob() -> impl Strategy<Value = Glob> {
@@ -121,7 +121,7 @@ mod tests {
             });
             let flags = Flags::from(flags.collect::<Vec<_>>());
             let headers = HeaderMap::new();
-            let call = Call {
+            let call = CallFacts {
                 caller: caller(&client, None),
                 route: &route,
                 side: Side::Rest,

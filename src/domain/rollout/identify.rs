@@ -13,25 +13,25 @@ use std::rc::Rc;
 use http::header::{COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::order::{Order, Shown};
+use super::client_index::{CallEvidence, ClientIndex};
 use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
+use crate::domain::client_ip::{Peer, TrustedProxies};
 use crate::domain::headers::first_value;
-use crate::domain::hops::{Hops, Peer};
 use crate::domain::token::{Claims, Tokens, bearer};
 
 /// All clients, in order, and what is needed to tell them apart.
 #[derive(Debug, Clone)]
 pub struct Clients {
     clients: Vec<Client>,
-    order: Order,
+    order: ClientIndex,
     api_key: HeaderName,
-    hops: Hops,
+    hops: TrustedProxies,
     tokens: Option<Tokens>,
 }
 
 /// What a call shows of its caller.
 #[derive(Clone, Copy)]
-pub struct Evidence<'a, 'm> {
+pub struct ClientEvidence<'a, 'm> {
     /// Its headers.
     pub headers: &'a HeaderMap,
     /// Whom the connection comes from; where nobody knows, headers are believed and no address fits.
@@ -94,23 +94,23 @@ impl Clients {
     #[must_use]
     pub fn new(clients: Vec<Client>, api_key: HeaderName) -> Clients {
         Clients {
-            order: Order::of(&clients),
+            order: ClientIndex::new(&clients),
             clients,
             api_key,
-            hops: Hops::default(),
+            hops: TrustedProxies::default(),
             tokens: None,
         }
     }
 
     /// The hops that are believed.
     #[must_use]
-    pub fn hops(&self) -> &Hops {
+    pub fn hops(&self) -> &TrustedProxies {
         &self.hops
     }
 
     /// Believes these hops.
     #[must_use]
-    pub fn trusting(self, hops: Hops) -> Clients {
+    pub fn trusting(self, hops: TrustedProxies) -> Clients {
         Clients { hops, ..self }
     }
 
@@ -148,8 +148,8 @@ impl Clients {
 
     /// Tells who calls: the first client whose rule fits, what is proved before what is said.
     #[must_use]
-    pub fn identify<'a>(&self, evidence: Evidence<'a, '_>) -> Identity<'a> {
-        let reading = Reading {
+    pub fn identify<'a>(&self, evidence: ClientEvidence<'a, '_>) -> Identity<'a> {
+        let reading = IdentityReader {
             clients: self,
             evidence,
             digest: OnceCell::new(),
@@ -172,22 +172,22 @@ impl Clients {
 
 /// Whether what the peer says of the caller counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hop {
+enum LastProxy {
     Believed,
     Ignored,
 }
 
 /// The evidence while it is read: each costly part at most once.
-struct Reading<'a, 'm, 'c> {
+struct IdentityReader<'a, 'm, 'c> {
     clients: &'c Clients,
-    evidence: Evidence<'a, 'm>,
+    evidence: ClientEvidence<'a, 'm>,
     digest: OnceCell<Option<Digest>>,
     claims: OnceCell<Option<Rc<Claims>>>,
     address: OnceCell<Option<IpAddr>>,
-    hop: OnceCell<Hop>,
+    hop: OnceCell<LastProxy>,
 }
 
-impl Shown for Reading<'_, '_, '_> {
+impl CallEvidence for IdentityReader<'_, '_, '_> {
     fn digest(&self) -> Option<&Digest> {
         let digest = || {
             let key = self.evidence.headers.get(&self.clients.api_key)?;
@@ -197,7 +197,7 @@ impl Shown for Reading<'_, '_, '_> {
     }
 
     fn text(&self, name: &HeaderName) -> Option<&str> {
-        self.said(name)
+        self.stated(name)
     }
 
     fn fits(&self, place: usize) -> bool {
@@ -205,7 +205,7 @@ impl Shown for Reading<'_, '_, '_> {
     }
 }
 
-impl<'a> Reading<'a, '_, '_> {
+impl<'a> IdentityReader<'a, '_, '_> {
     fn is(&self, matcher: &Matcher) -> bool {
         match matcher {
             Matcher::Subject(patterns) => self.evidence.subject.is_some_and(|subject| {
@@ -217,32 +217,32 @@ impl<'a> Reading<'a, '_, '_> {
                 .claims()
                 .is_some_and(|claims| rules.iter().all(|(path, glob)| path.fits(claims, glob))),
             Matcher::Headers(rules) => {
-                self.is_believed() && rules.iter().all(|(name, glob)| self.says(name, glob))
+                self.is_trusted() && rules.iter().all(|(name, glob)| self.says(name, glob))
             }
             Matcher::Addresses(networks) => self.address().is_some_and(|address| {
                 let mut networks = networks.iter();
                 networks.any(|network| network.contains(address))
             }),
-            Matcher::UserAgent(glob) => self.is_believed() && self.says(&USER_AGENT, glob),
+            Matcher::UserAgent(glob) => self.is_trusted() && self.says(&USER_AGENT, glob),
         }
     }
 
     fn key(&self, source: &KeySource) -> Option<Cow<'a, str>> {
         match source {
-            KeySource::Header(name) => self.said(name).map(Cow::Borrowed),
-            KeySource::ApiKey => self.said(&self.clients.api_key).map(Cow::Borrowed),
+            KeySource::Header(name) => self.stated(name).map(Cow::Borrowed),
+            KeySource::ApiKey => self.stated(&self.clients.api_key).map(Cow::Borrowed),
             KeySource::Claim(path) => path.text(self.claims()?).map(Cow::Owned),
             KeySource::Address => Some(self.evidence.peer?.text_of(self.address()?)),
             KeySource::Cookie(name) => cookie(self.evidence.headers, name).map(Cow::Borrowed),
         }
     }
 
-    fn said(&self, name: &HeaderName) -> Option<&'a str> {
+    fn stated(&self, name: &HeaderName) -> Option<&'a str> {
         first_value(self.evidence.headers, name)?.to_str().ok()
     }
 
     fn says(&self, name: &HeaderName, glob: &Glob) -> bool {
-        self.said(name).is_some_and(|value| glob.fits(value))
+        self.stated(name).is_some_and(|value| glob.fits(value))
     }
 
     fn claims(&self) -> Option<&Claims> {
@@ -262,7 +262,7 @@ impl<'a> Reading<'a, '_, '_> {
     }
 
     /// Where trusted hops are named, what others declare is ignored.
-    fn is_believed(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         let hop = || {
             let hops = &self.clients.hops;
             if hops.is_empty()
@@ -271,12 +271,12 @@ impl<'a> Reading<'a, '_, '_> {
                     .peer
                     .is_none_or(|peer| hops.trusts(peer.address()))
             {
-                Hop::Believed
+                LastProxy::Believed
             } else {
-                Hop::Ignored
+                LastProxy::Ignored
             }
         };
-        *self.hop.get_or_init(hop) == Hop::Believed
+        *self.hop.get_or_init(hop) == LastProxy::Believed
     }
 }
 

@@ -4,47 +4,49 @@
 //! made it. Laws: flags are tried in order and the first match wins; a bucket depends on nothing but the
 //! flag's name and the caller's key; raising a percentage never moves a caller out.
 
-mod at;
+mod aggregate;
 mod bucket;
 mod client;
+mod client_index;
 mod decide;
 mod fault;
 mod flag;
+mod flag_history;
 mod flags;
 mod glob;
 mod guard;
 mod identify;
-mod order;
-mod past;
+pub mod overrides;
 mod ramp;
-pub mod standing;
 mod subject;
-mod summed;
 mod tally;
+mod unix_ms;
 
 use super::side::Side;
 
-pub use at::At;
+pub use aggregate::{Aggregate, Reporter, Tallies};
 pub use bucket::{Bucket, bucket};
-pub use client::{Caller, Client, Digest, KeySource, Matcher, OTHER, Proof, Source};
-pub use decide::{Call, DecidedBy, Decision, Defaults, Kill, Rollout, Why};
+pub use client::{Caller, Client, Digest, KeySource, Matcher, MatcherSource, OTHER, Proof};
+pub use decide::{CallFacts, DecidedBy, Decision, DecisionReason, Defaults, Kill, Rollout};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, Percent, WithoutKey};
+pub use flag_history::{
+    FlagHistory, Generation, Membership, PreviousFlag, ProcessTime, SessionStart,
+};
 pub use flags::Flags;
 pub use glob::Glob;
 pub use guard::{
-    Against, Breach, Fast, Guard, Limit, Limits, Mode, Pace, Quantile, Ratio, Ruling, Share, Trip,
-    Unclear, Watch,
+    Baseline, Breach, Fast, Guard, GuardDecision, GuardState, Inconclusive, Limit, Limits, Mode,
+    Quantile, Ratio, Share, Trigger, Trip,
 };
-pub use identify::{Clients, Evidence, Identity};
-pub use past::{Clock, Epoch, Past, Session, Taken, Was};
-pub use ramp::{Ramp, RampFault, RampState, Step};
+pub use identify::{ClientEvidence, Clients, Identity};
+pub use ramp::{Ramp, RampFault, RampState, RampStep};
 pub use subject::{
-    Alternative, Attribute, DnsPattern, EmailPattern, NameFault, NamePattern, Subject,
+    AlternativeName, DnsPattern, EmailPattern, NameAttribute, NameFault, NamePattern, Subject,
     SubjectPattern, UriPattern,
 };
-pub use summed::{Reporter, Summed, Tallies};
-pub use tally::{ArmTally, Fate, Latency, Tally};
+pub use tally::{ArmTally, CallEnd, Latency, Tally};
+pub use unix_ms::UnixMillis;
 
 /// What happens to a call.
 #[derive(
@@ -94,20 +96,20 @@ impl Stage {
 
     /// The way whose answer the client gets, unless nobody answers.
     #[must_use]
-    pub const fn control(self) -> Option<Way> {
+    pub const fn control(self) -> Option<Path> {
         match self {
-            Stage::Passthrough | Stage::Shadow => Some(Way::Old),
-            Stage::Verify | Stage::Translate => Some(Way::New),
+            Stage::Passthrough | Stage::Shadow => Some(Path::Old),
+            Stage::Verify | Stage::Translate => Some(Path::New),
             Stage::Retired => None,
         }
     }
 
     /// The way that is gone only to compare.
     #[must_use]
-    pub const fn candidate(self) -> Option<Way> {
+    pub const fn candidate(self) -> Option<Path> {
         match self {
-            Stage::Shadow => Some(Way::New),
-            Stage::Verify => Some(Way::Old),
+            Stage::Shadow => Some(Path::New),
+            Stage::Verify => Some(Path::Old),
             Stage::Passthrough | Stage::Translate | Stage::Retired => None,
         }
     }
@@ -121,20 +123,20 @@ impl Stage {
 
 /// How a call is served: the two ways that a migration leads from and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Way {
+pub enum Path {
     /// As it came, by the upstream of its own side.
     Old,
     /// Translated, by the upstream of the other side.
     New,
 }
 
-impl Way {
+impl Path {
     /// The side whose upstream serves a call of `side` that goes this way.
     #[must_use]
     pub const fn leads_to(self, side: Side) -> Side {
         match self {
-            Way::Old => side,
-            Way::New => side.other(),
+            Path::Old => side,
+            Path::New => side.other(),
         }
     }
 
@@ -142,8 +144,8 @@ impl Way {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Way::Old => "old",
-            Way::New => "new",
+            Path::Old => "old",
+            Path::New => "new",
         }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{Guard, Mode, Ruling};
-use super::{At, Percent};
+use super::guard::{Guard, GuardDecision, Mode};
+use super::{Percent, UnixMillis};
 
 /// The most time that passes between two looks and is believed to have been as the ruling says.
 const BELIEVED: Duration = Duration::from_secs(10);
@@ -56,17 +56,17 @@ pub struct RampState {
     /// Which step, from nought.
     pub step: usize,
     /// When it began.
-    pub since: At,
+    pub since: UnixMillis,
     /// For how long the guard was content with it.
     pub healthy: Duration,
     /// The last look.
-    pub seen: At,
+    pub seen: UnixMillis,
 }
 
 impl RampState {
     /// The beginning of a step.
     #[must_use]
-    pub const fn begin(step: usize, at: At) -> RampState {
+    pub const fn begin(step: usize, at: UnixMillis) -> RampState {
         RampState {
             step,
             since: at,
@@ -78,7 +78,7 @@ impl RampState {
 
 /// What becomes of a ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum RampStep {
     /// It stays at its step.
     Stay(RampState),
     /// It goes on to the next one.
@@ -146,20 +146,20 @@ impl Ramp {
 
     /// What becomes of the ramp at a moment, the guard having ruled so.
     #[must_use]
-    pub fn advance(&self, state: &RampState, at: At, ruling: &Ruling) -> Step {
+    pub fn advance(&self, state: &RampState, at: UnixMillis, ruling: &GuardDecision) -> RampStep {
         let passed = at.since(state.seen).min(BELIEVED);
         let healthy = match ruling {
-            Ruling::Trip(trip) if trip.mode == Mode::Act => return Step::Ended,
-            Ruling::Content => state.healthy.saturating_add(passed),
-            Ruling::Inconclusive(_) | Ruling::Trip(_) => state.healthy,
+            GuardDecision::Trip(trip) if trip.mode == Mode::Act => return RampStep::Ended,
+            GuardDecision::Content => state.healthy.saturating_add(passed),
+            GuardDecision::Inconclusive(_) | GuardDecision::Trip(_) => state.healthy,
         };
         if state.step + 1 >= self.steps.len() {
-            return Step::Finished;
+            return RampStep::Finished;
         }
         if healthy >= self.every {
-            return Step::Advance(RampState::begin(state.step + 1, at));
+            return RampStep::Advance(RampState::begin(state.step + 1, at));
         }
-        Step::Stay(RampState {
+        RampStep::Stay(RampState {
             healthy,
             seen: at,
             ..*state

@@ -7,7 +7,7 @@
 use core::net::IpAddr;
 
 use super::Glob;
-use crate::domain::hops::Network;
+use crate::domain::client_ip::Network;
 
 /// The types of attributes that have a name: those of RFC 4514 §3, and others that certificates often have.
 const TYPES: &[(&str, &str)] = &[
@@ -39,13 +39,13 @@ const COMMON_NAME: &str = "2.5.4.3";
 /// The subject of a client certificate that was verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
-    name: Vec<Vec<Attribute>>,
-    alternatives: Vec<Alternative>,
+    name: Vec<Vec<NameAttribute>>,
+    alternatives: Vec<AlternativeName>,
 }
 
 /// An attribute of a distinguished name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attribute {
+pub struct NameAttribute {
     /// Its type, as a dotted object identifier.
     pub kind: String,
     /// Its value; `None` where that is no text.
@@ -54,7 +54,7 @@ pub struct Attribute {
 
 /// An alternative name of a subject (RFC 5280 §4.2.1.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Alternative {
+pub enum AlternativeName {
     /// A DNS name.
     Dns(String),
     /// An e-mail address.
@@ -104,11 +104,11 @@ pub enum UriPattern {
 
 /// A pattern for distinguished names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamePattern(Vec<Element>);
+pub struct NamePattern(Vec<NameElement>);
 
 /// A part of a [`NamePattern`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Element {
+enum NameElement {
     /// Any number of parts, also none.
     Any,
     /// One part, by the type of each of its attributes.
@@ -154,18 +154,18 @@ impl Subject {
     /// The parts of the name are in the order of RFC 4514: the most specific one first. The parts of alternative names
     /// that are compared without case are kept in lower case (RFC 5280 §7.2, §7.4, §7.5).
     #[must_use]
-    pub fn new(name: Vec<Vec<Attribute>>, alternatives: Vec<Alternative>) -> Subject {
+    pub fn new(name: Vec<Vec<NameAttribute>>, alternatives: Vec<AlternativeName>) -> Subject {
         let alternatives = alternatives.into_iter().map(|name| match name {
-            Alternative::Dns(name) => Alternative::Dns(name.to_ascii_lowercase()),
-            Alternative::Email(address) => Alternative::Email(lower_host(&address)),
-            Alternative::Uri(uri) => Alternative::Uri(match uri_parts(&uri) {
+            AlternativeName::Dns(name) => AlternativeName::Dns(name.to_ascii_lowercase()),
+            AlternativeName::Email(address) => AlternativeName::Email(lower_host(&address)),
+            AlternativeName::Uri(uri) => AlternativeName::Uri(match uri_parts(&uri) {
                 Some([scheme, authority, rest]) => {
                     let scheme = scheme.to_ascii_lowercase();
                     format!("{scheme}://{}{rest}", lower_host(authority))
                 }
                 None => uri,
             }),
-            Alternative::Address(address) => Alternative::Address(address.to_canonical()),
+            AlternativeName::Address(address) => AlternativeName::Address(address.to_canonical()),
         });
         Subject {
             name,
@@ -211,20 +211,22 @@ impl Subject {
     }
 }
 
-impl Attribute {
+impl NameAttribute {
     fn fits(&self, kind: &str, glob: &Glob) -> bool {
         let value = self.value.as_deref();
         self.kind == kind && value.is_some_and(|value| glob.fits(value))
     }
 }
 
-impl Alternative {
+impl AlternativeName {
     fn fits(&self, pattern: &SubjectPattern) -> bool {
         match (self, pattern) {
-            (Alternative::Dns(name), SubjectPattern::Dns(DnsPattern(glob))) => glob.fits(name),
-            (Alternative::Email(address), SubjectPattern::Email(pattern)) => pattern.fits(address),
-            (Alternative::Uri(uri), SubjectPattern::Uri(pattern)) => pattern.fits(uri),
-            (Alternative::Address(address), SubjectPattern::Address(network)) => {
+            (AlternativeName::Dns(name), SubjectPattern::Dns(DnsPattern(glob))) => glob.fits(name),
+            (AlternativeName::Email(address), SubjectPattern::Email(pattern)) => {
+                pattern.fits(address)
+            }
+            (AlternativeName::Uri(uri), SubjectPattern::Uri(pattern)) => pattern.fits(uri),
+            (AlternativeName::Address(address), SubjectPattern::Address(network)) => {
                 network.contains(*address)
             }
             _ => false,
@@ -305,21 +307,21 @@ impl NamePattern {
     pub fn parse(text: &str) -> Result<NamePattern, NameFault> {
         let parts = split(text, ',').into_iter();
         let elements = parts.map(|part| match part.trim_matches(' ') {
-            "*" => Ok(Element::Any),
-            _ => Element::parse(part),
+            "*" => Ok(NameElement::Any),
+            _ => NameElement::parse(part),
         });
         elements.collect::<Result<_, _>>().map(NamePattern)
     }
 
     /// Returns whether every part of the name is that of the pattern, in order, and none is left over.
-    fn fits(&self, name: &[Vec<Attribute>]) -> bool {
+    fn fits(&self, name: &[Vec<NameAttribute>]) -> bool {
         let NamePattern(elements) = self;
         let (mut at, mut place) = (0, 0);
         // Behind the last `*`: the element there, and the part from which on it is tried.
         let mut again: Option<(usize, usize)> = None;
         while let Some(part) = name.get(place) {
             match elements.get(at) {
-                Some(Element::Any) => {
+                Some(NameElement::Any) => {
                     at += 1;
                     again = Some((at, place));
                 }
@@ -338,12 +340,12 @@ impl NamePattern {
             }
         }
         let mut left = elements.iter().skip(at);
-        left.all(|element| *element == Element::Any)
+        left.all(|element| *element == NameElement::Any)
     }
 }
 
-impl Element {
-    fn parse(part: &str) -> Result<Element, NameFault> {
+impl NameElement {
+    fn parse(part: &str) -> Result<NameElement, NameFault> {
         let mut attributes: Vec<(String, Glob)> = Vec::new();
         for attribute in split(part, '+') {
             let Some((name, value)) = attribute.split_once('=') else {
@@ -356,13 +358,13 @@ impl Element {
             }
             attributes.push((kind, Glob::new(unescaped(value)?)));
         }
-        Ok(Element::Part(attributes))
+        Ok(NameElement::Part(attributes))
     }
 
     /// Returns whether a part has an attribute for each of the pattern's, and no others. No two of the pattern's have one
     /// type, so that none is counted twice.
-    fn fits(&self, part: &[Attribute]) -> bool {
-        let Element::Part(attributes) = self else {
+    fn fits(&self, part: &[NameAttribute]) -> bool {
+        let NameElement::Part(attributes) = self else {
             return true;
         };
         let has = |(kind, glob): &(String, Glob)| part.iter().any(|own| own.fits(kind, glob));

@@ -1,13 +1,13 @@
 //! What one flag counted: calls of the new way and of the old, how they ended, how long they took.
 //!
 //! A tally only grows. Each worker keeps one for each guarded flag; those of workers and replicas are added up, in
-//! any order and grouping, and what a time added is the tally after it [`since`](Tally::since) the tally before it.
+//! any order and grouping, and what a time added is the tally after it [`since`](SequenceCounters::since) the tally before it.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Way;
+use super::Path;
 
 mod latency;
 
@@ -15,7 +15,7 @@ pub use latency::Latency;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum CallEnd {
     /// With an answer that blames nobody.
     Served,
     /// With a failure that blames the caller: 4xx, and the codes about -32600. A bad mapping looks like one.
@@ -50,16 +50,16 @@ pub struct ArmTally {
 
 impl ArmTally {
     /// Counts a call.
-    pub fn count(&mut self, fate: Fate, took: Duration) {
+    pub fn count(&mut self, fate: CallEnd, took: Duration) {
         self.calls = self.calls.saturating_add(1);
-        if fate != Fate::ToolUnknown {
+        if fate != CallEnd::ToolUnknown {
             self.tool_known = self.tool_known.saturating_add(1);
         }
         match fate {
-            Fate::Served | Fate::ToolUnknown => self.latency.record(took),
-            Fate::Refused => self.refused = self.refused.saturating_add(1),
-            Fate::Failed => self.failed = self.failed.saturating_add(1),
-            Fate::ToolError => self.tool_errors = self.tool_errors.saturating_add(1),
+            CallEnd::Served | CallEnd::ToolUnknown => self.latency.record(took),
+            CallEnd::Refused => self.refused = self.refused.saturating_add(1),
+            CallEnd::Failed => self.failed = self.failed.saturating_add(1),
+            CallEnd::ToolError => self.tool_errors = self.tool_errors.saturating_add(1),
         }
     }
 
@@ -108,10 +108,10 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a call.
-    pub fn count(&mut self, way: Way, fate: Fate, took: Duration) {
+    pub fn count(&mut self, way: Path, fate: CallEnd, took: Duration) {
         match way {
-            Way::New => self.new.count(fate, took),
-            Way::Old => self.old.count(fate, took),
+            Path::New => self.new.count(fate, took),
+            Path::Old => self.old.count(fate, took),
         }
     }
 

@@ -76,7 +76,7 @@ pub(super) fn caller<'a>(name: &'a str, key: Option<&'a str>) -> Caller<'a> {
 }
 
 fn decide(rollout: &Rollout, caller: Caller<'_>, route: &str, side: Side) -> Decision {
-    rollout.decide(&Call {
+    rollout.decide(&CallFacts {
         caller,
         route,
         side,
@@ -120,7 +120,7 @@ fn clients_are_named_by_header_or_api_key_and_everyone_else_is_other() {
         (vec![], OTHER, None),
     ] {
         let headers = headers(&rows);
-        let identity = rollout.clients.identify(Evidence {
+        let identity = rollout.clients.identify(ClientEvidence {
             headers: &headers,
             peer: None,
             subject: None,
@@ -163,7 +163,10 @@ fn the_first_flag_that_matches_decides() {
 fn without_a_matching_flag_the_default_of_the_side_decides() {
     let rollout = rollout(vec![]);
     let decision = decide(&rollout, caller("other", None), "r", Side::Rpc);
-    assert_eq!(decision, Decision::plain(Stage::Translate, Why::Default));
+    assert_eq!(
+        decision,
+        Decision::plain(Stage::Translate, DecisionReason::Default)
+    );
     assert_eq!(
         decide(&rollout, caller("other", None), "r", Side::Rest).stage,
         Stage::Passthrough
@@ -180,7 +183,7 @@ fn a_caller_without_a_key_is_out_unless_the_flag_says_otherwise() {
         "r",
         Side::Rest,
     );
-    assert_eq!(out.why, Why::Default);
+    assert_eq!(out.why, DecisionReason::Default);
     share.without_key = WithoutKey::In;
     let kept = decide(
         &rollout(vec![share]),
@@ -188,7 +191,10 @@ fn a_caller_without_a_key_is_out_unless_the_flag_says_otherwise() {
         "r",
         Side::Rest,
     );
-    assert_eq!((kept.stage, kept.why), (Stage::Translate, Why::Keyless(0)));
+    assert_eq!(
+        (kept.stage, kept.why),
+        (Stage::Translate, DecisionReason::Keyless(0))
+    );
 }
 
 #[test]
@@ -197,7 +203,10 @@ fn a_tripped_flag_is_skipped_and_the_next_one_decides() {
     first.arming = Arming::Tripped;
     let rollout = rollout(vec![first, flag("second", Stage::Retired)]);
     let decision = decide(&rollout, caller("other", None), "r", Side::Rest);
-    assert_eq!(decision, Decision::plain(Stage::Retired, Why::Flag(1)));
+    assert_eq!(
+        decision,
+        Decision::plain(Stage::Retired, DecisionReason::Flag(1))
+    );
 }
 
 #[test]
@@ -223,9 +232,9 @@ fn a_decision_names_the_guarded_flags_that_spared_the_caller() {
         let decision = decide(&rollout, caller("other", key), "r", Side::Rest);
         (decision.why, decision.spared)
     };
-    assert_eq!(spared(Some("k")), (Why::Flag(4), vec![0, 3]));
+    assert_eq!(spared(Some("k")), (DecisionReason::Flag(4), vec![0, 3]));
     // No percentage can be applied to a caller without a key, which is counted for every flag that has one.
-    assert_eq!(spared(None), (Why::Flag(4), vec![0, 2, 3]));
+    assert_eq!(spared(None), (DecisionReason::Flag(4), vec![0, 2, 3]));
 }
 
 #[test]
@@ -251,7 +260,7 @@ fn a_flag_with_headers_takes_the_calls_that_have_all_of_them() {
         (vec![], false),
     ] {
         let headers = headers(&rows);
-        let decision = rollout.decide(&Call {
+        let decision = rollout.decide(&CallFacts {
             caller: caller("other", None),
             route: "r",
             side: Side::Rest,
@@ -287,7 +296,7 @@ fn those_who_are_held_back_stay_out_at_any_percentage() {
 
 #[test]
 fn a_stage_says_which_way_answers_and_which_is_compared() {
-    use Way::{New, Old};
+    use Path::{New, Old};
     for (stage, control, candidate, needs) in [
         (Stage::Passthrough, Some(Old), None, vec![Side::Rest]),
         (

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use super::{Extra, Route, RouteSource, SegmentPattern};
 use crate::domain::json::Json;
 use crate::domain::pattern::arbitrary::{Dice, texts, value};
-use crate::domain::pattern::{Tree, Words};
+use crate::domain::pattern::{SourceTree, TextPatterns};
 use crate::domain::percent::{self, Keep};
 
 /// A type, two defaults of it, and whether a text can hold it.
@@ -125,31 +125,31 @@ fn hole(name: &str, dice: &mut Dice) -> Hole {
 
 /// A leaf of a tree: a hole, or what is grown already.
 struct Leaf {
-    tree: Tree,
+    tree: SourceTree,
     piece: InText,
 }
 
 fn leaf(spelled: &str, piece: InText) -> Leaf {
     Leaf {
-        tree: Tree::Text(spelled.to_owned()),
+        tree: SourceTree::Text(spelled.to_owned()),
         piece,
     }
 }
 
 /// Something that both sides forget, or say each for itself.
-fn lonely(dice: &mut Dice) -> Tree {
+fn lonely(dice: &mut Dice) -> SourceTree {
     match dice.below(7) {
-        0 => Tree::Text("{_}".into()),
-        1 => Tree::Text("{_=1}".into()),
-        2 => Tree::Literal(Json::literal("true")),
-        3 => Tree::Text("{_:null}".into()),
-        4 => Tree::Text("{>now}".into()),
-        5 => Tree::List(vec![Tree::Text("x".into())]),
-        _ => Tree::Text("lit".into()),
+        0 => SourceTree::Text("{_}".into()),
+        1 => SourceTree::Text("{_=1}".into()),
+        2 => SourceTree::Literal(Json::literal("true")),
+        3 => SourceTree::Text("{_:null}".into()),
+        4 => SourceTree::Text("{>now}".into()),
+        5 => SourceTree::List(vec![SourceTree::Text("x".into())]),
+        _ => SourceTree::Text("lit".into()),
     }
 }
 
-fn table(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> Tree {
+fn table(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> SourceTree {
     let mut members = Vec::new();
     while !leaves.is_empty() {
         let count = if depth == 0 {
@@ -166,22 +166,22 @@ fn table(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> Tree {
     if dice.below(3) == 0 {
         members.push((dice.pick(&["z", "y-z", "é"]).to_owned(), lonely(dice)));
     }
-    Tree::Table(members)
+    SourceTree::Table(members)
 }
 
 /// A tree in which all leaves stand.
-fn grown(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> Tree {
+fn grown(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> SourceTree {
     let pieces = leaves.iter().all(|leaf| leaf.piece == InText::Piece);
     match dice.below(6) {
         0 | 1 if pieces && leaves.len() <= 2 && !leaves.is_empty() => {
             let holes = leaves.iter().filter_map(|leaf| match &leaf.tree {
-                Tree::Text(text) => Some(text.as_str()),
-                Tree::Literal(_) | Tree::Table(_) | Tree::List(_) => None,
+                SourceTree::Text(text) => Some(text.as_str()),
+                SourceTree::Literal(_) | SourceTree::Table(_) | SourceTree::List(_) => None,
             });
             let joint = dice.pick(&["-", ": ", "/", "x"]);
             let text = holes.collect::<Vec<_>>().join(joint);
             let (before, after) = (dice.pick(&["", "x "]), dice.pick(&["", ".", "x"]));
-            Tree::Text(format!("{before}{text}{after}"))
+            SourceTree::Text(format!("{before}{text}{after}"))
         }
         2 if depth > 0 => {
             let mut items = Vec::new();
@@ -190,10 +190,11 @@ fn grown(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> Tree {
             }
             if dice.below(3) == 0 {
                 // `{_}` writes nothing, and an element cannot be left out.
-                let lonely = Some(lonely(dice)).filter(|tree| *tree != Tree::Text("{_}".into()));
+                let lonely =
+                    Some(lonely(dice)).filter(|tree| *tree != SourceTree::Text("{_}".into()));
                 items.splice(0..0, lonely);
             }
-            Tree::List(items)
+            SourceTree::List(items)
         }
         throw if leaves.len() == 1 && (depth == 0 || throw < 5) => leaves.remove(0).tree,
         _ => table(leaves, depth, dice),
@@ -287,7 +288,7 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
                 };
                 source
                     .headers
-                    .push((format!("x-h{index}"), Tree::Text(text)));
+                    .push((format!("x-h{index}"), SourceTree::Text(text)));
             }
             Stand::Body => {}
         }
@@ -316,7 +317,7 @@ fn each(body: &mut Vec<Leaf>, params: &mut Vec<Leaf>, dice: &mut Dice) {
         }
         for (inner, side) in sides.into_iter().zip([&mut *body, &mut *params]) {
             let item = grown(inner, 1, dice);
-            let tree = Tree::List(vec![Tree::Text("*".into()), item]);
+            let tree = SourceTree::List(vec![SourceTree::Text("*".into()), item]);
             let piece = InText::AsJson;
             side.push(Leaf { tree, piece });
         }
@@ -324,9 +325,9 @@ fn each(body: &mut Vec<Leaf>, params: &mut Vec<Leaf>, dice: &mut Dice) {
 }
 
 /// Params, or a body: a table or a list.
-fn whole(leaves: Vec<Leaf>, dice: &mut Dice) -> Tree {
+fn whole(leaves: Vec<Leaf>, dice: &mut Dice) -> SourceTree {
     if dice.below(4) == 0 {
-        Tree::List(leaves.into_iter().map(|leaf| leaf.tree).collect())
+        SourceTree::List(leaves.into_iter().map(|leaf| leaf.tree).collect())
     } else {
         table(leaves, 2, dice)
     }
@@ -338,21 +339,21 @@ fn rest(source: &mut RouteSource, dice: &mut Dice) {
         return;
     }
     match (&mut source.body, &mut source.params) {
-        (Some(Tree::Table(body)), Some(Tree::Table(params))) => {
-            body.push(("...".into(), Tree::Text("{others}".into())));
+        (Some(SourceTree::Table(body)), Some(SourceTree::Table(params))) => {
+            body.push(("...".into(), SourceTree::Text("{others}".into())));
             let behind = match dice.below(2) {
-                0 => ("...".into(), Tree::Text("{others}".into())),
-                _ => ("others".into(), Tree::Text("{others}".into())),
+                0 => ("...".into(), SourceTree::Text("{others}".into())),
+                _ => ("others".into(), SourceTree::Text("{others}".into())),
             };
             params.push(behind);
         }
-        (Some(Tree::List(body)), Some(Tree::List(params))) => {
-            body.push(Tree::Text("{tail...}".into()));
-            params.push(Tree::Text("{tail...}".into()));
+        (Some(SourceTree::List(body)), Some(SourceTree::List(params))) => {
+            body.push(SourceTree::Text("{tail...}".into()));
+            params.push(SourceTree::Text("{tail...}".into()));
         }
-        (Some(Tree::Table(body)), Some(Tree::List(params))) => {
-            body.push(("tail".into(), Tree::Text("{tail}".into())));
-            params.push(Tree::Text("{tail...}".into()));
+        (Some(SourceTree::Table(body)), Some(SourceTree::List(params))) => {
+            body.push(("tail".into(), SourceTree::Text("{tail}".into())));
+            params.push(SourceTree::Text("{tail...}".into()));
         }
         _ => {}
     }
@@ -404,7 +405,7 @@ fn path(route: &Route, dice: &mut Dice) -> String {
         let text = match (segment, placed) {
             (SegmentPattern::Literal(text), _) => text.clone(),
             (SegmentPattern::One, Some(placed)) if placed.end == index + 1 => {
-                let words = Words::Hole(placed.slot.clone());
+                let words = TextPatterns::Hole(placed.slot.clone());
                 texts(&words, dice).pop().unwrap_or_default()
             }
             (SegmentPattern::One, _) => "one".into(),
@@ -427,8 +428,10 @@ fn path(route: &Route, dice: &mut Dice) -> String {
 /// An RPC call that mostly fits a route.
 pub(in crate::domain) fn rpc_call(route: &Route, dice: &mut Dice) -> (String, Json) {
     let method = match &route.rpc_call.method {
-        Words::Literal(method) => method.clone(),
-        words @ (Words::Hole(_) | Words::Mixed(_)) => texts(words, dice).pop().unwrap_or_default(),
+        TextPatterns::Literal(method) => method.clone(),
+        words @ (TextPatterns::Hole(_) | TextPatterns::Mixed(_)) => {
+            texts(words, dice).pop().unwrap_or_default()
+        }
     };
     (method, value(&route.rpc_call.params, dice))
 }

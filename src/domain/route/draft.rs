@@ -3,17 +3,17 @@
 use http::HeaderName;
 
 use super::extra;
-use super::frame::{self, Speech};
+use super::frame::{self, Wire};
 use super::parse::{RestSpelling, parse_rest};
 use super::source::Notify;
 use super::{
-    Carries, Effect, EmptyBody, Extra, Form, HeaderItem, PlacedHole, QueryItem, RestCall, Route,
-    RouteSource, RpcCall, Template, UnknownQuery, Waits,
+    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, HeaderItem, PlacedHole, QueryItem,
+    RestCall, Route, RouteForm, RouteSource, RpcCall, Template, UnknownQuery,
 };
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
-    Facts, Mention, ObjectPattern, Pattern, PatternError, Place, Resolver, Tree, Use, Words,
-    as_key, mention_named,
+    HoleFacts, HolePlace, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
+    SourceTree, TextPatterns, as_key, mention_named,
 };
 use crate::domain::side::Side;
 
@@ -24,15 +24,15 @@ const CARRIED: &str = "...";
 pub const TOOL_CALL: &str = "tools/call";
 
 /// The parts of a route, as they are spelled.
-struct Draft {
-    speech: Speech,
+struct RouteDraft {
+    speech: Wire,
     /// Whether a short form has a body.
-    carries: Carries,
+    carries: HasRequestBody,
     rest: RestSpelling,
-    headers: Vec<HeaderItem<Mention>>,
-    body: Option<Pattern<Mention>>,
-    method: Words<Mention>,
-    params: Pattern<Mention>,
+    headers: Vec<HeaderItem<HoleRef>>,
+    body: Option<Pattern<HoleRef>>,
+    method: TextPatterns<HoleRef>,
+    params: Pattern<HoleRef>,
 }
 
 /// Compiles one route.
@@ -84,7 +84,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let body = source.frame.as_ref().or(source.named_body());
     let parts = [("params", source.params.as_ref()), (speech.content(), body)];
     let [params, body] = parts.map(|(key, tree)| {
-        let pattern = tree.map(Tree::pattern).transpose();
+        let pattern = tree.map(SourceTree::pattern).transpose();
         keep(pattern, key, &mut errors).flatten()
     });
     let (Some(mut rest), Some(method)) = (rest, method) else {
@@ -94,19 +94,19 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         return Err(errors);
     }
     rest.query.extend(query);
-    let effect = source.effect.unwrap_or(Effect::of(&rest.method));
+    let effect = source.effect.unwrap_or(Effect::from_method(&rest.method));
     let form = match (&source.params, source.named_body()) {
-        (None, None) if speech == Speech::Http => Form::Short,
-        (None, None) => Form::Full,
+        (None, None) if speech == Wire::Http => RouteForm::Short,
+        (None, None) => RouteForm::Full,
         (None, Some(_)) => {
             let what = "a route that names `body` names `params` as well; write `params = { … }`";
             return Err(vec![PatternError::new(what).under("body")]);
         }
-        (Some(_), _) => Form::Full,
+        (Some(_), _) => RouteForm::Full,
     };
     let chosen = extra::chosen(&source, form, &rest.method);
     let (carries, extra) = chosen.map_err(|error| vec![error])?;
-    let mut draft = Draft {
+    let mut draft = RouteDraft {
         speech,
         carries,
         body,
@@ -115,7 +115,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         headers,
         method,
     };
-    if form == Form::Short {
+    if form == RouteForm::Short {
         draft.spell_out(extra);
     } else if extra == Extra::Carry {
         draft.carry().map_err(|error| vec![error])?;
@@ -129,17 +129,17 @@ fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternErr
     read.map_err(|error| errors.push(error.under(key))).ok()
 }
 
-fn parse_rpc(text: &str) -> Result<Words<Mention>, PatternError> {
+fn parse_rpc(text: &str) -> Result<TextPatterns<HoleRef>, PatternError> {
     if text.is_empty() {
         return Err(PatternError::new("the RPC method is empty"));
     }
-    Words::parse(text)
+    TextPatterns::parse(text)
 }
 
 fn parse_query(
-    query: &[(String, Tree)],
+    query: &[(String, SourceTree)],
     errors: &mut Vec<PatternError>,
-) -> Vec<QueryItem<Mention>> {
+) -> Vec<QueryItem<HoleRef>> {
     let items = query.iter().filter_map(|(key, tree)| {
         let words = words(tree);
         let words = keep(words, &format!("query.{}", as_key(key)), errors)?;
@@ -153,9 +153,9 @@ fn parse_query(
 
 /// Reads `headers = { name = "{hole}" }`.
 pub(in crate::domain) fn parse_headers(
-    headers: &[(String, Tree)],
+    headers: &[(String, SourceTree)],
     errors: &mut Vec<PatternError>,
-) -> Vec<HeaderItem<Mention>> {
+) -> Vec<HeaderItem<HoleRef>> {
     let items = headers.iter().filter_map(|(name, tree)| {
         let item = header_name(name).and_then(|name| {
             let words = words(tree)?;
@@ -201,39 +201,39 @@ fn header_name(name: &str) -> Result<HeaderName, PatternError> {
 }
 
 /// A pattern of a text: numbers and booleans are texts there, too.
-pub(in crate::domain) fn words(tree: &Tree) -> Result<Words<Mention>, PatternError> {
+pub(in crate::domain) fn words(tree: &SourceTree) -> Result<TextPatterns<HoleRef>, PatternError> {
     match tree {
-        Tree::Text(text) => Words::parse(text),
-        Tree::Literal(json) => Ok(Words::Literal(
+        SourceTree::Text(text) => TextPatterns::parse(text),
+        SourceTree::Literal(json) => Ok(TextPatterns::Literal(
             String::from_utf8_lossy(json.as_bytes()).into_owned(),
         )),
-        Tree::Table(_) | Tree::List(_) => Err(PatternError::new(
+        SourceTree::Table(_) | SourceTree::List(_) => Err(PatternError::new(
             "it is a text, so neither a table nor a list can stand here",
         )),
     }
 }
 
-impl Draft {
+impl RouteDraft {
     /// Spells out what the short form means.
     fn spell_out(&mut self, extra: Extra) {
-        let mentions: Vec<&Mention> = self.head_mentions().collect();
+        let mentions: Vec<&HoleRef> = self.head_mentions().collect();
         let in_method = self.method.mentions();
-        let is_member = |mention: &&Mention| {
-            mention.used == Use::Both
+        let is_member = |mention: &&HoleRef| {
+            mention.used == HoleUse::Both
                 && mention.name != "_"
                 && !in_method.iter().any(|method| method.name == mention.name)
         };
-        let mut members: Vec<(String, Pattern<Mention>)> = Vec::new();
+        let mut members: Vec<(String, Pattern<HoleRef>)> = Vec::new();
         for mention in mentions.into_iter().filter(is_member) {
             if members.iter().all(|(name, _)| *name != mention.name) {
-                let hole = mention_named(&mention.name, Use::Both, None);
+                let hole = mention_named(&mention.name, HoleUse::Both, None);
                 members.push((mention.name.clone(), Pattern::Hole(hole)));
             }
         }
         let mut rest = None;
-        if self.carries == Carries::Body {
+        if self.carries == HasRequestBody::Body {
             if extra == Extra::Carry {
-                rest = Some(mention_named(CARRIED, Use::Both, None));
+                rest = Some(mention_named(CARRIED, HoleUse::Both, None));
             }
             let body = ObjectPattern::new(Vec::new(), rest.clone());
             self.body = Some(Pattern::Object(body));
@@ -243,7 +243,7 @@ impl Draft {
 
     /// Pairs the unknown members of the body with those of params.
     fn carry(&mut self) -> Result<(), PatternError> {
-        let carried = mention_named(CARRIED, Use::Both, None);
+        let carried = mention_named(CARRIED, HoleUse::Both, None);
         match (&mut self.params, &mut self.body) {
             (Pattern::Object(params), Some(Pattern::Object(body)))
                 if params.rest.is_none() && body.rest.is_none() =>
@@ -283,8 +283,8 @@ impl Draft {
         Ok(())
     }
 
-    fn facts(&self) -> Result<Facts, PatternError> {
-        let mut resolver = Resolver::default();
+    fn facts(&self) -> Result<HoleFacts, PatternError> {
+        let mut resolver = HoleResolver::default();
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         for hole in &self.rest.path.holes {
             resolver
@@ -295,13 +295,13 @@ impl Draft {
         for item in &self.rest.query {
             resolver
                 .at("rest")
-                .words(Side::Rest, &item.words, Place::Words)
+                .words(Side::Rest, &item.words, HolePlace::Words)
                 .map_err(at("rest"))?;
         }
         for item in &self.headers {
             resolver
                 .at("headers")
-                .words(Side::Rest, &item.words, Place::Words)
+                .words(Side::Rest, &item.words, HolePlace::Words)
                 .map_err(at("headers"))?;
         }
         if let Some(body) = &self.body {
@@ -315,22 +315,22 @@ impl Draft {
         }
         resolver
             .at("rpc")
-            .words(Side::Rpc, &self.method, Place::Path)
+            .words(Side::Rpc, &self.method, HolePlace::Path)
             .map_err(at("rpc"))?;
         resolver
             .at("params")
             .pattern(Side::Rpc, &self.params)
             .map_err(at("params"))?;
-        if self.speech == Speech::Frame {
+        if self.speech == Wire::Frame {
             resolver.carried(frame::ID);
         }
-        resolver.finish(&Facts::default())
+        resolver.finish(&HoleFacts::default())
     }
 
     fn finish(
         self,
-        (source, facts): (RouteSource, Facts),
-        (form, extra, effect): (Form, Extra, Effect),
+        (source, facts): (RouteSource, HoleFacts),
+        (form, extra, effect): (RouteForm, Extra, Effect),
     ) -> Result<Route, Vec<PatternError>> {
         let one = |error: PatternError| vec![error];
         let method = self.rest.method.clone();
@@ -351,8 +351,8 @@ impl Draft {
             form,
             from: source.from,
             waits: match source.notify {
-                Notify::Yes => Waits::No,
-                Notify::No => Waits::Yes,
+                Notify::Yes => ExpectsReply::No,
+                Notify::No => ExpectsReply::Yes,
             },
             effect,
             timeout: source.timeout,
@@ -366,10 +366,10 @@ impl Draft {
     }
 
     /// The hole that is the id of the call: the RPC side has it beside its params.
-    fn id(&self, facts: &Facts) -> Option<usize> {
+    fn id(&self, facts: &HoleFacts) -> Option<usize> {
         let own = facts
             .find(frame::ID)
-            .filter(|_| self.speech == Speech::Frame)?;
+            .filter(|_| self.speech == Wire::Frame)?;
         let mut named = self
             .method
             .mentions()
@@ -382,7 +382,11 @@ impl Draft {
 
     /// The hole that tells sessions apart. A REST call that passes through is decided before its body is there, so its
     /// head has the hole.
-    fn affinity(&self, source: &RouteSource, facts: &Facts) -> Result<Option<usize>, PatternError> {
+    fn affinity(
+        &self,
+        source: &RouteSource,
+        facts: &HoleFacts,
+    ) -> Result<Option<usize>, PatternError> {
         let Some(name) = &source.affinity else {
             return Ok(None);
         };
@@ -402,14 +406,14 @@ impl Draft {
     }
 
     /// The holes of the path, the query and the headers.
-    fn head_mentions(&self) -> impl Iterator<Item = &Mention> {
+    fn head_mentions(&self) -> impl Iterator<Item = &HoleRef> {
         let path = self.rest.path.holes.iter().map(|hole| &hole.slot);
         let words = self.rest.query.iter().map(|item| &item.words);
         let headers = self.headers.iter().map(|item| &item.words);
-        path.chain(words.chain(headers).flat_map(Words::mentions))
+        path.chain(words.chain(headers).flat_map(TextPatterns::mentions))
     }
 
-    fn rest_call(&self, facts: &Facts, form: Form) -> Result<RestCall, PatternError> {
+    fn rest_call(&self, facts: &HoleFacts, form: RouteForm) -> Result<RestCall, PatternError> {
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         let holes = self.rest.path.holes.iter().map(|placed| {
             Ok(PlacedHole {
@@ -427,7 +431,7 @@ impl Draft {
         };
         let mut query = Vec::with_capacity(self.rest.query.len());
         for item in &self.rest.query {
-            let words = facts.words(Side::Rest, &item.words, Place::Words);
+            let words = facts.words(Side::Rest, &item.words, HolePlace::Words);
             query.push(QueryItem {
                 key: item.key.clone(),
                 words: words.map_err(at("rest"))?,
@@ -436,8 +440,8 @@ impl Draft {
         let body = self.body.as_ref();
         let body = body.map(|body| facts.resolve(Side::Rest, body)).transpose();
         let empty = match form {
-            Form::Short => EmptyBody::Sent,
-            Form::Full => EmptyBody::Omitted,
+            RouteForm::Short => EmptyBody::Sent,
+            RouteForm::Full => EmptyBody::Omitted,
         };
         Ok(RestCall {
             path,
@@ -450,8 +454,8 @@ impl Draft {
         })
     }
 
-    fn rpc_call(&self, facts: &Facts) -> Result<RpcCall, PatternError> {
-        let method = facts.words(Side::Rpc, &self.method, Place::Path);
+    fn rpc_call(&self, facts: &HoleFacts) -> Result<RpcCall, PatternError> {
+        let method = facts.words(Side::Rpc, &self.method, HolePlace::Path);
         let params = facts.resolve(Side::Rpc, &self.params);
         let params = params.map_err(|error| error.under("params"))?;
         if !matches!(
@@ -471,15 +475,15 @@ impl Draft {
 
 /// The headers with their slots.
 pub(in crate::domain) fn resolve_headers(
-    headers: &[HeaderItem<Mention>],
-    facts: &Facts,
+    headers: &[HeaderItem<HoleRef>],
+    facts: &HoleFacts,
 ) -> Result<Vec<HeaderItem>, PatternError> {
     let items = headers.iter().map(|item| {
         let within = |error: PatternError| error.under(&format!("headers.{}", item.name));
-        let words = facts.words(Side::Rest, &item.words, Place::Words);
+        let words = facts.words(Side::Rest, &item.words, HolePlace::Words);
         let mut words = words.map_err(within)?;
         if item.is_url()
-            && let Words::Mixed(text) = &mut words
+            && let TextPatterns::Mixed(text) = &mut words
         {
             text.percent_encoded();
         }

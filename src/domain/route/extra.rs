@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::{Carries, Extra, Form, RouteSource, has_content};
+use super::{Extra, HasRequestBody, RouteForm, RouteSource, has_content};
 use crate::domain::pattern::PatternError;
 
 /// Returns whether a short form has a body, and what the route does with what it does not know.
@@ -11,16 +11,16 @@ use crate::domain::pattern::PatternError;
 /// [`PatternError`] where members are to be carried and nothing carries them.
 pub(super) fn chosen(
     source: &RouteSource,
-    form: Form,
+    form: RouteForm,
     method: &Method,
-) -> Result<(Carries, Extra), PatternError> {
+) -> Result<(HasRequestBody, Extra), PatternError> {
     let carries = if source.has_no_body() {
-        Carries::Nothing
+        HasRequestBody::Nothing
     } else {
         has_content(method)
     };
     let extra = source.extra.unwrap_or(default_extra(form, carries));
-    if (form, carries, extra) == (Form::Short, Carries::Nothing, Extra::Carry) {
+    if (form, carries, extra) == (RouteForm::Short, HasRequestBody::Nothing, Extra::Carry) {
         return Err(nothing_carries(method));
     }
     Ok((carries, extra))
@@ -29,10 +29,10 @@ pub(super) fn chosen(
 /// Returns what a route does with members and query names that it does not know, unless it says so: a short form
 /// with a body carries them, every other route refuses the call. A call whose unknown parts were dropped could do
 /// more than the caller asked for.
-fn default_extra(form: Form, carries: Carries) -> Extra {
+fn default_extra(form: RouteForm, carries: HasRequestBody) -> Extra {
     match (form, carries) {
-        (Form::Short, Carries::Body) => Extra::Carry,
-        (Form::Short, Carries::Nothing) | (Form::Full, _) => Extra::Reject,
+        (RouteForm::Short, HasRequestBody::Body) => Extra::Carry,
+        (RouteForm::Short, HasRequestBody::Nothing) | (RouteForm::Full, _) => Extra::Reject,
     }
 }
 

@@ -10,14 +10,14 @@ use super::parse::RestSpelling;
 use super::{Route, RouteTable, Template};
 use crate::domain::json::Json;
 use crate::domain::outcome::{BodyPattern, RowSource};
-use crate::domain::pattern::{Bindings, Bound, PatternError, Scalar, Shape, Tree};
+use crate::domain::pattern::{Bindings, BoundValue, PatternError, Scalar, Shape, SourceTree};
 use crate::domain::translate::RestHead;
 
 use super::segments::Segments;
 
 /// How the REST side of a route is spoken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Speech {
+pub enum Wire {
     /// An HTTP request, and its answer.
     #[default]
     Http,
@@ -25,21 +25,21 @@ pub enum Speech {
     Frame,
 }
 
-impl Speech {
+impl Wire {
     /// The key of the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Speech::Http => "rest",
-            Speech::Frame => "frame",
+            Wire::Http => "rest",
+            Wire::Frame => "frame",
         }
     }
 
     /// What its content is called.
     pub(in crate::domain) const fn content(self) -> &'static str {
         match self {
-            Speech::Http => "body",
-            Speech::Frame => "frame",
+            Wire::Http => "body",
+            Wire::Frame => "frame",
         }
     }
 }
@@ -72,11 +72,11 @@ pub(super) fn spelling() -> RestSpelling {
 
 /// A frame in one line, for people: the texts that tell it from others.
 #[must_use]
-pub fn frame_line(frame: &Tree) -> String {
+pub fn frame_line(frame: &SourceTree) -> String {
     let mut line = "frame".to_owned();
-    if let Tree::Table(members) = frame {
+    if let SourceTree::Table(members) = frame {
         for (name, member) in members {
-            if let Tree::Text(text) = member
+            if let SourceTree::Text(text) = member
                 && !text.contains('{')
             {
                 line.push_str(&format!(" {name}={text}"));
@@ -87,10 +87,13 @@ pub fn frame_line(frame: &Tree) -> String {
 }
 
 /// A frame is an object: nothing else can be told from a message of another kind.
-pub(super) fn check(frame: &Tree) -> Result<(), PatternError> {
+pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
     match frame {
-        Tree::Table(members) if !members.is_empty() => Ok(()),
-        Tree::Table(_) | Tree::Text(_) | Tree::Literal(_) | Tree::List(_) => {
+        SourceTree::Table(members) if !members.is_empty() => Ok(()),
+        SourceTree::Table(_)
+        | SourceTree::Text(_)
+        | SourceTree::Literal(_)
+        | SourceTree::List(_) => {
             let what = "a frame is an object with a member that tells it from others, such as `{ command = \"run\" }`";
             Err(PatternError::new(what).under("frame"))
         }
@@ -100,14 +103,14 @@ pub(super) fn check(frame: &Tree) -> Result<(), PatternError> {
 /// Frames are answered by frames, requests by answers.
 pub(super) fn refuse_other_speech(
     rows: &[RowSource],
-    speech: Speech,
+    speech: Wire,
 ) -> Result<(), Vec<PatternError>> {
     let strange = rows.iter().filter(|row| row.rest.speech != speech);
     let errors = strange.map(|row| {
         let what = match speech {
-            Speech::Http if row.rest.body.is_none() => "`rest` is missing",
-            Speech::Http => "the route has `rest`, so its answers are no frames; write `rest`",
-            Speech::Frame => "the route has `frame`, so its answers are frames, or nothing; write `frame`, or leave it out",
+            Wire::Http if row.rest.body.is_none() => "`rest` is missing",
+            Wire::Http => "the route has `rest`, so its answers are no frames; write `rest`",
+            Wire::Frame => "the route has `frame`, so its answers are frames, or nothing; write `frame`, or leave it out",
         };
         PatternError::new(what).under(&row.key)
     });
@@ -134,18 +137,18 @@ impl Route {
     /// Whether its REST side is a frame.
     #[must_use]
     pub fn is_frame(&self) -> bool {
-        self.speech == Speech::Frame
+        self.speech == Wire::Frame
     }
 
     /// The id of a call as its frame has it; none where the frame has no place for one.
     #[must_use]
-    pub fn id_for(&self, number: u64) -> Bound {
+    pub fn id_for(&self, number: u64) -> BoundValue {
         let Some(hole) = self.id else {
-            return Bound::Absent;
+            return BoundValue::Absent;
         };
         let fact = self.facts.holes.get(hole);
         let counts = |shape: &Shape| matches!(shape, Shape::One(Scalar::Integer | Scalar::Number));
-        Bound::Value(if fact.is_some_and(|fact| counts(&fact.shape)) {
+        BoundValue::Value(if fact.is_some_and(|fact| counts(&fact.shape)) {
             Json::written(number.to_string())
         } else {
             Json::string(&number.to_string())
@@ -155,9 +158,9 @@ impl Route {
     /// What is known of a call whose frame does not fit: its id, so that it can be told so.
     #[must_use]
     pub fn unread(&self, frame: &Json) -> Bindings {
-        let mut call = Bindings::of(self.facts.holes.len());
+        let mut call = Bindings::new(self.facts.holes.len());
         for hole in 0..self.facts.holes.len() {
-            call.set(hole, Bound::Absent);
+            call.set(hole, BoundValue::Absent);
         }
         let place = self.id.and_then(|hole| {
             let place = self.rest_call.body.as_ref()?.place_of(hole)?;
@@ -168,7 +171,7 @@ impl Route {
             for name in place.split('/').skip(1) {
                 value = value.and_then(|value| value.member(name));
             }
-            call.set(hole, value.map_or(Bound::Absent, Bound::Value));
+            call.set(hole, value.map_or(BoundValue::Absent, BoundValue::Value));
         }
         call
     }

@@ -8,13 +8,13 @@
 mod draft;
 mod extra;
 mod frame;
-mod names;
+mod name_map;
 mod near;
+mod overlaps;
 mod parse;
 mod path;
 mod same;
 mod segments;
-mod siblings;
 mod source;
 mod specificity;
 mod table;
@@ -26,23 +26,23 @@ use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderName, HeaderValue, Method};
 
 use super::outcome::Outcomes;
-use super::pattern::{Facts, Pattern, Place, Slot, Strangers, Words};
+use super::pattern::{HoleFacts, HolePlace, Pattern, Slot, TextPatterns, UnknownMembers};
 use super::rollout::Glob;
 use super::side::Side;
 
 pub use draft::{TOOL_CALL, parse_route};
 pub(in crate::domain) use draft::{parse_headers, resolve_headers};
-pub use frame::{FRAME, Speech, frame_line};
-pub use near::{Likeness, Near};
-pub use path::Found;
-pub use segments::{PathError, Segments};
-pub use siblings::Group;
+pub use frame::{FRAME, Wire, frame_line};
+pub use near::{Likeness, NearRoutes};
+pub use overlaps::OverlapGroup;
+pub use path::PathMatch;
+pub use segments::{AmbiguousPath, Segments};
 pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas};
 pub use table::{RestSelection, RouteTable, TableError};
 pub use url::{Query, read as read_url, refuse_unknown, write as write_url};
 
 /// Why a call cannot be translated.
-pub use super::pattern::Misfit as BindError;
+pub use super::pattern::MatchError as BindError;
 
 /// One operation seen from both sides.
 #[derive(Debug, Clone)]
@@ -54,11 +54,11 @@ pub struct Route {
     /// The RPC method as it was written.
     pub rpc: String,
     /// How its REST side is spoken.
-    pub speech: Speech,
+    pub speech: Wire,
     /// The HTTP method.
     pub method: Method,
     /// The holes that both sides share.
-    pub facts: Facts,
+    pub facts: HoleFacts,
     /// The HTTP request.
     pub rest_call: RestCall,
     /// The JSON-RPC call.
@@ -68,11 +68,11 @@ pub struct Route {
     /// What happens to query names that the route does not know, on translated calls.
     pub unknown_query: UnknownQuery,
     /// Whether it spells out `params` and `body`.
-    pub form: Form,
+    pub form: RouteForm,
     /// The only side that it is entered from, if there is one.
     pub from: Option<Side>,
     /// Whether the caller waits for an answer.
-    pub waits: Waits,
+    pub waits: ExpectsReply,
     /// What a second call would do.
     pub effect: Effect,
     /// The hole of a frame that is the id of the call.
@@ -124,7 +124,7 @@ impl RestCall {
     /// Whether a parameter of the query must be a certain text.
     fn has_literal(&self) -> bool {
         let mut items = self.query.iter();
-        items.any(|item| matches!(item.words, Words::Literal(_)))
+        items.any(|item| matches!(item.words, TextPatterns::Literal(_)))
     }
 }
 
@@ -132,7 +132,7 @@ impl RestCall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcCall {
     /// The method.
-    pub method: Words,
+    pub method: TextPatterns,
     /// The params.
     pub params: Pattern,
 }
@@ -163,12 +163,12 @@ pub struct UnknownQuery {
     /// The names that are dropped and counted.
     pub ignored: Vec<Glob>,
     /// What happens to the others.
-    pub others: Unknown,
+    pub others: UnknownNames,
 }
 
 /// What happens to names that a route does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownNames {
     /// They are the caller's error.
     Refused,
     /// They are dropped, and counted: the route says `extra = "drop"`.
@@ -179,8 +179,8 @@ impl UnknownQuery {
     /// Returns what a route does whose `ignore_query` and `extra` are these.
     fn new(ignored: Vec<Glob>, extra: Option<Extra>) -> UnknownQuery {
         let others = match extra {
-            Some(Extra::Drop) => Unknown::Dropped,
-            Some(Extra::Reject | Extra::Carry) | None => Unknown::Refused,
+            Some(Extra::Drop) => UnknownNames::Dropped,
+            Some(Extra::Reject | Extra::Carry) | None => UnknownNames::Refused,
         };
         UnknownQuery { ignored, others }
     }
@@ -188,17 +188,17 @@ impl UnknownQuery {
     /// Whether a name is dropped.
     #[must_use]
     pub fn drops(&self, name: &str) -> bool {
-        self.others == Unknown::Dropped || self.ignored.iter().any(|glob| glob.fits(name))
+        self.others == UnknownNames::Dropped || self.ignored.iter().any(|glob| glob.fits(name))
     }
 }
 
 impl Extra {
     /// What reading does with them. What is carried has a place of its own, and is no stranger.
     #[must_use]
-    pub fn strangers(self) -> Strangers {
+    pub fn unknown_members(self) -> UnknownMembers {
         match self {
-            Extra::Drop | Extra::Carry => Strangers::Dropped,
-            Extra::Reject => Strangers::Refused,
+            Extra::Drop | Extra::Carry => UnknownMembers::Dropped,
+            Extra::Reject => UnknownMembers::Refused,
         }
     }
 
@@ -215,7 +215,7 @@ impl Extra {
 
 /// How a route is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum RouteForm {
     /// Params is an object of the holes by name and of the body's members.
     Short,
     /// `params` and `body` are spelled out.
@@ -224,7 +224,7 @@ pub enum Form {
 
 /// Whether the caller of a route waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waits {
+pub enum ExpectsReply {
     /// The call is answered.
     Yes,
     /// `notify = true`: a notification is sent, and the caller is answered at once.
@@ -255,7 +255,7 @@ impl Effect {
 
     /// What an HTTP method promises.
     #[must_use]
-    pub fn of(method: &Method) -> Effect {
+    pub fn from_method(method: &Method) -> Effect {
         if method.is_safe() {
             Effect::Safe
         } else if method.is_idempotent() {
@@ -277,7 +277,7 @@ impl Effect {
 
 /// Whether calls of a route carry a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carries {
+pub enum HasRequestBody {
     /// The body is read and written.
     Body,
     /// GET, HEAD, DELETE, OPTIONS and TRACE that declare none: content has no defined meaning there
@@ -287,21 +287,21 @@ pub enum Carries {
 
 /// Whether content has a meaning in a request with this method.
 #[must_use]
-pub fn has_content(method: &Method) -> Carries {
+pub fn has_content(method: &Method) -> HasRequestBody {
     match *method {
         Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS | Method::TRACE => {
-            Carries::Nothing
+            HasRequestBody::Nothing
         }
-        _ => Carries::Body,
+        _ => HasRequestBody::Body,
     }
 }
 
 impl Route {
     /// Whether calls of this route carry a body.
     #[must_use]
-    pub fn carries(&self) -> Carries {
+    pub fn carries(&self) -> HasRequestBody {
         match self.rest_call.body {
-            Some(_) => Carries::Body,
+            Some(_) => HasRequestBody::Body,
             None => has_content(&self.method),
         }
     }
@@ -362,10 +362,10 @@ impl<H> Template<H> {
     }
 
     /// The place of a hole: all of one segment, or several.
-    pub(in crate::domain) fn place(&self, placed: &PlacedHole<H>) -> Place {
+    pub(in crate::domain) fn place(&self, placed: &PlacedHole<H>) -> HolePlace {
         match self.segments[placed.start..placed.end] {
-            [SegmentPattern::One] => Place::Segment,
-            _ => Place::Path,
+            [SegmentPattern::One] => HolePlace::Segment,
+            _ => HolePlace::Path,
         }
     }
 
@@ -416,7 +416,7 @@ pub struct QueryItem<H = Slot> {
     /// The name in the URL.
     pub key: String,
     /// What stands behind it.
-    pub words: Words<H>,
+    pub words: TextPatterns<H>,
 }
 
 impl<H> HeaderItem<H> {
@@ -444,12 +444,12 @@ pub struct HeaderItem<H = Slot> {
     /// The name.
     pub name: HeaderName,
     /// What stands behind it.
-    pub words: Words<H>,
+    pub words: TextPatterns<H>,
 }
 
 #[cfg(test)]
 pub(in crate::domain) mod arbitrary;
 #[cfg(test)]
-pub(in crate::domain) mod spelled;
+pub(in crate::domain) mod test_syntax;
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,12 @@
 
 use http::Method;
 
-use super::path::{Empty, Found, Tree};
-use super::{PathError, Segments};
+use super::path::{EmptyHole, PathMatch, PathTree};
+use super::{AmbiguousPath, Segments};
 
 /// The routes that a path is near to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Near {
+pub struct NearRoutes {
     /// The routes, by their place, and how the path is like theirs.
     pub routes: Vec<(usize, Likeness)>,
     /// The methods that routes of exactly this path have.
@@ -21,7 +21,7 @@ pub struct Near {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
     /// Without this, it is the path of the route.
-    Without(PathError),
+    Without(AmbiguousPath),
     /// With a slash at its end, it is the path of the route.
     WithSlash,
     /// It fits if a hole may be empty.
@@ -29,19 +29,19 @@ pub enum Likeness {
 }
 
 /// Both trees of paths, and the method that is asked for.
-pub(super) struct Search<'t, 'm> {
+pub(super) struct NearSearch<'t, 'm> {
     /// The routes whose paths do not end in a slash.
-    pub(super) plain: &'t Tree,
+    pub(super) plain: &'t PathTree,
     /// The routes whose paths end in one.
-    pub(super) slashed: &'t Tree,
+    pub(super) slashed: &'t PathTree,
     pub(super) method: &'m Method,
 }
 
-impl Search<'_, '_> {
+impl NearSearch<'_, '_> {
     /// The routes that a path is near to which is the path of no route.
     pub(super) fn of(&self, segments: &Segments<'_>) -> Vec<(usize, Likeness)> {
         let mut found = Vec::new();
-        match segments.oddity() {
+        match segments.ambiguity() {
             Some(why) => self.odd(segments, why, &mut found),
             None => self.even(segments, &mut found),
         }
@@ -64,7 +64,7 @@ impl Search<'_, '_> {
         }
     }
 
-    fn odd(&self, segments: &Segments<'_>, why: PathError, found: &mut Vec<(usize, Likeness)>) {
+    fn odd(&self, segments: &Segments<'_>, why: AmbiguousPath, found: &mut Vec<(usize, Likeness)>) {
         let (without, empty) = (Likeness::Without(why), Likeness::EmptyHole);
         let tidied = segments.tidied();
         let tidy = Segments::split(&tidied);
@@ -89,11 +89,11 @@ impl Search<'_, '_> {
 
     fn add(
         &self,
-        (tree, path): (&Tree, Option<&str>),
+        (tree, path): (&PathTree, Option<&str>),
         likeness: Likeness,
         found: &mut Vec<(usize, Likeness)>,
     ) {
-        let Found::Routes(group) = tree.find_with(path, self.method, Empty::Allowed) else {
+        let PathMatch::Routes(group) = tree.find_with(path, self.method, EmptyHole::Allowed) else {
             return;
         };
         for route in group.routes() {

@@ -4,7 +4,8 @@ use http::Method;
 
 use super::{PlacedHole, QueryItem, SegmentPattern, Template};
 use crate::domain::pattern::{
-    Mention, PatternError, Token, Use, Words, hole_name, mention_named, parse_type, tokens,
+    HoleRef, HoleUse, PatternError, TextPatterns, Token, hole_name, mention_named, parse_type,
+    tokens,
 };
 use crate::domain::percent;
 
@@ -12,8 +13,8 @@ use crate::domain::percent;
 #[derive(Debug)]
 pub(super) struct RestSpelling {
     pub(super) method: Method,
-    pub(super) path: Template<Mention>,
-    pub(super) query: Vec<QueryItem<Mention>>,
+    pub(super) path: Template<HoleRef>,
+    pub(super) query: Vec<QueryItem<HoleRef>>,
 }
 
 /// Reads `METHOD /path?query`.
@@ -73,7 +74,7 @@ fn split_outside_braces(text: &str, at: char) -> Vec<&str> {
     parts
 }
 
-fn parse_path(path: &str) -> Result<Template<Mention>, PatternError> {
+fn parse_path(path: &str) -> Result<Template<HoleRef>, PatternError> {
     let Some(inside) = path.strip_prefix('/') else {
         return Err(PatternError::new(format!(
             "the path `{path}` must begin with `/`"
@@ -111,7 +112,7 @@ fn parse_path(path: &str) -> Result<Template<Mention>, PatternError> {
     Ok(template)
 }
 
-fn parse_segment(segment: &str, template: &mut Template<Mention>) -> Result<(), PatternError> {
+fn parse_segment(segment: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
     match &tokens(segment)?[..] {
         [] => Err(PatternError::new(
             "the path has an empty segment, which only its last one may be, as in `/items/`",
@@ -157,7 +158,7 @@ fn literal(text: &str) -> Result<String, PatternError> {
     Ok(percent::normalise(&escaped).into_owned())
 }
 
-fn parse_path_hole(inside: &str, template: &mut Template<Mention>) -> Result<(), PatternError> {
+fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
     let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
     let (name, rest) = hole_name(inside)?;
     if name == "_" {
@@ -196,15 +197,15 @@ fn parse_path_hole(inside: &str, template: &mut Template<Mention>) -> Result<(),
         return Err(wrong("several segments are a string"));
     }
     template.holes.push(PlacedHole {
-        slot: mention_named(name, Use::Both, shape),
+        slot: mention_named(name, HoleUse::Both, shape),
         start,
         end: template.segments.len(),
     });
     Ok(())
 }
 
-fn parse_query(query: &str) -> Result<Vec<QueryItem<Mention>>, PatternError> {
-    let mut items: Vec<QueryItem<Mention>> = Vec::new();
+fn parse_query(query: &str) -> Result<Vec<QueryItem<HoleRef>>, PatternError> {
+    let mut items: Vec<QueryItem<HoleRef>> = Vec::new();
     for pair in split_outside_braces(query, '&') {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             PatternError::new(format!(
@@ -212,9 +213,9 @@ fn parse_query(query: &str) -> Result<Vec<QueryItem<Mention>>, PatternError> {
             ))
         })?;
         let key = decoded(key)?;
-        let words = match Words::parse(value)? {
-            Words::Literal(text) => Words::Literal(decoded(&text)?),
-            words @ (Words::Hole(_) | Words::Mixed(_)) => words,
+        let words = match TextPatterns::parse(value)? {
+            TextPatterns::Literal(text) => TextPatterns::Literal(decoded(&text)?),
+            words @ (TextPatterns::Hole(_) | TextPatterns::Mixed(_)) => words,
         };
         items.push(QueryItem { key, words });
     }

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use http::Method;
 
-use super::names::ByName;
+use super::name_map::NameMap;
+use super::overlaps::OverlapGroup;
 use super::segments::cut;
-use super::siblings::Group;
 use super::{Route, SegmentPattern, Segments, Template};
 use crate::domain::percent::normalise;
 
@@ -48,9 +48,9 @@ impl Template {
 
 /// What the templates say of a path and a method.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found<'t> {
+pub enum PathMatch<'t> {
     /// The routes that have this path and method; they differ in their queries only.
-    Routes(&'t Group),
+    Routes(&'t OverlapGroup),
     /// The path has other methods.
     OtherMethods(Vec<Method>),
     /// No route has this path.
@@ -59,28 +59,28 @@ pub enum Found<'t> {
 
 /// All templates, as a tree of segments.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    root: Node,
+pub(super) struct PathTree {
+    root: PathNode,
     /// Whether any template has a verb: else none is looked for.
     has_verbs: bool,
 }
 
 #[derive(Debug, Default)]
-struct Node {
-    literals: ByName<Node>,
-    one: Option<Box<Node>>,
-    here: End,
-    rest: End,
+struct PathNode {
+    literals: NameMap<PathNode>,
+    one: Option<Box<PathNode>>,
+    here: PathEnd,
+    rest: PathEnd,
 }
 
 /// The routes whose template ends at a node, by verb and method.
 #[derive(Debug, Default)]
-struct End {
-    plain: Vec<(Method, Group)>,
-    verbs: ByName<Vec<(Method, Group)>>,
+struct PathEnd {
+    plain: Vec<(Method, OverlapGroup)>,
+    verbs: NameMap<Vec<(Method, OverlapGroup)>>,
 }
 
-impl End {
+impl PathEnd {
     fn insert(&mut self, route: &Route, index: usize) {
         let methods = match &route.rest_call.path.verb {
             Some(verb) => self.verbs.under(verb),
@@ -92,7 +92,7 @@ impl End {
         {
             Some((_, group)) => group.add(index),
             None => {
-                let mut group = Group::default();
+                let mut group = OverlapGroup::default();
                 group.add(index);
                 methods.push((route.method.clone(), group));
             }
@@ -104,7 +104,11 @@ impl End {
     }
 
     #[inline]
-    fn find<'t>(&'t self, verb: Option<&str>, search: &mut Search<'_>) -> Option<&'t Group> {
+    fn find<'t>(
+        &'t self,
+        verb: Option<&str>,
+        search: &mut PathSearch<'_>,
+    ) -> Option<&'t OverlapGroup> {
         let methods = match verb {
             Some(verb) => self.verbs.get(verb)?,
             None => &self.plain,
@@ -124,22 +128,22 @@ impl End {
         })
     }
 
-    fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group> {
+    fn groups_mut(&mut self) -> impl Iterator<Item = &mut OverlapGroup> {
         let verbs = self.verbs.values_mut().flatten();
         self.plain.iter_mut().chain(verbs).map(|(_, routes)| routes)
     }
 }
 
-struct Search<'a> {
+struct PathSearch<'a> {
     verb: Option<(&'a str, Cow<'a, str>)>,
     method: &'a Method,
-    empty: Empty,
+    empty: EmptyHole,
     others: Vec<Method>,
 }
 
 /// Whether the hole before a verb may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Empty {
+pub(super) enum EmptyHole {
     Refused,
     Allowed,
 }
@@ -152,10 +156,10 @@ fn cut_verb(path: &str) -> Option<(&str, Cow<'_, str>)> {
     Some((head, normalise(verb)))
 }
 
-impl Search<'_> {
+impl PathSearch<'_> {
     /// HEAD is GET without the content (RFC 9110 §9.3.2); any other method that is not here is told those that are.
     #[cold]
-    fn nearest<'t>(&mut self, methods: &'t [(Method, Group)]) -> Option<&'t Group> {
+    fn nearest<'t>(&mut self, methods: &'t [(Method, OverlapGroup)]) -> Option<&'t OverlapGroup> {
         let get = methods.iter().find(|(method, _)| *method == Method::GET);
         let get = get.filter(|_| *self.method == Method::HEAD);
         if get.is_none() {
@@ -166,7 +170,7 @@ impl Search<'_> {
     }
 }
 
-impl Tree {
+impl PathTree {
     pub(super) fn insert(&mut self, route: &Route, index: usize) {
         self.has_verbs |= route.rest_call.path.verb.is_some();
         let mut node = &mut self.root;
@@ -181,7 +185,7 @@ impl Tree {
         node.here.insert(route, index);
     }
 
-    pub(super) fn groups_mut(&mut self) -> Vec<&mut Group> {
+    pub(super) fn groups_mut(&mut self) -> Vec<&mut OverlapGroup> {
         let mut found = Vec::new();
         self.root.groups_mut(&mut found);
         found
@@ -208,8 +212,8 @@ impl Tree {
     }
 
     /// The routes of a path, which is what stands behind its first slash.
-    pub(super) fn find<'t>(&'t self, path: Option<&str>, method: &Method) -> Found<'t> {
-        self.find_with(path, method, Empty::Refused)
+    pub(super) fn find<'t>(&'t self, path: Option<&str>, method: &Method) -> PathMatch<'t> {
+        self.find_with(path, method, EmptyHole::Refused)
     }
 
     /// The same, where holes may be empty: a hole takes any segment that the path has.
@@ -217,31 +221,35 @@ impl Tree {
         &'t self,
         path: Option<&str>,
         method: &Method,
-        empty: Empty,
-    ) -> Found<'t> {
-        let mut search = Search {
+        empty: EmptyHole,
+    ) -> PathMatch<'t> {
+        let mut search = PathSearch {
             verb: path.filter(|_| self.has_verbs).and_then(cut_verb),
             method,
             empty,
             others: Vec::new(),
         };
         match self.root.find(path, &mut search) {
-            Some(routes) => Found::Routes(routes),
-            None if search.others.is_empty() => Found::Nothing,
+            Some(routes) => PathMatch::Routes(routes),
+            None if search.others.is_empty() => PathMatch::Nothing,
             None => {
                 search
                     .others
                     .sort_by(|one, other| one.as_str().cmp(other.as_str()));
                 search.others.dedup();
-                Found::OtherMethods(search.others)
+                PathMatch::OtherMethods(search.others)
             }
         }
     }
 }
 
-impl Node {
+impl PathNode {
     /// A literal beats a hole, one segment beats many, a verb beats none.
-    fn find<'t>(&'t self, mut path: Option<&str>, search: &mut Search<'_>) -> Option<&'t Group> {
+    fn find<'t>(
+        &'t self,
+        mut path: Option<&str>,
+        search: &mut PathSearch<'_>,
+    ) -> Option<&'t OverlapGroup> {
         let mut node = self;
         while let Some(ahead) = path {
             if let Some((next, behind)) = node.along(ahead) {
@@ -268,7 +276,7 @@ impl Node {
 
     /// The way along a literal that is alone and leads on: it is found without cutting.
     #[inline]
-    fn along<'t, 'p>(&'t self, path: &'p str) -> Option<(&'t Node, &'p str)> {
+    fn along<'t, 'p>(&'t self, path: &'p str) -> Option<(&'t PathNode, &'p str)> {
         let (literal, next) = self.literals.only()?;
         if self.one.is_some() || !self.rest.is_empty() {
             return None;
@@ -281,10 +289,10 @@ impl Node {
     #[inline(never)]
     fn fork<'t>(
         &'t self,
-        (literal, one): (Option<&'t Node>, Option<&'t Node>),
+        (literal, one): (Option<&'t PathNode>, Option<&'t PathNode>),
         behind: Option<&str>,
-        search: &mut Search<'_>,
-    ) -> Option<&'t Group> {
+        search: &mut PathSearch<'_>,
+    ) -> Option<&'t OverlapGroup> {
         literal
             .and_then(|node| node.find(behind, search))
             .or_else(|| one.and_then(|node| node.find(behind, search)))
@@ -293,14 +301,14 @@ impl Node {
     }
 
     /// Where the path ends.
-    fn end<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
+    fn end<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let here = self.here.find(None, search);
         here.or_else(|| self.rest.find(None, search))
     }
 
     /// The literals are in normal form, so a segment that is one of them is as well.
     #[inline]
-    fn literal(&self, segment: &str) -> Option<&Node> {
+    fn literal(&self, segment: &str) -> Option<&PathNode> {
         if self.literals.is_empty() {
             return None;
         }
@@ -309,7 +317,7 @@ impl Node {
     }
 
     #[inline(never)]
-    fn escaped_literal(&self, segment: &str) -> Option<&Node> {
+    fn escaped_literal(&self, segment: &str) -> Option<&PathNode> {
         match normalise(segment) {
             Cow::Owned(normal) => self.literals.get(&normal),
             Cow::Borrowed(_) => None,
@@ -318,17 +326,17 @@ impl Node {
 
     /// The last segment as `head:verb`.
     #[inline(never)]
-    fn find_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
+    fn find_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let (head, verb) = search.verb.clone()?;
         let literal = self.literal(head);
-        let fits = !head.is_empty() || search.empty == Empty::Allowed;
+        let fits = !head.is_empty() || search.empty == EmptyHole::Allowed;
         let one = self.one.as_deref().filter(|_| fits);
         literal
             .and_then(|node| node.here.find(Some(&verb), search))
             .or_else(|| one.and_then(|node| node.here.find(Some(&verb), search)))
     }
 
-    fn rest_verb<'t>(&'t self, search: &mut Search<'_>) -> Option<&'t Group> {
+    fn rest_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let (_, verb) = search.verb.clone()?;
         self.rest.find(Some(&verb), search)
     }
@@ -365,7 +373,7 @@ impl Node {
         }
     }
 
-    fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut Group>) {
+    fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut OverlapGroup>) {
         found.extend(self.here.groups_mut().chain(self.rest.groups_mut()));
         for node in self.literals.values_mut().chain(self.one.as_deref_mut()) {
             node.groups_mut(found);

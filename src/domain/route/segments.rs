@@ -7,19 +7,19 @@
 use std::borrow::Cow;
 
 use crate::domain::percent::{self, normalise};
-use crate::domain::words::{equal, place_of_first};
+use crate::domain::swar::{equal, index_of_first};
 
 /// A path, cut at its slashes.
 #[derive(Debug, Clone, Copy)]
 pub struct Segments<'a> {
     /// Behind the first slash.
     path: &'a str,
-    oddity: Option<PathError>,
+    ambiguity: Option<AmbiguousPath>,
 }
 
 /// Why two programs may read a path in two ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
+pub enum AmbiguousPath {
     /// `//`
     #[error("an empty segment")]
     EmptySegment,
@@ -37,24 +37,28 @@ impl<'a> Segments<'a> {
     #[inline]
     pub fn split(path: &'a str) -> Segments<'a> {
         let path = path.strip_prefix('/').unwrap_or(path);
-        let mut segments = Segments { path, oddity: None };
-        if may_be_odd(path.as_bytes()) {
-            segments.oddity = oddity(path);
+        let mut segments = Segments {
+            path,
+            ambiguity: None,
+        };
+        if may_be_ambiguous(path.as_bytes()) {
+            segments.ambiguity = oddity(path);
         }
         segments
     }
 
     /// What is irregular about the path, if anything is. A slash at the end is not.
     #[must_use]
-    pub fn irregular(&self) -> Option<PathError> {
-        self.oddity.filter(|why| *why != PathError::TrailingSlash)
+    pub fn irregular(&self) -> Option<AmbiguousPath> {
+        self.ambiguity
+            .filter(|why| *why != AmbiguousPath::TrailingSlash)
     }
 
     /// The same, or the slash at its end.
     #[must_use]
     #[inline]
-    pub fn oddity(&self) -> Option<PathError> {
-        self.oddity
+    pub fn ambiguity(&self) -> Option<AmbiguousPath> {
+        self.ambiguity
     }
 
     /// Whether the path ends in a slash that is not its only one.
@@ -136,7 +140,7 @@ pub(super) fn cut(path: &str) -> (&str, Option<&str>) {
 }
 
 /// Whether a segment is empty, or begins like a dot segment: with a dot, or with one that is escaped.
-fn may_be_odd(path: &[u8]) -> bool {
+fn may_be_ambiguous(path: &[u8]) -> bool {
     let begins = |at: usize| matches!(path.get(at), None | Some(b'/' | b'.' | b'%'));
     if path.is_empty() {
         return false;
@@ -145,7 +149,7 @@ fn may_be_odd(path: &[u8]) -> bool {
     for (index, word) in words.iter().enumerate() {
         let mut slashes = equal::<b'/'>(u64::from_le_bytes(*word));
         while slashes != 0 {
-            if begins(index * 8 + place_of_first(slashes) + 1) {
+            if begins(index * 8 + index_of_first(slashes) + 1) {
                 return true;
             }
             slashes &= slashes - 1;
@@ -157,19 +161,19 @@ fn may_be_odd(path: &[u8]) -> bool {
 }
 
 /// What is irregular about a path, or that it ends in a slash.
-fn oddity(path: &str) -> Option<PathError> {
+fn oddity(path: &str) -> Option<AmbiguousPath> {
     let (inside, slash) = match path.strip_suffix('/') {
-        Some(inside) => (inside, Some(PathError::TrailingSlash)),
+        Some(inside) => (inside, Some(AmbiguousPath::TrailingSlash)),
         None => (path, None),
     };
     inside.split('/').find_map(fault).or(slash)
 }
 
 /// What is irregular about a segment, if anything is.
-fn fault(segment: &str) -> Option<PathError> {
+fn fault(segment: &str) -> Option<AmbiguousPath> {
     match &*normalise(segment) {
-        "" => Some(PathError::EmptySegment),
-        "." | ".." => Some(PathError::DotSegment),
+        "" => Some(AmbiguousPath::EmptySegment),
+        "." | ".." => Some(AmbiguousPath::DotSegment),
         _ => None,
     }
 }

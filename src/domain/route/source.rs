@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::domain::json::Json;
 use crate::domain::outcome::RowSource;
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::rollout::Glob;
 use crate::domain::schema::Schema;
 use crate::domain::side::Side;
 
-use super::{Effect, Extra, Speech};
+use super::{Effect, Extra, Wire};
 
 /// What the route table says of one route.
 #[derive(Debug, Clone, Default)]
@@ -22,19 +22,19 @@ pub struct RouteSource {
     /// `rest = "METHOD /path?query"`
     pub rest: String,
     /// `frame`, in place of `rest`; that is a line for people then.
-    pub frame: Option<Tree>,
+    pub frame: Option<SourceTree>,
     /// `silence`
     pub silence: Option<Duration>,
     /// `rpc = "method"`
     pub rpc: String,
     /// `params`
-    pub params: Option<Tree>,
+    pub params: Option<SourceTree>,
     /// `body`; the text `none` says that requests have no content.
-    pub body: Option<Tree>,
+    pub body: Option<SourceTree>,
     /// `query = { key = "{hole}" }`
-    pub query: Vec<(String, Tree)>,
+    pub query: Vec<(String, SourceTree)>,
     /// `headers = { name = "{hole}" }`
-    pub headers: Vec<(String, Tree)>,
+    pub headers: Vec<(String, SourceTree)>,
     /// `extra`
     pub extra: Option<Extra>,
     /// `ignore_query` of the route, else of all routes.
@@ -68,21 +68,21 @@ impl RouteSource {
     /// Returns whether `body = "none"` is said.
     #[must_use]
     pub fn has_no_body(&self) -> bool {
-        matches!(&self.body, Some(Tree::Text(text)) if text == NO_BODY)
+        matches!(&self.body, Some(SourceTree::Text(text)) if text == NO_BODY)
     }
 
     /// Returns the pattern of the body, if one is named.
     #[must_use]
-    pub fn named_body(&self) -> Option<&Tree> {
+    pub fn named_body(&self) -> Option<&SourceTree> {
         self.body.as_ref().filter(|_| !self.has_no_body())
     }
 
     /// How its REST side is spoken.
     #[must_use]
-    pub fn speech(&self) -> Speech {
+    pub fn speech(&self) -> Wire {
         match self.frame {
-            Some(_) => Speech::Frame,
-            None => Speech::Http,
+            Some(_) => Wire::Frame,
+            None => Wire::Http,
         }
     }
 }

@@ -6,12 +6,14 @@
 
 use super::{HeaderItem, PlacedHole, QueryItem, Route};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Comparison, Pattern, Words, World, meeting, words_meeting};
+use crate::domain::pattern::{
+    MemberPolicy, Pattern, Subsumption, TextPatterns, intersection, words_meeting,
+};
 use crate::domain::side::Side;
 
 /// Whether every call that fits `one` fits `other`.
 pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
-    let mut compared = Comparison::new(World::Closed);
+    let mut compared = Subsumption::new(MemberPolicy::Closed);
     let each = match side {
         Side::Rpc => {
             let (one, other) = (&one.rpc_call, &other.rpc_call);
@@ -35,13 +37,20 @@ pub(super) fn share(one: &Route, other: &Route, side: Side) -> bool {
     match side {
         Side::Rpc => {
             words_meeting(&one.rpc_call.method, &other.rpc_call.method).is_some()
-                && meeting(&one.rpc_call.params, &other.rpc_call.params, World::Closed).is_some()
+                && intersection(
+                    &one.rpc_call.params,
+                    &other.rpc_call.params,
+                    MemberPolicy::Closed,
+                )
+                .is_some()
         }
         Side::Rest => {
             let (first, second) = (&one.rest_call, &other.rest_call);
             heads_share(one, other)
                 && match (&first.body, &second.body) {
-                    (Some(one), Some(other)) => meeting(one, other, World::Closed).is_some(),
+                    (Some(one), Some(other)) => {
+                        intersection(one, other, MemberPolicy::Closed).is_some()
+                    }
                     (Some(body), None) | (None, Some(body)) => reads_nothing(body),
                     (None, None) => true,
                 }
@@ -57,7 +66,7 @@ fn reads_nothing(body: &Pattern) -> bool {
 /// Whether some call fits the heads of both, whatever its body is.
 pub(super) fn heads_share(one: &Route, other: &Route) -> bool {
     let (one, other) = (&one.rest_call, &other.rest_call);
-    let meet = |one: &Words, other: &Words| words_meeting(one, other).is_some();
+    let meet = |one: &TextPatterns, other: &TextPatterns| words_meeting(one, other).is_some();
     let named = |one: &[QueryItem], other: &[QueryItem]| {
         one.iter().all(
             |item| match other.iter().find(|twin| twin.key == item.key) {
@@ -73,10 +82,14 @@ pub(super) fn heads_share(one: &Route, other: &Route) -> bool {
 }
 
 /// Holes of one path are told by their place, whatever their names.
-fn path(one: &[PlacedHole], other: &[PlacedHole], by: impl Fn(&Words, &Words) -> bool) -> bool {
+fn path(
+    one: &[PlacedHole],
+    other: &[PlacedHole],
+    by: impl Fn(&TextPatterns, &TextPatterns) -> bool,
+) -> bool {
     one.iter().all(|placed| {
         let place = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
-        let words = |placed: &PlacedHole| Words::Hole(placed.slot.clone());
+        let words = |placed: &PlacedHole| TextPatterns::Hole(placed.slot.clone());
         other
             .iter()
             .find(place)
@@ -88,7 +101,7 @@ fn path(one: &[PlacedHole], other: &[PlacedHole], by: impl Fn(&Words, &Words) ->
 fn path_within<'r>(
     one: &'r [PlacedHole],
     other: &'r [PlacedHole],
-    compared: &mut Comparison<'r>,
+    compared: &mut Subsumption<'r>,
 ) -> bool {
     other.iter().all(|placed| {
         let place = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
@@ -100,7 +113,7 @@ fn path_within<'r>(
 fn query_within<'r>(
     one: &'r [QueryItem],
     other: &'r [QueryItem],
-    compared: &mut Comparison<'r>,
+    compared: &mut Subsumption<'r>,
 ) -> bool {
     let known = one.iter().all(|item| {
         let twin = other.iter().find(|twin| twin.key == item.key);
@@ -118,7 +131,7 @@ fn query_within<'r>(
 fn headers_within<'r>(
     one: &'r [HeaderItem],
     other: &'r [HeaderItem],
-    compared: &mut Comparison<'r>,
+    compared: &mut Subsumption<'r>,
 ) -> bool {
     other.iter().all(|item| {
         let twin = one.iter().find(|twin| twin.name == item.name);

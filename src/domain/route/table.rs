@@ -2,17 +2,17 @@
 
 use http::{HeaderMap, Method};
 
-use super::names::ByName;
-use super::near::{self, Near};
-use super::path::{Found, Tree};
-use super::siblings::{Group, arrange, duplicate_names, has_literals};
+use super::name_map::NameMap;
+use super::near::{self, NearRoutes};
+use super::overlaps::{OverlapGroup, arrange, duplicate_names, has_literals};
+use super::path::{PathMatch, PathTree};
 use super::url::Query;
-use super::{BindError, PathError, Route, Segments, Speech};
+use super::{AmbiguousPath, BindError, Route, Segments, Wire};
 use crate::domain::json::Json;
-use crate::domain::pattern::{Bound, Reading, Strangers, Words};
+use crate::domain::pattern::{BoundValue, PatternReader, TextPatterns, UnknownMembers};
 use crate::domain::side::Side;
 use crate::domain::translate::{
-    RestHead, Terms, ToRest, read_body, read_rest, read_rpc, write_rest_call,
+    RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
 };
 
 /// Why routes cannot stand in one table.
@@ -31,26 +31,26 @@ pub struct TableError {
 #[derive(Debug, Default)]
 pub struct RouteTable {
     routes: Vec<Route>,
-    http: Index,
-    frames: Index,
+    http: RouteIndex,
+    frames: RouteIndex,
     /// Whether what a route writes may be the URL of another one.
-    contested: Vec<Contested>,
+    contested: Vec<UrlConflict>,
 }
 
 /// Where the calls of one speech find their routes.
 #[derive(Debug, Default)]
-struct Index {
-    tree: Tree,
+struct RouteIndex {
+    tree: PathTree,
     /// Those whose paths end in a slash, by what stands before it.
-    slashed: Tree,
-    by_rpc: ByName<Group>,
+    slashed: PathTree,
+    by_rpc: NameMap<OverlapGroup>,
     /// Routes whose RPC method has holes; they come behind those that spell theirs out.
-    by_rpc_pattern: Group,
+    by_rpc_pattern: OverlapGroup,
 }
 
 /// Whether what a route writes may be the URL of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Contested {
+enum UrlConflict {
     No,
     Yes,
 }
@@ -61,7 +61,7 @@ pub enum RestSelection<'t> {
     /// The route of the call, or the nearest one, which will say what does not fit.
     Route(usize),
     /// The body decides among these, the most specific first.
-    ByBody(&'t Group),
+    ByBody(&'t OverlapGroup),
     /// The path has other methods.
     OtherMethods(Vec<Method>),
     /// Routes have this path and method, but each has a literal that the call has not.
@@ -69,7 +69,7 @@ pub enum RestSelection<'t> {
     /// No route has this path.
     Unrouted,
     /// No route has this path and method, but another program may take it for the path of one.
-    Near(Near),
+    Near(NearRoutes),
 }
 
 /// The first route that fits and ignores nothing, else the first that fits.
@@ -86,14 +86,14 @@ fn first_whole(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> O
 }
 
 /// What the selection of a route needs of the terms: it writes nothing, so it tells no time.
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: String::new,
 };
 
-impl Index {
-    fn of(routes: &[Route], speech: Speech) -> Index {
-        let mut index = Index::default();
+impl RouteIndex {
+    fn new(routes: &[Route], speech: Wire) -> RouteIndex {
+        let mut index = RouteIndex::default();
         let all = routes.iter().enumerate();
         for (place, route) in all.filter(|(_, route)| route.speech == speech) {
             if route.enters_from(Side::Rest) {
@@ -101,8 +101,10 @@ impl Index {
             }
             if route.enters_from(Side::Rpc) {
                 match &route.rpc_call.method {
-                    Words::Literal(method) => index.by_rpc.under(method).add(place),
-                    Words::Hole(_) | Words::Mixed(_) => index.by_rpc_pattern.add(place),
+                    TextPatterns::Literal(method) => index.by_rpc.under(method).add(place),
+                    TextPatterns::Hole(_) | TextPatterns::Mixed(_) => {
+                        index.by_rpc_pattern.add(place)
+                    }
                 }
             }
         }
@@ -110,7 +112,7 @@ impl Index {
     }
 
     /// The tree that the path of a route stands in.
-    fn tree_of(&mut self, route: &Route) -> &mut Tree {
+    fn tree_of(&mut self, route: &Route) -> &mut PathTree {
         match route.rest_call.path.before_slash() {
             (_, true) => &mut self.slashed,
             (_, false) => &mut self.tree,
@@ -118,15 +120,15 @@ impl Index {
     }
 
     /// The routes of exactly this path.
-    fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> Found<'t> {
+    fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> PathMatch<'t> {
         let path = segments.path();
-        match segments.oddity() {
+        match segments.ambiguity() {
             None => self.tree.find(path, method),
-            Some(PathError::TrailingSlash) => {
+            Some(AmbiguousPath::TrailingSlash) => {
                 let before = path.and_then(|path| path.strip_suffix('/'));
                 self.slashed.find(before, method)
             }
-            Some(PathError::EmptySegment | PathError::DotSegment) => Found::Nothing,
+            Some(AmbiguousPath::EmptySegment | AmbiguousPath::DotSegment) => PathMatch::Nothing,
         }
     }
 
@@ -159,8 +161,8 @@ impl RouteTable {
     /// Every pair of routes that cannot be told apart, and every name given twice.
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
-        let [http, frames] = [Speech::Http, Speech::Frame].map(|speech| {
-            let mut index = Index::of(&routes, speech);
+        let [http, frames] = [Wire::Http, Wire::Frame].map(|speech| {
+            let mut index = RouteIndex::new(&routes, speech);
             index.arrange(&mut routes, &mut errors);
             index
         });
@@ -168,13 +170,13 @@ impl RouteTable {
             let contested = routes.iter().enumerate();
             let contested = contested.map(|(index, route)| {
                 let own = match route.speech {
-                    Speech::Http => &http,
-                    Speech::Frame => &frames,
+                    Wire::Http => &http,
+                    Wire::Frame => &frames,
                 };
                 if own.contests(route, index) {
-                    Contested::Yes
+                    UrlConflict::Yes
                 } else {
-                    Contested::No
+                    UrlConflict::No
                 }
             });
             Ok(RouteTable {
@@ -210,9 +212,9 @@ impl RouteTable {
         headers: &HeaderMap,
     ) -> RestSelection<'t> {
         match self.http.find(segments, method) {
-            Found::Routes(group) if let Some(only) = group.only() => RestSelection::Route(only),
-            Found::Routes(group) if group.needs_body() => RestSelection::ByBody(group),
-            Found::Routes(group) => {
+            PathMatch::Routes(group) if let Some(only) = group.only() => RestSelection::Route(only),
+            PathMatch::Routes(group) if group.needs_body() => RestSelection::ByBody(group),
+            PathMatch::Routes(group) => {
                 let head = RestHead {
                     segments,
                     query,
@@ -221,8 +223,8 @@ impl RouteTable {
                 let found = self.among_rest(group.routes(), head);
                 found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
             }
-            Found::OtherMethods(methods) => self.beside(segments, method, methods),
-            Found::Nothing => self.beside(segments, method, Vec::new()),
+            PathMatch::OtherMethods(methods) => self.beside(segments, method, methods),
+            PathMatch::Nothing => self.beside(segments, method, Vec::new()),
         }
     }
 
@@ -234,14 +236,14 @@ impl RouteTable {
         method: &Method,
         methods: Vec<Method>,
     ) -> RestSelection<'t> {
-        let search = near::Search {
+        let search = near::NearSearch {
             plain: &self.http.tree,
             slashed: &self.http.slashed,
             method,
         };
         let routes = search.of(segments);
         match (routes.is_empty(), methods.is_empty()) {
-            (false, _) => RestSelection::Near(Near { routes, methods }),
+            (false, _) => RestSelection::Near(NearRoutes { routes, methods }),
             (true, false) => RestSelection::OtherMethods(methods),
             (true, true) => RestSelection::Unrouted,
         }
@@ -252,8 +254,8 @@ impl RouteTable {
     pub fn methods(&self, segments: &Segments<'_>) -> Vec<Method> {
         // No route has CONNECT, so that all others are told.
         match self.http.find(segments, &Method::CONNECT) {
-            Found::OtherMethods(methods) => methods,
-            Found::Routes(_) | Found::Nothing => Vec::new(),
+            PathMatch::OtherMethods(methods) => methods,
+            PathMatch::Routes(_) | PathMatch::Nothing => Vec::new(),
         }
     }
 
@@ -261,7 +263,7 @@ impl RouteTable {
     #[must_use]
     pub fn select_by_body(
         &self,
-        group: &Group,
+        group: &OverlapGroup,
         head: RestHead<'_>,
         body: Option<&Json>,
     ) -> Option<usize> {
@@ -283,16 +285,16 @@ impl RouteTable {
     /// Finds the route of an RPC call; the nearest one where none fits that has the literals of the call.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
-        self.select_rpc_to(Speech::Http, (method, params))
+        self.select_rpc_to(Wire::Http, (method, params))
     }
 
     /// The same for an upstream that is spoken to in this way.
     #[must_use]
-    pub fn select_rpc_to(&self, speech: Speech, call: (&str, Option<&Json>)) -> Option<usize> {
+    pub fn select_rpc_to(&self, speech: Wire, call: (&str, Option<&Json>)) -> Option<usize> {
         let (method, params) = call;
         let index = self.index(speech);
         match index.by_rpc.get(method) {
-            Some(group) => self.first_rpc(group.told_by(params), call),
+            Some(group) => self.first_rpc(group.discriminated_by(params), call),
             None => {
                 let named = |route: &&usize| self.has_method(**route, method);
                 let named: Vec<usize> = index
@@ -318,7 +320,11 @@ impl RouteTable {
     /// Whether a method fits the pattern of a route.
     fn has_method(&self, route: usize, method: &str) -> bool {
         let route = self.route(route);
-        let mut reading = Reading::of(route.facts.holes.len(), Strangers::Dropped, TERMS.depth);
+        let mut reading = PatternReader::new(
+            route.facts.holes.len(),
+            UnknownMembers::Dropped,
+            TERMS.depth,
+        );
         route.rpc_call.method.read(&[method], &mut reading).is_ok()
     }
 
@@ -331,9 +337,9 @@ impl RouteTable {
         &self,
         index: usize,
         call: (&str, Option<&Json>),
-        terms: Terms,
+        terms: TranslateContext,
     ) -> Result<ToRest, BindError> {
-        self.write_rest_of(index, (call, Bound::Absent), terms)
+        self.write_rest_of(index, (call, BoundValue::Absent), terms)
     }
 
     /// The same for a call whose frame is to have this id.
@@ -343,8 +349,8 @@ impl RouteTable {
     pub fn write_rest_of(
         &self,
         index: usize,
-        (call, id): ((&str, Option<&Json>), Bound),
-        terms: Terms,
+        (call, id): ((&str, Option<&Json>), BoundValue),
+        terms: TranslateContext,
     ) -> Result<ToRest, BindError> {
         let route = self.route(index);
         let mut reading = read_rpc(route, call, terms)?;
@@ -352,10 +358,10 @@ impl RouteTable {
             reading.bindings.set(hole, id);
         }
         let written = write_rest_call(route, (reading, call.1), terms)?;
-        if self.contested[index] == Contested::No {
+        if self.contested[index] == UrlConflict::No {
             return Ok(written);
         }
-        if let Some(taken) = self.taken(route, &written).filter(|taken| *taken != index)
+        if let Some(taken) = self.ambiguous_url(route, &written).filter(|taken| *taken != index)
             // An alias that is entered from the other side only has a twin in its place.
             && !self.is_alias(index, taken)
         {
@@ -371,7 +377,7 @@ impl RouteTable {
     }
 
     /// The route that REST callers enter by what is written.
-    fn taken(&self, route: &Route, written: &ToRest) -> Option<usize> {
+    fn ambiguous_url(&self, route: &Route, written: &ToRest) -> Option<usize> {
         if route.is_frame() {
             let frame = written.body.clone().map(Json::sent)?;
             return self.select_frame(&frame);
@@ -400,10 +406,10 @@ impl RouteTable {
         }
     }
 
-    fn index(&self, speech: Speech) -> &Index {
+    fn index(&self, speech: Wire) -> &RouteIndex {
         match speech {
-            Speech::Http => &self.http,
-            Speech::Frame => &self.frames,
+            Wire::Http => &self.http,
+            Wire::Frame => &self.frames,
         }
     }
 
@@ -411,10 +417,10 @@ impl RouteTable {
     pub(super) fn entered_by(
         &self,
         (segments, method): (&Segments<'_>, &Method),
-    ) -> Option<&Group> {
+    ) -> Option<&OverlapGroup> {
         match self.frames.find(segments, method) {
-            Found::Routes(group) => Some(group),
-            Found::OtherMethods(_) | Found::Nothing => None,
+            PathMatch::Routes(group) => Some(group),
+            PathMatch::OtherMethods(_) | PathMatch::Nothing => None,
         }
     }
 
@@ -472,7 +478,7 @@ impl RouteTable {
             .and_then(|params| params.open().ok())
             .unwrap_or_default();
         let named = |route: &&usize| {
-            let names = super::siblings::names(&self.route(**route).rpc_call.params);
+            let names = super::overlaps::names(&self.route(**route).rpc_call.params);
             let known = |name: &&str| members.iter().any(|member| member.name == **name);
             names.iter().filter(|name| known(name)).count()
         };

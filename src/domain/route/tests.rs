@@ -7,9 +7,9 @@ use http::HeaderMap;
 
 use super::*;
 use crate::domain::json::Json;
-use crate::domain::pattern::{Reading, Scope, Writing};
-use crate::domain::pieces::PiecesWriter;
-use crate::domain::translate::{Terms, rpc_to_rest};
+use crate::domain::pattern::{PatternReader, PatternWriter, WriteScope};
+use crate::domain::rope::RopeWriter;
+use crate::domain::translate::{TranslateContext, rpc_to_rest};
 
 fn source(name: &str, rest: &str, rpc: &str) -> RouteSource {
     RouteSource {
@@ -61,12 +61,12 @@ fn read(rest: &str, url: &str) -> Result<String, String> {
     Ok(params(&route, &reading))
 }
 
-fn reading(route: &Route) -> Reading {
-    Reading::of(route.facts.holes.len(), Strangers::Dropped, 128)
+fn reading(route: &Route) -> PatternReader {
+    PatternReader::new(route.facts.holes.len(), UnknownMembers::Dropped, 128)
 }
 
-fn writing(reading: &Reading) -> Writing<'_> {
-    Writing::of(Scope {
+fn writing(reading: &PatternReader) -> PatternWriter<'_> {
+    PatternWriter::new(WriteScope {
         bindings: &reading.bindings,
         call: None,
         now: String::new,
@@ -74,8 +74,8 @@ fn writing(reading: &Reading) -> Writing<'_> {
 }
 
 /// The members of params that a URL makes.
-fn params(route: &Route, reading: &Reading) -> String {
-    let mut out = PiecesWriter::with_capacity(64);
+fn params(route: &Route, reading: &PatternReader) -> String {
+    let mut out = RopeWriter::with_capacity(64);
     route
         .rpc_call
         .params
@@ -98,7 +98,7 @@ fn write(rest: &str, members: &[(&str, &str)]) -> Result<String, String> {
 
 fn written(route: &Route, params: &str) -> Result<String, String> {
     let params = Json::parse(params.to_owned().into(), 8).unwrap();
-    let terms = Terms {
+    let terms = TranslateContext {
         depth: 8,
         now: String::new,
     };

@@ -8,7 +8,7 @@ use super::{
     BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
 };
 use crate::domain::json::same_ignoring_case;
-use crate::domain::pattern::{Reading, Shape, Words, Writing};
+use crate::domain::pattern::{PatternReader, PatternWriter, Shape, TextPatterns};
 use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
 /// A query, cut into its pairs; values are decoded where they are read.
@@ -55,11 +55,11 @@ impl<'a> Query<'a> {
     /// Whether the query has the literals of a route.
     pub(super) fn has_literals(&self, items: &[QueryItem]) -> bool {
         items.iter().all(|item| match &item.words {
-            Words::Literal(text) => {
+            TextPatterns::Literal(text) => {
                 let values = self.values(&item.key);
                 values.is_ok_and(|values| values.iter().any(|value| value == text))
             }
-            Words::Hole(_) | Words::Mixed(_) => true,
+            TextPatterns::Hole(_) | TextPatterns::Mixed(_) => true,
         })
     }
 
@@ -69,7 +69,7 @@ impl<'a> Query<'a> {
     }
 
     /// Reads the values of a parameter, of which there mostly is one, and tells how many there are.
-    fn read(&self, item: &QueryItem, reading: &mut Reading) -> Result<usize, BindError> {
+    fn read(&self, item: &QueryItem, reading: &mut PatternReader) -> Result<usize, BindError> {
         let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
         let found = match (named.next(), named.next()) {
             (None, _) => Vec::new(),
@@ -98,11 +98,11 @@ impl<'a> Query<'a> {
 
 /// Reads the value of a parameter that is there once.
 #[inline]
-fn read_once(item: &QueryItem, value: &str, reading: &mut Reading) -> Result<(), BindError> {
+fn read_once(item: &QueryItem, value: &str, reading: &mut PatternReader) -> Result<(), BindError> {
     if item.words.read_word(value, reading).is_some() {
         return Ok(());
     }
-    if let Words::Hole(slot) = &item.words {
+    if let TextPatterns::Hole(slot) = &item.words {
         let one = slot.expect_one_spelling(value);
         one.map_err(|what| BindError::new(in_query(&item.key), what))?;
     }
@@ -129,7 +129,7 @@ pub fn read(
     route: &Route,
     segments: &Segments<'_>,
     query: &Query<'_>,
-    reading: &mut Reading,
+    reading: &mut PatternReader,
 ) -> Result<(), BindError> {
     let call = &route.rest_call;
     read_path(&call.path, segments, reading)?;
@@ -214,7 +214,7 @@ fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
 fn read_path(
     path: &Template,
     segments: &Segments<'_>,
-    reading: &mut Reading,
+    reading: &mut PatternReader,
 ) -> Result<(), BindError> {
     let mut found = segments.iter();
     let mut at = 0;
@@ -234,7 +234,7 @@ fn read_hole<'a>(
     path: &Template,
     placed: &PlacedHole,
     found: &mut impl Iterator<Item = &'a str>,
-    reading: &mut Reading,
+    reading: &mut PatternReader,
 ) -> Result<(), BindError> {
     let patterns = &path.segments[placed.start..placed.end];
     let verb = path.verb.as_deref();
@@ -331,7 +331,7 @@ fn safe_in_path(text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// [`BindError`] names the hole whose value does not fit.
-pub fn write(route: &Route, writing: &Writing<'_>) -> Result<String, BindError> {
+pub fn write(route: &Route, writing: &PatternWriter<'_>) -> Result<String, BindError> {
     let mut target = String::with_capacity(128);
     write_path(&route.rest_call.path, writing, &mut target)?;
     let mut separator = '?';
@@ -342,7 +342,7 @@ pub fn write(route: &Route, writing: &Writing<'_>) -> Result<String, BindError> 
             percent::encode(&item.key, Keep::Nothing, target);
             target.push('=');
         };
-        if let Words::Hole(slot) = &item.words
+        if let TextPatterns::Hole(slot) = &item.words
             && let Some(word) = slot.word(writing)
         {
             name(&mut target);
@@ -359,7 +359,7 @@ pub fn write(route: &Route, writing: &Writing<'_>) -> Result<String, BindError> 
 
 fn write_path(
     path: &Template,
-    writing: &Writing<'_>,
+    writing: &PatternWriter<'_>,
     target: &mut String,
 ) -> Result<(), BindError> {
     let mut holes = path.holes.iter().peekable();
@@ -390,7 +390,7 @@ fn write_path(
 fn write_hole(
     path: &Template,
     placed: &PlacedHole,
-    writing: &Writing<'_>,
+    writing: &PatternWriter<'_>,
     target: &mut String,
 ) -> Result<(), String> {
     let is_single = path.segments[placed.start..placed.end] == [SegmentPattern::One];

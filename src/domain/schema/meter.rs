@@ -20,11 +20,11 @@ const ERROR_BYTES: usize = 4 << 20;
 const PIECE: usize = 16 << 10;
 
 /// A limit of memory that validations share with others.
-pub trait Room: Debug + Send + Sync {
+pub trait MemoryShare: Debug + Send + Sync {
     /// Takes `bytes`, or returns `false` where the limit has no room for them.
     fn take(&self, bytes: usize) -> bool;
     /// Gives back `bytes` that were taken before.
-    fn give_back(&self, bytes: usize);
+    fn release(&self, bytes: usize);
 }
 
 /// The part of a budget that a validation has exceeded.
@@ -39,7 +39,7 @@ pub enum Exceeded {
 /// Counts the steps and the memory of one validation.
 #[derive(Debug)]
 pub(super) struct Meter<'r> {
-    room: Option<&'r dyn Room>,
+    room: Option<&'r dyn MemoryShare>,
     steps: Cell<u64>,
     used: Cell<usize>,
     most: Cell<usize>,
@@ -51,7 +51,7 @@ pub(super) struct Meter<'r> {
 
 impl<'r> Meter<'r> {
     /// A budget for a value of `length` bytes.
-    pub(super) fn new(length: usize, room: Option<&'r dyn Room>) -> Meter<'r> {
+    pub(super) fn new(length: usize, room: Option<&'r dyn MemoryShare>) -> Meter<'r> {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let steps = BASE_STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE));
         Meter {
@@ -134,7 +134,7 @@ impl<'r> Meter<'r> {
 impl Drop for Meter<'_> {
     fn drop(&mut self) {
         if let Some(room) = self.room {
-            room.give_back(self.taken.get());
+            room.release(self.taken.get());
         }
     }
 }

@@ -11,9 +11,9 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object};
 use serde_json::{Number, Value};
 
+use super::equality;
 use super::meter::Meter;
-use super::same;
-use super::value::{Item, Member};
+use super::value::{ValueItem, ValueMember};
 
 /// Bytes that the validator may keep for one visit of a recursive reference.
 const VISIT_BYTES: usize = 64;
@@ -31,13 +31,17 @@ pub(super) struct Metered;
 /// A handle on one item. Names of members have no meter: they are counted with their object.
 #[derive(Clone, Copy)]
 pub(super) struct Handle<'a> {
-    item: &'a Item,
+    item: &'a ValueItem,
     meter: Option<&'a Meter<'a>>,
     longest_pointer: usize,
 }
 
 impl<'a> Handle<'a> {
-    pub(super) fn new(item: &'a Item, longest_pointer: usize, meter: &'a Meter<'a>) -> Handle<'a> {
+    pub(super) fn new(
+        item: &'a ValueItem,
+        longest_pointer: usize,
+        meter: &'a Meter<'a>,
+    ) -> Handle<'a> {
         Handle {
             item,
             meter: Some(meter),
@@ -45,7 +49,7 @@ impl<'a> Handle<'a> {
         }
     }
 
-    fn of(self, item: &'a Item) -> Handle<'a> {
+    fn of(self, item: &'a ValueItem) -> Handle<'a> {
         Handle { item, ..self }
     }
 
@@ -57,7 +61,7 @@ impl<'a> Handle<'a> {
 impl Json for Metered {
     type Node<'a> = Handle<'a>;
     type PreparedKey = String;
-    type StringBuffer = Item;
+    type StringBuffer = ValueItem;
     // A lookup compares as many names as that of a sorted map.
     const KEYS_PER_LOOKUP: usize = 2;
 
@@ -65,8 +69,12 @@ impl Json for Metered {
         key.to_owned()
     }
 
-    fn with_string_node<T>(buffer: &mut Item, string: &str, f: impl FnOnce(Handle<'_>) -> T) -> T {
-        *buffer = Item::Text(string.into());
+    fn with_string_node<T>(
+        buffer: &mut ValueItem,
+        string: &str,
+        f: impl FnOnce(Handle<'_>) -> T,
+    ) -> T {
+        *buffer = ValueItem::Text(string.into());
         f(Handle {
             item: buffer,
             meter: None,
@@ -76,21 +84,21 @@ impl Json for Metered {
 }
 
 impl<'a> Node<'a, Metered> for Handle<'a> {
-    type Object = Members<'a>;
+    type Object = ObjectMembers<'a>;
     type Array = Elements<'a>;
     type Number = &'a Number;
 
-    fn as_object(&self) -> Option<Members<'a>> {
+    fn as_object(&self) -> Option<ObjectMembers<'a>> {
         self.step(1);
-        let Item::Object(members) = self.item else {
+        let ValueItem::Object(members) = self.item else {
             return None;
         };
-        Some(Members { of: *self, members })
+        Some(ObjectMembers { of: *self, members })
     }
 
     fn as_array(&self) -> Option<Elements<'a>> {
         self.step(1);
-        let Item::Array(items) = self.item else {
+        let ValueItem::Array(items) = self.item else {
             return None;
         };
         Some(Elements { of: *self, items })
@@ -98,7 +106,7 @@ impl<'a> Node<'a, Metered> for Handle<'a> {
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         self.step(1);
-        let Item::Text(text) = self.item else {
+        let ValueItem::Text(text) = self.item else {
             return None;
         };
         self.step(text.len() / BYTES_PER_STEP);
@@ -107,7 +115,7 @@ impl<'a> Node<'a, Metered> for Handle<'a> {
 
     fn as_number(&self) -> Option<&'a Number> {
         self.step(1);
-        let Item::Number(number) = self.item else {
+        let ValueItem::Number(number) = self.item else {
             return None;
         };
         Some(number)
@@ -115,7 +123,7 @@ impl<'a> Node<'a, Metered> for Handle<'a> {
 
     fn as_boolean(&self) -> Option<bool> {
         self.step(1);
-        let Item::Boolean(value) = self.item else {
+        let ValueItem::Boolean(value) = self.item else {
             return None;
         };
         Some(*value)
@@ -123,23 +131,23 @@ impl<'a> Node<'a, Metered> for Handle<'a> {
 
     fn is_null(&self) -> bool {
         self.step(1);
-        matches!(self.item, Item::Null)
+        matches!(self.item, ValueItem::Null)
     }
 
     fn json_type(&self) -> JsonType {
         self.step(1);
         match self.item {
-            Item::Null => JsonType::Null,
-            Item::Boolean(_) => JsonType::Boolean,
-            Item::Number(_) => JsonType::Number,
-            Item::Text(_) => JsonType::String,
-            Item::Array(_) => JsonType::Array,
-            Item::Object(_) => JsonType::Object,
+            ValueItem::Null => JsonType::Null,
+            ValueItem::Boolean(_) => JsonType::Boolean,
+            ValueItem::Number(_) => JsonType::Number,
+            ValueItem::Text(_) => JsonType::String,
+            ValueItem::Array(_) => JsonType::Array,
+            ValueItem::Object(_) => JsonType::Object,
         }
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
-        same::equals(self.item, expected, self.meter)
+        equality::equals(self.item, expected, self.meter)
     }
 
     fn to_value(&self) -> Cow<'a, Value> {
@@ -156,7 +164,7 @@ impl<'a> Node<'a, Metered> for Handle<'a> {
     }
 
     fn container_identity(&self) -> Option<NodeIdentity> {
-        if !matches!(self.item, Item::Array(_) | Item::Object(_)) {
+        if !matches!(self.item, ValueItem::Array(_) | ValueItem::Object(_)) {
             return None;
         }
         if let Some(meter) = self.meter {
@@ -167,12 +175,12 @@ impl<'a> Node<'a, Metered> for Handle<'a> {
 }
 
 /// The members of an object.
-pub(super) struct Members<'a> {
+pub(super) struct ObjectMembers<'a> {
     of: Handle<'a>,
-    members: &'a [Member],
+    members: &'a [ValueMember],
 }
 
-impl<'a> Object<'a, Metered> for Members<'a> {
+impl<'a> Object<'a, Metered> for ObjectMembers<'a> {
     type Node = Handle<'a>;
     type MemberName = &'a str;
     type MembersIter = MembersIter<'a>;
@@ -200,7 +208,7 @@ impl<'a> Object<'a, Metered> for Members<'a> {
 /// Ends when the budget is spent.
 pub(super) struct MembersIter<'a> {
     of: Handle<'a>,
-    rest: slice::Iter<'a, Member>,
+    rest: slice::Iter<'a, ValueMember>,
 }
 
 impl<'a> Iterator for MembersIter<'a> {
@@ -222,7 +230,7 @@ impl<'a> Iterator for MembersIter<'a> {
 /// The elements of an array.
 pub(super) struct Elements<'a> {
     of: Handle<'a>,
-    items: &'a [Item],
+    items: &'a [ValueItem],
 }
 
 impl<'a> Array<'a, Metered> for Elements<'a> {
@@ -241,14 +249,14 @@ impl<'a> Array<'a, Metered> for Elements<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        same::all_differ(self.items, self.of.meter)
+        equality::all_differ(self.items, self.of.meter)
     }
 }
 
 /// Ends when the budget is spent.
 pub(super) struct ElementsIter<'a> {
     of: Handle<'a>,
-    rest: slice::Iter<'a, Item>,
+    rest: slice::Iter<'a, ValueItem>,
 }
 
 impl<'a> Iterator for ElementsIter<'a> {

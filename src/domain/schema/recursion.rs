@@ -38,8 +38,8 @@ const DATA: [&str; 4] = ["enum", "const", "default", "examples"];
 /// # Errors
 /// The problem, for the author of the schema.
 pub(super) fn refuse(schema: &Value) -> Result<(), String> {
-    let mut search = Search {
-        document: Document::of(schema),
+    let mut search = RecursionSearch {
+        document: SchemaDocument::new(schema),
         known: HashMap::new(),
         chain: Vec::new(),
     };
@@ -59,7 +59,7 @@ fn id(object: &Map<String, Value>) -> Id {
 
 /// Whose members an object has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Members {
+enum MemberKind {
     /// Those of a subschema, which are keywords.
     Keywords,
     /// Subschemas under names of their own.
@@ -68,29 +68,29 @@ enum Members {
     Data,
 }
 
-impl Members {
+impl MemberKind {
     /// What a member of an object with such members has.
-    fn below(self, name: &str) -> Members {
+    fn below(self, name: &str) -> MemberKind {
         match self {
-            Members::Keywords if DATA.contains(&name) => Members::Data,
-            Members::Keywords if NAMES.contains(&name) => Members::Names,
-            Members::Keywords | Members::Names => Members::Keywords,
-            Members::Data => Members::Data,
+            MemberKind::Keywords if DATA.contains(&name) => MemberKind::Data,
+            MemberKind::Keywords if NAMES.contains(&name) => MemberKind::Names,
+            MemberKind::Keywords | MemberKind::Names => MemberKind::Keywords,
+            MemberKind::Data => MemberKind::Data,
         }
     }
 }
 
 /// An object of the document, its JSON pointer, and the root of the resource that it is in.
 #[derive(Clone)]
-struct Place<'s> {
+struct SchemaPlace<'s> {
     object: &'s Map<String, Value>,
     pointer: String,
     resource: &'s Value,
 }
 
-struct Document<'s> {
+struct SchemaDocument<'s> {
     objects: Vec<Id>,
-    places: HashMap<Id, Place<'s>>,
+    places: HashMap<Id, SchemaPlace<'s>>,
     /// Targets of `#name`.
     anchors: HashMap<&'s str, Vec<Id>>,
     /// Targets of `$id`.
@@ -100,10 +100,10 @@ struct Document<'s> {
     ref_stands_alone: bool,
 }
 
-impl<'s> Document<'s> {
-    fn of(root: &'s Value) -> Document<'s> {
+impl<'s> SchemaDocument<'s> {
+    fn new(root: &'s Value) -> SchemaDocument<'s> {
         let draft = root.get("$schema").and_then(Value::as_str);
-        let mut document = Document {
+        let mut document = SchemaDocument {
             objects: Vec::new(),
             places: HashMap::new(),
             anchors: HashMap::new(),
@@ -111,7 +111,7 @@ impl<'s> Document<'s> {
             root,
             ref_stands_alone: draft.is_some_and(|draft| draft.contains("draft-0")),
         };
-        document.visit((root, Members::Keywords), String::new(), root);
+        document.visit((root, MemberKind::Keywords), String::new(), root);
         document
     }
 
@@ -143,17 +143,17 @@ impl<'s> Document<'s> {
 
     fn visit(
         &mut self,
-        (value, members): (&'s Value, Members),
+        (value, members): (&'s Value, MemberKind),
         pointer: String,
         resource: &'s Value,
     ) {
         match value {
             Value::Object(object) => {
                 let resource = match members {
-                    Members::Data => resource,
-                    Members::Keywords | Members::Names => self.start(value, object, resource),
+                    MemberKind::Data => resource,
+                    MemberKind::Keywords | MemberKind::Names => self.start(value, object, resource),
                 };
-                let place = Place {
+                let place = SchemaPlace {
                     object,
                     pointer: pointer.clone(),
                     resource,
@@ -175,7 +175,7 @@ impl<'s> Document<'s> {
     }
 
     /// The subschemas that apply to the same place of a value as this one.
-    fn in_place(&self, place: &Place<'s>) -> Vec<Id> {
+    fn in_place(&self, place: &SchemaPlace<'s>) -> Vec<Id> {
         let object = place.object;
         let mut found = Vec::new();
         if let Some(target) = object.get("$ref").and_then(Value::as_str) {
@@ -234,14 +234,14 @@ impl<'s> Document<'s> {
     }
 }
 
-struct Search<'s> {
-    document: Document<'s>,
+struct RecursionSearch<'s> {
+    document: SchemaDocument<'s>,
     /// How many subschemas apply at one place where this one does.
     known: HashMap<Id, usize>,
     chain: Vec<Id>,
 }
 
-impl Search<'_> {
+impl RecursionSearch<'_> {
     fn count(&mut self, subschema: Id) -> Result<usize, String> {
         if let Some(known) = self.known.get(&subschema) {
             return Ok(*known);

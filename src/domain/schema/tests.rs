@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{CheckError, Exceeded, Room, Schema};
+use super::{Exceeded, MemoryShare, Schema, SchemaError};
 use crate::domain::json::Json;
 
 fn json(text: &str) -> Json {
@@ -19,7 +19,7 @@ fn schema(value: &Value) -> Schema {
 /// `pointer | what`
 fn fault(schema: &Schema, text: &str) -> String {
     let violation = match schema.check(&json(text)) {
-        Err(CheckError::Violation(violation)) => violation,
+        Err(SchemaError::Violation(violation)) => violation,
         other => panic!("{other:?}"),
     };
     format!("{} | {violation}", violation.pointer)
@@ -266,7 +266,7 @@ fn errors_of_a_recursive_schema_do_not_grow_with_its_depth() {
 #[derive(Debug)]
 struct Limit(usize, AtomicUsize);
 
-impl Room for Limit {
+impl MemoryShare for Limit {
     fn take(&self, bytes: usize) -> bool {
         let fits = self.1.load(Relaxed) + bytes <= self.0;
         if fits {
@@ -275,14 +275,14 @@ impl Room for Limit {
         fits
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         self.1.fetch_sub(bytes, Relaxed);
     }
 }
 
 fn limited(schema: &Schema, bytes: usize) -> Arc<Limit> {
     let limit = Arc::new(Limit(bytes, AtomicUsize::new(0)));
-    let room: Arc<dyn Room> = limit.clone();
+    let room: Arc<dyn MemoryShare> = limit.clone();
     schema.count_memory_in(&room);
     limit
 }
@@ -294,7 +294,7 @@ fn memory_of_a_validation_counts_in_the_shared_limit_and_is_given_back() {
     let limit = limited(&any, 1 << 20);
     assert_eq!(
         any.check(&json(&text)),
-        Err(CheckError::Exceeded(Exceeded::Memory))
+        Err(SchemaError::Exceeded(Exceeded::Memory))
     );
     assert_eq!(limit.1.load(Relaxed), 0);
     assert_eq!(any.check(&json("[1]")), Ok(()));
@@ -323,7 +323,7 @@ fn a_validation_ends_when_its_steps_are_spent() {
     assert_eq!(costly.check(&json(&nested(3))), Ok(()));
     let ended = costly.check(&json(&nested(200)));
     assert!(
-        matches!(ended, Ok(()) | Err(CheckError::Exceeded(_))),
+        matches!(ended, Ok(()) | Err(SchemaError::Exceeded(_))),
         "{ended:?}"
     );
     let names = schema(
@@ -333,7 +333,7 @@ fn a_validation_ends_when_its_steps_are_spent() {
     );
     let many = format!("[{}{{}}]", r#"{"399":1},"#.repeat(20_000));
     let ended = names.check(&json(&many));
-    assert_eq!(ended, Err(CheckError::Exceeded(Exceeded::Steps)));
+    assert_eq!(ended, Err(SchemaError::Exceeded(Exceeded::Steps)));
 }
 
 #[test]
@@ -453,7 +453,7 @@ proptest! {
         if let Ok(schema) = Schema::compile(&schema) {
             let checked = schema.check(&json(&text));
             prop_assert_eq!(&checked, &schema.check(&json(&text)));
-            if let Err(CheckError::Violation(violation)) = checked {
+            if let Err(SchemaError::Violation(violation)) = checked {
                 prop_assert!(!violation.what.is_empty());
             }
         }
@@ -471,7 +471,7 @@ proptest! {
             let plain = jsonschema::options().offline().build(&written).unwrap();
             let opened: Value = serde_json::from_str(&text).unwrap();
             let verdict = checked.check(&value);
-            let in_budget = !matches!(verdict, Err(CheckError::Exceeded(_)));
+            let in_budget = !matches!(verdict, Err(SchemaError::Exceeded(_)));
             prop_assert!(in_budget);
             prop_assert_eq!(verdict.is_ok(), plain.is_valid(&opened));
         }

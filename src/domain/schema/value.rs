@@ -3,8 +3,8 @@
 use serde_json::Number;
 
 use super::meter::{Exceeded, Meter};
-use super::{CheckError, Violation};
-use crate::domain::json::{Json, Kind};
+use super::{SchemaError, SchemaViolation};
+use crate::domain::json::{Json, JsonKind};
 
 /// Bytes of the places of a member while its object is read.
 const PLACES_BYTES: usize = 128;
@@ -15,90 +15,90 @@ const BYTES_PER_STEP: usize = 64;
 
 /// One value of a document.
 #[derive(Debug, Default)]
-pub(super) enum Item {
+pub(super) enum ValueItem {
     #[default]
     Null,
     Boolean(bool),
     Number(Number),
     Text(Box<str>),
-    Array(Box<[Item]>),
+    Array(Box<[ValueItem]>),
     /// Sorted by name.
-    Object(Box<[Member]>),
+    Object(Box<[ValueMember]>),
 }
 
 /// A name and its value.
-pub(super) type Member = (Box<str>, Item);
+pub(super) type ValueMember = (Box<str>, ValueItem);
 
 /// A tree, and the length of the longest JSON pointer into it.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) root: Item,
+pub(super) struct ValueTree {
+    pub(super) root: ValueItem,
     pub(super) longest_pointer: usize,
 }
 
-impl Tree {
+impl ValueTree {
     /// Reads a value.
     ///
     /// # Errors
-    /// [`CheckError`] where two parsers could read two values, or the budget is spent.
-    pub(super) fn read(value: &Json, meter: &Meter<'_>) -> Result<Tree, CheckError> {
-        let mut reader = Reader {
+    /// [`SchemaError`] where two parsers could read two values, or the budget is spent.
+    pub(super) fn read(value: &Json, meter: &Meter<'_>) -> Result<ValueTree, SchemaError> {
+        let mut reader = ValueReader {
             meter,
             pointer: String::new(),
             longest: 0,
         };
         let root = reader.item(value)?;
-        Ok(Tree {
+        Ok(ValueTree {
             root,
             longest_pointer: reader.longest,
         })
     }
 }
 
-struct Reader<'m, 'r> {
+struct ValueReader<'m, 'r> {
     meter: &'m Meter<'r>,
     pointer: String,
     longest: usize,
 }
 
-impl Reader<'_, '_> {
-    fn item(&mut self, value: &Json) -> Result<Item, CheckError> {
+impl ValueReader<'_, '_> {
+    fn item(&mut self, value: &Json) -> Result<ValueItem, SchemaError> {
         self.longest = self.longest.max(self.pointer.len());
         let length = value.as_bytes().len();
         self.pay(1 + length / BYTES_PER_STEP, 0)?;
         match value.kind() {
-            Kind::Null => Ok(Item::Null),
-            Kind::Boolean => Ok(Item::Boolean(value.as_bytes() == b"true")),
-            Kind::Number => match serde_json::from_slice::<Number>(value.as_bytes()) {
-                Ok(number) => Ok(Item::Number(number)),
+            JsonKind::Null => Ok(ValueItem::Null),
+            JsonKind::Boolean => Ok(ValueItem::Boolean(value.as_bytes() == b"true")),
+            JsonKind::Number => match serde_json::from_slice::<Number>(value.as_bytes()) {
+                Ok(number) => Ok(ValueItem::Number(number)),
                 Err(_) => Err(self.fault("it is no number of 64 bits")),
             },
-            Kind::String => {
+            JsonKind::String => {
                 self.pay(0, length + ALLOCATION)?;
                 match value.text() {
-                    Some(Ok(text)) => Ok(Item::Text(text.into_boxed_str())),
+                    Some(Ok(text)) => Ok(ValueItem::Text(text.into_boxed_str())),
                     Some(Err(error)) => Err(self.fault(&error.to_string())),
-                    None => Ok(Item::Null),
+                    None => Ok(ValueItem::Null),
                 }
             }
-            Kind::Array => self.array(value),
-            Kind::Object => self.object(value),
+            JsonKind::Array => self.array(value),
+            JsonKind::Object => self.object(value),
         }
     }
 
-    fn array(&mut self, value: &Json) -> Result<Item, CheckError> {
+    fn array(&mut self, value: &Json) -> Result<ValueItem, SchemaError> {
         let mut items = Vec::new();
         for (index, place) in value.elements().enumerate() {
             let index = index.to_string();
             // A list that grows has up to as much spare room as content.
-            self.pay(0, 2 * size_of::<Item>())?;
+            self.pay(0, 2 * size_of::<ValueItem>())?;
             items.push(self.below(&index, &value.piece(place))?);
         }
-        self.meter.release(items.len() * size_of::<Item>());
-        Ok(Item::Array(items.into_boxed_slice()))
+        self.meter.release(items.len() * size_of::<ValueItem>());
+        Ok(ValueItem::Array(items.into_boxed_slice()))
     }
 
-    fn object(&mut self, value: &Json) -> Result<Item, CheckError> {
+    fn object(&mut self, value: &Json) -> Result<ValueItem, SchemaError> {
         // The members are counted before a list of them is made.
         let count = value.member_count();
         let places = count.saturating_mul(PLACES_BYTES);
@@ -107,17 +107,17 @@ impl Reader<'_, '_> {
         let members = members.map_err(|error| self.fault(&error.to_string()))?;
         let mut object = Vec::with_capacity(members.len());
         for member in members {
-            self.pay(0, size_of::<Member>() + member.name.len() + ALLOCATION)?;
+            self.pay(0, size_of::<ValueMember>() + member.name.len() + ALLOCATION)?;
             let item = self.below(&member.name, &value.piece(member.value))?;
             object.push((member.name.into_owned().into_boxed_str(), item));
         }
         self.meter.release(places);
         object.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(Item::Object(object.into_boxed_slice()))
+        Ok(ValueItem::Object(object.into_boxed_slice()))
     }
 
     /// Reads a value one step further down.
-    fn below(&mut self, step: &str, value: &Json) -> Result<Item, CheckError> {
+    fn below(&mut self, step: &str, value: &Json) -> Result<ValueItem, SchemaError> {
         let length = self.pointer.len();
         self.pointer.push('/');
         for letter in step.chars() {
@@ -132,16 +132,16 @@ impl Reader<'_, '_> {
         Ok(item)
     }
 
-    fn pay(&self, steps: usize, bytes: usize) -> Result<(), CheckError> {
+    fn pay(&self, steps: usize, bytes: usize) -> Result<(), SchemaError> {
         if self.meter.step(steps) && self.meter.hold(bytes) {
             return Ok(());
         }
         let exceeded = self.meter.exceeded().unwrap_or(Exceeded::Memory);
-        Err(CheckError::Exceeded(exceeded))
+        Err(SchemaError::Exceeded(exceeded))
     }
 
-    fn fault(&self, what: &str) -> CheckError {
-        CheckError::Violation(Violation {
+    fn fault(&self, what: &str) -> SchemaError {
+        SchemaError::Violation(SchemaViolation {
             pointer: self.pointer.clone(),
             what: what.to_owned(),
         })

@@ -1,6 +1,6 @@
 //! The laws of a stream, as a function that fuzzing and tests run on any bytes.
 
-use super::{Block, Content, Piece, Reader};
+use super::{EventContent, RawEvent, SseReader, StreamPiece};
 
 /// What a stream came to, whatever its cut: pieces between events joined, each event with its whole end.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Traced {
 
 /// Reads a stream that comes in pieces of the given sizes, the last of which is repeated.
 pub(super) fn trace(limit: usize, input: &[u8], sizes: &[usize]) -> Trace {
-    let mut reader = Reader::new(limit);
+    let mut reader = SseReader::new(limit);
     let mut trace = Trace::default();
     let mut sizes = sizes.iter().copied();
     let (mut size, mut rest) = (1, input);
@@ -41,9 +41,9 @@ pub(super) fn trace(limit: usize, input: &[u8], sizes: &[usize]) -> Trace {
 }
 
 impl Trace {
-    fn note(&mut self, piece: Piece) {
+    fn note(&mut self, piece: StreamPiece) {
         match piece {
-            Piece::Between(bytes) => {
+            StreamPiece::Between(bytes) => {
                 self.passed.extend_from_slice(&bytes);
                 if let Some(Traced::Between(before)) = self.pieces.last_mut() {
                     before.extend_from_slice(&bytes);
@@ -51,11 +51,11 @@ impl Trace {
                     self.pieces.push(Traced::Between(bytes.to_vec()));
                 }
             }
-            Piece::Event(bytes) => {
+            StreamPiece::Event(bytes) => {
                 self.passed.extend_from_slice(&bytes);
                 self.pieces.push(Traced::Event(bytes.to_vec()));
             }
-            Piece::Feed(feed) => match self.pieces.last_mut() {
+            StreamPiece::Feed(feed) => match self.pieces.last_mut() {
                 Some(Traced::Event(event)) => {
                     self.passed.extend_from_slice(&feed);
                     event.extend_from_slice(&feed);
@@ -65,8 +65,8 @@ impl Trace {
                     assert_eq!(last, None, "a line feed belongs to an event");
                 }
             },
-            Piece::Oversize => self.pieces.push(Traced::Oversize),
-            Piece::Unfinished(bytes) => {
+            StreamPiece::Oversize => self.pieces.push(Traced::Oversize),
+            StreamPiece::Unfinished(bytes) => {
                 self.passed.extend_from_slice(&bytes);
                 self.pieces.push(Traced::Unfinished(bytes.to_vec()));
             }
@@ -103,33 +103,33 @@ pub fn check_any_cut(data: &[u8]) {
 }
 
 fn check_rewriting(event: &[u8]) {
-    let Some(block) = Block::read(&bytes::Bytes::copy_from_slice(event)) else {
+    let Some(block) = RawEvent::read(&bytes::Bytes::copy_from_slice(event)) else {
         return;
     };
     let Some(data) = block.data() else { return };
-    let same = Content {
+    let same = EventContent {
         event: block.event(),
         data: &data,
         id: None,
     };
     assert!(reads_as(&block, same), "the same content");
-    let other = Content {
+    let other = EventContent {
         event: "other",
         data: "{\n}",
         id: Some("7"),
     };
     assert!(reads_as(&block, other), "another content");
     let left = block.emptied();
-    let emptied = Block::read(&left.into());
+    let emptied = RawEvent::read(&left.into());
     assert!(emptied.is_some_and(|left| left.data().is_none() && left.id() == block.id()));
 }
 
 /// Whether the event, written anew with a content, has it.
-fn reads_as(block: &Block, content: Content<'_>) -> bool {
+fn reads_as(block: &RawEvent, content: EventContent<'_>) -> bool {
     let Ok(written) = block.rewritten(content) else {
         return false;
     };
-    let Some(read) = Block::read(&written.into()) else {
+    let Some(read) = RawEvent::read(&written.into()) else {
         return false;
     };
     read.event() == content.event

@@ -5,22 +5,22 @@
 //! the stream was cut on its way; the pieces of a stream, one behind the other, are the stream; an event that was
 //! written anew reads as what was written. No more is held than one event up to a limit.
 
-mod block;
-mod border;
+mod boundary;
 mod law;
+mod raw_event;
 mod reader;
-mod told;
+mod writer;
 
-pub use block::{Block, Content, MESSAGE, Unwritable};
-pub use border::Border;
+pub use boundary::EventBoundary;
 pub use law::check_any_cut;
-pub use reader::{Piece, Reader};
-pub use told::{is_accepted, message};
+pub use raw_event::{EventContent, MESSAGE, RawEvent, Unwritable};
+pub use reader::{SseReader, StreamPiece};
+pub use writer::{is_accepted, message};
 
 /// The type of a stream (§9.2.5).
 pub const EVENT_STREAM: &str = "text/event-stream";
 
-/// Whether a `Content-Type` is that of a stream, whatever its parameters say.
+/// Whether a `EventContent-Type` is that of a stream, whatever its parameters say.
 #[must_use]
 pub fn is_event_stream(kind: &str) -> bool {
     let parts = kind.trim_start().split_at_checked(EVENT_STREAM.len());

@@ -8,7 +8,7 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A piece of a stream. What has been read of it so far is all of its pieces, one behind the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum StreamPiece {
     /// What belongs to no event: comments between events, blank lines, the mark at the beginning.
     Between(Bytes),
     /// The lines of an event, with the blank line that ends it.
@@ -24,7 +24,7 @@ pub enum Piece {
 
 /// Cuts a stream.
 #[derive(Debug)]
-pub struct Reader {
+pub struct SseReader {
     /// What has come and belongs to no piece yet.
     held: BytesMut,
     /// Where the current line begins.
@@ -33,32 +33,32 @@ pub struct Reader {
     searched: usize,
     /// The most bytes of one event.
     limit: usize,
-    start: Start,
-    event: Event,
-    before: Before,
+    start: MarkPosition,
+    event: HeldEvent,
+    before: LastPiece,
 }
 
 /// Whether a mark may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
+enum MarkPosition {
     Yes,
     No,
 }
 
 /// Whether what is held has lines of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Event {
+enum HeldEvent {
     None,
     Begun,
     /// Too large: its lines are thrown away.
-    Lost(Lost),
+    Lost(LostEvent),
     /// No event: a comment that is too large to be held.
     Comment,
 }
 
 /// Where in a lost event the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lost {
+enum LostEvent {
     AtStart,
     Within,
     BehindReturn,
@@ -66,7 +66,7 @@ enum Lost {
 
 /// What was handed out last, as far as the next byte depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum LastPiece {
     Any,
     /// An event whose blank line is a carriage return, so that a line feed may belong to it.
     Return,
@@ -74,18 +74,18 @@ enum Before {
     ReturnBetween,
 }
 
-impl Reader {
+impl SseReader {
     /// Nothing has come yet; an event may have so many bytes without its blank line.
     #[must_use]
-    pub fn new(limit: usize) -> Reader {
-        Reader {
+    pub fn new(limit: usize) -> SseReader {
+        SseReader {
             held: BytesMut::new(),
             line: 0,
             searched: 0,
             limit,
-            start: Start::Yes,
-            event: Event::None,
-            before: Before::Any,
+            start: MarkPosition::Yes,
+            event: HeldEvent::None,
+            before: LastPiece::Any,
         }
     }
 
@@ -99,31 +99,31 @@ impl Reader {
         clippy::should_implement_trait,
         reason = "an iterator that goes on after its end surprises"
     )]
-    pub fn next(&mut self) -> Option<Piece> {
+    pub fn next(&mut self) -> Option<StreamPiece> {
         if let Some(piece) = self.beginning() {
             return piece;
         }
         loop {
             match self.event {
-                Event::Lost(at) => return self.lose(at),
-                Event::Comment => return self.comment(),
-                Event::None | Event::Begun => match self.line() {
-                    Step::Piece(piece) => return Some(piece),
-                    Step::Again => {}
-                    Step::More => return None,
+                HeldEvent::Lost(at) => return self.discard_event(at),
+                HeldEvent::Comment => return self.comment(),
+                HeldEvent::None | HeldEvent::Begun => match self.line() {
+                    ReadStep::Piece(piece) => return Some(piece),
+                    ReadStep::Again => {}
+                    ReadStep::More => return None,
                 },
             }
         }
     }
 
     /// The stream has ended: what is left of it.
-    pub fn finish(&mut self) -> Option<Piece> {
+    pub fn finish(&mut self) -> Option<StreamPiece> {
         let rest = self.held.split().freeze();
         (self.line, self.searched) = (0, 0);
         match self.event {
-            Event::Lost(_) => None,
-            Event::None | Event::Begun | Event::Comment => {
-                (!rest.is_empty()).then_some(Piece::Unfinished(rest))
+            HeldEvent::Lost(_) => None,
+            HeldEvent::None | HeldEvent::Begun | HeldEvent::Comment => {
+                (!rest.is_empty()).then_some(StreamPiece::Unfinished(rest))
             }
         }
     }
@@ -131,7 +131,7 @@ impl Reader {
     /// Whether what comes belongs to an event that is larger than the limit.
     #[must_use]
     pub fn is_losing(&self) -> bool {
-        matches!(self.event, Event::Lost(_))
+        matches!(self.event, HeldEvent::Lost(_))
     }
 
     /// How many bytes are held.
@@ -141,34 +141,34 @@ impl Reader {
     }
 
     /// The mark, or the line feed that belongs to what came before; `Some(None)` where more must come first.
-    fn beginning(&mut self) -> Option<Option<Piece>> {
-        if self.start == Start::Yes {
+    fn beginning(&mut self) -> Option<Option<StreamPiece>> {
+        if self.start == MarkPosition::Yes {
             if self.held.len() < MARK.len() && MARK.starts_with(&self.held) {
                 return Some(None);
             }
-            self.start = Start::No;
+            self.start = MarkPosition::No;
             if self.held.starts_with(MARK) {
-                return Some(Some(Piece::Between(self.cut(MARK.len()))));
+                return Some(Some(StreamPiece::Between(self.cut(MARK.len()))));
             }
         }
         let before = self.before;
-        if before == Before::Any || self.held.is_empty() {
+        if before == LastPiece::Any || self.held.is_empty() {
             return None;
         }
-        self.before = Before::Any;
+        self.before = LastPiece::Any;
         if self.held.first() != Some(&b'\n') {
             return None;
         }
         let feed = self.cut(1);
-        Some(Some(if before == Before::Return {
-            Piece::Feed(feed)
+        Some(Some(if before == LastPiece::Return {
+            StreamPiece::Feed(feed)
         } else {
-            Piece::Between(feed)
+            StreamPiece::Between(feed)
         }))
     }
 
     /// Looks at the current line.
-    fn line(&mut self) -> Step {
+    fn line(&mut self) -> ReadStep {
         let Some(at) = memchr2(b'\r', b'\n', &self.held[self.searched..]) else {
             self.searched = self.held.len();
             return self.unended();
@@ -176,7 +176,8 @@ impl Reader {
         let end = self.searched + at;
         self.searched = end;
         let is_blank = end == self.line;
-        let is_between = self.event == Event::None && (is_blank || self.held[self.line] == b':');
+        let is_between =
+            self.event == HeldEvent::None && (is_blank || self.held[self.line] == b':');
         let returned = self.held[end] == b'\r';
         let behind = match self.held.get(end + 1) {
             Some(b'\n') if returned => end + 2,
@@ -187,98 +188,100 @@ impl Reader {
         let undecided = returned && behind == self.held.len() && behind == end + 1;
         if is_between {
             if undecided {
-                self.before = Before::ReturnBetween;
+                self.before = LastPiece::ReturnBetween;
             }
-            return Step::Piece(Piece::Between(self.cut(behind)));
+            return ReadStep::Piece(StreamPiece::Between(self.cut(behind)));
         }
         if !is_blank {
-            self.event = Event::Begun;
+            self.event = HeldEvent::Begun;
             (self.line, self.searched) = (behind, behind);
             return if self.line > self.limit {
                 self.unended()
             } else {
-                Step::Again
+                ReadStep::Again
             };
         }
         if undecided {
-            self.before = Before::Return;
+            self.before = LastPiece::Return;
         }
-        self.event = Event::None;
-        Step::Piece(Piece::Event(self.cut(behind)))
+        self.event = HeldEvent::None;
+        ReadStep::Piece(StreamPiece::Event(self.cut(behind)))
     }
 
     /// What is held has no end yet: it must not grow beyond the limit.
-    fn unended(&mut self) -> Step {
+    fn unended(&mut self) -> ReadStep {
         if self.held.len() <= self.limit && self.line <= self.limit {
-            return Step::More;
+            return ReadStep::More;
         }
-        if self.event == Event::None && self.held.first() == Some(&b':') {
-            self.event = Event::Comment;
-            return Step::Again;
+        if self.event == HeldEvent::None && self.held.first() == Some(&b':') {
+            self.event = HeldEvent::Comment;
+            return ReadStep::Again;
         }
         let at = if self.searched == self.line {
-            Lost::AtStart
+            LostEvent::AtStart
         } else {
-            Lost::Within
+            LostEvent::Within
         };
         self.held.advance(self.searched);
         (self.line, self.searched) = (0, 0);
-        self.event = Event::Lost(at);
-        Step::Again
+        self.event = HeldEvent::Lost(at);
+        ReadStep::Again
     }
 
     /// Throws away what belongs to a lost event.
-    fn lose(&mut self, mut at: Lost) -> Option<Piece> {
+    fn discard_event(&mut self, mut at: LostEvent) -> Option<StreamPiece> {
         while let Some(byte) = self.held.first().copied() {
             at = match (at, byte) {
-                (Lost::BehindReturn, b'\n') => {
+                (LostEvent::BehindReturn, b'\n') => {
                     self.held.advance(1);
-                    Lost::AtStart
+                    LostEvent::AtStart
                 }
-                (Lost::BehindReturn, _) => Lost::AtStart,
-                (Lost::AtStart, b'\r' | b'\n') => {
+                (LostEvent::BehindReturn, _) => LostEvent::AtStart,
+                (LostEvent::AtStart, b'\r' | b'\n') => {
                     self.held.advance(1);
-                    self.event = Event::None;
+                    self.event = HeldEvent::None;
                     if byte == b'\r' {
-                        self.before = Before::Return;
+                        self.before = LastPiece::Return;
                     }
-                    return Some(Piece::Oversize);
+                    return Some(StreamPiece::Oversize);
                 }
-                (Lost::AtStart | Lost::Within, _) => match memchr2(b'\r', b'\n', &self.held) {
-                    None => {
-                        self.held.clear();
-                        Lost::Within
-                    }
-                    Some(end) => {
-                        let returned = self.held[end] == b'\r';
-                        self.held.advance(end + 1);
-                        if returned {
-                            Lost::BehindReturn
-                        } else {
-                            Lost::AtStart
+                (LostEvent::AtStart | LostEvent::Within, _) => {
+                    match memchr2(b'\r', b'\n', &self.held) {
+                        None => {
+                            self.held.clear();
+                            LostEvent::Within
+                        }
+                        Some(end) => {
+                            let returned = self.held[end] == b'\r';
+                            self.held.advance(end + 1);
+                            if returned {
+                                LostEvent::BehindReturn
+                            } else {
+                                LostEvent::AtStart
+                            }
                         }
                     }
-                },
+                }
             };
         }
-        self.event = Event::Lost(at);
+        self.event = HeldEvent::Lost(at);
         None
     }
 
     /// Hands out what has come of a comment that is too large to be held.
-    fn comment(&mut self) -> Option<Piece> {
+    fn comment(&mut self) -> Option<StreamPiece> {
         if self.held.is_empty() {
             return None;
         }
         let Some(end) = memchr2(b'\r', b'\n', &self.held) else {
             let all = self.held.len();
-            return Some(Piece::Between(self.cut(all)));
+            return Some(StreamPiece::Between(self.cut(all)));
         };
-        self.event = Event::None;
+        self.event = HeldEvent::None;
         if self.held[end] == b'\r' {
-            self.before = Before::ReturnBetween;
+            self.before = LastPiece::ReturnBetween;
         }
-        Some(Piece::Between(self.cut(end + 1)))
+        Some(StreamPiece::Between(self.cut(end + 1)))
     }
 
     /// Takes the first bytes; a new line begins behind them.
@@ -289,8 +292,8 @@ impl Reader {
 }
 
 /// What looking at a line has led to.
-enum Step {
-    Piece(Piece),
+enum ReadStep {
+    Piece(StreamPiece),
     Again,
     More,
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use super::law::{Traced, trace};
 use super::*;
 
-fn block(text: &str) -> Block {
-    Block::read(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
+fn block(text: &str) -> RawEvent {
+    RawEvent::read(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
 }
 
 fn events(stream: &str) -> Vec<String> {
@@ -36,18 +36,18 @@ fn an_event_ends_at_a_blank_line_whatever_ends_a_line() {
 
 #[test]
 fn a_comment_between_events_goes_out_when_its_line_has_ended() {
-    let mut reader = Reader::new(100);
+    let mut reader = SseReader::new(100);
     reader.feed(b": ping\r");
-    assert_eq!(reader.next(), Some(Piece::Between(": ping\r".into())));
+    assert_eq!(reader.next(), Some(StreamPiece::Between(": ping\r".into())));
     assert_eq!(reader.next(), None);
     reader.feed(b"\n\r\nid: 1\r\n: within\r\ndata: x\r\n\r");
-    assert_eq!(reader.next(), Some(Piece::Between("\n".into())));
-    assert_eq!(reader.next(), Some(Piece::Between("\r\n".into())));
+    assert_eq!(reader.next(), Some(StreamPiece::Between("\n".into())));
+    assert_eq!(reader.next(), Some(StreamPiece::Between("\r\n".into())));
     let event = "id: 1\r\n: within\r\ndata: x\r\n\r";
-    assert_eq!(reader.next(), Some(Piece::Event(event.into())));
+    assert_eq!(reader.next(), Some(StreamPiece::Event(event.into())));
     assert_eq!(reader.next(), None);
     reader.feed(b"\n");
-    assert_eq!(reader.next(), Some(Piece::Feed("\n".into())));
+    assert_eq!(reader.next(), Some(StreamPiece::Feed("\n".into())));
     assert_eq!((reader.next(), reader.finish()), (None, None));
 }
 
@@ -104,13 +104,13 @@ fn the_fields_of_an_event_are_those_of_the_standard() {
     assert_eq!(event.data().unwrap(), "");
     let event = block("Data: x\nid\n\n");
     assert_eq!((event.data(), event.id()), (None, Some("")));
-    assert!(Block::read(&Bytes::from_static(b"data: \xff\n\n")).is_none());
+    assert!(RawEvent::read(&Bytes::from_static(b"data: \xff\n\n")).is_none());
 }
 
 #[test]
 fn an_event_written_anew_keeps_its_other_lines_and_their_ends() {
     let event = block("id: 7\r\n: c\r\nevent: message\r\ndata: a\r\ndata: b\r\nretry: 5\r\n\r\n");
-    let content = |event, data, id| Content { event, data, id };
+    let content = |event, data, id| EventContent { event, data, id };
     let written = |content| String::from_utf8(event.rewritten(content).unwrap()).unwrap();
     assert_eq!(
         written(content(MESSAGE, "x", None)),
@@ -134,7 +134,7 @@ fn an_event_written_anew_keeps_its_other_lines_and_their_ends() {
 #[test]
 fn what_no_event_can_say_is_refused() {
     let event = block("data: a\n\n");
-    let with = |event, data, id| Content { event, data, id };
+    let with = |event, data, id| EventContent { event, data, id };
     let refused = [
         (with("a\nb", "x", None), Unwritable::LineEnd("type")),
         (with("", "x", None), Unwritable::NoType),
@@ -192,8 +192,8 @@ proptest! {
         id in prop::option::of("[a-z:é ]{0,9}"),
     ) {
         let block = block(&stream);
-        let content = Content { event: &event, data: &data, id: id.as_deref() };
-        let written = Block::read(&block.rewritten(content).unwrap().into()).unwrap();
+        let content = EventContent { event: &event, data: &data, id: id.as_deref() };
+        let written = RawEvent::read(&block.rewritten(content).unwrap().into()).unwrap();
         prop_assert_eq!(written.event(), &event);
         prop_assert_eq!(written.data().unwrap(), data.as_str());
         prop_assert_eq!(written.id(), content.id.or(block.id()));

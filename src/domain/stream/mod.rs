@@ -12,12 +12,12 @@ use std::time::Duration;
 use http::Method;
 
 use super::plan::{Plan, without_slash};
-use super::rollout::{self, Caller, Decision, Kill, Stage, Why};
+use super::rollout::{self, Caller, Decision, DecisionReason, Kill, Stage};
 use super::route::Segments;
 use super::side::Side;
 
 pub use path::{StreamPath, StreamPathError};
-pub use rewrite::{Became, Kind, Rewriter, Step};
+pub use rewrite::{EventResult, EventResultKind, RewriteStep, Rewriter};
 
 /// One stream, seen from both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct Streams {
 
 /// A stream that a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Followed {
+pub struct StreamMatch {
     /// The stream, by its place.
     pub stream: usize,
     /// The side whose path was asked for.
@@ -87,7 +87,7 @@ impl Streams {
 
     /// The stream that a request asks for.
     #[must_use]
-    pub fn find(&self, method: &Method, path: &str) -> Option<Followed> {
+    pub fn find(&self, method: &Method, path: &str) -> Option<StreamMatch> {
         if self.all.is_empty() || *method != Method::GET {
             return None;
         }
@@ -97,14 +97,14 @@ impl Streams {
 
     /// The streams that another program may take a path for, though it is the path of none.
     #[must_use]
-    pub fn near(&self, method: &Method, path: &str) -> Vec<Followed> {
+    pub fn near(&self, method: &Method, path: &str) -> Vec<StreamMatch> {
         if self.all.is_empty() || *method != Method::GET {
             return Vec::new();
         }
         let segments = Segments::split(path);
         let (normal, tidied) = (segments.normal(), segments.tidied());
         let slashed = format!("{tidied}/");
-        let is_odd = segments.oddity().is_some();
+        let is_odd = segments.ambiguity().is_some();
         let near = |own: &StreamPath| {
             own.read(&tidied).is_some()
                 || own.read(&slashed).is_some()
@@ -114,11 +114,11 @@ impl Streams {
     }
 
     /// Each path of a stream that is as wanted.
-    fn each(&self, fits: impl Fn(&StreamPath) -> bool) -> impl Iterator<Item = Followed> {
+    fn each(&self, fits: impl Fn(&StreamPath) -> bool) -> impl Iterator<Item = StreamMatch> {
         let all = self.all.iter().enumerate();
         let each = all.flat_map(|(stream, own)| Side::ALL.map(|side| (stream, own, side)));
         each.filter(move |(_, own, side)| fits(own.path(*side)))
-            .map(|(stream, _, side)| Followed { stream, side })
+            .map(|(stream, _, side)| StreamMatch { stream, side })
     }
 }
 
@@ -127,7 +127,7 @@ impl Streams {
 pub fn decide(
     plan: &Plan,
     (caller, headers): (Caller<'_>, &http::HeaderMap),
-    followed: Followed,
+    followed: StreamMatch,
 ) -> Decision {
     let side = followed.side;
     if plan.rollout.kill == Kill::On {
@@ -135,10 +135,10 @@ pub fn decide(
             Some(_) => Stage::Passthrough,
             None => Stage::Translate,
         };
-        return Decision::plain(stage, Why::Killed);
+        return Decision::plain(stage, DecisionReason::Killed);
     }
     let name = plan.streams.all.get(followed.stream);
-    plan.rollout.decide(&rollout::Call {
+    plan.rollout.decide(&rollout::CallFacts {
         caller,
         route: name.map_or("", |stream| &stream.name),
         side,

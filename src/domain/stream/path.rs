@@ -9,11 +9,11 @@ use crate::domain::route::Segments;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamPath {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<PathPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PathPart {
     /// In normal form.
     Literal(String),
     Hole(String),
@@ -24,7 +24,7 @@ enum Part {
 pub enum StreamPathError {
     /// Two programs may read it in two ways.
     #[error("it has {0}; write it in its normal form")]
-    Irregular(crate::domain::route::PathError),
+    Irregular(crate::domain::route::AmbiguousPath),
     /// A brace where none may be.
     #[error("`{0}` is no segment; a hole is a whole one with a name, such as `{{id}}`")]
     Segment(String),
@@ -46,7 +46,7 @@ impl StreamPath {
         let mut parts = Vec::new();
         for segment in segments.iter() {
             let part = part(segment)?;
-            if let Part::Hole(name) = &part
+            if let PathPart::Hole(name) = &part
                 && parts.contains(&part)
             {
                 return Err(StreamPathError::Twice(name.clone()));
@@ -66,8 +66,8 @@ impl StreamPath {
     /// The names of its holes.
     pub fn holes(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Literal(_) => None,
-            Part::Hole(name) => Some(name.as_str()),
+            PathPart::Literal(_) => None,
+            PathPart::Hole(name) => Some(name.as_str()),
         })
     }
 
@@ -76,8 +76,8 @@ impl StreamPath {
     pub fn meets(&self, other: &StreamPath) -> bool {
         self.parts.len() == other.parts.len()
             && self.parts.iter().zip(&other.parts).all(|pair| match pair {
-                (Part::Literal(one), Part::Literal(other)) => one == other,
-                (Part::Hole(_), _) | (_, Part::Hole(_)) => true,
+                (PathPart::Literal(one), PathPart::Literal(other)) => one == other,
+                (PathPart::Hole(_), _) | (_, PathPart::Hole(_)) => true,
             })
     }
 
@@ -108,9 +108,9 @@ impl StreamPath {
         for part in &self.parts {
             let segment = segments.next()?;
             match part {
-                Part::Literal(literal) if literal == segment => {}
-                Part::Literal(_) => return None,
-                Part::Hole(name) => holes.push((name.as_str(), segment)),
+                PathPart::Literal(literal) if literal == segment => {}
+                PathPart::Literal(_) => return None,
+                PathPart::Hole(name) => holes.push((name.as_str(), segment)),
             }
         }
         segments.next().is_none().then_some(holes)
@@ -130,8 +130,8 @@ impl StreamPath {
         for part in &self.parts {
             path.push('/');
             match part {
-                Part::Literal(literal) => path.push_str(literal),
-                Part::Hole(name) => path.push_str(&value(name)?),
+                PathPart::Literal(literal) => path.push_str(literal),
+                PathPart::Hole(name) => path.push_str(&value(name)?),
             }
         }
         if path.is_empty() {
@@ -141,7 +141,7 @@ impl StreamPath {
     }
 }
 
-fn part(segment: &str) -> Result<Part, StreamPathError> {
+fn part(segment: &str) -> Result<PathPart, StreamPathError> {
     let wrong = || StreamPathError::Segment(segment.to_owned());
     let inside = segment
         .strip_prefix('{')
@@ -153,10 +153,10 @@ fn part(segment: &str) -> Result<Part, StreamPathError> {
             let mut letters = name.chars();
             let plain = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
             (begins && plain)
-                .then(|| Part::Hole(name.to_owned()))
+                .then(|| PathPart::Hole(name.to_owned()))
                 .ok_or_else(wrong)
         }
         None if segment.contains(['{', '}']) => Err(wrong()),
-        None => Ok(Part::Literal(normalise(segment).into_owned())),
+        None => Ok(PathPart::Literal(normalise(segment).into_owned())),
     }
 }

@@ -2,41 +2,41 @@
 
 use bytes::Bytes;
 
-use crate::domain::event::{Events, Form, Rewriting, Told};
+use crate::domain::event::{EventAction, EventForm, EventValue, Events};
 use crate::domain::side::Side;
-use crate::domain::sse::{Block, Content, MESSAGE, Piece, Reader};
-use crate::domain::translate::Terms;
+use crate::domain::sse::{EventContent, MESSAGE, RawEvent, SseReader, StreamPiece};
+use crate::domain::translate::TranslateContext;
 
 /// Rewrites one stream.
 #[derive(Debug)]
 pub struct Rewriter {
-    reader: Reader,
+    reader: SseReader,
     /// The side that the stream comes from.
     from: Side,
-    before: Before,
+    before: LastEvent,
 }
 
 /// What was made of the event before, for a line feed that may belong to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum LastEvent {
     Left,
     Gone,
 }
 
 /// A piece of the stream for the client.
 #[derive(Debug, Default)]
-pub struct Step {
+pub struct RewriteStep {
     /// What leaves; nothing where nobody hears of an event.
     pub out: Bytes,
     /// What became of an event, if this was one.
-    pub became: Option<Became>,
+    pub result: Option<EventResult>,
     /// Members that no pattern named.
     pub dropped: usize,
 }
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum EventResultKind {
     /// It was written for the other side.
     Rewritten,
     /// No pair takes it: it went on as the bytes it was.
@@ -47,44 +47,44 @@ pub enum Kind {
     Failed,
 }
 
-impl Kind {
+impl EventResultKind {
     /// Every kind.
-    pub const ALL: [Kind; 4] = [
-        Kind::Rewritten,
-        Kind::Untouched,
-        Kind::Swallowed,
-        Kind::Failed,
+    pub const ALL: [EventResultKind; 4] = [
+        EventResultKind::Rewritten,
+        EventResultKind::Untouched,
+        EventResultKind::Swallowed,
+        EventResultKind::Failed,
     ];
 
     /// The word used in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Kind::Rewritten => "rewritten",
-            Kind::Untouched => "untouched",
-            Kind::Swallowed => "swallowed",
-            Kind::Failed => "failed",
+            EventResultKind::Rewritten => "rewritten",
+            EventResultKind::Untouched => "untouched",
+            EventResultKind::Swallowed => "swallowed",
+            EventResultKind::Failed => "failed",
         }
     }
 }
 
 /// What became of an event, with the reason where it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Became {
+pub struct EventResult {
     /// What.
-    pub kind: Kind,
+    pub kind: EventResultKind,
     /// The key of the pair, and what it could not write.
     pub why: Option<String>,
 }
 
-impl Became {
-    fn plain(kind: Kind) -> Option<Became> {
-        Some(Became { kind, why: None })
+impl EventResult {
+    fn plain(kind: EventResultKind) -> Option<EventResult> {
+        Some(EventResult { kind, why: None })
     }
 
-    fn failed(why: String) -> Option<Became> {
-        Some(Became {
-            kind: Kind::Failed,
+    fn failed(why: String) -> Option<EventResult> {
+        Some(EventResult {
+            kind: EventResultKind::Failed,
             why: Some(why),
         })
     }
@@ -95,9 +95,9 @@ impl Rewriter {
     #[must_use]
     pub fn new(from: Side, limit: usize) -> Rewriter {
         Rewriter {
-            reader: Reader::new(limit),
+            reader: SseReader::new(limit),
             from,
-            before: Before::Left,
+            before: LastEvent::Left,
         }
     }
 
@@ -107,129 +107,140 @@ impl Rewriter {
     }
 
     /// What leaves next, if anything is there.
-    pub fn step(&mut self, events: &Events, terms: Terms) -> Option<Step> {
+    pub fn step(&mut self, events: &Events, terms: TranslateContext) -> Option<RewriteStep> {
         let piece = self.reader.next()?;
         Some(self.piece(piece, events, terms))
     }
 
     /// The stream has ended: what is left of it.
-    pub fn finish(&mut self, events: &Events, terms: Terms) -> Option<Step> {
+    pub fn finish(&mut self, events: &Events, terms: TranslateContext) -> Option<RewriteStep> {
         let piece = self.reader.finish()?;
         Some(self.piece(piece, events, terms))
     }
 
-    fn piece(&mut self, piece: Piece, events: &Events, terms: Terms) -> Step {
+    fn piece(
+        &mut self,
+        piece: StreamPiece,
+        events: &Events,
+        terms: TranslateContext,
+    ) -> RewriteStep {
         let step = match piece {
-            Piece::Between(out) => {
-                return Step {
+            StreamPiece::Between(out) => {
+                return RewriteStep {
                     out,
-                    ..Step::default()
+                    ..RewriteStep::default()
                 };
             }
-            Piece::Feed(_) if self.before == Before::Gone => return Step::default(),
-            Piece::Feed(out) => {
-                return Step {
+            StreamPiece::Feed(_) if self.before == LastEvent::Gone => {
+                return RewriteStep::default();
+            }
+            StreamPiece::Feed(out) => {
+                return RewriteStep {
                     out,
-                    ..Step::default()
+                    ..RewriteStep::default()
                 };
             }
-            Piece::Oversize => Step {
-                became: Became::failed("the event is larger than `limits.answer`".to_owned()),
-                ..Step::default()
+            StreamPiece::Oversize => RewriteStep {
+                result: EventResult::failed("the event is larger than `limits.answer`".to_owned()),
+                ..RewriteStep::default()
             },
-            Piece::Event(text) => self.event(text, events, terms),
+            StreamPiece::Event(text) => self.event(text, events, terms),
             // Nobody hears of it, but what is rewritten must not leave as it was.
-            Piece::Unfinished(text) => Step {
-                became: None,
+            StreamPiece::Unfinished(text) => RewriteStep {
+                result: None,
                 ..self.event(text, events, terms)
             },
         };
         self.before = if step.out.is_empty() {
-            Before::Gone
+            LastEvent::Gone
         } else {
-            Before::Left
+            LastEvent::Left
         };
         step
     }
 
-    fn event(&self, text: Bytes, events: &Events, terms: Terms) -> Step {
-        let Some(block) = Block::read(&text) else {
+    fn event(&self, text: Bytes, events: &Events, terms: TranslateContext) -> RewriteStep {
+        let Some(block) = RawEvent::read(&text) else {
             return untouched(text);
         };
         let Some(data) = block.data() else {
             // It only sets an id, or the time to wait; that is no event.
-            return Step {
+            return RewriteStep {
                 out: text,
-                ..Step::default()
+                ..RewriteStep::default()
             };
         };
-        let shown = || Told::sse(block.event(), block.id(), &data, terms.depth);
+        let shown = || EventValue::sse(block.event(), block.id(), &data, terms.depth);
         let call = || {
             let text = Bytes::copy_from_slice(data.as_bytes());
             let is_message = block.event() == MESSAGE;
-            is_message.then(|| Told::rpc(&text, terms.depth)).flatten()
+            is_message
+                .then(|| EventValue::rpc(&text, terms.depth))
+                .flatten()
         };
         let (own, other, to) = match self.from {
-            Side::Rpc => (call(), Some(shown()), Form::Sse),
-            Side::Rest => (Some(shown()), call(), Form::Rpc),
+            Side::Rpc => (call(), Some(shown()), EventForm::Sse),
+            Side::Rest => (Some(shown()), call(), EventForm::Rpc),
         };
         // An event in the other form than its stream's may still be one that nobody shall hear of.
         for told in own.into_iter().chain(other) {
             match events.rewrite(&told, to, terms) {
-                Rewriting::Untouched => {}
-                Rewriting::Swallowed => {
-                    return Step {
+                EventAction::Untouched => {}
+                EventAction::Swallowed => {
+                    return RewriteStep {
                         out: block.emptied().into(),
-                        became: Became::plain(Kind::Swallowed),
+                        result: EventResult::plain(EventResultKind::Swallowed),
                         dropped: 0,
                     };
                 }
-                Rewriting::Failed { key, why } => return failed(&block, format!("{key}: {why}")),
-                Rewriting::Rewritten { told, dropped } => return rewritten(&block, &told, dropped),
+                EventAction::Failed { key, why } => return failed(&block, format!("{key}: {why}")),
+                EventAction::Rewritten { told, dropped } => {
+                    return rewritten(&block, &told, dropped);
+                }
             }
         }
         untouched(text)
     }
 }
 
-fn untouched(out: Bytes) -> Step {
-    Step {
+fn untouched(out: Bytes) -> RewriteStep {
+    RewriteStep {
         out,
-        became: Became::plain(Kind::Untouched),
+        result: EventResult::plain(EventResultKind::Untouched),
         dropped: 0,
     }
 }
 
-fn failed(block: &Block, why: String) -> Step {
-    Step {
+fn failed(block: &RawEvent, why: String) -> RewriteStep {
+    RewriteStep {
         out: block.emptied().into(),
-        became: Became::failed(why),
+        result: EventResult::failed(why),
         dropped: 0,
     }
 }
 
-fn rewritten(block: &Block, told: &Told, dropped: usize) -> Step {
-    let said = told.said();
+fn rewritten(block: &RawEvent, told: &EventValue, dropped: usize) -> RewriteStep {
+    let said = told.fields();
     let message = told.message().map(|message| {
         // Between the parts of a value a line end is as good as another.
         String::from_utf8_lossy(message.as_bytes()).replace('\r', "\n")
     });
     let content = match (&said, &message) {
-        (Some(said), _) => Content {
+        (Some(said), _) => EventContent {
             event: &said.event,
             data: &said.data,
             id: said.id.as_deref(),
         },
-        (None, message) => Content {
+        (None, message) => EventContent {
             event: MESSAGE,
             data: message.as_deref().unwrap_or_default(),
             id: None,
         },
     };
     match block.rewritten(content) {
-        Ok(out) => Step {
+        Ok(out) => RewriteStep {
             out: out.into(),
-            became: Became::plain(Kind::Rewritten),
+            result: EventResult::plain(EventResultKind::Rewritten),
             dropped,
         },
         Err(why) => failed(block, why.to_string()),

@@ -2,17 +2,17 @@ use http::Method;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::event::{EventSource, Events, RpcEventSource, ShownSource, SseSource};
-use crate::domain::route::spelled::tree;
-use crate::domain::translate::Terms;
+use crate::domain::event::{EventSource, Events, OtherSide, RpcEventSource, SseSource};
+use crate::domain::route::test_syntax::tree;
+use crate::domain::translate::TranslateContext;
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 32,
     now: String::new,
 };
 
-fn sse(event: Option<&str>, data: Option<&str>, text: Option<&str>) -> Option<ShownSource> {
-    Some(ShownSource::Sse(SseSource {
+fn sse(event: Option<&str>, data: Option<&str>, text: Option<&str>) -> Option<OtherSide> {
+    Some(OtherSide::Sse(SseSource {
         event: event.map(str::to_owned),
         id: None,
         data: data.map(tree),
@@ -73,9 +73,9 @@ fn leaves(from: Side, stream: &[u8], size: usize) -> (String, Vec<&'static str>)
     let events = events();
     let mut rewriter = Rewriter::new(from, 1000);
     let (mut out, mut kinds) = (Vec::new(), Vec::new());
-    let mut note = |step: Step| {
+    let mut note = |step: RewriteStep| {
         out.extend_from_slice(&step.out);
-        kinds.extend(step.became.map(|became| became.kind.as_str()));
+        kinds.extend(step.result.map(|became| became.kind.as_str()));
     };
     for chunk in stream.chunks(size) {
         rewriter.feed(chunk);

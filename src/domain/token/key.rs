@@ -63,18 +63,18 @@ impl Algorithm {
             .map(|(_, algorithm)| *algorithm)
     }
 
-    const fn kind(self) -> Kind {
+    const fn kind(self) -> KeyKind {
         match self {
-            Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512 => Kind::Secret,
+            Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512 => KeyKind::Secret,
             Algorithm::Rs256
             | Algorithm::Rs384
             | Algorithm::Rs512
             | Algorithm::Ps256
             | Algorithm::Ps384
-            | Algorithm::Ps512 => Kind::Rsa,
-            Algorithm::Es256 => Kind::P256,
-            Algorithm::Es384 => Kind::P384,
-            Algorithm::EdDsa => Kind::Ed25519,
+            | Algorithm::Ps512 => KeyKind::Rsa,
+            Algorithm::Es256 => KeyKind::P256,
+            Algorithm::Es384 => KeyKind::P384,
+            Algorithm::EdDsa => KeyKind::Ed25519,
         }
     }
 
@@ -117,7 +117,7 @@ impl From<Algorithm> for jsonwebtoken::Algorithm {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum KeyKind {
     Secret,
     Rsa,
     P256,
@@ -186,18 +186,18 @@ impl TokenKey {
     /// [`KeyFault::NoPublicKey`].
     pub fn public(pem: &[u8], algorithm: Algorithm) -> Result<TokenKey, KeyFault> {
         let material = match algorithm.kind() {
-            Kind::Secret => return Err(KeyFault::NoPublicKey),
-            Kind::Rsa => DecodingKey::from_rsa_pem(pem),
-            Kind::P256 | Kind::P384 => DecodingKey::from_ec_pem(pem),
-            Kind::Ed25519 => DecodingKey::from_ed_pem(pem),
+            KeyKind::Secret => return Err(KeyFault::NoPublicKey),
+            KeyKind::Rsa => DecodingKey::from_rsa_pem(pem),
+            KeyKind::P256 | KeyKind::P384 => DecodingKey::from_ec_pem(pem),
+            KeyKind::Ed25519 => DecodingKey::from_ed_pem(pem),
         };
         let material = material.map_err(|_| KeyFault::NoPublicKey)?;
         // An uncompressed point: a byte and two coordinates.
         let length = material.try_get_as_bytes().map_or(0, <[u8]>::len);
         let fits = match algorithm.kind() {
-            Kind::P256 => length == 65,
-            Kind::P384 => length == 97,
-            Kind::Secret | Kind::Rsa | Kind::Ed25519 => true,
+            KeyKind::P256 => length == 65,
+            KeyKind::P384 => length == 97,
+            KeyKind::Secret | KeyKind::Rsa | KeyKind::Ed25519 => true,
         };
         if !fits {
             return Err(KeyFault::NoPublicKey);
@@ -273,11 +273,11 @@ fn stated(algorithm: KeyAlgorithm) -> Option<Algorithm> {
     Algorithm::parse(serde_json::to_value(algorithm).ok()?.as_str()?)
 }
 
-fn kind(parameters: &AlgorithmParameters) -> Option<Kind> {
+fn kind(parameters: &AlgorithmParameters) -> Option<KeyKind> {
     let curve = if matches!(parameters, AlgorithmParameters::RSA(_)) {
-        return Some(Kind::Rsa);
+        return Some(KeyKind::Rsa);
     } else if matches!(parameters, AlgorithmParameters::OctetKey(_)) {
-        return Some(Kind::Secret);
+        return Some(KeyKind::Secret);
     } else if let AlgorithmParameters::EllipticCurve(key) = parameters {
         &key.curve
     } else if let AlgorithmParameters::OctetKeyPair(key) = parameters {
@@ -286,23 +286,23 @@ fn kind(parameters: &AlgorithmParameters) -> Option<Kind> {
         return None;
     };
     if *curve == EllipticCurve::P256 {
-        Some(Kind::P256)
+        Some(KeyKind::P256)
     } else if *curve == EllipticCurve::P384 {
-        Some(Kind::P384)
+        Some(KeyKind::P384)
     } else if *curve == EllipticCurve::Ed25519 {
-        Some(Kind::Ed25519)
+        Some(KeyKind::Ed25519)
     } else {
         None
     }
 }
 
 /// The algorithm of a key that does not say its own: the only one of a curve, and what issuers mean by RSA.
-const fn usual(kind: Kind) -> Option<Algorithm> {
+const fn usual(kind: KeyKind) -> Option<Algorithm> {
     match kind {
-        Kind::Secret => None,
-        Kind::Rsa => Some(Algorithm::Rs256),
-        Kind::P256 => Some(Algorithm::Es256),
-        Kind::P384 => Some(Algorithm::Es384),
-        Kind::Ed25519 => Some(Algorithm::EdDsa),
+        KeyKind::Secret => None,
+        KeyKind::Rsa => Some(Algorithm::Rs256),
+        KeyKind::P256 => Some(Algorithm::Es256),
+        KeyKind::P384 => Some(Algorithm::Es384),
+        KeyKind::Ed25519 => Some(Algorithm::EdDsa),
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: String::new,
 };

@@ -1,12 +1,12 @@
 //! Follows one body to its end: by counting, chunk by chunk, then through the trailers.
 
 use super::chunk;
-use super::head::{self, Framing, MAX_FIELDS};
-use super::line::{Lines, Longest};
+use super::head::{self, MAX_FIELDS, MessageFraming};
+use super::line::{LineFinder, LineLimit};
 use super::violation::Violation;
 
 /// The longest chunk-size line.
-const CHUNK_LINE: Longest = Longest {
+const CHUNK_LINE: LineLimit = LineLimit {
     bytes: 512,
     otherwise: Violation::ChunkExtensionTooLong,
 };
@@ -17,7 +17,7 @@ const MAX_TRAILERS: usize = 8 * 1024;
 
 /// How far a body came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum BodyProgress {
     /// The input is an incomplete line.
     Incomplete,
     /// These bytes of the input belong to the body, and more is to come.
@@ -27,7 +27,7 @@ pub(super) enum Progress {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum BodyPart {
     Data(u64),
     ChunkLine,
     ChunkData(u64),
@@ -37,8 +37,8 @@ enum Part {
 
 /// A body that is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Body {
-    part: Part,
+pub(super) struct BodyFollower {
+    part: BodyPart,
     /// Bytes of chunk extensions so far.
     extensions: usize,
     /// Bytes of the trailer section so far.
@@ -46,15 +46,15 @@ pub(super) struct Body {
     fields: u8,
 }
 
-impl Body {
+impl BodyFollower {
     /// The body that a head announces; `None` if it has none.
-    pub(super) fn of(framing: Framing) -> Option<Body> {
+    pub(super) fn new(framing: MessageFraming) -> Option<BodyFollower> {
         let part = match framing {
-            Framing::Empty => return None,
-            Framing::Sized(length) => Part::Data(length),
-            Framing::Chunked => Part::ChunkLine,
+            MessageFraming::Empty => return None,
+            MessageFraming::Sized(length) => BodyPart::Data(length),
+            MessageFraming::Chunked => BodyPart::ChunkLine,
         };
-        Some(Body {
+        Some(BodyFollower {
             part,
             extensions: 0,
             trailers: 0,
@@ -65,31 +65,35 @@ impl Body {
     /// Reads the next unit of the body from an input that is not empty.
     pub(super) fn advance(
         &mut self,
-        lines: &mut Lines,
+        lines: &mut LineFinder,
         input: &[u8],
-    ) -> Result<Progress, Violation> {
+    ) -> Result<BodyProgress, Violation> {
         match self.part {
-            Part::Data(left) => Ok(self.data(input, left)),
-            Part::ChunkLine => self.chunk_line(lines, input),
-            Part::ChunkData(left) => Ok(self.chunk_data(input, left)),
-            Part::ChunkEnd => self.chunk_end(input),
-            Part::Trailers => self.trailer(lines, input),
+            BodyPart::Data(left) => Ok(self.data(input, left)),
+            BodyPart::ChunkLine => self.chunk_line(lines, input),
+            BodyPart::ChunkData(left) => Ok(self.chunk_data(input, left)),
+            BodyPart::ChunkEnd => self.chunk_end(input),
+            BodyPart::Trailers => self.trailer(lines, input),
         }
     }
 
-    fn data(&mut self, input: &[u8], left: u64) -> Progress {
+    fn data(&mut self, input: &[u8], left: u64) -> BodyProgress {
         let (count, left) = count(input, left);
-        self.part = Part::Data(left);
+        self.part = BodyPart::Data(left);
         if left == 0 {
-            Progress::Ended(count)
+            BodyProgress::Ended(count)
         } else {
-            Progress::Passed(count)
+            BodyProgress::Passed(count)
         }
     }
 
-    fn chunk_line(&mut self, lines: &mut Lines, input: &[u8]) -> Result<Progress, Violation> {
+    fn chunk_line(
+        &mut self,
+        lines: &mut LineFinder,
+        input: &[u8],
+    ) -> Result<BodyProgress, Violation> {
         let Some(line) = lines.next(input, CHUNK_LINE)? else {
-            return Ok(Progress::Incomplete);
+            return Ok(BodyProgress::Incomplete);
         };
         let chunk = chunk::parse(line)?;
         self.extensions += chunk.extensions;
@@ -97,43 +101,43 @@ impl Body {
             return Err(Violation::ChunkExtensionTooLong);
         }
         self.part = match chunk.size {
-            0 => Part::Trailers,
-            size => Part::ChunkData(size),
+            0 => BodyPart::Trailers,
+            size => BodyPart::ChunkData(size),
         };
-        Ok(Progress::Passed(line.len() + 2))
+        Ok(BodyProgress::Passed(line.len() + 2))
     }
 
-    fn chunk_data(&mut self, input: &[u8], left: u64) -> Progress {
+    fn chunk_data(&mut self, input: &[u8], left: u64) -> BodyProgress {
         let (count, left) = count(input, left);
         self.part = match left {
-            0 => Part::ChunkEnd,
-            left => Part::ChunkData(left),
+            0 => BodyPart::ChunkEnd,
+            left => BodyPart::ChunkData(left),
         };
-        Progress::Passed(count)
+        BodyProgress::Passed(count)
     }
 
-    fn chunk_end(&mut self, input: &[u8]) -> Result<Progress, Violation> {
+    fn chunk_end(&mut self, input: &[u8]) -> Result<BodyProgress, Violation> {
         match input {
             [b'\r', b'\n', ..] => {
-                self.part = Part::ChunkLine;
-                Ok(Progress::Passed(2))
+                self.part = BodyPart::ChunkLine;
+                Ok(BodyProgress::Passed(2))
             }
-            [b'\r'] => Ok(Progress::Incomplete),
+            [b'\r'] => Ok(BodyProgress::Incomplete),
             _ => Err(Violation::ChunkEnd),
         }
     }
 
-    fn trailer(&mut self, lines: &mut Lines, input: &[u8]) -> Result<Progress, Violation> {
-        let longest = Longest {
+    fn trailer(&mut self, lines: &mut LineFinder, input: &[u8]) -> Result<BodyProgress, Violation> {
+        let longest = LineLimit {
             bytes: MAX_TRAILERS - self.trailers,
             otherwise: Violation::TrailersTooLarge,
         };
         let Some(line) = lines.next(input, longest)? else {
-            return Ok(Progress::Incomplete);
+            return Ok(BodyProgress::Incomplete);
         };
         let length = line.len() + 2;
         if line.is_empty() {
-            return Ok(Progress::Ended(length));
+            return Ok(BodyProgress::Ended(length));
         }
         self.trailers = MAX_TRAILERS.min(self.trailers + length);
         self.fields += 1;
@@ -147,7 +151,7 @@ impl Body {
         {
             return Err(Violation::TrailerForbidden);
         }
-        Ok(Progress::Passed(length))
+        Ok(BodyProgress::Passed(length))
     }
 }
 

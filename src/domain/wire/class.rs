@@ -1,6 +1,6 @@
 //! Byte classes of the HTTP and URI grammars, as one table.
 
-use crate::domain::words::{HIGH, ONES, equal, length_before};
+use crate::domain::swar::{HIGH, ONES, equal, length_before};
 
 /// A byte of a token (RFC 9110 §5.6.2).
 pub(super) const TOKEN: u8 = 1;

@@ -4,7 +4,7 @@
 
 use wide::u8x32;
 
-use crate::domain::vectors::{below_space, bits};
+use crate::domain::simd::{below_space, bits};
 
 /// How many bytes of a name are looked at together.
 pub(super) const BLOCK: usize = 32;
@@ -17,22 +17,22 @@ pub(super) struct Field {
     /// How long it is, with its end.
     pub(super) size: usize,
     /// The letters of its name, and of what is behind that.
-    pub(super) letters: Letters,
+    pub(super) letters: ByteClasses,
 }
 
 /// Which bytes of a block are what, the first in the lowest bit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Letters {
+pub(super) struct ByteClasses {
     pub(super) upper: u32,
     pub(super) lower: u32,
     pub(super) dashes: u32,
 }
 
-impl Letters {
+impl ByteClasses {
     #[inline(always)]
-    pub(super) fn of(block: &[u8; BLOCK]) -> Letters {
+    pub(super) fn new(block: &[u8; BLOCK]) -> ByteClasses {
         let bytes = u8x32::new(*block);
-        Letters {
+        ByteClasses {
             upper: within::<b'A', b'Z'>(bytes),
             lower: within::<b'a', b'z'>(bytes),
             dashes: bytes.simd_eq(b'-').to_bitmask(),
@@ -75,7 +75,7 @@ impl Field {
         if name == 0 || name as usize >= last.min(BLOCK) {
             return None;
         }
-        let letters = Letters::of(start);
+        let letters = ByteClasses::new(start);
         let others = within::<b'0', b'9'>(bytes) | bytes.simd_eq(b'_').to_bitmask();
         let common = letters.upper | letters.lower | letters.dashes | others;
         if !common & !(u32::MAX << name) != 0 {
@@ -101,16 +101,16 @@ mod tests {
 
     use super::*;
     use crate::domain::wire::head::split_field;
-    use crate::domain::wire::line::{Lines, Longest};
+    use crate::domain::wire::line::{LineFinder, LineLimit};
     use crate::domain::wire::violation::Violation;
 
     /// What a look at each part says of the line at the start: the length of its name, and its size.
     fn step_by_step(input: &[u8]) -> Option<(usize, usize)> {
-        let longest = Longest {
+        let longest = LineLimit {
             bytes: 1000,
             otherwise: Violation::HeadTooLarge,
         };
-        let line = Lines::default().next(input, longest).ok()??;
+        let line = LineFinder::default().next(input, longest).ok()??;
         let (name, _) = split_field(line).ok()?;
         Some((name.len(), line.len() + 2))
     }

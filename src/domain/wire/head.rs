@@ -22,7 +22,7 @@ pub enum Te {
 
 /// How a target is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum TargetForm {
     /// As an HTTP library takes it.
     Usual,
     /// With characters that it takes percent-encoded only.
@@ -34,7 +34,7 @@ const LONGEST_RAW: usize = 20 * 1024;
 
 /// Whether the client wants to speak another protocol afterwards (RFC 9110 §7.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Upgrade {
+pub(super) enum UpgradeHeader {
     Asked,
     #[default]
     No,
@@ -42,7 +42,7 @@ pub(super) enum Upgrade {
 
 /// How the end of the body is found (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Framing {
+pub(super) enum MessageFraming {
     #[default]
     Empty,
     Sized(u64),
@@ -50,14 +50,14 @@ pub(super) enum Framing {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Version {
+enum HttpVersion {
     Http10,
     #[default]
     Http11,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Host {
+enum HostField {
     Seen,
     #[default]
     Missing,
@@ -65,23 +65,23 @@ enum Host {
 
 /// What the lines so far said.
 #[derive(Debug, Default)]
-pub(super) struct Head {
-    version: Version,
-    host: Host,
+pub(super) struct HeadParser {
+    version: HttpVersion,
+    host: HostField,
     pub(super) te: Te,
-    pub(super) upgrade: Upgrade,
-    pub(super) framing: Framing,
+    pub(super) upgrade: UpgradeHeader,
+    pub(super) framing: MessageFraming,
     content_length: Option<u64>,
     fields: u8,
 }
 
-impl Head {
+impl HeadParser {
     /// Reads a request line, without its end.
     pub(super) fn request_line(
         &mut self,
         line: &[u8],
         longest_target: usize,
-    ) -> Result<Written, Violation> {
+    ) -> Result<TargetForm, Violation> {
         let (method, target, version) = split_request_line(line)?;
         self.version = version;
         if target.len() > longest_target {
@@ -91,7 +91,7 @@ impl Head {
             return path_and_query(target);
         }
         if target == b"*" && method == b"OPTIONS" {
-            return Ok(Written::Usual);
+            return Ok(TargetForm::Usual);
         }
         absolute(target)
     }
@@ -139,7 +139,7 @@ impl Head {
 
     /// The empty line was read: is anything missing?
     pub(super) fn end(&self) -> Result<(), Violation> {
-        if self.version == Version::Http11 && self.host == Host::Missing {
+        if self.version == HttpVersion::Http11 && self.host == HostField::Missing {
             return Err(Violation::NoHost);
         }
         Ok(())
@@ -147,25 +147,25 @@ impl Head {
 
     fn read_upgrade(&mut self) {
         // RFC 9110 §7.8: ignored in an HTTP/1.0 request.
-        if self.version == Version::Http11 {
-            self.upgrade = Upgrade::Asked;
+        if self.version == HttpVersion::Http11 {
+            self.upgrade = UpgradeHeader::Asked;
         }
     }
 
     fn read_host(&mut self, value: &[u8]) -> Result<(), Violation> {
-        if self.host == Host::Seen {
+        if self.host == HostField::Seen {
             return Err(Violation::HostRepeated);
         }
-        self.host = Host::Seen;
+        self.host = HostField::Seen;
         if !is_host(value) {
             return Err(Violation::Host);
         }
-        // Behind an absolute target its value is not compared; it must still be one valid `Host` (RFC 9112 §3.2.2).
+        // Behind an absolute target its value is not compared; it must still be one valid `HostField` (RFC 9112 §3.2.2).
         Ok(())
     }
 
     fn read_content_length(&mut self, value: &[u8]) -> Result<(), Violation> {
-        if self.framing == Framing::Chunked {
+        if self.framing == MessageFraming::Chunked {
             return Err(Violation::TwoFramings);
         }
         if self.content_length.is_some() || value.contains(&b',') {
@@ -174,25 +174,25 @@ impl Head {
         let length = decimal(value).ok_or(Violation::ContentLength)?;
         self.content_length = Some(length);
         if length > 0 {
-            self.framing = Framing::Sized(length);
+            self.framing = MessageFraming::Sized(length);
         }
         Ok(())
     }
 
     fn read_transfer_encoding(&mut self, value: &[u8]) -> Result<(), Violation> {
-        if self.version == Version::Http10 {
+        if self.version == HttpVersion::Http10 {
             return Err(Violation::TransferEncodingInHttp10);
         }
         if self.content_length.is_some() {
             return Err(Violation::TwoFramings);
         }
-        if self.framing == Framing::Chunked {
+        if self.framing == MessageFraming::Chunked {
             return Err(Violation::TransferEncodingRepeated);
         }
         if !value.eq_ignore_ascii_case(b"chunked") {
             return Err(Violation::TransferEncoding);
         }
-        self.framing = Framing::Chunked;
+        self.framing = MessageFraming::Chunked;
         Ok(())
     }
 }
@@ -228,14 +228,14 @@ fn field_fault(line: &[u8]) -> Violation {
     }
 }
 
-fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Violation> {
+fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], HttpVersion), Violation> {
     let Some((method, rest)) = class::token_before::<b' '>(line) else {
         return Err(method_fault(line));
     };
     let (target, version) = if let Some(target) = rest.strip_suffix(b" HTTP/1.1") {
-        (target, Version::Http11)
+        (target, HttpVersion::Http11)
     } else if let Some(target) = rest.strip_suffix(b" HTTP/1.0") {
-        (target, Version::Http10)
+        (target, HttpVersion::Http10)
     } else {
         return Err(version_fault(line));
     };
@@ -273,22 +273,22 @@ fn version_fault(line: &[u8]) -> Violation {
     }
 }
 
-pub(super) fn path_and_query(target: &[u8]) -> Result<Written, Violation> {
+pub(super) fn path_and_query(target: &[u8]) -> Result<TargetForm, Violation> {
     if class::all(target, TARGET) {
-        return Ok(Written::Usual);
+        return Ok(TargetForm::Usual);
     }
     let question = target.iter().position(|byte| *byte == b'?');
     let (path, query) = target.split_at(question.unwrap_or(target.len()));
     let text = std::str::from_utf8(target).is_ok();
     if text && class::all(path, PATH) && class::all(query, QUERY) {
-        return Ok(Written::Usual);
+        return Ok(TargetForm::Usual);
     }
     if !text || !class::all(path, PATH | RAW) || !class::all(query, QUERY | RAW) {
         return Err(target_fault(target));
     }
     // Each of them may take three bytes then.
     match target.len() < LONGEST_RAW {
-        true => Ok(Written::Raw),
+        true => Ok(TargetForm::Raw),
         false => Err(Violation::TargetTooLong),
     }
 }
@@ -307,7 +307,7 @@ fn target_fault(target: &[u8]) -> Violation {
 }
 
 /// An `http` or `https` URL.
-fn absolute(target: &[u8]) -> Result<Written, Violation> {
+fn absolute(target: &[u8]) -> Result<TargetForm, Violation> {
     let colon = target.iter().position(|byte| *byte == b':').unwrap_or(0);
     let (scheme, rest) = target.split_at(colon);
     if !scheme.eq_ignore_ascii_case(b"http") && !scheme.eq_ignore_ascii_case(b"https") {

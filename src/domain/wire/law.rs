@@ -1,6 +1,6 @@
 //! The law of cuts, as a function that fuzzing and tests run on any bytes.
 
-use super::{Follower, Found, Limits, Place, Violation};
+use super::{Finding, HeadLimits, MessagePosition, RequestInspector, Violation};
 
 /// All that a connection's bytes led to.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -8,17 +8,17 @@ pub(super) struct Trace {
     /// How many bytes were passed on.
     pub(super) passed: usize,
     /// Where heads ended and upgrades were due.
-    pub(super) events: Vec<(usize, Found)>,
+    pub(super) events: Vec<(usize, Finding)>,
     /// The refusal, if there was one, and the number of its message.
-    pub(super) refused: Option<(Place, Violation)>,
+    pub(super) refused: Option<(MessagePosition, Violation)>,
     /// The number of the last message.
     pub(super) message: u64,
 }
 
 /// Follows an input that arrives in pieces of the given sizes, the last of which is repeated. Every upgrade
 /// is declined.
-pub(super) fn follow(limits: Limits, input: &[u8], pieces: &[usize]) -> Trace {
-    let mut follower = Follower::new(limits);
+pub(super) fn follow(limits: HeadLimits, input: &[u8], pieces: &[usize]) -> Trace {
+    let mut follower = RequestInspector::new(limits);
     let mut trace = Trace::default();
     let mut sizes = pieces.iter().copied();
     let mut size = 1;
@@ -32,20 +32,20 @@ pub(super) fn follow(limits: Limits, input: &[u8], pieces: &[usize]) -> Trace {
     trace
 }
 
-fn follow_piece(follower: &mut Follower, arrived: &[u8], trace: &mut Trace) {
+fn follow_piece(follower: &mut RequestInspector, arrived: &[u8], trace: &mut Trace) {
     loop {
         let step = follower.feed(&arrived[trace.passed..]);
         trace.passed += step.passed;
         match step.found {
-            Found::More => return,
-            Found::Refused { place, violation } => {
+            Finding::More => return,
+            Finding::Refused { place, violation } => {
                 trace.refused = Some((place, violation));
                 return;
             }
-            Found::Upgrade => follower.resume(),
+            Finding::Upgrade => follower.resume(),
             // In its place, another line goes on.
-            Found::RawTarget { line } => trace.passed += line,
-            Found::HeadEnd { .. } => {}
+            Finding::RawTarget { line } => trace.passed += line,
+            Finding::HeadEnd { .. } => {}
         }
         trace.events.push((trace.passed, step.found));
     }
@@ -57,7 +57,7 @@ fn follow_piece(follower: &mut Follower, arrived: &[u8], trace: &mut Trace) {
 ///
 /// If they do: this is the body of a fuzz target.
 pub fn check_any_cut(data: &[u8]) {
-    let small = Limits {
+    let small = HeadLimits {
         head: 160,
         target: 48,
     };
@@ -65,7 +65,7 @@ pub fn check_any_cut(data: &[u8]) {
     let cut = data.iter().fold(data.len(), |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
     });
-    for limits in [Limits::default(), small] {
+    for limits in [HeadLimits::default(), small] {
         let whole = follow(limits, data, &[usize::MAX]);
         assert!(
             whole.passed <= data.len(),

@@ -6,7 +6,7 @@ use super::violation::Violation;
 
 /// How long a line may be, and what a longer one is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Longest {
+pub(super) struct LineLimit {
     /// Bytes before LF.
     pub(super) bytes: usize,
     /// What a longer line violates.
@@ -15,13 +15,13 @@ pub(super) struct Longest {
 
 /// Finds the lines of inputs of which each begins with what is left of the one before.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineFinder {
     /// Bytes at the start of the next input that are known to hold no LF, so that a line in a thousand
     /// pieces is searched once.
     searched: usize,
 }
 
-impl Lines {
+impl LineFinder {
     /// Whether nothing of the next line has been searched yet.
     pub(super) fn is_at_start(&self) -> bool {
         self.searched == 0
@@ -34,7 +34,7 @@ impl Lines {
     pub(super) fn next<'a>(
         &mut self,
         input: &'a [u8],
-        longest: Longest,
+        longest: LineLimit,
     ) -> Result<Option<&'a [u8]>, Violation> {
         let searched = std::mem::take(&mut self.searched).min(input.len());
         let Some(found) = memchr(b'\n', &input[searched..]) else {

@@ -9,40 +9,42 @@
 //! request inside the grammar and the limits is never refused.
 
 mod body;
-mod chatter;
 mod chunk;
 mod class;
+mod complete_message;
 mod field;
-mod follower;
+mod h2_flood;
 mod head;
+mod header_case;
 mod http2;
+mod inspector;
 mod interim;
 mod law;
 mod line;
-mod reading;
 mod response;
-mod spelling;
+mod response_case;
 mod target;
 mod violation;
 mod websocket;
-mod whole;
 
 #[cfg(test)]
 mod tests;
 
-pub use chatter::{Cut, Flood};
-pub use follower::{Follower, Found, Limits, Place, Step};
+pub use complete_message::CompleteMessage;
+pub use h2_flood::{FloodReason, FrameCounter};
 pub use head::Te;
+pub use header_case::HeaderCase;
 pub use http2::{has_padded_value, settle};
+pub use inspector::{Finding, HeadLimits, InspectorStep, MessagePosition, RequestInspector};
 pub use interim::interim;
 pub use law::check_any_cut;
-pub use reading::Reading;
-pub use response::{Ending, InvalidFraming, Leading, is_ready, leading, settle_response, unfold};
-pub use spelling::Spelling;
+pub use response::{
+    BodyEnd, InvalidFraming, ResponseHead, is_ready, leading, settle_response, unfold,
+};
+pub use response_case::ResponseCaseReader;
 pub use target::{RawTarget, RefusedLine, SentTarget, encode_raw};
 pub use violation::Violation;
 pub use websocket::FrameFlood;
-pub use whole::Whole;
 
 /// The value of the `te` field that the inspector adds to a request that has none.
 ///

@@ -1,4 +1,4 @@
-//! The start of a response and its framing: interim responses, folded fields, `Content-Length` beside `Transfer-Encoding`.
+//! The start of a response and its framing: interim responses, folded fields, `Content-ExpectedLength` beside `Transfer-Encoding`.
 //!
 //! [`is_ready`] looks at bytes before an HTTP parser reads them, [`unfold`] changes them, and [`settle_response`] checks the
 //! parsed fields. Laws: a response that is not unusual stays as it is; a change never moves a byte.
@@ -9,7 +9,7 @@ use wide::u8x32;
 
 use super::class::trimmed;
 use super::head::decimal;
-use crate::domain::vectors::first_bits;
+use crate::domain::simd::first_bits;
 
 /// How every response that is read begins.
 const PROTOCOL: &[u8] = b"HTTP/1.";
@@ -55,7 +55,7 @@ fn is_space(bytes: u8x32) -> u8x32 {
 
 /// The first head of what came of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leading {
+pub enum ResponseHead {
     /// It has not come whole.
     Part,
     /// A head that another one follows (RFC 9110 §15.2), of so many bytes.
@@ -68,24 +68,24 @@ pub enum Leading {
 
 /// The first head of these bytes.
 #[must_use]
-pub fn leading(bytes: &[u8]) -> Leading {
+pub fn leading(bytes: &[u8]) -> ResponseHead {
     if !bytes.starts_with(PROTOCOL) {
         return match PROTOCOL.starts_with(bytes) {
-            true => Leading::Part,
-            false => Leading::Other,
+            true => ResponseHead::Part,
+            false => ResponseHead::Other,
         };
     }
     let mut start = 0;
     for end in memchr_iter(b'\n', bytes) {
         if matches!(&bytes[start..end], [] | [b'\r']) {
             return match is_interim(bytes) {
-                true => Leading::Interim(end + 1),
-                false => Leading::Final(end + 1),
+                true => ResponseHead::Interim(end + 1),
+                false => ResponseHead::Final(end + 1),
             };
         }
         start = end + 1;
     }
-    Leading::Part
+    ResponseHead::Part
 }
 
 /// Whether a head that begins so is followed by another one; 101 is the last one of its protocol.
@@ -119,17 +119,17 @@ pub fn unfold(head: &mut [u8]) {
 
 /// How a response told where its body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum BodyEnd {
     /// In one way.
     Clear,
-    /// By `Transfer-Encoding`, beside a `Content-Length`, which was removed (RFC 9112 §6.3): its connection must be closed.
+    /// By `Transfer-Encoding`, beside a `Content-ExpectedLength`, which was removed (RFC 9112 §6.3): its connection must be closed.
     Conflicting,
 }
 
 /// Why nobody can tell where the body of a response ends, or what it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFraming {
-    /// A `Content-Length` that is no length, or more than one.
+    /// A `Content-ExpectedLength` that is no length, or more than one.
     #[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
     Length(String),
     /// A `Transfer-Encoding` that is not undone here: it is of one connection, so nobody behind could undo it.
@@ -137,12 +137,12 @@ pub enum InvalidFraming {
     Coding(String),
 }
 
-/// Leaves one `Content-Length`, or none beside a `Transfer-Encoding`.
+/// Leaves one `Content-ExpectedLength`, or none beside a `Transfer-Encoding`.
 ///
 /// # Errors
 /// [`InvalidFraming`] where the length is no number, or says two (RFC 9110 §8.6), and where the body has another transfer
 /// coding than `chunked`.
-pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, InvalidFraming> {
+pub fn settle_response(headers: &mut HeaderMap) -> Result<BodyEnd, InvalidFraming> {
     let (mut lengths, mut codings) = (0, 0);
     for name in headers.keys() {
         lengths += usize::from(*name == CONTENT_LENGTH);
@@ -152,22 +152,22 @@ pub fn settle_response(headers: &mut HeaderMap) -> Result<Ending, InvalidFraming
         return Err(InvalidFraming::Coding(listed(headers, &TRANSFER_ENCODING)));
     }
     if lengths == 0 {
-        return Ok(Ending::Clear);
+        return Ok(BodyEnd::Clear);
     }
     if codings > 0 {
         headers.remove(CONTENT_LENGTH);
-        return Ok(Ending::Conflicting);
+        return Ok(BodyEnd::Conflicting);
     }
     let mut values = headers.get_all(CONTENT_LENGTH).iter();
     if let (Some(first), None) = (values.next(), values.next())
         && decimal(first.as_bytes()).is_some()
     {
-        return Ok(Ending::Clear);
+        return Ok(BodyEnd::Clear);
     }
     let one = one_length(headers)
         .ok_or_else(|| InvalidFraming::Length(listed(headers, &CONTENT_LENGTH)))?;
     headers.insert(CONTENT_LENGTH, one);
-    Ok(Ending::Clear)
+    Ok(BodyEnd::Clear)
 }
 
 /// Whether the body is in chunks, or in no coding at all (`identity`, of RFC 2616): where a chunked body is in another
@@ -208,8 +208,8 @@ mod tests {
 
     /// What a look at each line says.
     fn step_by_step(bytes: &[u8]) -> bool {
-        let Leading::Final(size) = leading(bytes) else {
-            return leading(bytes) == Leading::Other;
+        let ResponseHead::Final(size) = leading(bytes) else {
+            return leading(bytes) == ResponseHead::Other;
         };
         let lines = bytes[..size].split(|byte| *byte == b'\n');
         !lines.skip(1).any(|line| matches!(line, [b' ' | b'\t', ..]))
@@ -263,7 +263,7 @@ mod tests {
             let values = values.map(|value| value.to_str().unwrap().to_owned());
             Ok((ending, values.collect::<Vec<_>>().join("|")))
         };
-        let clear = |length: &str| Ok((Ending::Clear, length.to_owned()));
+        let clear = |length: &str| Ok((BodyEnd::Clear, length.to_owned()));
         assert_eq!(settled(&[], None), clear(""));
         assert_eq!(settled(&[], Some("chunked")), clear(""));
         assert_eq!(settled(&["5"], None), clear("5"));
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(settled(&["5, 5", "5"], None), clear("5"));
         for coding in ["chunked", "identity"] {
             for length in ["5", "+5", "5, 6"] {
-                let expected = Ok((Ending::Conflicting, String::new()));
+                let expected = Ok((BodyEnd::Conflicting, String::new()));
                 assert_eq!(settled(&[length], Some(coding)), expected);
             }
         }

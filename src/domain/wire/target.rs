@@ -127,25 +127,25 @@ fn without_user(target: &[u8]) -> &[u8] {
 
 /// Where in a target a byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TargetPart {
     Path,
     Query,
 }
 
 /// Whether a byte of a valid target is one that the library refuses there.
-fn is_raw(byte: u8, part: Part) -> bool {
+fn is_raw(byte: u8, part: TargetPart) -> bool {
     let is_taken = match part {
-        Part::Path => class::is(byte, class::PATH) || byte == b'?',
-        Part::Query => class::is(byte, QUERY),
+        TargetPart::Path => class::is(byte, class::PATH) || byte == b'?',
+        TargetPart::Query => class::is(byte, QUERY),
     };
     class::is(byte, RAW) && !is_taken
 }
 
 /// Percent-encodes the bytes of a target of which `needs` says so.
-fn encode(target: &[u8], needs: impl Fn(u8, Part) -> bool) -> Vec<u8> {
+fn encode(target: &[u8], needs: impl Fn(u8, TargetPart) -> bool) -> Vec<u8> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = Vec::with_capacity(target.len() + 16);
-    let mut part = Part::Path;
+    let mut part = TargetPart::Path;
     for byte in target {
         if needs(*byte, part) {
             let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
@@ -154,7 +154,7 @@ fn encode(target: &[u8], needs: impl Fn(u8, Part) -> bool) -> Vec<u8> {
             encoded.push(*byte);
         }
         if *byte == b'?' {
-            part = Part::Query;
+            part = TargetPart::Query;
         }
     }
     encoded

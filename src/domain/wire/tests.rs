@@ -8,7 +8,7 @@ use super::*;
 mod laws;
 
 fn whole(input: &[u8]) -> Trace {
-    follow(Limits::default(), input, &[usize::MAX])
+    follow(HeadLimits::default(), input, &[usize::MAX])
 }
 
 /// Each row says why.
@@ -55,7 +55,7 @@ fn a_target_that_is_no_text_is_refused() {
     let trace = whole(b"GET /caf\xe9 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(
         trace.refused,
-        Some((Place::BeforeMessage, Violation::Target))
+        Some((MessagePosition::BeforeMessage, Violation::Target))
     );
     assert_eq!(trace.passed, 0);
 }
@@ -112,7 +112,7 @@ const CHUNKS: Rows = &[
     (Violation::FieldValue, &["0\r\n¦A: \0\r\n"]),
 ];
 
-fn should_refuse(place: Place, before: &str, rows: Rows) {
+fn should_refuse(place: MessagePosition, before: &str, rows: Rows) {
     for (violation, inputs) in rows {
         for input in *inputs {
             let (passed, refused) = input.split_once('¦').unwrap();
@@ -127,26 +127,26 @@ fn should_refuse(place: Place, before: &str, rows: Rows) {
 
 #[test]
 fn should_refuse_request_lines() {
-    should_refuse(Place::BeforeMessage, "", REQUEST_LINES);
+    should_refuse(MessagePosition::BeforeMessage, "", REQUEST_LINES);
     let earlier = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-    should_refuse(Place::BeforeMessage, earlier, REQUEST_LINES);
+    should_refuse(MessagePosition::BeforeMessage, earlier, REQUEST_LINES);
 }
 
 #[test]
 fn should_refuse_header_lines() {
-    should_refuse(Place::InHead, "GET / HTTP/1.1\r\n", HEADER_LINES);
+    should_refuse(MessagePosition::InHead, "GET / HTTP/1.1\r\n", HEADER_LINES);
 }
 
 #[test]
 fn should_refuse_chunks() {
     let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-    should_refuse(Place::InBody, head, CHUNKS);
+    should_refuse(MessagePosition::InBody, head, CHUNKS);
 }
 
 #[test]
 #[rustfmt::skip]
 fn should_refuse_what_needs_another_request_line() {
-    should_refuse(Place::InHead, "POST / HTTP/1.0\r\n", &[
+    should_refuse(MessagePosition::InHead, "POST / HTTP/1.0\r\n", &[
         (Violation::TransferEncodingInHttp10, &["¦Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\n¦Transfer-Encoding: chunked\r\n"]),
     ]);
 }
@@ -214,9 +214,9 @@ fn should_refuse_what_is_too_large() {
     assert_eq!(whole(longest.as_bytes()).refused, None);
 }
 
-const BEFORE: Place = Place::BeforeMessage;
-const HEAD: Place = Place::InHead;
-const BODY: Place = Place::InBody;
+const BEFORE: MessagePosition = MessagePosition::BeforeMessage;
+const HEAD: MessagePosition = MessagePosition::InHead;
+const BODY: MessagePosition = MessagePosition::InBody;
 
 #[test]
 fn every_violation_says_what_is_allowed_and_is_the_clients_fault() {
@@ -254,15 +254,15 @@ fn messages_are_numbered_from_one_and_a_refused_request_line_counts() {
 #[test]
 fn the_end_of_a_head_is_told_before_its_empty_line_and_says_whether_te_was_sent() {
     let head = b"GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n";
-    let mut follower = Follower::new(Limits::default());
+    let mut follower = RequestInspector::new(HeadLimits::default());
     let step = follower.feed(head);
     assert_eq!(step.passed, head.len() - 2);
-    assert_eq!(step.found, Found::HeadEnd { te: Te::Sent });
+    assert_eq!(step.found, Finding::HeadEnd { te: Te::Sent });
     assert_eq!(
         follower.feed(b"\r\n"),
-        Step {
+        InspectorStep {
             passed: 2,
-            found: Found::More
+            found: Finding::More
         }
     );
 }
@@ -270,29 +270,29 @@ fn the_end_of_a_head_is_told_before_its_empty_line_and_says_whether_te_was_sent(
 #[test]
 fn bytes_after_a_request_for_an_upgrade_wait_for_its_answer() {
     let request = b"POST / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nContent-Length: 1\r\n\r\na";
-    let mut follower = Follower::new(Limits::default());
+    let mut follower = RequestInspector::new(HeadLimits::default());
     let step = follower.feed(request);
     let rest = follower.feed(&request[step.passed..]);
     assert_eq!(
         rest,
-        Step {
+        InspectorStep {
             passed: 3,
-            found: Found::More
+            found: Finding::More
         }
     );
     assert_eq!(
         follower.feed(b"\x81\x00"),
-        Step {
+        InspectorStep {
             passed: 0,
-            found: Found::Upgrade
+            found: Finding::Upgrade
         }
     );
     follower.resume();
     let violation = Violation::Method;
-    let place = Place::BeforeMessage;
+    let place = MessagePosition::BeforeMessage;
     assert_eq!(
         follower.feed(b"\x81\x00").found,
-        Found::Refused { place, violation }
+        Finding::Refused { place, violation }
     );
 }
 
@@ -310,7 +310,7 @@ fn a_message_owes_its_body_while_some_of_it_is_missing() {
         (sized(8192), 8192, 0),
         (chunked, 0, 1),
     ] {
-        let mut follower = Follower::new(Limits::default());
+        let mut follower = RequestInspector::new(HeadLimits::default());
         let input = [head.as_bytes(), &vec![b'x'; part]].concat();
         let mut passed = 0;
         while passed < input.len() {

@@ -29,7 +29,7 @@ pub enum Violation {
     Fragment,
     /// A target beyond the limit (RFC 9112 §3).
     TargetTooLong,
-    /// An absolute target of another host than `Host` (RFC 9112 §3.2.2).
+    /// An absolute target of another host than `HostField` (RFC 9112 §3.2.2).
     AuthorityDiffers,
     /// A head beyond the limit (RFC 9112 §2.3, RFC 6585 §5).
     HeadTooLarge,
@@ -49,17 +49,17 @@ pub enum Violation {
     ObsFold,
     /// A control byte in a header value (RFC 9110 §5.5), or over HTTP/2 white space around it (RFC 9113 §8.2.1).
     FieldValue,
-    /// HTTP/1.1 without `Host` (RFC 9112 §3.2).
+    /// HTTP/1.1 without `HostField` (RFC 9112 §3.2).
     NoHost,
-    /// More than one `Host` (RFC 9112 §3.2).
+    /// More than one `HostField` (RFC 9112 §3.2).
     HostRepeated,
-    /// A `Host` that is not `uri-host [":" port]` (RFC 9110 §7.2).
+    /// A `HostField` that is not `uri-host [":" port]` (RFC 9110 §7.2).
     Host,
-    /// A `Content-Length` that is not a decimal number, or is beyond 2^63 - 1 (RFC 9110 §8.6).
+    /// A `Content-ExpectedLength` that is not a decimal number, or is beyond 2^63 - 1 (RFC 9110 §8.6).
     ContentLength,
-    /// `Content-Length` more than once, even if equal (RFC 9110 §8.6 lets a recipient refuse).
+    /// `Content-ExpectedLength` more than once, even if equal (RFC 9110 §8.6 lets a recipient refuse).
     ContentLengthRepeated,
-    /// Both `Content-Length` and `Transfer-Encoding` (RFC 9112 §6.1).
+    /// Both `Content-ExpectedLength` and `Transfer-Encoding` (RFC 9112 §6.1).
     TwoFramings,
     /// `Transfer-Encoding` other than one `chunked` (RFC 9112 §6.1, §6.3).
     TransferEncoding,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::chatter::Balance;
+use super::h2_flood::Balance;
 
 /// The longest head: two bytes, a length of eight and a mask of four.
 const LONGEST: usize = 14;
@@ -27,7 +27,7 @@ pub struct FrameFlood {
 
 /// What a frame does for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Brings {
+enum FrameUse {
     /// Content, or the end of a message.
     Something,
     Nothing,
@@ -37,7 +37,7 @@ enum Brings {
 
 impl FrameFlood {
     /// Reads on, at a time since any beginning; tells whether there are too many frames that bring nothing by now.
-    pub fn hears(&mut self, mut bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
+    pub fn counts_frames(&mut self, mut bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
         let mut now = Some(now);
         let mut is_flood = false;
         while !bytes.is_empty() {
@@ -55,10 +55,10 @@ impl FrameFlood {
             self.filled = 0;
             self.skip = self.length();
             match self.brings() {
-                Brings::Something => self.balance.useful(),
+                FrameUse::Something => self.balance.useful(),
                 // The time is asked for once, and only then.
-                Brings::Nothing => is_flood |= self.balance.idle(now.take().map(|now| now())),
-                Brings::End => {}
+                FrameUse::Nothing => is_flood |= self.balance.idle(now.take().map(|now| now())),
+                FrameUse::End => {}
             }
         }
         is_flood
@@ -90,14 +90,14 @@ impl FrameFlood {
     }
 
     /// What the frame brings. A whole message without content is none that anybody serves.
-    fn brings(&self) -> Brings {
+    fn brings(&self) -> FrameUse {
         let (is_last, code) = (self.head[0] & FIN != 0, self.head[0] & 0x0f);
         match code {
-            CLOSE => Brings::End,
-            control if control > CLOSE => Brings::Nothing,
-            0 if is_last => Brings::Something,
-            _ if self.length() > 0 => Brings::Something,
-            _ => Brings::Nothing,
+            CLOSE => FrameUse::End,
+            control if control > CLOSE => FrameUse::Nothing,
+            0 if is_last => FrameUse::Something,
+            _ if self.length() > 0 => FrameUse::Something,
+            _ => FrameUse::Nothing,
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::wire::chatter::FRAMES;
+    use crate::domain::wire::h2_flood::FRAMES;
 
     const PING: &[u8] = b"\x89\x80abcd";
     const MANY: usize = FRAMES as usize;
@@ -143,12 +143,12 @@ mod tests {
             let idle = frame(first, 0);
             let mut flood = FrameFlood::default();
             assert!(
-                !flood.hears(&idle.repeat(MANY), Duration::default),
+                !flood.counts_frames(&idle.repeat(MANY), Duration::default),
                 "{first}"
             );
-            assert!(flood.hears(&idle, Duration::default), "{first}");
+            assert!(flood.counts_frames(&idle, Duration::default), "{first}");
             let later = || Duration::from_secs(11);
-            assert!(!flood.hears(&idle, later), "they are counted anew");
+            assert!(!flood.counts_frames(&idle, later), "they are counted anew");
         }
     }
 
@@ -165,29 +165,29 @@ mod tests {
             let mut flood = FrameFlood::default();
             for _ in 0..20 {
                 assert!(
-                    !flood.hears(&frame(first, length), never),
+                    !flood.counts_frames(&frame(first, length), never),
                     "{first} {length}"
                 );
             }
         }
-        assert!(!FrameFlood::default().hears(&frame(0x88, 0).repeat(2 * MANY), never));
+        assert!(!FrameFlood::default().counts_frames(&frame(0x88, 0).repeat(2 * MANY), never));
     }
 
     #[test]
     fn a_frame_with_content_earns_one_without() {
         let mut flood = FrameFlood::default();
         let both = [frame(0x81, 2), PING.to_vec()].concat();
-        assert!(!flood.hears(&both.repeat(5 * MANY), Duration::default));
-        assert!(!flood.hears(&PING.repeat(MANY), Duration::default));
-        assert!(flood.hears(PING, Duration::default));
+        assert!(!flood.counts_frames(&both.repeat(5 * MANY), Duration::default));
+        assert!(!flood.counts_frames(&PING.repeat(MANY), Duration::default));
+        assert!(flood.counts_frames(PING, Duration::default));
     }
 
     #[test]
     fn a_length_that_no_message_has_is_passed_over() {
         let mut flood = FrameFlood::default();
         let head = b"\x82\xff\xff\xff\xff\xff\xff\xff\xff\xffabcd";
-        assert!(!flood.hears(head, never));
-        assert!(!flood.hears(&PING.repeat(2 * MANY), never));
+        assert!(!flood.counts_frames(head, never));
+        assert!(!flood.counts_frames(&PING.repeat(2 * MANY), never));
     }
 
     proptest! {
@@ -199,14 +199,14 @@ mod tests {
             let bytes: Vec<u8> = frames.iter().flat_map(|(first, length)| frame(*first, *length)).collect();
             let mut whole = FrameFlood::default();
             let mut pieces = FrameFlood::default();
-            let _ = whole.hears(&bytes, Duration::default);
+            let _ = whole.counts_frames(&bytes, Duration::default);
             let mut rest = &bytes[..];
             for cut in cuts {
                 let (piece, behind) = rest.split_at(cut.min(rest.len()));
-                let _ = pieces.hears(piece, Duration::default);
+                let _ = pieces.counts_frames(piece, Duration::default);
                 rest = behind;
             }
-            let _ = pieces.hears(rest, Duration::default);
+            let _ = pieces.counts_frames(rest, Duration::default);
             prop_assert_eq!(
                 (whole.balance.counts(), whole.skip, whole.filled),
                 (pieces.balance.counts(), pieces.skip, pieces.filled)

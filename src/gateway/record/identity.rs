@@ -1,6 +1,6 @@
 //! Who calls, as the record keeps it: a place among the clients, never a key.
 
-use super::{Keyed, Record};
+use super::{HasKey, Record};
 use crate::domain::rollout::{Caller, Proof};
 
 impl Record {
@@ -9,8 +9,8 @@ impl Record {
         self.client = caller.client;
         self.proof = caller.proof;
         self.keyed = match caller.key {
-            Some(_) => Keyed::Yes,
-            None => Keyed::No,
+            Some(_) => HasKey::Yes,
+            None => HasKey::No,
         };
     }
 

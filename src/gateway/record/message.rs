@@ -3,14 +3,14 @@
 use bytes::Bytes;
 
 use super::Record;
-use super::settled::SMALL;
+use super::outcome::SMALL;
 use crate::domain::jsonrpc::{RequestId, parse_response, parts};
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::side::Side;
 
 /// What is to be told of a message.
 #[derive(Debug, Default)]
-pub(super) struct Note {
+pub(super) struct MessageNote {
     /// How it differs from valid JSON-RPC 2.0, and what becomes of it.
     pub(super) fault: Option<(MessageFault, Handling)>,
     /// Its id in the batch that it was sent in.
@@ -36,7 +36,7 @@ impl Record {
     /// Notes that the call was sent in one message with another one, which was answered now.
     pub(in crate::gateway) fn was_sent_with(&mut self, other: &Record) {
         self.upstream = other.upstream;
-        self.head_is_out();
+        self.head_sent();
     }
 
     /// A whole answer to a batch passes by. A small one is looked into: the errors and tool errors

@@ -8,7 +8,7 @@ use http::uri::PathAndQuery;
 use http::{Method, Version, request};
 
 use crate::domain::wire::RefusedLine;
-use crate::gateway::{Arrival, CountedPeer, HeadTook};
+use crate::gateway::{CountedPeer, HeaderReadTime, RequestOrigin};
 
 /// A request target, but for its authority.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub(in crate::gateway) enum Target {
 }
 
 impl Target {
-    fn of(head: &request::Parts) -> Target {
+    fn new(head: &request::Parts) -> Target {
         let target = head.uri.path_and_query().cloned();
         target.map_or(Target::Absent, Target::Valid)
     }
@@ -50,10 +50,10 @@ pub(in crate::gateway) struct RequestLine {
 
 impl RequestLine {
     /// That of a request as it came.
-    pub(in crate::gateway) fn of(head: &request::Parts, arrival: &Arrival) -> RequestLine {
+    pub(in crate::gateway) fn new(head: &request::Parts, arrival: &RequestOrigin) -> RequestLine {
         let took = head.extensions.get();
         let line = RequestLine {
-            took: took.map_or(Duration::ZERO, |HeadTook(took)| *took),
+            took: took.map_or(Duration::ZERO, |HeaderReadTime(took)| *took),
             ..RequestLine::within(head, arrival)
         };
         match arrival.refused_line() {
@@ -73,10 +73,13 @@ impl RequestLine {
     }
 
     /// That of a call in a request which was read before.
-    pub(in crate::gateway) fn within(head: &request::Parts, arrival: &Arrival) -> RequestLine {
+    pub(in crate::gateway) fn within(
+        head: &request::Parts,
+        arrival: &RequestOrigin,
+    ) -> RequestLine {
         RequestLine {
             method: head.method.clone(),
-            target: Target::of(head),
+            target: Target::new(head),
             version: head.version,
             took: Duration::ZERO,
             peer: arrival.counted.clone(),

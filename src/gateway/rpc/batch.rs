@@ -9,34 +9,34 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::Response;
 
-use super::{Company, Letter, Said};
-use crate::domain::batch::{self, Member, Passing};
-use crate::domain::claim::Head;
+use super::{BatchContext, ItemReply, RpcRequest};
+use crate::domain::batch::{self, BatchMember, PassthroughBatch};
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::jsonrpc::{self, Item};
-use crate::domain::pieces::Pieces;
+use crate::domain::jsonrpc::{self, MessageItem};
 use crate::domain::plan::Plan;
 use crate::domain::posted::{Handling, MessageFault, Poster, takes_envelopes};
-use crate::gateway::candidate::{self, Candidate};
-use crate::gateway::forward::InterimResponses;
-use crate::gateway::marks::Marks;
+use crate::domain::rope::Rope;
+use crate::domain::routing::RequestHead;
+use crate::gateway::passthrough::InterimResponses;
 use crate::gateway::record::Record;
-use crate::gateway::render::{self, Answer, Whole};
-use crate::gateway::{AnswerBody, sessions};
+use crate::gateway::response::{self, CallResponse, FullResponse};
+use crate::gateway::response_annotations::ResponseAnnotations;
+use crate::gateway::shadow::{self, Candidate};
+use crate::gateway::{ResponseBody, sessions};
 use crate::upstream::HttpUpstream;
 
 /// An item of a batch that passes as one message, with its record.
-type Part = (Box<Record>, Member);
+type BatchItem = (Box<Record>, BatchMember);
 
-impl Letter {
+impl RpcRequest {
     /// Serves a batch. The HTTP headers of answers that are put together are of no single call, so that nothing is
     /// announced there.
     pub(super) async fn batch(
         &self,
         reading: Box<Record>,
-        items: Vec<Item>,
-    ) -> Response<AnswerBody> {
+        items: Vec<MessageItem>,
+    ) -> Response<ResponseBody> {
         if let Some((upstream, passing)) = self.passing(&reading, &items) {
             reading.discard();
             return self.pass_whole(&upstream, passing).await;
@@ -44,38 +44,53 @@ impl Letter {
         if let Err(fault) = self.check_valid() {
             let mut reading = reading;
             reading.is_invalid(MessageFault::Invalid, Handling::Refused);
-            return self.written(render::failure(reading, fault));
+            return self.written(response::failure(reading, fault));
         }
         reading.discard();
         match self.answers(items).await {
             Some((whole, followed_by)) => self.respond(whole, followed_by),
-            None => self.silence(),
+            None => self.no_reply(),
         }
     }
 
     /// The answers of a batch, and what follows when the client has them; none where nothing is answered.
-    pub(super) async fn answers(&self, items: Vec<Item>) -> Option<(Whole, Vec<Candidate>)> {
+    pub(super) async fn answers(
+        &self,
+        items: Vec<MessageItem>,
+    ) -> Option<(FullResponse, Vec<Candidate>)> {
         let plan = &self.installed.plan;
         let room = Cell::new(plan.limits.answer);
-        let calls = stream::iter(items).map(|item| self.item(item, Company::Batch(&room)));
-        let said: Vec<(Said, Marks)> = calls.buffered(plan.face.batch_concurrency).collect().await;
+        let calls = stream::iter(items).map(|item| self.item(item, BatchContext::Batch(&room)));
+        let said: Vec<(ItemReply, ResponseAnnotations)> =
+            calls.buffered(plan.face.batch_concurrency).collect().await;
         together(said.into_iter().map(|(said, _)| said))
     }
 
     /// One message, with a record of its own.
-    async fn item(&self, item: Item, company: Company<'_>) -> (Said, Marks) {
+    async fn item(
+        &self,
+        item: MessageItem,
+        company: BatchContext<'_>,
+    ) -> (ItemReply, ResponseAnnotations) {
         self.answer(self.record(), item, company).await
     }
 
     /// The batch as one that passes as one message, and its upstream.
-    fn passing(&self, reading: &Record, items: &[Item]) -> Option<(Rc<HttpUpstream>, Passing)> {
+    fn passing(
+        &self,
+        reading: &Record,
+        items: &[MessageItem],
+    ) -> Option<(Rc<HttpUpstream>, PassthroughBatch)> {
         let plan = &self.installed.plan;
         let (caller, headers) = (self.caller(), &self.head.headers);
         let poster = Poster {
             caller,
-            head: Head::of(&self.head),
+            head: RequestHead::new(&self.head),
             at: reading.at(),
-            past: Some((self.installed.past(), reading.worker().sessions().now())),
+            past: Some((
+                self.installed.flag_history(),
+                reading.worker().sessions().now(),
+            )),
         };
         let context = (reading, &*self.installed);
         let passing = batch::passing(plan, poster, items, |call, route| {
@@ -90,14 +105,14 @@ impl Letter {
     async fn pass_whole(
         &self,
         upstream: &Rc<HttpUpstream>,
-        passing: Passing,
-    ) -> Response<AnswerBody> {
-        let mut parts: Vec<Part> = passing
+        passing: PassthroughBatch,
+    ) -> Response<ResponseBody> {
+        let mut parts: Vec<BatchItem> = passing
             .members
             .into_iter()
             .map(|one| self.part(one))
             .collect();
-        let compares = |part: &Part| {
+        let compares = |part: &BatchItem| {
             let (_, member) = part;
             member.decision.stage.candidate().is_some() && member.id.is_some()
         };
@@ -108,7 +123,7 @@ impl Letter {
         for (record, member) in &mut parts {
             self.compare(record, member, Some(Skip::BatchLimit));
         }
-        let mut others = Others::hold(parts);
+        let mut others = PassedItems::hold(parts);
         let admitted = record.admit();
         let sent = match admitted {
             Ok(()) => {
@@ -128,15 +143,15 @@ impl Letter {
                 return self.fail_whole(parts, &failure);
             }
         };
-        let asks = |member: &Member| member.id.is_some() || member.call.is_none();
+        let asks = |member: &BatchMember| member.id.is_some() || member.call.is_none();
         let is_answered = asks(&member) || parts.iter().any(|part| asks(&part.1));
         if !is_answered {
-            return self.silent(upstream, (record, parts), answer).await;
+            return self.no_replies(upstream, (record, parts), answer).await;
         }
         let status = match &answer {
-            Answer::Stream(stream) => stream.response.status(),
-            Answer::Whole(whole) => whole.status,
-            Answer::Tunnel(tunnel) => tunnel.head.status,
+            CallResponse::Streaming(stream) => stream.response.status(),
+            CallResponse::Full(whole) => whole.status,
+            CallResponse::Upgrade(tunnel) => tunnel.head.status,
         };
         let mut others = Vec::with_capacity(parts.len());
         for (mut other, _) in parts {
@@ -144,11 +159,11 @@ impl Letter {
             other.was_sent_with(&record);
             others.push(*other);
         }
-        render::keeping(render::answer(record, answer), others)
+        response::holding(response::answer(record, answer), others)
     }
 
     /// The record of an item of a batch that passes as one message.
-    fn part(&self, member: Member) -> Part {
+    fn part(&self, member: BatchMember) -> BatchItem {
         let mut record = self.record();
         if let Some(call) = &member.call {
             record.names_method(&call.method);
@@ -163,7 +178,7 @@ impl Letter {
     }
 
     /// Lets a candidate stand beside an item, unless it is skipped.
-    fn compare(&self, record: &mut Record, member: &Member, skip: Option<Skip>) {
+    fn compare(&self, record: &mut Record, member: &BatchMember, skip: Option<Skip>) {
         let Some(call) = &member.call else { return };
         let may_repeat = self.may_repeat(call);
         let may_repeat = may_repeat.and(skip.map_or(Ok(()), Err));
@@ -172,24 +187,24 @@ impl Letter {
             Rc::new(Failure::new(Reason::InvalidRequest, why))
         });
         let repeated = || {
-            let letter = Letter {
+            let letter = RpcRequest {
                 fault: self.fault.clone().or(fault),
                 ..self.clone()
             };
-            letter.repeated_part(call)
+            letter.replayable_part(call)
         };
-        candidate::behind_rpc(record, member.decision.stage, may_repeat, repeated);
+        shadow::attach_rpc(record, member.decision.stage, may_repeat, repeated);
     }
 
     /// Nothing is answered to a batch of notifications, whatever the server says to them.
-    async fn silent(
+    async fn no_replies(
         &self,
         upstream: &Rc<HttpUpstream>,
-        (mut record, parts): (Box<Record>, Vec<Part>),
-        answer: Answer,
-    ) -> Response<AnswerBody> {
+        (mut record, parts): (Box<Record>, Vec<BatchItem>),
+        answer: CallResponse,
+    ) -> Response<ResponseBody> {
         let status = self.installed.plan.face.notification_status.as_u16();
-        if let Answer::Stream(stream) = &answer {
+        if let CallResponse::Streaming(stream) = &answer {
             let said = stream.response.status().as_u16();
             for (mut other, _) in parts {
                 other.answered(said);
@@ -201,35 +216,35 @@ impl Letter {
             Ok(_) => record.sent(status),
             Err(failure) => record.failed(status, &failure),
         }
-        self.silence()
+        self.no_reply()
     }
 
     /// The batch fails as a whole: each of its calls gets an error.
-    fn fail_whole(&self, parts: Vec<Part>, failure: &Failure) -> Response<AnswerBody> {
+    fn fail_whole(&self, parts: Vec<BatchItem>, failure: &Failure) -> Response<ResponseBody> {
         let failed = parts.into_iter().map(|(record, member)| {
             let id = member.id.as_ref();
             self.fail(record, failure.clone(), id)
         });
         match together(failed) {
             Some((whole, followed_by)) => self.respond(whole, followed_by),
-            None => self.silence(),
+            None => self.no_reply(),
         }
     }
 }
 
 /// The other items of a batch that is on its way: one request takes the place of one call in progress. Those that nobody
 /// takes are of a client that has left.
-struct Others(Vec<Part>);
+struct PassedItems(Vec<BatchItem>);
 
-impl Others {
-    fn hold(parts: Vec<Part>) -> Others {
+impl PassedItems {
+    fn hold(parts: Vec<BatchItem>) -> PassedItems {
         for (record, _) in &parts {
             record.worker().ended(record.peer());
         }
-        Others(parts)
+        PassedItems(parts)
     }
 
-    fn take(&mut self) -> Vec<Part> {
+    fn take(&mut self) -> Vec<BatchItem> {
         let parts = std::mem::take(&mut self.0);
         for (record, _) in &parts {
             record.worker().begun(record.peer());
@@ -238,18 +253,18 @@ impl Others {
     }
 }
 
-impl Drop for Others {
+impl Drop for PassedItems {
     fn drop(&mut self) {
         drop(self.take());
     }
 }
 
 /// One answer of several, and what follows when the client has it; none where nothing is answered.
-fn together(said: impl Iterator<Item = Said>) -> Option<(Whole, Vec<Candidate>)> {
+fn together(said: impl Iterator<Item = ItemReply>) -> Option<(FullResponse, Vec<Candidate>)> {
     let mut followed_by = Vec::new();
-    let mut messages: Vec<Pieces> = Vec::new();
+    let mut messages: Vec<Rope> = Vec::new();
     for said in said {
-        if let Said::Message(whole, candidate) = said {
+        if let ItemReply::Message(whole, candidate) = said {
             messages.push(whole.body);
             followed_by.extend(candidate);
         }
@@ -257,7 +272,7 @@ fn together(said: impl Iterator<Item = Said>) -> Option<(Whole, Vec<Candidate>)>
     if messages.is_empty() {
         return None;
     }
-    Some((render::rpc_message(jsonrpc::batch(messages)), followed_by))
+    Some((response::rpc_message(jsonrpc::batch(messages)), followed_by))
 }
 
 /// A batch has no room for one more answer.

@@ -6,34 +6,34 @@ use std::rc::Rc;
 
 use http::{Response, request};
 
-use super::{Author, Company, Letter};
-use crate::domain::claim::{self, Head};
+use super::{BatchContext, RpcCaller, RpcRequest};
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::jsonrpc::{Item, RequestId};
-use crate::domain::posted::{self, Handling, Posted, Poster, sort};
-use crate::domain::refusal;
+use crate::domain::jsonrpc::{MessageItem, RequestId};
+use crate::domain::posted::{self, Handling, Posted, Poster, classify};
+use crate::domain::rejections;
+use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
-use crate::gateway::forward::{Forwarded, at_upstream, forward};
-use crate::gateway::intake::Content;
+use crate::gateway::passthrough::{PassthroughRequest, at_upstream, forward};
 use crate::gateway::record::Record;
-use crate::gateway::render::{self, Answer};
-use crate::gateway::{AnswerBody, Arrival, cors, rest};
+use crate::gateway::request_body::RequestBody;
+use crate::gateway::response::{self, CallResponse};
+use crate::gateway::{RequestOrigin, ResponseBody, cors, rest};
 use crate::upstream::Upstream;
 
 /// Whose request it is, and with which head it came.
-pub(super) struct Context {
+pub(super) struct InvalidRequestContext {
     pub(super) head: Box<request::Parts>,
-    pub(super) arrival: Arrival,
-    pub(super) author: Rc<Author>,
+    pub(super) arrival: RequestOrigin,
+    pub(super) author: Rc<RpcCaller>,
 }
 
 /// Serves such a request.
 pub(super) async fn serve(
     mut reading: Box<Record>,
-    context: Context,
-    (content, body): (Content, posted::Body),
-) -> Response<AnswerBody> {
-    let Context {
+    context: InvalidRequestContext,
+    (content, body): (RequestBody, posted::PostedBody),
+) -> Response<ResponseBody> {
+    let InvalidRequestContext {
         head,
         arrival,
         author,
@@ -41,11 +41,11 @@ pub(super) async fn serve(
     let installed = reading.installed().clone();
     let poster = Poster {
         caller: author.identity.caller(&installed.plan.rollout.clients),
-        head: Head::of(&head),
+        head: RequestHead::new(&head),
         at: reading.at(),
-        past: Some((installed.past(), reading.worker().sessions().now())),
+        past: Some((installed.flag_history(), reading.worker().sessions().now())),
     };
-    let posted = sort(&installed.plan, poster, body);
+    let posted = classify(&installed.plan, poster, body);
     match (posted, content) {
         (Posted::Rest, content) => {
             reading.is_rest();
@@ -59,20 +59,22 @@ pub(super) async fn serve(
             reading.is_invalid(fault, Handling::Refused);
             refused(reading, &head, (failure, id))
         }
-        (Posted::Messages(incoming), Content::Read(body)) => {
-            let letter = Letter::new(&reading, (head, body), arrival, author);
+        (Posted::Messages(incoming), RequestBody::Read(body)) => {
+            let letter = RpcRequest::new(&reading, (head, body), arrival, author);
             letter.serve(reading, incoming).await
         }
-        (Posted::Call(call, fault), Content::Read(body)) => {
-            let letter = Letter::new(&reading, (head, body), arrival, author);
-            letter.invalid_call(reading, Item::Call(*call), fault).await
+        (Posted::Call(call, fault), RequestBody::Read(body)) => {
+            let letter = RpcRequest::new(&reading, (head, body), arrival, author);
+            letter
+                .invalid_call(reading, MessageItem::Call(*call), fault)
+                .await
         }
-        (Posted::Batch(items, fault), Content::Read(body)) => {
-            if let Err(failure) = claim::batch(&installed.plan, &head.headers) {
+        (Posted::Batch(items, fault), RequestBody::Read(body)) => {
+            if let Err(failure) = routing::batch(&installed.plan, &head.headers) {
                 return refused(reading, &head, (failure, RequestId::null()));
             }
-            let letter = Letter::new(&reading, (head, body), arrival, author);
-            let letter = Letter {
+            let letter = RpcRequest::new(&reading, (head, body), arrival, author);
+            let letter = RpcRequest {
                 kept: Some(Rc::default()),
                 fault: Some(Rc::new(fault)),
                 ..letter
@@ -80,7 +82,7 @@ pub(super) async fn serve(
             letter.batch(reading, items).await
         }
         // A body that was not read is none of these.
-        (Posted::Messages(_) | Posted::Call(..) | Posted::Batch(..), Content::Coming(..)) => {
+        (Posted::Messages(_) | Posted::Call(..) | Posted::Batch(..), RequestBody::Coming(..)) => {
             let failure = Failure::new(Reason::Internal, "the body was not read");
             refused(reading, &head, (failure, RequestId::null()))
         }
@@ -92,11 +94,11 @@ fn refused(
     mut record: Box<Record>,
     head: &request::Parts,
     (failure, id): (Failure, RequestId),
-) -> Response<AnswerBody> {
+) -> Response<ResponseBody> {
     let installed = record.installed().clone();
-    let whole = render::rpc_failure(&failure, &installed.plan.face.failure_codes, &id);
+    let whole = response::rpc_failure(&failure, &installed.plan.face.failure_codes, &id);
     record.failed(whole.status.as_u16(), &failure);
-    let mut response = render::answer(record, Answer::Whole(Box::new(whole)));
+    let mut response = response::answer(record, CallResponse::Full(Box::new(whole)));
     cors::mark(&installed.plan, &head.headers, &mut response);
     response
 }
@@ -104,44 +106,44 @@ fn refused(
 /// Forwards a body of which no method was read.
 async fn unread(
     mut record: Box<Record>,
-    (mut head, content): (Box<request::Parts>, Content),
-    (arrival, place): (&Arrival, usize),
-) -> Response<AnswerBody> {
+    (mut head, content): (Box<request::Parts>, RequestBody),
+    (arrival, place): (&RequestOrigin, usize),
+) -> Response<ResponseBody> {
     let installed = record.installed().clone();
     let origin = cors::origin(&installed.plan, &head.headers);
     let upstream = installed.upstream_at(place).and_then(Upstream::http);
     let passed = async {
-        let upstream = upstream.ok_or_else(|| refusal::no_upstream(Side::Rpc))?;
+        let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
         head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
         let forwarded = match content {
-            Content::Coming(body, tap) => Forwarded::streamed(head, body, tap),
-            Content::Read(body) => Forwarded::read(head, body),
+            RequestBody::Coming(body, tap) => PassthroughRequest::streamed(head, body, tap),
+            RequestBody::Read(body) => PassthroughRequest::read(head, body),
         };
         forward(&mut record, upstream, forwarded, arrival).await
     };
     let answer = passed.await;
     let failed = answer.is_err();
-    let mut response = render::settled(record, answer);
+    let mut response = response::render(record, answer);
     if let Some(cors) = installed.plan.cors.as_ref().filter(|_| failed) {
         cors.mark(origin.as_ref(), response.headers_mut());
     }
     response
 }
 
-impl Letter {
+impl RpcRequest {
     /// Serves a call that is not valid JSON-RPC 2.0.
     async fn invalid_call(
         self,
         reading: Box<Record>,
-        item: Item,
+        item: MessageItem,
         fault: Failure,
-    ) -> Response<AnswerBody> {
-        let letter = Letter {
+    ) -> Response<ResponseBody> {
+        let letter = RpcRequest {
             kept: reading.waits_for_its_client().then(Rc::default),
             fault: Some(Rc::new(fault)),
             ..self
         };
-        let (said, marks) = letter.answer(reading, item, Company::Alone).await;
+        let (said, marks) = letter.answer(reading, item, BatchContext::Single).await;
         letter.alone(said, marks)
     }
 }

@@ -1,17 +1,17 @@
 //! The RPC face: one function serves a call, alone or in a batch.
 
 mod batch;
-mod cancels;
-mod ears;
+mod cancel;
+mod dispatch;
+mod in_flight;
 mod invalid;
-mod kept;
 mod methods;
+mod progress_stream;
 mod reading;
-mod repeated;
-mod send;
-mod socket;
-mod telling;
-mod underway;
+mod replay;
+mod server_messages;
+mod undelivered;
+mod websocket_session;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,69 +19,71 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, request};
 
-use crate::domain::claim::{self, Head};
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, Invalid, Item, RequestId};
+use crate::domain::jsonrpc::{self, Call, Invalid, MessageItem, RequestId};
 use crate::domain::plan::Plan;
 use crate::domain::posted::{Handling, MessageFault};
-use crate::domain::refusal;
-use crate::domain::rollout::{Caller, Identity, Way};
+use crate::domain::rejections;
+use crate::domain::rollout::{Caller, Identity, Path};
+use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
 use crate::domain::websocket;
-use crate::gateway::ask::in_all;
-use crate::gateway::caller::identify;
-use crate::gateway::candidate::{self, Candidate, Told};
-use crate::gateway::forward::InterimResponses;
-use crate::gateway::marks::Marks;
-use crate::gateway::record::{Beginning, Record, RequestLine};
-use crate::gateway::render::{self, Answer, Whole};
+use crate::gateway::exchange::with_total_timeout;
+use crate::gateway::identity::identify;
+use crate::gateway::passthrough::InterimResponses;
+use crate::gateway::record::{CallStart, Record, RequestLine};
+use crate::gateway::response::{self, CallResponse, FullResponse};
+use crate::gateway::response_annotations::ResponseAnnotations;
 use crate::gateway::rest::decide;
-use crate::gateway::{AnswerBody, Arrival, Delivery, Installed, Worker, cors, local, sessions};
+use crate::gateway::shadow::{self, Candidate, RecordedResponse};
+use crate::gateway::{
+    IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, Worker, cors, local_reply, sessions,
+};
 use crate::telemetry::clock;
 use crate::upstream::{Upstream, pinned};
 
 use batch::full;
-use kept::Kept;
-use reading::{Read, read};
-pub(in crate::gateway) use repeated::Repeated;
-pub(in crate::gateway) use telling::Telling;
+pub(in crate::gateway) use progress_stream::ProgressStream;
+use reading::{RpcBody, read};
+pub(in crate::gateway) use replay::ReplayableRpc;
+use undelivered::UndeliveredRecords;
 
 /// How many of the news of sockets of frames may wait for a client; no more are read then.
 const NOTICES: usize = 64;
 
 /// What the messages of one HTTP request have in common.
 #[derive(Clone)]
-struct Letter {
+struct RpcRequest {
     worker: Rc<Worker>,
-    installed: Rc<Installed>,
-    since: Beginning,
+    installed: Rc<RuntimePlan>,
+    since: CallStart,
     head: Box<request::Parts>,
     /// As it came.
     body: Bytes,
-    arrival: Arrival,
-    author: Rc<Author>,
+    arrival: RequestOrigin,
+    author: Rc<RpcCaller>,
     /// The WebSocket that it came over.
     socket: Option<u64>,
     /// What servers behind HTTP call what it cancels, if that was found out when it was read.
     minted: Vec<u64>,
     /// The records of calls that are answered, where their client gets the answers later.
-    kept: Option<Rc<Kept>>,
+    kept: Option<Rc<UndeliveredRecords>>,
     /// Why translation does not take it, where it is not valid JSON-RPC 2.0, or not sent as such.
     fault: Option<Rc<Failure>>,
 }
 
 /// Whose request it is.
-struct Author {
+struct RpcCaller {
     identity: Identity<'static>,
     /// How many more of its calls may have a candidate.
     candidates: Cell<usize>,
 }
 
-impl Author {
-    fn new(identity: Identity<'_>, plan: &Plan) -> Rc<Author> {
-        Rc::new(Author {
+impl RpcCaller {
+    fn new(identity: Identity<'_>, plan: &Plan) -> Rc<RpcCaller> {
+        Rc::new(RpcCaller {
             identity: identity.into_owned(),
             candidates: Cell::new(plan.candidates.per_request),
         })
@@ -89,29 +91,29 @@ impl Author {
 }
 
 /// What a message is answered with.
-enum Said {
+enum ItemReply {
     /// A response of its own, and what follows when the client has it.
-    Message(Box<Whole>, Option<Candidate>),
+    Message(Box<FullResponse>, Option<Candidate>),
     /// The upstream's HTTP answer as it comes; only for a message that is alone.
-    Forwarded(Response<AnswerBody>),
+    Forwarded(Response<ResponseBody>),
     /// Nothing: it was a notification, or a response of the client.
     Nothing,
 }
 
 /// Whether a message is the only one of its request.
 #[derive(Debug, Clone, Copy)]
-enum Company<'a> {
-    Alone,
+enum BatchContext<'a> {
+    Single,
     /// In a batch, whose answers have this much room left together, in bytes.
     Batch(&'a Cell<usize>),
 }
 
-impl Company<'_> {
+impl BatchContext<'_> {
     /// Takes room for an answer, if there is enough.
-    fn takes(self, length: usize) -> bool {
+    fn admit(self, length: usize) -> bool {
         match self {
-            Company::Alone => true,
-            Company::Batch(room) => {
+            BatchContext::Single => true,
+            BatchContext::Batch(room) => {
                 let left = room.get().checked_sub(length);
                 room.set(left.unwrap_or(0));
                 left.is_some()
@@ -121,15 +123,15 @@ impl Company<'_> {
 
     fn is_full(self) -> bool {
         match self {
-            Company::Alone => false,
-            Company::Batch(room) => room.get() == 0,
+            BatchContext::Single => false,
+            BatchContext::Batch(room) => room.get() == 0,
         }
     }
 }
 
 /// Serves one HTTP request to an RPC path.
-pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
-    let Delivery {
+pub(super) async fn serve(delivery: IncomingRequest) -> Response<ResponseBody> {
+    let IncomingRequest {
         record: mut reading,
         head,
         body,
@@ -139,32 +141,32 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
     if head.method != Method::POST {
         let asks = websocket::is_asked(&head.method, &head.headers);
         if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
-            return socket::accept(reading, head, (arrival, sockets));
+            return websocket_session::accept(reading, head, (arrival, sockets));
         }
         return methods::pass(reading, (head, body), arrival).await;
     }
     let identity = identify(&mut reading, &head.headers, &arrival);
-    let author = Author::new(identity, &installed.plan);
+    let author = RpcCaller::new(identity, &installed.plan);
     let since = body.is_awaited().then(clock::now);
-    let read = in_all(&mut reading, async |reading| {
+    let read = with_total_timeout(&mut reading, async |reading| {
         read(reading, &head.headers, body).await
     });
     let read = match read.await {
         Ok(read) => read,
         Err(failure) => {
-            let mut response = render::failure(reading, failure);
+            let mut response = response::failure(reading, failure);
             cors::mark(&installed.plan, &head.headers, &mut response);
             return response;
         }
     };
-    reading.body_came(since);
+    reading.body_received(since);
     match read {
-        Read::Messages(body, incoming) => {
-            let letter = Letter::new(&reading, (head, body), arrival, author);
+        RpcBody::Messages(body, incoming) => {
+            let letter = RpcRequest::new(&reading, (head, body), arrival, author);
             letter.serve(reading, incoming).await
         }
-        Read::Other(content, body) => {
-            let context = invalid::Context {
+        RpcBody::Other(content, body) => {
+            let context = invalid::InvalidRequestContext {
                 head,
                 arrival,
                 author,
@@ -176,19 +178,19 @@ pub(super) async fn serve(delivery: Delivery) -> Response<AnswerBody> {
 
 /// Whether the client of a message gets an answer later than it is made: behind those to others, or, over HTTP/2, when it
 /// takes it.
-fn keeps(reading: &Record, incoming: &jsonrpc::Incoming) -> bool {
+fn holds_records(reading: &Record, incoming: &jsonrpc::Incoming) -> bool {
     matches!(incoming, jsonrpc::Incoming::Batch(_)) || reading.waits_for_its_client()
 }
 
-impl Letter {
+impl RpcRequest {
     /// The messages of one request, which came with this head and body.
     fn new(
         reading: &Record,
         (head, body): (Box<request::Parts>, Bytes),
-        arrival: Arrival,
-        author: Rc<Author>,
-    ) -> Letter {
-        Letter {
+        arrival: RequestOrigin,
+        author: Rc<RpcCaller>,
+    ) -> RpcRequest {
+        RpcRequest {
             since: reading.beginning(),
             worker: reading.worker().clone(),
             installed: reading.installed().clone(),
@@ -208,18 +210,18 @@ impl Letter {
         self,
         reading: Box<Record>,
         incoming: jsonrpc::Incoming,
-    ) -> Response<AnswerBody> {
-        let kept = keeps(&reading, &incoming).then(Rc::default);
-        let letter = Letter { kept, ..self };
+    ) -> Response<ResponseBody> {
+        let kept = holds_records(&reading, &incoming).then(Rc::default);
+        let letter = RpcRequest { kept, ..self };
         match incoming {
-            jsonrpc::Incoming::Single(item) if telling::is_wanted(&letter, &item) => {
-                telling::serve(reading, letter, item).await
+            jsonrpc::Incoming::Single(item) if progress_stream::is_wanted(&letter, &item) => {
+                progress_stream::serve(reading, letter, item).await
             }
             jsonrpc::Incoming::Single(item) => {
                 // What was begun for the request is the record of its one message.
-                let (said, marks) = letter.answer(reading, item, Company::Alone).await;
+                let (said, marks) = letter.answer(reading, item, BatchContext::Single).await;
                 let response = letter.alone(said, marks);
-                letter.worker.rooms().keep(letter.head);
+                letter.worker.header_maps().put(letter.head);
                 response
             }
             jsonrpc::Incoming::Batch(items) => letter.batch(reading, items).await,
@@ -234,25 +236,27 @@ impl Letter {
         }
     }
 
-    fn silence(&self) -> Response<AnswerBody> {
-        self.written(render::respond(render::acknowledged(self.silence_status())))
+    fn no_reply(&self) -> Response<ResponseBody> {
+        self.written(response::respond(response::acknowledged(
+            self.silence_status(),
+        )))
     }
 
     /// The status of a message that is not answered.
     fn silence_status(&self) -> StatusCode {
-        claim::notification_status(&self.installed.plan, &self.head.headers)
+        routing::notification_status(&self.installed.plan, &self.head.headers)
     }
 
     /// A response that the proxy has written: the page that asked may read it.
-    fn written(&self, mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+    fn written(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
         cors::mark(&self.installed.plan, &self.head.headers, &mut response);
         response
     }
 
     /// Responds, and keeps the records until the client has it, where that is known.
-    fn respond(&self, whole: Whole, followed_by: Vec<Candidate>) -> Response<AnswerBody> {
-        let response = render::respond_before(whole, followed_by);
-        self.written(render::keeping(response, self.given()))
+    fn respond(&self, whole: FullResponse, followed_by: Vec<Candidate>) -> Response<ResponseBody> {
+        let response = response::respond_then(whole, followed_by);
+        self.written(response::holding(response, self.given()))
     }
 
     /// The client gets the answers now: the records of those of which it will be known whether it takes them. The others
@@ -265,18 +269,18 @@ impl Letter {
     fn answered(&self, record: Box<Record>) {
         match &self.kept {
             None => drop(record),
-            Some(kept) => kept.keep(*record),
+            Some(kept) => kept.add(*record),
         }
     }
 
-    fn alone(&self, said: Said, marks: Marks) -> Response<AnswerBody> {
+    fn alone(&self, said: ItemReply, marks: ResponseAnnotations) -> Response<ResponseBody> {
         let mut response = match said {
-            Said::Message(whole, candidate) => {
+            ItemReply::Message(whole, candidate) => {
                 let followed_by = candidate.into_iter().collect();
                 self.respond(*whole, followed_by)
             }
-            Said::Forwarded(response) => response,
-            Said::Nothing => self.silence(),
+            ItemReply::Forwarded(response) => response,
+            ItemReply::Nothing => self.no_reply(),
         };
         marks.write(&self.installed.plan, response.headers_mut());
         response
@@ -287,7 +291,7 @@ impl Letter {
         let line = RequestLine::within(&self.head, &self.arrival);
         let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
         let mut record = record.since(self.since);
-        record.comes_from(&self.arrival);
+        record.received_from(&self.arrival);
         record.traces(&self.head.headers);
         record.names_client(self.caller());
         record
@@ -295,8 +299,8 @@ impl Letter {
 
     /// Checks that its messages may ask for what is not passed through.
     fn guard(&self) -> Result<(), Failure> {
-        let head = Head::of(&self.head);
-        claim::guard(&self.installed.plan, head, self.arrival.entry())
+        let head = RequestHead::new(&self.head);
+        routing::guard(&self.installed.plan, head, self.arrival.entry())
     }
 
     fn caller(&self) -> Caller<'_> {
@@ -309,18 +313,18 @@ impl Letter {
     async fn answer(
         &self,
         mut record: Box<Record>,
-        item: Item,
-        company: Company<'_>,
-    ) -> (Said, Marks) {
+        item: MessageItem,
+        company: BatchContext<'_>,
+    ) -> (ItemReply, ResponseAnnotations) {
         let (id, spoken) = match item {
-            Item::Invalid(Invalid { id, why, .. }) => {
+            MessageItem::Invalid(Invalid { id, why, .. }) => {
                 (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
             }
-            Item::Response(text) => (
+            MessageItem::Response(text) => (
                 Some(RequestId::null()),
                 self.client_response(&mut record, text, company).await,
             ),
-            Item::Call(call) => {
+            MessageItem::Call(call) => {
                 record.names_method(&call.method);
                 let spoken = self
                     .call(&mut record, &call, (self.caller(), company))
@@ -328,36 +332,40 @@ impl Letter {
                 (call.id, spoken)
             }
         };
-        let marks = Marks::of(&record);
+        let marks = ResponseAnnotations::new(&record);
         let said = match (spoken, id) {
-            (Ok(Spoken::Answer(whole)), Some(_)) if company.takes(whole.body.len()) => {
-                let is_sent = matches!(company, Company::Alone) && self.socket.is_none();
+            (Ok(CallResult::Answer(whole)), Some(_)) if company.admit(whole.body.len()) => {
+                let is_sent = matches!(company, BatchContext::Single) && self.socket.is_none();
                 if is_sent && whole.status != StatusCode::OK {
                     record.sent(whole.status.as_u16());
                 }
-                let candidate = render::beside(&mut record, || Told::whole(&whole));
+                let candidate =
+                    response::attach_shadow(&mut record, || RecordedResponse::whole(&whole));
                 self.answered(record);
-                Said::Message(whole, candidate)
+                ItemReply::Message(whole, candidate)
             }
-            (Ok(Spoken::Answer(_)), Some(id)) => {
+            (Ok(CallResult::Answer(_)), Some(id)) => {
                 if let Some(candidate) = record.take_candidate() {
                     candidate.skip(Skip::Large);
                 }
                 self.fail(record, full(&self.installed.plan), Some(&id))
             }
-            (Ok(Spoken::Answer(_) | Spoken::Nothing), _) => {
+            (Ok(CallResult::Answer(_) | CallResult::Nothing), _) => {
                 record.sent(self.silence_status().as_u16());
-                Said::Nothing
+                ItemReply::Nothing
             }
             // Nobody has settled it: it is one that its client has cancelled.
-            (Ok(Spoken::Recalled), _) => {
+            (Ok(CallResult::Cancelled), _) => {
                 record.sent(self.silence_status().as_u16());
-                Said::Nothing
+                ItemReply::Nothing
             }
-            (Ok(Spoken::Stream(answer)), _) => Said::Forwarded(render::answer(record, answer)),
+            (Ok(CallResult::Stream(answer)), _) => {
+                ItemReply::Forwarded(response::answer(record, answer))
+            }
             (Err(failure), id) => {
                 let is_told = failure.reason.is_told_to_notifications();
-                let is_told = is_told && matches!(company, Company::Alone) && self.socket.is_none();
+                let is_told =
+                    is_told && matches!(company, BatchContext::Single) && self.socket.is_none();
                 let id = id.or_else(|| is_told.then(RequestId::null));
                 self.fail(record, failure, id.as_ref())
             }
@@ -366,21 +374,23 @@ impl Letter {
     }
 
     /// A failure for the call that bears an id; a notification gets none, but its record tells.
-    fn fail(&self, mut record: Box<Record>, failure: Failure, id: Option<&RequestId>) -> Said {
+    fn fail(&self, mut record: Box<Record>, failure: Failure, id: Option<&RequestId>) -> ItemReply {
         let Some(id) = id else {
             record.failed(self.silence_status().as_u16(), &failure);
-            return Said::Nothing;
+            return ItemReply::Nothing;
         };
-        let mut whole = render::rpc_failure(&failure, &self.installed.plan.face.failure_codes, id);
+        let mut whole =
+            response::rpc_failure(&failure, &self.installed.plan.face.failure_codes, id);
         if self.socket.is_none() {
             let headers = &self.head.headers;
-            let status = claim::rpc_face_status(&self.installed.plan, headers, failure.reason);
-            whole.status = render::status(status);
+            let status = routing::rpc_face_status(&self.installed.plan, headers, failure.reason);
+            whole.status = response::status(status);
         }
         record.failed(whole.status.as_u16(), &failure);
-        let candidate = render::beside(&mut record, || Told::failure(&whole, &failure));
+        let candidate =
+            response::attach_shadow(&mut record, || RecordedResponse::failure(&whole, &failure));
         self.answered(record);
-        Said::Message(Box::new(whole), candidate)
+        ItemReply::Message(Box::new(whole), candidate)
     }
 
     /// A response of the client to a request of the server goes to the server. Only where it is alone is the
@@ -389,22 +399,22 @@ impl Letter {
         &self,
         record: &mut Record,
         text: Json,
-        company: Company<'_>,
-    ) -> Result<Spoken, Failure> {
+        company: BatchContext<'_>,
+    ) -> Result<CallResult, Failure> {
         record.admit()?;
         // A server that is spoken to over a link gets its answers from the link.
         let upstream = self.installed.upstream(None, Side::Rpc);
         let upstream = upstream.and_then(Upstream::http);
-        let upstream = upstream.ok_or_else(refusal::response_to_nothing)?;
+        let upstream = upstream.ok_or_else(rejections::unexpected_response)?;
         let interims = match company {
-            Company::Alone => InterimResponses::Forwarded,
-            Company::Batch(_) => InterimResponses::Dropped,
+            BatchContext::Single => InterimResponses::Forwarded,
+            BatchContext::Batch(_) => InterimResponses::Dropped,
         };
         let text = text.into_bytes();
         let answer = self.forward(record, upstream, text, interims).await?;
         match company {
-            Company::Alone => Ok(Spoken::Stream(answer)),
-            Company::Batch(_) => self.discard(record, upstream, answer).await,
+            BatchContext::Single => Ok(CallResult::Stream(answer)),
+            BatchContext::Batch(_) => self.discard(record, upstream, answer).await,
         }
     }
 
@@ -422,28 +432,28 @@ impl Letter {
         &self,
         record: &mut Record,
         call: &Call,
-        (caller, company): (Caller<'_>, Company<'_>),
-    ) -> Result<Spoken, Failure> {
+        (caller, company): (Caller<'_>, BatchContext<'_>),
+    ) -> Result<CallResult, Failure> {
         record.admit()?;
         let plan = &self.installed.plan;
         if company.is_full() {
             // What could not be answered is not asked, either.
             return Err(full(plan));
         }
-        refusal::ambiguous_credentials(plan, call)?;
+        rejections::ambiguous_credentials(plan, call)?;
         if self.socket.is_none() {
             // The headers of a socket are those of its handshake, and of no message.
-            claim::mcp(plan, &self.head.headers, call)?;
+            routing::mcp(plan, &self.head.headers, call)?;
         }
         let cancels = self.cancels(call);
         self.check_for_local(record, call)?;
-        if let Some(own) = local::rpc(
+        if let Some(own) = local_reply::rpc(
             record,
             plan,
             (&*self.head, &self.arrival),
             (call, self.era(call)),
         )? {
-            return Ok(Spoken::Answer(Box::new(own)));
+            return Ok(CallResult::Answer(Box::new(own)));
         }
         let selected = plan.select_rpc(&call.method, call.params.as_ref());
         let headers = &self.head.headers;
@@ -451,26 +461,26 @@ impl Letter {
         let session = sessions::of_rpc(context, (caller, headers), call, selected)
             .or_else(|| sessions::of_socket(context, caller, self.socket?));
         let stage = decide(record, plan, (caller, headers, session), selected);
-        if stage.control() != Some(Way::Old) {
+        if stage.control() != Some(Path::Old) {
             self.guard()?;
         }
-        let repeated = || self.repeated(call, company);
-        let is_strict = stage.control() == Some(Way::New);
+        let repeated = || self.replayable(call, company);
+        let is_strict = stage.control() == Some(Path::New);
         let may_repeat = match is_strict && self.fault.is_some() {
             true => Err(Skip::Unread),
             false => self.may_repeat(call),
         };
-        candidate::behind_rpc(record, stage, may_repeat, repeated);
+        shadow::attach_rpc(record, stage, may_repeat, repeated);
         match (stage.control(), selected) {
             (None, Some(index)) => {
                 self.check_valid()?;
-                Err(record.refused(plan, index))
+                Err(record.is_refused(plan, index))
             }
-            (Some(Way::New), Some(index)) => self.translate(record, index, call).await,
-            (Some(Way::Old), _) | (_, None) => {
+            (Some(Path::New), Some(index)) => self.translate(record, index, call).await,
+            (Some(Path::Old), _) | (_, None) => {
                 let Some(upstream) = self.installed.upstream(selected, Side::Rpc) else {
                     self.check_valid()?;
-                    return Err(refusal::unknown_method(plan, call));
+                    return Err(rejections::unknown_method(plan, call));
                 };
                 match cancels.filter(|_| upstream.http().is_some()) {
                     None => self.pass_on(record, upstream, call, company).await,
@@ -485,10 +495,10 @@ impl Letter {
 }
 
 /// What a call is answered with, before it is known whether it may be answered.
-enum Spoken {
-    Answer(Box<Whole>),
-    Stream(Answer),
+enum CallResult {
+    Answer(Box<FullResponse>),
+    Stream(CallResponse),
     Nothing,
     /// Nothing: its client has said that it does not want the answer.
-    Recalled,
+    Cancelled,
 }

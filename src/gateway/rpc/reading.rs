@@ -3,55 +3,56 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::domain::claim;
 use crate::domain::failure::Failure;
 use crate::domain::jsonrpc;
 use crate::domain::posted;
-use crate::gateway::intake::{self, Content};
-use crate::gateway::long_texts;
+use crate::domain::routing;
+use crate::gateway::offloaded_parsing;
 use crate::gateway::record::Record;
-use crate::upstream::Inflow;
+use crate::gateway::request_body::{self, RequestBody};
+use crate::upstream::IncomingBody;
 
 /// What was read of a request.
-pub(super) enum Read {
+pub(super) enum RpcBody {
     /// Its body, and the valid messages in it.
     Messages(Bytes, jsonrpc::Incoming),
     /// What is not valid JSON-RPC 2.0, or not sent as translation takes it.
-    Other(Content, posted::Body),
+    Other(RequestBody, posted::PostedBody),
 }
 
 /// Reads a request. A body whose announced length exceeds the limit is not read if translation would refuse it anyway.
 pub(super) async fn read(
     reading: &Record,
     headers: &HeaderMap,
-    body: Inflow,
-) -> Result<Read, Failure> {
+    body: IncomingBody,
+) -> Result<RpcBody, Failure> {
     reading.admit()?;
     let plan = &reading.installed().plan;
     let bounds = (&plan.limits, reading.worker().memory());
-    let fault = intake::message_fault(headers, &body);
+    let fault = request_body::message_fault(headers, &body);
     if fault.is_some() && is_beyond(&body, plan.limits.body) {
-        let unread = posted::Body { text: None, fault };
-        return Ok(Read::Other(Content::Coming(body, None), unread));
+        let unread = posted::PostedBody { text: None, fault };
+        return Ok(RpcBody::Other(RequestBody::Coming(body, None), unread));
     }
-    let body = intake::raw(body, (&plan.limits, &**reading.worker())).await?;
+    let body = request_body::raw(body, (&plan.limits, &**reading.worker())).await?;
     if fault.is_none()
-        && let Ok(incoming) = long_texts::messages(reading.worker(), &body, &plan.limits).await?
+        && let Ok(incoming) =
+            offloaded_parsing::messages(reading.worker(), &body, &plan.limits).await?
         && incoming.has_message()
     {
         if let jsonrpc::Incoming::Batch(_) = &incoming {
-            claim::batch(plan, headers)?;
+            routing::batch(plan, headers)?;
         }
-        return Ok(Read::Messages(body, incoming));
+        return Ok(RpcBody::Messages(body, incoming));
     }
-    let text = intake::message_text(headers, &body, bounds)?;
-    Ok(Read::Other(
-        Content::Read(body),
-        posted::Body { text, fault },
+    let text = request_body::message_text(headers, &body, bounds)?;
+    Ok(RpcBody::Other(
+        RequestBody::Read(body),
+        posted::PostedBody { text, fault },
     ))
 }
 
 /// Whether a body says that it is longer than a limit.
-fn is_beyond(body: &Inflow, limit: usize) -> bool {
+fn is_beyond(body: &IncomingBody, limit: usize) -> bool {
     hyper::body::Body::size_hint(body).lower() > limit as u64
 }

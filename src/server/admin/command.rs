@@ -7,17 +7,17 @@ use crate::config::problem::Problems;
 use crate::domain::compare::Mismatches;
 use crate::domain::explain::Explanation;
 use crate::domain::json::Json;
-use crate::domain::lifecycle::Report;
+use crate::domain::lifecycle::UsageReport;
 use crate::domain::rollout::Glob;
-use crate::domain::rollout::standing::{Change, ChangeFault, Entry};
+use crate::domain::rollout::overrides::{Change, ChangeFault, HistoryEntry};
 use crate::domain::side::Side;
-use crate::server::admin::{FlagView, FlagsView, PlanView, Supposed};
+use crate::server::admin::{FlagView, FlagsView, HypotheticalCall, PlanView};
 use crate::store::{Late, StoreError};
 
 /// One request to the owner. It goes through a bounded channel; an asker that no longer waits has dropped the other
 /// end of `reply`, and nothing is changed for it but by the kill switch.
 #[derive(Debug)]
-pub enum Command {
+pub enum AdminCommand {
     /// All flags.
     Flags(Sender<FlagsView>),
     /// One flag.
@@ -31,16 +31,16 @@ pub enum Command {
     /// first, and is answered once storing it was tried.
     Change {
         /// What is to be.
-        asked: Asked,
+        asked: ChangeRequest,
         /// All flags, and the rest of the standing, from then on.
         reply: Sender<Result<FlagsView, Refusal>>,
     },
     /// What was changed, the newest first.
-    History(Sender<Vec<Entry>>),
+    History(Sender<Vec<HistoryEntry>>),
     /// What becomes of a call that is not made.
     Explain {
         /// The call.
-        call: Box<Supposed>,
+        call: Box<HypotheticalCall>,
         /// What is told of it, for each message of an RPC body.
         reply: Sender<Vec<Explanation>>,
     },
@@ -60,7 +60,7 @@ pub enum Command {
         /// How long nobody may have called one that may be deleted, in seconds.
         idle: u64,
         /// What the counts say.
-        reply: Sender<Report>,
+        reply: Sender<UsageReport>,
     },
     /// The last mismatches of all workers.
     Mismatches(Sender<Mismatches>),
@@ -94,7 +94,7 @@ pub enum Command {
 
 /// A change that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ChangeRequest {
     /// The change.
     pub change: Change,
     /// Who asks.

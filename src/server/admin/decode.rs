@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::config::problem::nearest;
-use crate::domain::json::{Fault, Found, Json, Kind, decode, kind_of, scan_object};
+use crate::domain::json::{Json, JsonFault, JsonKind, MemberSpan, decode, kind_of, scan_object};
 use crate::domain::rollout::{Percent, Stage};
 
 /// Who asks, where the request does not say.
@@ -37,8 +37,8 @@ impl BodyProblem {
 }
 
 /// Reads the body of a flip: `{"stage": "translate", "percent": 25, "who": "anna"}`.
-pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Signed), Vec<BodyProblem>> {
-    let mut object = Object::read(body, &["stage", "percent", "who", "why"], DEPTH)?;
+pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<BodyProblem>> {
+    let mut object = JsonObject::read(body, &["stage", "percent", "who", "why"], DEPTH)?;
     let stage = object.required("stage", stage);
     let percent = object.required("percent", percent);
     let signed = signed(&mut object);
@@ -51,19 +51,19 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Signed), Vec<BodyP
 }
 
 /// Who asks, and why.
-pub(super) type Signed = (String, Option<String>);
+pub(super) type Attribution = (String, Option<String>);
 
-fn signed(object: &mut Object<'_>) -> Signed {
+fn signed(object: &mut JsonObject<'_>) -> Attribution {
     let who = object.optional("who", who);
     (said(who), object.optional("why", why))
 }
 
 /// Reads the body of what needs none: nothing, or `{"who": "anna", "why": "ticket 7"}`.
-pub(super) fn signature(body: &Bytes) -> Result<Signed, Vec<BodyProblem>> {
+pub(super) fn signature(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
     if body.is_empty() {
         return Ok((said(None), None));
     }
-    let mut object = Object::read(body, &["who", "why"], DEPTH)?;
+    let mut object = JsonObject::read(body, &["who", "why"], DEPTH)?;
     let signed = signed(&mut object);
     if object.problems.is_empty() {
         Ok(signed)
@@ -73,7 +73,7 @@ pub(super) fn signature(body: &Bytes) -> Result<Signed, Vec<BodyProblem>> {
 }
 
 /// Who asks, as the token says; whoever says another name is told as well.
-pub(super) fn vouched((who, why): Signed, bearer: Option<&str>) -> Signed {
+pub(super) fn vouched((who, why): Attribution, bearer: Option<&str>) -> Attribution {
     let who = match bearer {
         None => who,
         Some(name) if who == NAMELESS || who == name => name.to_owned(),
@@ -87,12 +87,12 @@ fn said(who: Option<String>) -> String {
 }
 
 /// The members of an object, and what is wrong with them so far.
-pub(super) struct Object<'b> {
+pub(super) struct JsonObject<'b> {
     members: Vec<(Cow<'b, str>, &'b [u8])>,
     pub(super) problems: Vec<BodyProblem>,
 }
 
-impl<'b> Object<'b> {
+impl<'b> JsonObject<'b> {
     pub(super) fn read(
         body: &'b Bytes,
         known: &[&'static str],
@@ -100,11 +100,11 @@ impl<'b> Object<'b> {
     ) -> Result<Self, Vec<BodyProblem>> {
         let mut places = Vec::new();
         scan_object(body, depth, |member| places.push(member)).map_err(|f| vec![no_json(&f)])?;
-        let mut object = Object {
+        let mut object = JsonObject {
             members: Vec::with_capacity(places.len()),
             problems: Vec::new(),
         };
-        for Found { name, value } in places {
+        for MemberSpan { name, value } in places {
             let name = decode(&body[name]).unwrap_or(Cow::Borrowed("\u{fffd}"));
             if !known.contains(&name.as_ref()) {
                 object.problems.push(unknown(&name, known));
@@ -118,7 +118,7 @@ impl<'b> Object<'b> {
         Ok(object)
     }
 
-    fn required<T>(&mut self, name: &str, kind: Kinded<T>) -> Option<T> {
+    fn required<T>(&mut self, name: &str, kind: Decoder<T>) -> Option<T> {
         if !self.members.iter().any(|(known, _)| known == name) {
             let missing = BodyProblem::new(name, "this member is missing");
             self.problems.push(missing);
@@ -126,7 +126,7 @@ impl<'b> Object<'b> {
         self.optional(name, kind)
     }
 
-    pub(super) fn optional<T>(&mut self, name: &str, kind: Kinded<T>) -> Option<T> {
+    pub(super) fn optional<T>(&mut self, name: &str, kind: Decoder<T>) -> Option<T> {
         let (_, value) = self.members.iter().find(|(known, _)| known == name)?;
         match kind(value) {
             Ok(value) => Some(value),
@@ -141,9 +141,9 @@ impl<'b> Object<'b> {
 }
 
 /// From the text of a value to the value, or what is wrong with it and what was probably meant.
-pub(super) type Kinded<T> = fn(&[u8]) -> Result<T, (String, Option<String>)>;
+pub(super) type Decoder<T> = fn(&[u8]) -> Result<T, (String, Option<String>)>;
 
-fn no_json(fault: &Fault) -> BodyProblem {
+fn no_json(fault: &JsonFault) -> BodyProblem {
     BodyProblem::new("body", fault.to_string())
 }
 
@@ -170,7 +170,7 @@ fn percent(text: &[u8]) -> Result<Percent, (String, Option<String>)> {
         Ok(number) if text.contains(['e', 'E']) => number.to_string(),
         Ok(_) | Err(_) => text.clone().into_owned(),
     };
-    let number = (kind_of(text.as_bytes()) == Kind::Number).then_some(plain);
+    let number = (kind_of(text.as_bytes()) == JsonKind::Number).then_some(plain);
     number.as_deref().and_then(Percent::parse).ok_or_else(|| {
         let message = format!(
             "{} is no percentage; write a number from 0 to 100 in steps of 0.001",
@@ -225,7 +225,7 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(body: &str) -> Result<((Stage, Percent), Signed), Vec<BodyProblem>> {
+    fn read(body: &str) -> Result<((Stage, Percent), Attribution), Vec<BodyProblem>> {
         flip(&Bytes::copy_from_slice(body.as_bytes()))
     }
 

@@ -10,18 +10,18 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::explain::Explanation;
-use crate::domain::json::{Json, Kind, kind_of};
+use crate::domain::json::{Json, JsonKind, kind_of};
 use crate::domain::percent::{Plus, decode};
 use crate::domain::wire::encode_raw;
-use crate::server::admin::decode::{BodyProblem, Kinded, Object};
-use crate::server::admin::problem::Problem;
+use crate::server::admin::decode::{BodyProblem, Decoder, JsonObject};
+use crate::server::admin::problem::AdminProblem;
 
 /// As deep as calls may be that are served, and the body around them.
 const DEPTH: u16 = 128;
 
 /// A call as it would come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Supposed {
+pub struct HypotheticalCall {
     /// Its method.
     pub method: Method,
     /// Its path and query; the first path of the RPC face where none is said.
@@ -42,7 +42,7 @@ pub(super) struct Explained {
 }
 
 impl Explained {
-    pub(super) fn of(explanations: Vec<Explanation>) -> [Explained; 1] {
+    pub(super) fn new(explanations: Vec<Explanation>) -> [Explained; 1] {
         [Explained {
             name: None,
             explanations,
@@ -51,9 +51,9 @@ impl Explained {
 }
 
 /// Reads `{"method": "GET", "target": "/items/7", "headers": {"x-client-id": "ios-1"}}`.
-pub(super) fn body(text: &Bytes) -> Result<Supposed, Vec<BodyProblem>> {
+pub(super) fn body(text: &Bytes) -> Result<HypotheticalCall, Vec<BodyProblem>> {
     let known = ["method", "target", "headers", "body", "from"];
-    let mut object = Object::read(text, &known, DEPTH)?;
+    let mut object = JsonObject::read(text, &known, DEPTH)?;
     let method = object.optional("method", METHOD);
     let target = object.optional("target", TARGET);
     let headers = object.optional("headers", HEADERS).unwrap_or_default();
@@ -71,7 +71,7 @@ pub(super) fn body(text: &Bytes) -> Result<Supposed, Vec<BodyProblem>> {
     } else {
         Method::POST
     };
-    Ok(Supposed {
+    Ok(HypotheticalCall {
         method: method.unwrap_or(usual),
         target,
         headers: completed(headers, &body),
@@ -81,7 +81,7 @@ pub(super) fn body(text: &Bytes) -> Result<Supposed, Vec<BodyProblem>> {
 }
 
 /// Reads `call=GET /items/7&header=x-client-id: ios-1&from=10.0.0.1`.
-pub(super) fn query(query: Option<&str>) -> Result<Supposed, Problem> {
+pub(super) fn query(query: Option<&str>) -> Result<HypotheticalCall, AdminProblem> {
     let (mut call, mut headers, mut from) = (None, HeaderMap::new(), None);
     let pairs = query.unwrap_or_default().split('&');
     for pair in pairs.filter(|pair| !pair.is_empty()) {
@@ -102,7 +102,7 @@ pub(super) fn query(query: Option<&str>) -> Result<Supposed, Problem> {
         }
     }
     let (method, target) = call.ok_or_else(|| wrong("say `call=GET /path`"))?;
-    Ok(Supposed {
+    Ok(HypotheticalCall {
         method,
         target: Some(target),
         headers: completed(headers, &Bytes::new()),
@@ -112,13 +112,13 @@ pub(super) fn query(query: Option<&str>) -> Result<Supposed, Problem> {
 }
 
 /// `GET /items/7`, or the target alone.
-fn line(text: &str) -> Result<(Method, Uri), Problem> {
+fn line(text: &str) -> Result<(Method, Uri), AdminProblem> {
     let (word, path) = text.split_once(' ').unwrap_or(("GET", text));
     Ok((method(word).map_err(wrong)?, target(path).map_err(wrong)?))
 }
 
-fn wrong(detail: impl Into<String>) -> Problem {
-    Problem::new(StatusCode::BAD_REQUEST, detail)
+fn wrong(detail: impl Into<String>) -> AdminProblem {
+    AdminProblem::new(StatusCode::BAD_REQUEST, detail)
 }
 
 /// What every client would say of itself.
@@ -132,18 +132,18 @@ fn completed(mut headers: HeaderMap, body: &Bytes) -> HeaderMap {
     headers
 }
 
-const METHOD: Kinded<Method> = |text| said(text, method);
-const TARGET: Kinded<Uri> = |text| said(text, target);
-const FROM: Kinded<IpAddr> = |text| said(text, address);
+const METHOD: Decoder<Method> = |text| said(text, method);
+const TARGET: Decoder<Uri> = |text| said(text, target);
+const FROM: Decoder<IpAddr> = |text| said(text, address);
 /// A text as it comes; every other value as its JSON.
-const BODY: Kinded<Bytes> = |text| match kind_of(text) {
-    Kind::String => said(text, |text| Ok(Bytes::copy_from_slice(text.as_bytes()))),
-    Kind::Null | Kind::Boolean | Kind::Number | Kind::Array | Kind::Object => {
+const BODY: Decoder<Bytes> = |text| match kind_of(text) {
+    JsonKind::String => said(text, |text| Ok(Bytes::copy_from_slice(text.as_bytes()))),
+    JsonKind::Null | JsonKind::Boolean | JsonKind::Number | JsonKind::Array | JsonKind::Object => {
         Ok(Bytes::copy_from_slice(text))
     }
 };
 /// An object of texts, or of lists of texts where a header comes several times.
-const HEADERS: Kinded<HeaderMap> = |text| {
+const HEADERS: Decoder<HeaderMap> = |text| {
     let plain = |what: String| (what, None);
     let no_headers = || plain("write an object such as `{\"x-client-id\": \"ios-1\"}`".to_owned());
     let values: serde_json::Map<String, Value> =
@@ -204,7 +204,7 @@ fn add(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn read(text: &'static str) -> Result<Supposed, Vec<String>> {
+    fn read(text: &'static str) -> Result<HypotheticalCall, Vec<String>> {
         let problems = |problems: Vec<BodyProblem>| {
             let told = problems.into_iter();
             told.map(|one| format!("{}: {}", one.place, one.message))

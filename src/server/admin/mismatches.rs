@@ -3,7 +3,9 @@
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::domain::compare::{Called, Failed, FailedCandidate, Field, Mismatches, Sample, Tally};
+use crate::domain::compare::{
+    CallInfo, Failed, FailedCandidate, Field, MismatchSample, Mismatches, Tally,
+};
 use crate::domain::rollout::Glob;
 use crate::telemetry::clock::Rfc3339;
 
@@ -65,7 +67,7 @@ struct FailedView<'m> {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct FailedSampleView<'m> {
     #[serde(flatten)]
-    called: CalledView<'m>,
+    called: CallView<'m>,
     /// The response that the client got.
     control: String,
     /// The response that it would have got.
@@ -75,7 +77,7 @@ struct FailedSampleView<'m> {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct CalledView<'m> {
+struct CallView<'m> {
     at: String,
     client: &'m str,
     side: &'static str,
@@ -98,7 +100,7 @@ struct FieldView<'m> {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct SampleView<'m> {
     #[serde(flatten)]
-    called: CalledView<'m>,
+    called: CallView<'m>,
     pointer: &'m str,
     kind: &'static str,
     control: &'m str,
@@ -106,7 +108,7 @@ struct SampleView<'m> {
 }
 
 impl<'m> MismatchesView<'m> {
-    pub(super) fn of(mismatches: &'m Mismatches, wanted: &Wanted) -> MismatchesView<'m> {
+    pub(super) fn new(mismatches: &'m Mismatches, wanted: &Wanted) -> MismatchesView<'m> {
         let told = |tally: Tally| match wanted.has_any(tally) {
             true => tally.count,
             false => 0,
@@ -172,8 +174,8 @@ fn failed_sample(sample: &FailedCandidate) -> FailedSampleView<'_> {
     }
 }
 
-fn called(called: &Called) -> CalledView<'_> {
-    CalledView {
+fn called(called: &CallInfo) -> CallView<'_> {
+    CallView {
         at: time(called.at_ms),
         client: &called.client,
         side: called.side.as_str(),
@@ -182,7 +184,7 @@ fn called(called: &Called) -> CalledView<'_> {
     }
 }
 
-fn sample(sample: &Sample) -> SampleView<'_> {
+fn sample(sample: &MismatchSample) -> SampleView<'_> {
     SampleView {
         called: called(&sample.called),
         pointer: &sample.pointer,
@@ -204,12 +206,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::domain::compare::{Difference, Ending, Kind, Shown};
+    use crate::domain::compare::{Difference, Kind, RedactedValue, RunEnding};
     use crate::domain::rollout::Stage;
     use crate::domain::side::Side;
 
-    fn at(at_ms: u64) -> Called {
-        Called {
+    fn at(at_ms: u64) -> CallInfo {
+        CallInfo {
             at_ms,
             client: Arc::from("ios-app"),
             side: Side::Rest,
@@ -220,7 +222,10 @@ mod tests {
 
     fn told(mismatches: &Mismatches, since_ms: Option<u64>) -> Value {
         let routes = Glob::new("*");
-        json!(MismatchesView::of(mismatches, &Wanted { routes, since_ms }))
+        json!(MismatchesView::new(
+            mismatches,
+            &Wanted { routes, since_ms }
+        ))
     }
 
     #[test]
@@ -232,13 +237,13 @@ mod tests {
                 pointer: field.to_owned(),
                 field: field.to_owned(),
                 kind: Kind::Value,
-                control: Shown::kept("1"),
-                candidate: Shown::kept("2"),
+                control: RedactedValue::kept("1"),
+                candidate: RedactedValue::kept("2"),
                 times: 1,
             };
             mismatches.keep(&items, &at(at_ms), [&difference]);
         }
-        let endings = (Ending::Status(200), Ending::Status(500));
+        let endings = (RunEnding::Status(200), RunEnding::Status(500));
         mismatches.keep_failed(&agent, FailedCandidate::new(at(2000), endings, None, None));
 
         let all = told(&mismatches, None);

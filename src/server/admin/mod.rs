@@ -23,30 +23,32 @@
 //! GET               /api/v1/openrpc.json   what the routes are for an RPC client
 //! ```
 //!
-//! Nothing here holds state: each request becomes a [`Command`] to the one owner of it. The API changes flags
+//! Nothing here holds state: each request becomes a [`AdminCommand`] to the one owner of it. The API changes flags
 //! only, and reads files again where they are. Laws: Host and Origin are checked before anything else; a write is `application/json`; every wait, body
 //! and queue is bounded; every refusal is `application/problem+json`.
 
-mod answer;
+mod access;
 mod command;
+mod connection_limit;
 mod decode;
 mod explain;
-mod gate;
 mod mismatches;
 mod problem;
-mod question;
-mod seats;
+mod query;
+mod response;
+mod routes;
 mod serve;
-mod target;
 #[cfg(test)]
 mod tests;
 mod token;
 mod view;
 
-pub use answer::Admin;
-pub use command::{Asked, Command, Readiness, Refusal, ReloadView, Reloaded, StillMissing};
-pub use explain::Supposed;
+pub use command::{
+    AdminCommand, ChangeRequest, Readiness, Refusal, ReloadView, Reloaded, StillMissing,
+};
+pub use explain::HypotheticalCall;
+pub use response::AdminApi;
 pub use serve::serve;
-pub use token::Tokens;
+pub use token::AdminTokens;
 pub use view::{ClientView, DefaultsView, FileView, FlagView, FlagsView, RampView};
 pub use view::{PlanView, RouteView, UpstreamView};

@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::config::problem::Problems;
 use crate::server::admin::Refusal;
+use crate::server::admin::access::AccessDenied;
 use crate::server::admin::decode::BodyProblem;
-use crate::server::admin::gate::Denied;
-use crate::server::admin::target::Lost;
-use crate::server::admin::token::Barred;
+use crate::server::admin::routes::NotFound;
+use crate::server::admin::token::AuthError;
 
 /// A refusal.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct AdminProblem {
     status: StatusCode,
     detail: String,
     hint: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Problem {
 }
 
 #[derive(Serialize)]
-struct Document<'p> {
+struct ProblemDocument<'p> {
     r#type: &'static str,
     title: &'static str,
     status: u16,
@@ -38,9 +38,9 @@ struct Document<'p> {
     problems: &'p [Value],
 }
 
-impl Problem {
+impl AdminProblem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Problem {
+        AdminProblem {
             status,
             detail: detail.into(),
             hint: None,
@@ -51,7 +51,7 @@ impl Problem {
 
     /// The refusal on the wire.
     pub(super) fn render(&self) -> Response<Full<Bytes>> {
-        let document = Document {
+        let document = ProblemDocument {
             r#type: "about:blank",
             title: self.status.canonical_reason().unwrap_or("Error"),
             status: self.status.as_u16(),
@@ -107,33 +107,35 @@ pub(super) fn json(
     }
 }
 
-impl From<Denied> for Problem {
-    fn from(denied: Denied) -> Self {
+impl From<AccessDenied> for AdminProblem {
+    fn from(denied: AccessDenied) -> Self {
         let status = match denied {
-            Denied::NoHost | Denied::OtherTarget => StatusCode::BAD_REQUEST,
-            Denied::ForeignHost | Denied::ForeignOrigin => StatusCode::FORBIDDEN,
+            AccessDenied::NoHost | AccessDenied::OtherTarget => StatusCode::BAD_REQUEST,
+            AccessDenied::ForeignHost | AccessDenied::ForeignOrigin => StatusCode::FORBIDDEN,
         };
-        Problem::new(status, denied.to_string())
+        AdminProblem::new(status, denied.to_string())
     }
 }
 
-impl From<Barred> for Problem {
-    fn from(barred: Barred) -> Self {
+impl From<AuthError> for AdminProblem {
+    fn from(barred: AuthError) -> Self {
         let status = match barred {
-            Barred::Closed => StatusCode::FORBIDDEN,
-            Barred::Missing | Barred::Unknown => StatusCode::UNAUTHORIZED,
+            AuthError::Closed => StatusCode::FORBIDDEN,
+            AuthError::Missing | AuthError::Unknown => StatusCode::UNAUTHORIZED,
         };
-        Problem::new(status, barred.to_string())
+        AdminProblem::new(status, barred.to_string())
     }
 }
 
-impl From<Lost> for Problem {
-    fn from(lost: Lost) -> Self {
+impl From<NotFound> for AdminProblem {
+    fn from(lost: NotFound) -> Self {
         match lost {
-            Lost::NotFound => Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"),
-            Lost::Method { allow } => {
+            NotFound::NotFound => {
+                AdminProblem::new(StatusCode::NOT_FOUND, "there is nothing at this path")
+            }
+            NotFound::Method { allow } => {
                 let detail = format!("this path answers to {allow}");
-                let mut problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
+                let mut problem = AdminProblem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
                 problem.allow = Some(allow);
                 problem
             }
@@ -141,16 +143,16 @@ impl From<Lost> for Problem {
     }
 }
 
-impl From<Vec<BodyProblem>> for Problem {
+impl From<Vec<BodyProblem>> for AdminProblem {
     fn from(problems: Vec<BodyProblem>) -> Self {
         let detail = "the body does not say what is needed";
-        let mut problem = Problem::new(StatusCode::BAD_REQUEST, detail);
+        let mut problem = AdminProblem::new(StatusCode::BAD_REQUEST, detail);
         problem.problems = problems.iter().map(value).collect();
         problem
     }
 }
 
-impl From<Refusal> for Problem {
+impl From<Refusal> for AdminProblem {
     fn from(refusal: Refusal) -> Self {
         let status = match &refusal {
             Refusal::Unknown { .. } | Refusal::UnknownRoute { .. } => StatusCode::NOT_FOUND,
@@ -163,7 +165,7 @@ impl From<Refusal> for Problem {
             | Refusal::PendingKill(_) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        let mut problem = Problem::new(status, refusal.to_string());
+        let mut problem = AdminProblem::new(status, refusal.to_string());
         match refusal {
             Refusal::Unknown { nearest } | Refusal::UnknownRoute { nearest } => {
                 problem.hint = nearest.map(|name| format!("did you mean `{name}`?"));

@@ -22,10 +22,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time;
 
-use super::problem::Problem;
-use super::seats::{Seat, Seats};
+use super::connection_limit::{ConnectionLimit, ConnectionSlot};
+use super::problem::AdminProblem;
 use crate::server::accepting::AcceptPause;
-use crate::server::admin::{Admin, Command, Tokens};
+use crate::server::admin::{AdminApi, AdminCommand, AdminTokens};
 
 /// For a whole request head, and so also for the pause between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ const LIFETIME: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(6);
 
 /// Never carries a value: that its sender is gone is the message.
-type Closing = watch::Receiver<()>;
+type ShutdownState = watch::Receiver<()>;
 
 /// Serves the admin listener until `shutdown` is ready; then ends idle connections at once, gives requests under
 /// way some seconds, and returns when every connection is closed.
@@ -46,19 +46,19 @@ type Closing = watch::Receiver<()>;
 /// When the listener has no address.
 pub async fn serve(
     listener: TcpListener,
-    (control, tokens): (mpsc::Sender<Command>, Tokens),
+    (control, tokens): (mpsc::Sender<AdminCommand>, AdminTokens),
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let admin = Arc::new(Admin {
+    let admin = Arc::new(AdminApi {
         address,
         tokens,
         control,
     });
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
-    let mut seats = Seats::new();
-    let mut pause = AcceptPause::of("admin");
+    let mut seats = ConnectionLimit::new();
+    let mut pause = AcceptPause::new("admin");
     let mut shutdown = pin!(shutdown);
     loop {
         let has_room = seats.has_room();
@@ -98,9 +98,9 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
 }
 
 /// Frees the place of a connection when it ends, however it ends.
-struct Leaving(Arc<Seat>);
+struct Draining(Arc<ConnectionSlot>);
 
-impl Drop for Leaving {
+impl Drop for Draining {
     fn drop(&mut self) {
         self.0.leave();
     }
@@ -109,7 +109,7 @@ impl Drop for Leaving {
 /// The body of a request, which tells the place of its connection when it waits for the client.
 struct Awaited {
     body: Incoming,
-    seat: Arc<Seat>,
+    seat: Arc<ConnectionSlot>,
 }
 
 impl Body for Awaited {
@@ -139,7 +139,7 @@ impl Body for Awaited {
 
 fn busy() -> Response<Full<Bytes>> {
     let detail = "as many connections use the admin API as may at a time; try again later";
-    let mut response = Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).render();
+    let mut response = AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail).render();
     response
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));
@@ -147,8 +147,12 @@ fn busy() -> Response<Full<Bytes>> {
 }
 
 /// One connection, from its first request to its last.
-async fn converse(stream: TcpStream, (admin, seat): (Arc<Admin>, Arc<Seat>), mut closing: Closing) {
-    let seat = Leaving(seat);
+async fn converse(
+    stream: TcpStream,
+    (admin, seat): (Arc<AdminApi>, Arc<ConnectionSlot>),
+    mut closing: ShutdownState,
+) {
+    let seat = Draining(seat);
     let service = service_fn(|request: Request<Incoming>| async {
         let answer = match seat.0.begin(request.uri().path()) {
             Ok(()) => {

@@ -13,18 +13,19 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::config::problem::{Place, Problem, Problems};
+use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::domain::compare::Mismatches;
 use crate::domain::explain::Explanation;
 use crate::domain::json::Json;
-use crate::domain::lifecycle::Report;
-use crate::domain::rollout::standing::{Change, Signature};
-use crate::domain::rollout::{Percent, Proof, Source, Stage, WithoutKey};
+use crate::domain::lifecycle::UsageReport;
+use crate::domain::rollout::overrides::{Change, ChangeMeta};
+use crate::domain::rollout::{MatcherSource, Percent, Proof, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
 use crate::server::admin::{
-    Admin, Asked, ClientView, Command, DefaultsView, FileView, FlagView, FlagsView, PlanView,
-    Readiness, Refusal, Reloaded, RouteView, StillMissing, Tokens, UpstreamView,
+    AdminApi, AdminCommand, AdminTokens, ChangeRequest, ClientView, DefaultsView, FileView,
+    FlagView, FlagsView, PlanView, Readiness, Refusal, Reloaded, RouteView, StillMissing,
+    UpstreamView,
 };
 
 const LOOPBACK: &str = "127.0.0.1:9090";
@@ -78,7 +79,7 @@ fn plan() -> PlanView {
         }],
         clients: vec![ClientView {
             name: "ios-app".to_owned(),
-            source: Source::Header,
+            source: MatcherSource::Header,
             proof: Proof::Declared,
         }],
         upstreams: vec![UpstreamView {
@@ -93,7 +94,7 @@ fn plan() -> PlanView {
 }
 
 /// What the script of the owner says to a change.
-fn changed(asked: &Asked) -> Result<FlagsView, Refusal> {
+fn changed(asked: &ChangeRequest) -> Result<FlagsView, Refusal> {
     if asked
         .expected
         .as_ref()
@@ -113,7 +114,7 @@ fn changed(asked: &Asked) -> Result<FlagsView, Refusal> {
         "ios-first" => Ok(listed(FlagView {
             stage: *stage,
             percent: *percent,
-            flipped: Some(Signature {
+            flipped: Some(ChangeMeta {
                 who: asked.who.clone(),
                 at: "2026-02-03T04:05:06.000Z".to_owned(),
                 why: asked.why.clone(),
@@ -122,7 +123,11 @@ fn changed(asked: &Asked) -> Result<FlagsView, Refusal> {
         })),
         "overtaken" => Err(Refusal::Lost),
         "invalid" => Err(Refusal::Invalid(Problems::from(
-            Problem::of_file(Place::Flip("invalid".into()), "there is no upstream").hint("add one"),
+            Problem::of_file(
+                SourceLocation::Flip("invalid".into()),
+                "there is no upstream",
+            )
+            .hint("add one"),
         ))),
         "pending" => Err(Refusal::Pending(StillMissing)),
         _ => Err(Refusal::Unknown {
@@ -131,10 +136,10 @@ fn changed(asked: &Asked) -> Result<FlagsView, Refusal> {
     }
 }
 
-fn obey(command: Command) {
+fn obey(command: AdminCommand) {
     match command {
-        Command::Flags(reply) => reply.send(listed(flag())).unwrap(),
-        Command::Flag { name, reply } => {
+        AdminCommand::Flags(reply) => reply.send(listed(flag())).unwrap(),
+        AdminCommand::Flag { name, reply } => {
             let known = name == "ios-first";
             let unknown = Refusal::Unknown {
                 nearest: Some("ios-first".to_owned()),
@@ -142,39 +147,39 @@ fn obey(command: Command) {
             let answer = if known { Ok(flag()) } else { Err(unknown) };
             reply.send(answer).unwrap();
         }
-        Command::Change { asked, reply } => reply.send(changed(&asked)).unwrap(),
-        Command::Explain { call, reply } => {
+        AdminCommand::Change { asked, reply } => reply.send(changed(&asked)).unwrap(),
+        AdminCommand::Explain { call, reply } => {
             let told = Explanation {
                 request: format!("{} {:?}", call.method, call.target),
                 ..Explanation::default()
             };
             reply.send(vec![told]).unwrap();
         }
-        Command::History(reply) => reply.send(Vec::new()).unwrap(),
-        Command::Plan(reply) => reply.send(plan()).unwrap(),
-        Command::Document { side, reply } => {
+        AdminCommand::History(reply) => reply.send(Vec::new()).unwrap(),
+        AdminCommand::Plan(reply) => reply.send(plan()).unwrap(),
+        AdminCommand::Document { side, reply } => {
             reply.send(Json::string(side.as_str())).unwrap();
         }
-        Command::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
-        Command::ForgetMismatches { signed, reply, .. } => reply.send(vec![signed.0]).unwrap(),
-        Command::Usage { route, idle, reply } => {
+        AdminCommand::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
+        AdminCommand::ForgetMismatches { signed, reply, .. } => reply.send(vec![signed.0]).unwrap(),
+        AdminCommand::Usage { route, idle, reply } => {
             assert_eq!((route.as_str(), idle), ("*", 30 * 86_400));
-            let report = Report {
+            let report = UsageReport {
                 at: "1970-01-01T00:00:00Z".to_owned(),
                 idle_seconds: idle,
                 routes: Vec::new(),
             };
             reply.send(report).unwrap();
         }
-        Command::Metrics(reply) => reply.send("dualgauge_up 1\n".to_owned()).unwrap(),
-        Command::Ready(reply) => {
+        AdminCommand::Metrics(reply) => reply.send("dualgauge_up 1\n".to_owned()).unwrap(),
+        AdminCommand::Ready(reply) => {
             let obstacles = vec!["draining".to_owned()];
             let notes = vec!["look at the log".to_owned()];
             reply.send(Readiness { obstacles, notes }).unwrap();
         }
-        Command::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
-        Command::Reread { reply, .. } => drop(reply.send(Err(Refusal::Lost))),
-        Command::Drain(reply) | Command::HandOver(reply) => reply.send(()).unwrap(),
+        AdminCommand::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
+        AdminCommand::Reread { reply, .. } => drop(reply.send(Err(Refusal::Lost))),
+        AdminCommand::Drain(reply) | AdminCommand::HandOver(reply) => reply.send(()).unwrap(),
     }
 }
 
@@ -184,16 +189,16 @@ async fn within<F: Future>(future: F) -> F::Output {
 
 /// Answers a request by the script, where nobody has a token.
 async fn ask(address: &str, request: Request<Full<Bytes>>) -> Response<Full<Bytes>> {
-    ask_with(address, Tokens::default(), request).await
+    ask_with(address, AdminTokens::default(), request).await
 }
 
 async fn ask_with(
     address: &str,
-    tokens: Tokens,
+    tokens: AdminTokens,
     request: Request<Full<Bytes>>,
 ) -> Response<Full<Bytes>> {
     let (control, mut commands) = mpsc::channel(1);
-    let admin = Admin {
+    let admin = AdminApi {
         address: address.parse().unwrap(),
         tokens,
         control,
@@ -469,9 +474,9 @@ async fn where_others_can_reach_it_only_health_and_metrics_are_open() {
 async fn an_owner_that_does_not_answer_is_503() {
     let (control, mut commands) = mpsc::channel(1);
     let address = LOOPBACK.parse().unwrap();
-    let admin = Admin {
+    let admin = AdminApi {
         address,
-        tokens: Tokens::default(),
+        tokens: AdminTokens::default(),
         control,
     };
     let slow = within(admin.answer(empty(request("GET", "/api/v1/flags")))).await;
@@ -479,7 +484,7 @@ async fn an_owner_that_does_not_answer_is_503() {
     assert_eq!(status, 503);
     assert!(problem["detail"].as_str().unwrap().contains("within 5 s"));
     // The command still lies in the queue; whoever takes it sees that nobody waits.
-    let Some(Command::Flags(reply)) = commands.recv().await else {
+    let Some(AdminCommand::Flags(reply)) = commands.recv().await else {
         panic!("a command");
     };
     assert!(reply.is_closed());

@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 
 /// The tokens of the API, each with the name of whom it was given to.
 #[derive(Clone, Default)]
-pub struct Tokens(Vec<(String, [u8; 32])>);
+pub struct AdminTokens(Vec<(String, [u8; 32])>);
 
-impl std::fmt::Debug for Tokens {
+impl std::fmt::Debug for AdminTokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = self.0.iter().map(|(name, _)| name);
         f.debug_tuple("Tokens")
@@ -18,7 +18,7 @@ impl std::fmt::Debug for Tokens {
 
 /// Why a request may not use the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Barred {
+pub(super) enum AuthError {
     /// Nobody has a token.
     #[error(
         "the API is closed on an address that other machines can reach; give it tokens with \
@@ -33,11 +33,11 @@ pub(super) enum Barred {
     Unknown,
 }
 
-impl Tokens {
+impl AdminTokens {
     /// The tokens with these names and SHA-256 digests.
     #[must_use]
-    pub fn new(tokens: Vec<(String, [u8; 32])>) -> Tokens {
-        Tokens(tokens)
+    pub fn new(tokens: Vec<(String, [u8; 32])>) -> AdminTokens {
+        AdminTokens(tokens)
     }
 
     /// Whether there is any.
@@ -46,16 +46,16 @@ impl Tokens {
     }
 
     /// Whose token a request bears.
-    pub(super) fn bearer(&self, headers: &HeaderMap) -> Result<&str, Barred> {
+    pub(super) fn bearer(&self, headers: &HeaderMap) -> Result<&str, AuthError> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
-            return Err(Barred::Missing);
+            return Err(AuthError::Missing);
         };
         let bytes = value.as_bytes();
-        let scheme = bytes.split_at_checked(7).ok_or(Barred::Missing)?;
+        let scheme = bytes.split_at_checked(7).ok_or(AuthError::Missing)?;
         let (scheme, token) = scheme;
         if !scheme.eq_ignore_ascii_case(b"bearer ") {
-            return Err(Barred::Missing);
+            return Err(AuthError::Missing);
         }
         let digest: [u8; 32] = Sha256::digest(token.trim_ascii()).into();
         // Every token is looked at to its end, so that the time tells nothing.
@@ -65,7 +65,7 @@ impl Tokens {
                 bearer = Some(name.as_str());
             }
         }
-        bearer.ok_or(Barred::Unknown)
+        bearer.ok_or(AuthError::Unknown)
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn only_the_bearer_of_a_token_is_known() {
         let digest = |text: &str| Sha256::digest(text).into();
-        let tokens = Tokens::new(vec![
+        let tokens = AdminTokens::new(vec![
             ("anna".to_owned(), digest("secret")),
             ("ben".to_owned(), digest("other")),
         ]);
@@ -103,10 +103,10 @@ mod tests {
             &["Basic secret"],
             &["Bearer secret", "Bearer secret"],
         ] {
-            assert_eq!(bearer(missing), Err(Barred::Missing), "{missing:?}");
+            assert_eq!(bearer(missing), Err(AuthError::Missing), "{missing:?}");
         }
         for unknown in ["Bearer secre", "Bearer ", "Bearer Secret"] {
-            assert_eq!(bearer(&[unknown]), Err(Barred::Unknown), "{unknown}");
+            assert_eq!(bearer(&[unknown]), Err(AuthError::Unknown), "{unknown}");
         }
         assert!(
             !format!("{tokens:?}").contains("secret") && format!("{tokens:?}").contains("anna")

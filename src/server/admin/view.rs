@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::domain::rollout::standing::{Signature, Tripped};
-use crate::domain::rollout::{Percent, Proof, Source, Stage, WithoutKey};
+use crate::domain::rollout::overrides::{ChangeMeta, Tripped};
+use crate::domain::rollout::{MatcherSource, Percent, Proof, Stage, WithoutKey};
 use crate::domain::route::Effect;
 use crate::domain::side::Side;
 
@@ -15,7 +15,7 @@ pub struct FlagsView {
     /// Grows with every change at run time, on whatever replica.
     pub revision: u64,
     /// Who has thrown the kill switch; `null` where it is off.
-    pub kill: Option<Signature>,
+    pub kill: Option<ChangeMeta>,
     /// Why the kill switch acts and is not stored yet; absent where it is stored, or off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kill_unstored: Option<String>,
@@ -62,7 +62,7 @@ pub struct FlagView {
     /// Its tag, for `If-Match`.
     pub tag: String,
     /// Who has flipped it; `null` where the file holds.
-    pub flipped: Option<Signature>,
+    pub flipped: Option<ChangeMeta>,
     /// Why its guard has taken it back; `null` where it is in force.
     pub tripped: Option<Tripped>,
     /// What its guard said last, and of what: `null` where it has none, or it has not looked yet.
@@ -127,7 +127,7 @@ pub struct ClientView {
     pub name: String,
     /// How its calls are recognised: the key of its `match`.
     #[serde(serialize_with = "source")]
-    pub source: Source,
+    pub source: MatcherSource,
     /// Whether that is `authenticated` or `declared`.
     #[serde(serialize_with = "proof")]
     pub proof: Proof,
@@ -191,7 +191,7 @@ fn without_key<S: Serializer>(what: &WithoutKey, serializer: S) -> Result<S::Ok,
     })
 }
 
-fn source<S: Serializer>(source: &Source, serializer: S) -> Result<S::Ok, S::Error> {
+fn source<S: Serializer>(source: &MatcherSource, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(source.as_str())
 }
 

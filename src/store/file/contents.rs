@@ -5,20 +5,20 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::store::error::Damage;
-use crate::store::layout::pretty;
+use crate::store::error::Corruption;
 use crate::store::legacy::Header;
+use crate::store::pretty_json::pretty;
 use crate::store::record::{Record, compact, record};
-use crate::store::state::{HIGHEST_REVISION, Report, Versioned};
+use crate::store::state::{HIGHEST_REVISION, ReplicaReport, Versioned};
 
 const VERSION: u32 = 1;
 
 /// What `watch.json` holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Watch {
+pub(super) struct WatchContents {
     pub(super) archive: Versioned,
     /// The newest first.
-    pub(super) reports: VecDeque<Report>,
+    pub(super) reports: VecDeque<ReplicaReport>,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ pub(super) fn state(state: &Versioned) -> Vec<u8> {
     pretty(&whole).into_bytes()
 }
 
-pub(super) fn watch(watch: &Watch) -> Vec<u8> {
+pub(super) fn watch(watch: &WatchContents) -> Vec<u8> {
     let archive = match &watch.archive {
         Versioned { revision: 0, .. } => "null".to_owned(),
         Versioned { revision, text } => format!(r#"{{"revision":{revision},"archive":{text}}}"#),
@@ -68,40 +68,40 @@ pub(super) fn watch(watch: &Watch) -> Vec<u8> {
     pretty(&whole).into_bytes()
 }
 
-pub(super) fn read_state(text: &[u8]) -> Result<Versioned, Damage> {
+pub(super) fn read_state(text: &[u8]) -> Result<Versioned, Corruption> {
     known_version(text)?;
     let file: StateFile<'_> = serde_json::from_slice(text)?;
     versioned(file.revision, file.state)
 }
 
-pub(super) fn read_watch(text: &[u8]) -> Result<Watch, Damage> {
+pub(super) fn read_watch(text: &[u8]) -> Result<WatchContents, Corruption> {
     known_version(text)?;
     let file: WatchFile<'_> = serde_json::from_slice(text)?;
     let archive = match file.archive {
         Some(archive) => versioned(archive.revision, archive.archive)?,
         None => Versioned::default(),
     };
-    let reports = file.reports.into_iter().map(Report::try_from);
-    Ok(Watch {
+    let reports = file.reports.into_iter().map(ReplicaReport::try_from);
+    Ok(WatchContents {
         archive,
         reports: reports.collect::<Result<_, _>>()?,
     })
 }
 
-fn known_version(text: &[u8]) -> Result<(), Damage> {
+fn known_version(text: &[u8]) -> Result<(), Corruption> {
     let header: Header = serde_json::from_slice(text)?;
     if header.version == VERSION {
         return Ok(());
     }
-    Err(Damage::Version {
+    Err(Corruption::Version {
         found: header.version,
         known: VERSION,
     })
 }
 
-fn versioned(revision: u64, text: &RawValue) -> Result<Versioned, Damage> {
+fn versioned(revision: u64, text: &RawValue) -> Result<Versioned, Corruption> {
     if revision == 0 || revision > HIGHEST_REVISION {
-        return Err(Damage::Revision(revision));
+        return Err(Corruption::Revision(revision));
     }
     let text = compact(text)?;
     Ok(Versioned { revision, text })

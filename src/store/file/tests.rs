@@ -12,9 +12,9 @@ use tempfile::{TempDir, tempdir};
 
 use super::FileStore;
 use crate::store::error::{CommitError, StoreError, chain};
-use crate::store::layout::pretty;
+use crate::store::pretty_json::pretty;
 use crate::store::record::record;
-use crate::store::state::{Health, LONGEST_TEXT, MOST_REPORTS, Report, Versioned};
+use crate::store::state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Versioned};
 use waiting::Waiting;
 
 fn open(folder: &TempDir) -> Waiting {
@@ -28,8 +28,8 @@ fn at(revision: u64, text: &str) -> Versioned {
     }
 }
 
-fn report(boot: &str, at: u64) -> Report {
-    Report {
+fn report(boot: &str, at: u64) -> ReplicaReport {
+    ReplicaReport {
         replica: "here \"1\"".to_owned(),
         boot: boot.to_owned(),
         at,
@@ -425,7 +425,7 @@ proptest! {
         let folder = tempdir().unwrap();
         let mut store = open(&folder);
         store.commit(0, &text).unwrap();
-        let own = Report { text: text.clone(), ..report("b", 1) };
+        let own = ReplicaReport { text: text.clone(), ..report("b", 1) };
         store.fold(0, &text, &[]).unwrap();
         store.exchange(&own).unwrap();
         drop(store);

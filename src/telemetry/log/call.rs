@@ -8,7 +8,7 @@ use tracing::Level;
 use tracing::dispatcher::get_default;
 use tracing::level_filters::LevelFilter;
 
-use super::line::{Fields, Lines, Look, Says, label};
+use super::format::{Fields, LineFormat, LogFields, LogLayer, label};
 
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::posted::MessageFault;
@@ -95,7 +95,7 @@ impl CallLine<'_> {
         );
         if is_asked_for {
             get_default(|log| {
-                if let Some(lines) = log.downcast_ref::<Lines>() {
+                if let Some(lines) = log.downcast_ref::<LogLayer>() {
                     lines.write((&Level::INFO, TARGET), self);
                 }
             });
@@ -103,8 +103,8 @@ impl CallLine<'_> {
     }
 }
 
-impl Says for CallLine<'_> {
-    fn show<L: Look>(&self, fields: &mut Fields<'_, L>) {
+impl LogFields for CallLine<'_> {
+    fn show<L: LineFormat>(&self, fields: &mut Fields<'_, L>) {
         fields.word(label!("side"), self.side.as_str());
         fields.text(label!("method"), &cut(self.method, CALLER_TEXT));
         fields.text(label!("path"), &cut(without_query(self.path), CALLER_TEXT));

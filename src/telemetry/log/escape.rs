@@ -6,7 +6,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::domain::words;
+use crate::domain::swar;
 
 /// Writes a value of the text format: as it is where that is one plain word, else in quotes.
 pub(super) fn word(out: &mut impl Write, text: &str) -> fmt::Result {
@@ -40,10 +40,10 @@ pub(super) fn message(out: &mut impl Write, text: &str) -> fmt::Result {
 fn plain_length(text: &[u8]) -> usize {
     let is_special = |byte: u8| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\');
     let special = |word: u64| {
-        let hidden = words::within::<b' ', b'~'>(word) ^ words::HIGH;
-        hidden | words::equal::<b'"'>(word) | words::equal::<b'\\'>(word)
+        let hidden = swar::within::<b' ', b'~'>(word) ^ swar::HIGH;
+        hidden | swar::equal::<b'"'>(word) | swar::equal::<b'\\'>(word)
     };
-    words::plain_length(text, special, is_special)
+    swar::plain_length(text, special, is_special)
 }
 
 /// Writes a JSON string. JSON itself lets most of what is escaped here pass (RFC 8259 §7).

@@ -12,10 +12,10 @@
 
 mod call;
 mod escape;
-mod line;
-mod queue;
+mod format;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use std::io;
 use std::time::SystemTime;
@@ -27,11 +27,11 @@ use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::clock;
-use line::Lines;
-use queue::{Flush, Queue};
+use format::LogLayer;
+use writer::{Queue, WriterGuard};
 
 pub use call::CallLine;
-pub use queue::{hand_over, handing_over, keep_lines};
+pub use writer::{hand_over, handing_over, keep_lines};
 
 /// What libraries say of every fault of a peer, which whoever is at the other end could have said without end. It is counted
 /// where it matters.
@@ -73,7 +73,7 @@ pub enum LogError {
 #[must_use = "the log ends when its guard is dropped"]
 pub struct LogGuard {
     queue: Queue,
-    _flush: Flush,
+    _flush: WriterGuard,
 }
 
 impl LogGuard {
@@ -135,7 +135,7 @@ fn subscriber(
     queue: Queue,
     wall: fn() -> SystemTime,
 ) -> impl Subscriber + Send + Sync {
-    let lines = Lines {
+    let lines = LogLayer {
         format,
         wall,
         queue,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use prometheus::proto;
 
 use super::family::{self, Family};
-use super::labels::{LabelId, NONE, Names};
-use super::render::{Texts, counter, gauge, of};
+use super::labels::{LabelId, LabelNames, NONE};
+use super::render::{RenderedTexts, counter, gauge, of};
 use super::shard::Snapshot;
 
 pub(super) const CUT_CONNECTIONS: Family = Family {
@@ -54,7 +54,7 @@ impl AddressCounts {
 
 /// How the addresses of each upstream stand in the whole process, by the names of upstreams.
 #[must_use]
-pub fn standings(names: &Names, snapshots: &[Snapshot]) -> BTreeMap<String, AddressCounts> {
+pub fn standings(names: &LabelNames, snapshots: &[Snapshot]) -> BTreeMap<String, AddressCounts> {
     let texts = names.texts();
     let mut all: BTreeMap<String, AddressCounts> = BTreeMap::new();
     for (upstream, counts) in snapshots.iter().flat_map(|snapshot| &snapshot.addresses) {
@@ -66,7 +66,7 @@ pub fn standings(names: &Names, snapshots: &[Snapshot]) -> BTreeMap<String, Addr
 
 /// The families of all upstreams that have addresses.
 pub(super) fn families(
-    texts: &Texts,
+    texts: &RenderedTexts,
     all: &BTreeMap<LabelId, AddressCounts>,
 ) -> Vec<proto::MetricFamily> {
     let counted = |family, count: fn(&AddressCounts) -> u64| {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// The upper ends of the buckets, in nanoseconds and rising; one more bucket without an end follows them.
-pub(super) type Bounds = [u64; 15];
+pub(super) type BucketBounds = [u64; 15];
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
 const S: u64 = 1_000 * MS;
 
 /// For whole calls and for upstreams: half a millisecond to half a minute.
-pub(super) const LATENCY: Bounds = [
+pub(super) const LATENCY: BucketBounds = [
     MS / 2,
     MS,
     5 * MS / 2,
@@ -29,7 +29,7 @@ pub(super) const LATENCY: Bounds = [
 ];
 
 /// For the proxy's own share of a call, which is a thousandth of the above.
-pub(super) const OVERHEAD: Bounds = [
+pub(super) const OVERHEAD: BucketBounds = [
     10 * US,
     25 * US,
     50 * US,
@@ -50,13 +50,13 @@ pub(super) const OVERHEAD: Bounds = [
 /// Counts of durations. Sums are whole nanoseconds, so that adding in another order gives the same sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Histogram {
-    bounds: &'static Bounds,
+    bounds: &'static BucketBounds,
     counts: [u64; 16],
     nanoseconds: u64,
 }
 
 impl Histogram {
-    pub(super) const fn new(bounds: &'static Bounds) -> Histogram {
+    pub(super) const fn new(bounds: &'static BucketBounds) -> Histogram {
         Histogram {
             bounds,
             counts: [0; 16],

@@ -53,7 +53,7 @@ impl Outcome {
     }
 }
 
-/// A name of the plan, as labels carry it. Ids of one [`Names`] mean nothing to another.
+/// A name of the plan, as labels carry it. Ids of one [`LabelNames`] mean nothing to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabelId(u32);
 
@@ -61,7 +61,7 @@ impl LabelId {
     /// `none`: the route of a call of no route, the client of a call that was refused unread.
     pub const NONE: LabelId = LabelId(0);
 
-    /// The place of its name in [`Names::texts`].
+    /// The place of its name in [`LabelNames::texts`].
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
@@ -71,7 +71,7 @@ impl LabelId {
 ///
 /// Only names of the plan belong here: what is interned is kept for good.
 #[derive(Debug)]
-pub struct Names(Mutex<Interned>);
+pub struct LabelNames(Mutex<Interned>);
 
 #[derive(Debug)]
 struct Interned {
@@ -79,12 +79,12 @@ struct Interned {
     texts: Vec<Arc<str>>,
 }
 
-impl Names {
+impl LabelNames {
     /// No names yet but `none`.
     #[must_use]
-    pub fn new() -> Names {
+    pub fn new() -> LabelNames {
         let none: Arc<str> = Arc::from(NONE);
-        Names(Mutex::new(Interned {
+        LabelNames(Mutex::new(Interned {
             ids: HashMap::from([(Arc::clone(&none), LabelId::NONE)]),
             texts: vec![none],
         }))
@@ -116,9 +116,9 @@ impl Names {
     }
 }
 
-impl Default for Names {
+impl Default for LabelNames {
     fn default() -> Self {
-        Names::new()
+        LabelNames::new()
     }
 }
 

@@ -22,30 +22,30 @@ mod addresses;
 #[cfg(test)]
 mod documented;
 mod family;
+mod global;
 mod histogram;
 mod labels;
 mod messages;
 mod named;
-mod own;
-mod pools;
-mod process;
+mod process_stats;
 mod render;
 mod series;
 mod shard;
 #[cfg(test)]
 mod tests;
+mod upstream_calls;
 mod usage;
 
 pub use addresses::{AddressCounts, standings};
-pub use labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
-pub use own::OwnUse;
-pub use pools::UpstreamCalls;
-pub use process::{
-    Buffered, FlagState, GuardTrips, LinkState, Need, Notices, Process, SessionCounts, StoreState,
-    Sunset,
+pub use global::{
+    BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
+    StoreNeed, StoreState, Sunset,
 };
+pub use labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
+pub use process_stats::ProcessStats;
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
-pub use series::{SeriesEstimate, Shown, estimate};
-pub use shard::{Fields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
+pub use series::{SeriesEstimate, ShownSeries, estimate};
+pub use shard::{CallFields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
+pub use upstream_calls::UpstreamCalls;
 pub use usage::usage;

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use prometheus::proto;
 
 use super::family::{self, Family};
+use super::global::GlobalMetrics;
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE};
-use super::process::Process;
-use super::render::{Texts, counter, gauge, histogram, of};
-use super::series::{First, Last, Shown};
-use super::shard::{CallCounts, Counts, Snapshot};
+use super::render::{RenderedTexts, counter, gauge, histogram, of};
+use super::series::{First, LastValue, ShownSeries};
+use super::shard::{CallCounts, ShardCounts, Snapshot};
 use crate::domain::failure::Blame;
 use crate::domain::rollout::Stage;
 use crate::telemetry::clock::moment;
 
 /// All of them. Counters and gauges come first: they are small, and say more than histograms.
 pub(super) fn families(
-    texts: &Texts,
-    (sum, process): (&Snapshot, &Process),
-    shown: &mut Shown,
+    texts: &RenderedTexts,
+    (sum, process): (&Snapshot, &GlobalMetrics),
+    shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let counts = &sum.counts;
     let mut families = vec![calls(texts, counts, shown)];
@@ -49,7 +49,11 @@ fn histograms<const N: usize>(
     of(family, series.collect())
 }
 
-fn calls(texts: &Texts, counts: &Counts, shown: &mut Shown) -> proto::MetricFamily {
+fn calls(
+    texts: &RenderedTexts,
+    counts: &ShardCounts,
+    shown: &mut ShownSeries,
+) -> proto::MetricFamily {
     let rows = counts.calls.iter().map(|(labels, call)| {
         let [route, client, side, stage, outcome] = words(texts, labels);
         let blame = labels.blame.map_or(NONE, Blame::as_str);
@@ -60,7 +64,11 @@ fn calls(texts: &Texts, counts: &Counts, shown: &mut Shown) -> proto::MetricFami
 }
 
 /// Durations do not tell whose fault a call was.
-fn durations(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::MetricFamily> {
+fn durations(
+    texts: &RenderedTexts,
+    counts: &ShardCounts,
+    shown: &mut ShownSeries,
+) -> Vec<proto::MetricFamily> {
     let mut of_calls = |family, which: fn(&CallCounts) -> &Histogram| {
         let rows = counts.calls.iter();
         let rows = rows.map(|(labels, call)| (words(texts, labels), which(call)));
@@ -83,9 +91,9 @@ fn durations(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::Me
 }
 
 fn members_and_events(
-    texts: &Texts,
-    counts: &Counts,
-    shown: &mut Shown,
+    texts: &RenderedTexts,
+    counts: &ShardCounts,
+    shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let dropped = counts.dropped.iter();
     let dropped = dropped.map(|(route, members)| ([texts.of(*route)], *members));
@@ -102,7 +110,11 @@ fn members_and_events(
     ]
 }
 
-fn decisions(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::MetricFamily> {
+fn decisions(
+    texts: &RenderedTexts,
+    counts: &ShardCounts,
+    shown: &mut ShownSeries,
+) -> Vec<proto::MetricFamily> {
     let decisions = counts.decisions.iter().map(|(labels, count)| {
         let words = [
             texts.of(labels.client),
@@ -126,7 +138,11 @@ fn decisions(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::Me
     ]
 }
 
-fn candidates(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::MetricFamily> {
+fn candidates(
+    texts: &RenderedTexts,
+    counts: &ShardCounts,
+    shown: &mut ShownSeries,
+) -> Vec<proto::MetricFamily> {
     let verdicts = counts.verdicts.iter().map(|(labels, count)| {
         let words = [
             texts.of(labels.route),
@@ -156,9 +172,9 @@ fn candidates(texts: &Texts, counts: &Counts, shown: &mut Shown) -> Vec<proto::M
 }
 
 fn usage(
-    texts: &Texts,
-    (sum, process): (&Snapshot, &Process),
-    shown: &mut Shown,
+    texts: &RenderedTexts,
+    (sum, process): (&Snapshot, &GlobalMetrics),
+    shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let mut fields: BTreeMap<LabelId, u64> = BTreeMap::new();
     for (route, _) in sum.mismatching.iter() {
@@ -173,11 +189,11 @@ fn usage(
     let seen = sum.counts.seen.iter().filter_map(|(caller, seen)| {
         let (route, client, side) = *caller;
         let labels = [texts.of(route), texts.of(client), side.as_str()];
-        Some((labels, Last(seen.all().last?)))
+        Some((labels, LastValue(seen.all().last?)))
     });
     let seen = shown.table(&family::LAST_SEEN, seen).into_iter();
     let now = moment(process.now);
-    let seen = seen.map(|(labels, Last(at))| {
+    let seen = seen.map(|(labels, LastValue(at))| {
         let at = at.min(now);
         gauge(&family::LAST_SEEN, &labels, at.unix() as f64)
     });
@@ -201,7 +217,7 @@ fn usage(
     ]
 }
 
-fn words<'a>(texts: &'a Texts, labels: &CallLabels) -> [&'a str; 5] {
+fn words<'a>(texts: &'a RenderedTexts, labels: &CallLabels) -> [&'a str; 5] {
     [
         texts.of(labels.route),
         texts.of(labels.client),

@@ -10,33 +10,35 @@ use prometheus::{Registry, TextEncoder};
 
 use super::addresses;
 use super::family::{self, Family};
+use super::global::{
+    BufferedBytes, FlagState, GlobalMetrics, LinkState, SessionCounts, StoreNeed, StoreState,
+};
 use super::histogram::Histogram;
-use super::labels::{LabelId, NONE, Names};
+use super::labels::{LabelId, LabelNames, NONE};
 use super::messages;
 use super::named;
-use super::own;
-use super::pools;
-use super::process::{Buffered, FlagState, LinkState, Need, Process, SessionCounts, StoreState};
-use super::series::Shown;
-use super::shard::{Counts, Gauges, Pool, Snapshot};
+use super::process_stats;
+use super::series::ShownSeries;
+use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
+use super::upstream_calls;
 use crate::domain::failure::Reason;
-use crate::domain::frame::Stray;
+use crate::domain::frame::Undelivered;
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::rollout::{Arming, Kill, Stage};
 use crate::domain::series::SeriesRules;
 use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
-use crate::domain::wire::Cut;
+use crate::domain::wire::FloodReason;
 
 /// The page of metrics, as [`super::TEXT_FORMAT`]: families by name, series by their labels.
 #[must_use]
 pub fn render(
-    names: &Names,
+    names: &LabelNames,
     snapshots: &[Snapshot],
-    process: &Process,
-    (rules, shown): (&SeriesRules, &mut Shown),
+    process: &GlobalMetrics,
+    (rules, shown): (&SeriesRules, &mut ShownSeries),
 ) -> String {
-    let texts = Texts(names.texts());
+    let texts = RenderedTexts(names.texts());
     let sum = Snapshot::sum(snapshots);
     shown.begin(rules);
     let mut families = named::families(&texts, (&sum, process), shown);
@@ -44,10 +46,10 @@ pub fn render(
     families.extend(proxy_families(&sum.counts));
     families.extend(gauge_families(&sum.gauges));
     families.extend(addresses::families(&texts, &sum.addresses));
-    families.extend(pools::families(&texts, &sum.upstream_calls));
+    families.extend(upstream_calls::families(&texts, &sum.upstream_calls));
     families.extend(link_families(&process.links));
     families.extend(process_families(process));
-    families.extend(own::families(&process.own));
+    families.extend(process_stats::families(&process.own));
     // Only a faulty table of families could fail here, and a test renders all of them.
     encode(families).unwrap_or_else(|error| format!("# no metrics: {error}\n"))
 }
@@ -93,16 +95,16 @@ impl Collector for Described {
 }
 
 /// The names of the plan, at the places of their ids.
-pub(super) struct Texts(Vec<Arc<str>>);
+pub(super) struct RenderedTexts(Vec<Arc<str>>);
 
-impl Texts {
+impl RenderedTexts {
     pub(super) fn of(&self, id: LabelId) -> &str {
         self.0.get(id.index()).map_or(NONE, |text| text)
     }
 }
 
 /// Failures begin at zero, since a rate does not see the first one of a series that begins with it.
-fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
+fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
     let (mut overhead, mut failures) = (Vec::new(), Vec::new());
     for side in Side::ALL {
         for stage in Stage::ALL {
@@ -127,7 +129,7 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         counts.refused_connections,
     );
     let handshakes = counter(&family::FAILED_HANDSHAKES, &[], counts.failed_handshakes);
-    let cut = Cut::ALL.map(|why| {
+    let cut = FloodReason::ALL.map(|why| {
         let count = counts.cut_connections[why as usize];
         counter(&family::CUT_CONNECTIONS, &[why.as_str()], count)
     });
@@ -135,7 +137,7 @@ fn proxy_families(counts: &Counts) -> Vec<proto::MetricFamily> {
         let count = counts.unverified_tokens[*fault as usize];
         counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
     });
-    let strays = Stray::ALL.map(|why| {
+    let strays = Undelivered::ALL.map(|why| {
         let count = counts.strays[why as usize];
         counter(&family::SOCKET_STRAYS, &[why.as_str()], count)
     });
@@ -184,7 +186,7 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     for link in links {
         let upstream = link.upstream.as_str();
         let is_up = f64::from(u8::from(link.is_up));
-        if link.need == Need::Open {
+        if link.need == StoreNeed::Open {
             up.push(gauge(&family::LINK_UP, &[upstream], is_up));
         }
         for (state, count) in [("written", link.in_flight), ("waiting", link.queued)] {
@@ -220,7 +222,7 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     ]
 }
 
-fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
+fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
     let reloads = [
         ("ok", process.reloads_ok),
         ("failed", process.reloads_failed),
@@ -243,7 +245,7 @@ fn process_families(process: &Process) -> Vec<proto::MetricFamily> {
     let remembered = gauge(&family::SESSIONS_REMEMBERED, &[], remembered as f64);
     let rulings = process.rulings.iter();
     let rulings = rulings.map(|(flag, ruling)| gauge(&family::GUARD_RULING, &[flag, ruling], 1.0));
-    let Buffered { held, limit } = process.buffered;
+    let BufferedBytes { held, limit } = process.buffered;
     let held = gauge(&family::BUFFERED, &[], held as f64);
     let limit = gauge(&family::BUFFERED_LIMIT, &[], limit as f64);
     vec![

@@ -12,7 +12,6 @@ use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::Outcome;
 use super::render::{gauge, of};
-use crate::domain::calendar::Moment;
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::Reason;
 use crate::domain::plan::Plan;
@@ -20,6 +19,7 @@ use crate::domain::rollout::Stage;
 use crate::domain::series::SeriesRules;
 use crate::domain::side::Side;
 use crate::domain::stream;
+use crate::domain::time::Timestamp;
 
 /// The name under which series beyond the limit are counted together.
 pub(super) const OVERFLOW: &str = "overflow";
@@ -89,16 +89,16 @@ impl Merge for Histogram {
 }
 
 /// The last of several moments.
-pub(super) struct Last(pub(super) Moment);
+pub(super) struct LastValue(pub(super) Timestamp);
 
-impl Merge for Last {
-    fn merge(&mut self, other: Last) {
+impl Merge for LastValue {
+    fn merge(&mut self, other: LastValue) {
         self.0 = self.0.max(other.0);
     }
 }
 
 /// The first of several moments.
-pub(super) struct First(pub(super) Moment);
+pub(super) struct First(pub(super) Timestamp);
 
 impl Merge for First {
     fn merge(&mut self, other: First) {
@@ -108,7 +108,7 @@ impl Merge for First {
 
 /// The series that were shown so far.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct ShownSeries {
     rules: SeriesRules,
     /// Hashes of families with their labels.
     known: HashSet<u64>,
@@ -119,7 +119,7 @@ pub struct Shown {
     over: u64,
 }
 
-impl Shown {
+impl ShownSeries {
     /// Returns how many series of the last scrape were counted under `overflow`.
     #[must_use]
     pub const fn over(&self) -> u64 {
@@ -129,9 +129,9 @@ impl Shown {
     /// Begins a scrape. Other rules make other series, so all begin anew.
     pub(super) fn begin(&mut self, rules: &SeriesRules) {
         if self.rules != *rules {
-            *self = Shown {
+            *self = ShownSeries {
                 rules: rules.clone(),
-                ..Shown::default()
+                ..ShownSeries::default()
             };
         }
         self.over = 0;
@@ -291,7 +291,7 @@ fn values(plan: &Plan, family: &Family, label: &str) -> (usize, usize) {
         // Client, upstream, proxy and none.
         "blame" => (1, 4),
         "verdict" => (1, Verdict::WORDS.len()),
-        "kind" => (1, stream::Kind::ALL.len()),
+        "kind" => (1, stream::EventResultKind::ALL.len()),
         "reason" if is(&family::CANDIDATES_SKIPPED) => (1, Skip::ALL.len()),
         "reason" if is(&family::CANDIDATES_FAILED) => (1, Reason::ALL.len()),
         // The rules that can choose a stage.

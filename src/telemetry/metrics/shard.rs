@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use super::addresses::AddressCounts;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
-use super::labels::{CallLabels, DecisionLabels, LabelId, Names, Outcome, VerdictLabels};
-use super::pools::UpstreamCalls;
-use crate::domain::calendar::Moment;
+use super::labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
+use super::upstream_calls::UpstreamCalls;
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
-use crate::domain::frame::Stray;
-use crate::domain::lifecycle::{Count, Seen};
+use crate::domain::frame::Undelivered;
+use crate::domain::lifecycle::{ClientUsage, UsageCount};
 use crate::domain::posted::{Handling, MessageFault};
-use crate::domain::rollout::{Stage, Tallies, Tally, Way};
+use crate::domain::rollout::{Path, Stage, Tallies, Tally};
 use crate::domain::side::Side;
 use crate::domain::stream;
+use crate::domain::time::Timestamp;
 use crate::domain::token::TokenFault;
-use crate::domain::wire::Cut;
+use crate::domain::wire::FloodReason;
 
 /// How long a call took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Pool {
 }
 
 /// Fields of answers, by their route and a hash of their name: several workers may know the same one.
-pub type Fields = Arc<BTreeSet<(LabelId, u64)>>;
+pub type CallFields = Arc<BTreeSet<(LabelId, u64)>>;
 
 /// The counts of one worker.
 #[derive(Debug, Default)]
@@ -89,12 +89,12 @@ pub struct Shard {
     /// What the worker has open at the moment.
     pub gauges: Gauges,
     /// The fields of answers that have differed.
-    pub mismatching: Fields,
+    pub mismatching: CallFields,
     /// What has happened with the addresses of upstreams, by their names.
     pub addresses: BTreeMap<LabelId, AddressCounts>,
     /// The calls at upstreams, by their names.
     pub upstream_calls: BTreeMap<LabelId, UpstreamCalls>,
-    counts: Counts,
+    counts: ShardCounts,
 }
 
 impl Shard {
@@ -140,7 +140,7 @@ impl Shard {
     }
 
     /// Counts what became of an event for the clients of a side of a stream, or of a socket.
-    pub fn event(&mut self, route: LabelId, side: Side, kind: stream::Kind) {
+    pub fn event(&mut self, route: LabelId, side: Side, kind: stream::EventResultKind) {
         *self.counts.events.entry((route, side, kind)).or_default() += 1;
     }
 
@@ -174,7 +174,7 @@ impl Shard {
     }
 
     /// Counts a call of a route for those who ask who still calls it, by the way on which it was served.
-    pub fn seen(&mut self, labels: CallLabels, way: Option<Way>, at: Moment) {
+    pub fn seen(&mut self, labels: CallLabels, way: Option<Path>, at: Timestamp) {
         let caller = (labels.route, labels.client, labels.side);
         let seen = self.counts.seen.entry(caller).or_default();
         seen.add(way, at);
@@ -184,7 +184,7 @@ impl Shard {
     }
 
     /// Counts a REST call of no route under a prefix of routes.
-    pub fn unrouted(&mut self, prefix: LabelId, at: Moment) {
+    pub fn unrouted(&mut self, prefix: LabelId, at: Timestamp) {
         self.counts.unrouted.entry(prefix).or_default().add(at);
     }
 
@@ -194,7 +194,7 @@ impl Shard {
     }
 
     /// Counts a client of HTTP/2 that was cut.
-    pub fn cut_connection(&mut self, why: Cut) {
+    pub fn cut_connection(&mut self, why: FloodReason) {
         self.counts.cut_connections[why as usize] += 1;
     }
 
@@ -209,7 +209,7 @@ impl Shard {
     }
 
     /// Counts a message of a socket that reaches nobody.
-    pub fn stray(&mut self, why: Stray) {
+    pub fn stray(&mut self, why: Undelivered) {
         self.counts.strays[why as usize] += 1;
     }
 
@@ -235,10 +235,10 @@ impl Shard {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub(super) gauges: Gauges,
-    pub(super) mismatching: Fields,
+    pub(super) mismatching: CallFields,
     pub(super) addresses: BTreeMap<LabelId, AddressCounts>,
     pub(super) upstream_calls: BTreeMap<LabelId, UpstreamCalls>,
-    pub(super) counts: Counts,
+    pub(super) counts: ShardCounts,
 }
 
 impl Snapshot {
@@ -264,7 +264,7 @@ impl Snapshot {
 
 /// What the guards of all workers have been told, by the names of their flags.
 #[must_use]
-pub fn tallies(names: &Names, snapshots: &[Snapshot]) -> Tallies {
+pub fn tallies(names: &LabelNames, snapshots: &[Snapshot]) -> Tallies {
     let texts = names.texts();
     let mut told = Tallies::new();
     for (flag, tally) in snapshots
@@ -280,7 +280,7 @@ pub fn tallies(names: &Names, snapshots: &[Snapshot]) -> Tallies {
 
 /// Everything that only rises.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct ShardCounts {
     pub(super) calls: HashMap<CallLabels, CallCounts, BuildHasherDefault<IdHasher>>,
     pub(super) decisions: HashMap<DecisionLabels, u64, BuildHasherDefault<IdHasher>>,
     /// By flag.
@@ -290,7 +290,8 @@ pub(super) struct Counts {
     /// By side and reason.
     pub(super) failures: [[u64; Reason::ALL.len()]; Side::ALL.len()],
     pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
-    pub(super) events: HashMap<(LabelId, Side, stream::Kind), u64, BuildHasherDefault<IdHasher>>,
+    pub(super) events:
+        HashMap<(LabelId, Side, stream::EventResultKind), u64, BuildHasherDefault<IdHasher>>,
     pub(super) verdicts: HashMap<VerdictLabels, u64>,
     /// By guarded flag.
     pub(super) tallies: HashMap<LabelId, Tally, BuildHasherDefault<IdHasher>>,
@@ -298,22 +299,22 @@ pub(super) struct Counts {
     pub(super) failed_candidates: HashMap<(LabelId, Reason), u64, BuildHasherDefault<IdHasher>>,
     pub(super) candidates: HashMap<(LabelId, Side, Stage), Histogram, BuildHasherDefault<IdHasher>>,
     /// By route, client and side.
-    pub(super) seen: HashMap<(LabelId, LabelId, Side), Seen, BuildHasherDefault<IdHasher>>,
+    pub(super) seen: HashMap<(LabelId, LabelId, Side), ClientUsage, BuildHasherDefault<IdHasher>>,
     /// By prefix.
-    pub(super) unrouted: HashMap<LabelId, Count, BuildHasherDefault<IdHasher>>,
+    pub(super) unrouted: HashMap<LabelId, UsageCount, BuildHasherDefault<IdHasher>>,
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
-    pub(super) cut_connections: [u64; Cut::ALL.len()],
+    pub(super) cut_connections: [u64; FloodReason::ALL.len()],
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
-    pub(super) strays: [u64; Stray::ALL.len()],
+    pub(super) strays: [u64; Undelivered::ALL.len()],
     /// By fault and handling.
     pub(super) invalid_messages: [[u64; Handling::ALL.len()]; MessageFault::ALL.len()],
 }
 
-impl Default for Counts {
+impl Default for ShardCounts {
     fn default() -> Self {
-        Counts {
+        ShardCounts {
             calls: HashMap::default(),
             decisions: HashMap::default(),
             keyless: HashMap::default(),
@@ -331,16 +332,16 @@ impl Default for Counts {
             unrouted: HashMap::default(),
             refused_connections: 0,
             failed_handshakes: 0,
-            cut_connections: [0; Cut::ALL.len()],
+            cut_connections: [0; FloodReason::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
-            strays: [0; Stray::ALL.len()],
+            strays: [0; Undelivered::ALL.len()],
             invalid_messages: Default::default(),
         }
     }
 }
 
-impl Counts {
-    fn add(&mut self, other: &Counts) {
+impl ShardCounts {
+    fn add(&mut self, other: &ShardCounts) {
         for (labels, call) in &other.calls {
             self.calls.entry(*labels).or_default().add(call);
         }

@@ -5,20 +5,20 @@ use std::time::{Duration, UNIX_EPOCH};
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::calendar::Moment;
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::posted::MessageFault;
 use crate::domain::rollout::{
-    Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
+    Arming, DecidedBy, Flag, Glob, Kill, Path, Percent, Stage, WithoutKey,
 };
 use crate::domain::series::SeriesRules;
 use crate::domain::side::Side;
-use crate::domain::stream::Kind;
+use crate::domain::stream::EventResultKind;
+use crate::domain::time::Timestamp;
 use crate::domain::token::TokenFault;
-use crate::domain::wire::Cut;
+use crate::domain::wire::FloodReason;
 
-pub(super) fn process() -> Process {
+pub(super) fn process() -> GlobalMetrics {
     let flag = |name: &str, side, thousandths| {
         FlagState::from(&Flag {
             name: name.to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn process() -> Process {
             arming: Arming::Armed,
         })
     };
-    Process {
+    GlobalMetrics {
         reloads_ok: 3,
         reloads_failed: 1,
         now: UNIX_EPOCH + Duration::from_secs(1_900_000_000),
@@ -57,19 +57,19 @@ pub(super) fn process() -> Process {
         sunsets: vec![Sunset {
             route: "tools.call".to_owned(),
             side: Side::Rest,
-            at: Moment::from_unix(1_800_000_000),
+            at: Timestamp::from_unix(1_800_000_000),
         }],
         sessions: SessionCounts {
             begun: 9,
             remembered: 4,
         },
-        buffered: Buffered {
+        buffered: BufferedBytes {
             held: 512,
             limit: 1_024,
         },
         log_lines_dropped: 7,
         spans_dropped: 8,
-        own: OwnUse {
+        own: ProcessStats {
             cpu: Duration::from_millis(1_500),
             resident: Some(8_192),
             open_fds: Some(12),
@@ -80,16 +80,16 @@ pub(super) fn process() -> Process {
 }
 
 /// The page, whatever the version of the program is.
-pub(super) fn page(names: &Names, snapshots: &[Snapshot]) -> String {
+pub(super) fn page(names: &LabelNames, snapshots: &[Snapshot]) -> String {
     let rules = SeriesRules::default();
-    page_with(names, snapshots, (&rules, &mut Shown::default()))
+    page_with(names, snapshots, (&rules, &mut ShownSeries::default()))
 }
 
 /// The page under rules for its series.
 pub(super) fn page_with(
-    names: &Names,
+    names: &LabelNames,
     snapshots: &[Snapshot],
-    series: (&SeriesRules, &mut Shown),
+    series: (&SeriesRules, &mut ShownSeries),
 ) -> String {
     render(names, snapshots, &process(), series).replace(env!("CARGO_PKG_VERSION"), "VERSION")
 }
@@ -112,7 +112,7 @@ fn verdict(of: CallLabels, verdict: Verdict) -> VerdictLabels {
     }
 }
 
-fn decisions(names: &Names, of: CallLabels, [first, second]: [&mut Shard; 2]) {
+fn decisions(names: &LabelNames, of: CallLabels, [first, second]: [&mut Shard; 2]) {
     let decided = |by, flag: &str| DecisionLabels {
         client: of.client,
         side: of.side,
@@ -125,7 +125,7 @@ fn decisions(names: &Names, of: CallLabels, [first, second]: [&mut Shard; 2]) {
     second.keyless(names.intern("ios-first"));
 }
 
-fn addresses(names: &Names, both: [&mut Shard; 2]) {
+fn addresses(names: &LabelNames, both: [&mut Shard; 2]) {
     let mut counts = AddressCounts::default();
     (counts.ejections, counts.openings) = (1, 2);
     (counts.repeats, counts.exhausted) = (3, 4);
@@ -152,8 +152,8 @@ fn gauges([first, second]: [&mut Shard; 2]) {
 }
 
 /// A page whose every family has a series, from two workers.
-pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
-    let names = Names::new();
+pub(super) fn two_workers() -> (LabelNames, [Snapshot; 2]) {
+    let names = LabelNames::new();
     let labels = CallLabels {
         route: names.intern("tools.call"),
         client: names.intern("ios-app"),
@@ -180,7 +180,7 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
     first.record(refused, took(80, None), Some(Reason::MalformedJson));
     decisions(&names, labels, [&mut first, &mut second]);
     first.dropped(labels.route, 2);
-    first.event(labels.route, Side::Rest, Kind::Rewritten);
+    first.event(labels.route, Side::Rest, EventResultKind::Rewritten);
     first.verdict(verdict(labels, Verdict::Match));
     first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));
     first.skipped(labels.route, Skip::Busy);
@@ -204,8 +204,8 @@ pub(super) fn two_workers() -> (Names, [Snapshot; 2]) {
     second.dropped(labels.route, 1);
     let prefix = names.intern("/items");
     for (shard, at) in [(&mut first, 1_700), (&mut second, 1_600)] {
-        shard.seen(labels, Some(Way::New), Moment::from_unix(at));
-        shard.unrouted(prefix, Moment::from_unix(at));
+        shard.seen(labels, Some(Path::New), Timestamp::from_unix(at));
+        shard.unrouted(prefix, Timestamp::from_unix(at));
     }
     second.refused_connection();
     (names, [first.snapshot(), second.snapshot()])
@@ -246,7 +246,7 @@ fn enums_are_numbered_in_the_order_of_their_tables() {
 
 #[test]
 fn a_name_keeps_its_id_over_reloads() {
-    let names = Names::new();
+    let names = LabelNames::new();
     let first = names.intern("tools.call");
     assert_ne!(names.intern("tools.list"), first);
     assert_eq!(names.intern("tools.call"), first);
@@ -255,7 +255,7 @@ fn a_name_keeps_its_id_over_reloads() {
 
 #[test]
 fn a_call_that_reached_no_upstream_has_no_upstream_time_and_no_overhead() {
-    let names = Names::new();
+    let names = LabelNames::new();
     let mut shard = Shard::new();
     let labels = CallLabels {
         route: LabelId::NONE,
@@ -277,7 +277,7 @@ fn snapshots_go_to_other_threads() {
     fn sent<T: Send + Clone + 'static>() {}
     fn shared<T: Send + Sync>() {}
     sent::<Snapshot>();
-    shared::<Names>();
+    shared::<LabelNames>();
 }
 
 const VERDICTS: [Verdict; 3] = [
@@ -315,8 +315,8 @@ fn feed(shard: &mut Shard, event: Event) {
 }
 
 /// The names that the events below use.
-fn known() -> (Names, Vec<LabelId>) {
-    let names = Names::new();
+fn known() -> (LabelNames, Vec<LabelId>) {
+    let names = LabelNames::new();
     let ids = ["tools.call", "agent.run", "ios-app"].map(|name| names.intern(name));
     (names, [&[LabelId::NONE], &ids[..]].concat())
 }
@@ -427,7 +427,7 @@ proptest! {
                     &reasons[..],
                     &Skip::ALL.map(Skip::as_str),
                     &TokenFault::ALL.map(TokenFault::as_str),
-                    &Cut::ALL.map(Cut::as_str),
+                    &FloodReason::ALL.map(FloodReason::as_str),
                     &MessageFault::ALL.map(MessageFault::as_str),
                 ]
                 .concat(),
@@ -469,12 +469,12 @@ proptest! {
 fn links() -> Vec<LinkState> {
     vec![LinkState {
         upstream: "memory".to_owned(),
-        need: Need::Open,
+        need: StoreNeed::Open,
         is_up: true,
         ready: 1,
         in_flight: 1,
         queued: 2,
-        counts: crate::domain::pending::Counts {
+        counts: crate::domain::pending::LinkCounts {
             opened: 3,
             late: 4,
             foreign: 5,
@@ -482,7 +482,7 @@ fn links() -> Vec<LinkState> {
             declined: 7,
             notified: 8,
         },
-        notices: Notices {
+        notices: Notifications {
             told: 9,
             crowded: 10,
             nobody: 11,

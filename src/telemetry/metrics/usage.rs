@@ -1,12 +1,12 @@
 //! Shards summed, names looked up → who has called what, as the domain merges and judges it.
 
-use super::labels::{LabelId, NONE, Names};
+use super::labels::{LabelId, LabelNames, NONE};
 use super::shard::Snapshot;
 use crate::domain::lifecycle::Usage;
 
 /// The calls that this process has seen since it began, by name.
 #[must_use]
-pub fn usage(names: &Names, snapshots: &[Snapshot]) -> Usage {
+pub fn usage(names: &LabelNames, snapshots: &[Snapshot]) -> Usage {
     let texts = names.texts();
     let text = |id: LabelId| texts.get(id.index()).map_or(NONE, |text| text);
     let mut usage = Usage::default();

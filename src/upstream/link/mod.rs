@@ -5,33 +5,39 @@
 //! owner through a bounded channel, each with a door of its own for the answer. A caller that goes away closes its
 //! door, which the owner sees.
 
-mod ask;
-mod audience;
-mod ear;
-mod line;
-mod listeners;
-mod outlet;
-mod own_links;
-mod owner;
-mod recall;
-mod spread;
-mod standing;
-mod succession;
+mod balance;
+mod cancel;
+mod client_queue;
+mod handle;
+mod notifications;
+mod per_client;
+mod rotation;
+mod state;
+mod stats;
+mod subscriber_set;
+mod subscribers;
+mod task;
 
-pub use ask::{Asked, Asker, Inbox, LinkHandle, LinkUpstream, Links, Said, Way, WeakLink, open};
-pub use ear::{Ear, Hearing, Loss, Room, Through, Tidings, hearing};
-pub use own_links::{
-    Apart, Bounds, LinkPlaces, Opener, OwnLinks, Place, Reach, WeakOpener, opener,
+pub use balance::spread;
+pub use cancel::CancelSignal;
+pub use handle::{
+    LinkHandle, LinkReply, LinkRequest, LinkRoute, LinkUpstream, Links, RequestReceiver, Requester,
+    WeakLinkHandle, open,
 };
-pub use owner::own;
-pub use recall::Recall;
-pub use spread::spread;
-pub use standing::{Account, Fate, Levels, Standing};
-pub use succession::succeed;
+pub use notifications::{
+    LinkLost, LostBy, Notification, NotificationReceiver, NotificationSender, QueuePermit, channel,
+};
+pub use per_client::{
+    ClientLinks, LinkLaunch, LinkLimits, LinkOpener, LinkPermit, LinkSharing, LinkSlots,
+    WeakLinkOpener, opener,
+};
+pub use rotation::succeed;
+pub use stats::{Delivery, LinkGauges, LinkStats, StatsHandle};
+pub use task::own;
 
 use bytes::Bytes;
 
-use crate::domain::pending::Unanswered;
+use crate::domain::pending::RequestError;
 
 /// Something that links can be opened to.
 pub trait Transport: Clone + 'static {
@@ -48,7 +54,7 @@ pub trait Link {
     fn event(&mut self) -> impl Future<Output = Event>;
 
     /// The same while the server is not listened to, where the link can tell; cancel-safe.
-    fn event_unheard(&mut self) -> impl Future<Output = Event> {
+    fn event_while_unread(&mut self) -> impl Future<Output = Event> {
         self.event()
     }
 
@@ -68,17 +74,17 @@ pub enum Event {
     /// The server said something.
     Message(Bytes),
     /// The server said something in the response stream of the question with this id.
-    Beside(u64, Bytes),
+    Aside(u64, Bytes),
     /// It said something that is longer than the limit.
     Overlong,
     /// The question with this id gets no answer, for a reason of its own.
-    Failed(u64, Unanswered),
+    Failed(u64, RequestError),
     /// The server knows the link no longer, and has not taken this question.
     Forgotten(Option<u64>),
     /// What was to be written is written whole.
     Written,
     /// What was to be written reaches nobody.
-    Unwritten(Unanswered),
+    Unwritten(RequestError),
     /// A sign of life that is no message.
     Sign,
     /// Nothing more will come, for this reason.

@@ -16,14 +16,14 @@ use tokio::task::{LocalSet, yield_now};
 use tokio::time::timeout;
 
 use super::*;
-use crate::domain::jsonrpc::Unnumbered;
+use crate::domain::jsonrpc::RequestTemplate;
 use crate::domain::pending::{
-    Backoff, LogMessages, Order, Rank, Repeat, Say, Settings, Unanswered,
+    AnswerOrder, Backoff, LinkSettings, LogMessages, Outbound, Priority, RequestError, RetryRule,
 };
-use crate::domain::pieces::Pieces;
 use crate::domain::plan::{
     Authority, Credentials, Multiplexing, Transport as Spoken, UpstreamPlan,
 };
+use crate::domain::rope::Rope;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::Tasks;
@@ -105,9 +105,9 @@ fn plan() -> UpstreamPlan {
     }
 }
 
-fn settings() -> Settings {
-    Settings {
-        order: Order::Serial,
+fn settings() -> LinkSettings {
+    LinkSettings {
+        order: AnswerOrder::Serial,
         pause: Duration::ZERO,
         queue: 4,
         greeting: None,
@@ -130,7 +130,7 @@ struct Driven {
     server: Rc<LinkUpstream>,
     peers: Rc<RefCell<Vec<Peer>>>,
     opened: mpsc::Receiver<()>,
-    standing: Arc<Standing>,
+    standing: Arc<LinkStats>,
 }
 
 impl Driven {
@@ -146,7 +146,7 @@ impl Driven {
     /// A call is asked, and answered so much later, by a server that stays. It lies in the inbox when the owner begins.
     async fn serves(&mut self, later: Duration) -> Peer {
         let server = self.server.clone();
-        let asked = server.ask(call(), SECOND + later, Repeat::Never);
+        let asked = server.request(call(), SECOND + later, RetryRule::Never);
         let served = async {
             let (mut written, say) = self.peer().await;
             let question = written.recv().await.unwrap();
@@ -157,7 +157,7 @@ impl Driven {
             (written, say)
         };
         let (said, peer) = tokio::join!(asked, served);
-        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        assert!(matches!(said, Ok(LinkReply::Answer(1, _))), "{said:?}");
         peer
     }
 }
@@ -168,19 +168,22 @@ async fn beside(test: impl AsyncFnOnce(Driven)) {
 }
 
 /// The same with an inbox of another kind.
-async fn beside_one(kind: impl FnOnce(Inbox) -> Inbox, test: impl AsyncFnOnce(Driven)) {
+async fn beside_one(
+    kind: impl FnOnce(RequestReceiver) -> RequestReceiver,
+    test: impl AsyncFnOnce(Driven),
+) {
     let work = async {
         let (handle, inbox) = open(4);
         let inbox = kind(inbox);
         let peers = Rc::<RefCell<Vec<Peer>>>::default();
         let (sender, opened) = mpsc::channel(8);
         let fake = Fake(peers.clone(), sender);
-        let standing = Arc::<Standing>::default();
+        let standing = Arc::<LinkStats>::default();
         let shared = standing.clone();
         let tasks = Tasks::default();
         tasks.start(async move { own(("fake", fake), settings(), inbox, &shared).await });
         test(Driven {
-            server: LinkUpstream::new(plan(), handle, Rank::Client),
+            server: LinkUpstream::new(plan(), handle, Priority::Client),
             peers,
             opened,
             standing: standing.clone(),
@@ -195,9 +198,9 @@ async fn beside_one(kind: impl FnOnce(Inbox) -> Inbox, test: impl AsyncFnOnce(Dr
     ended.unwrap();
 }
 
-fn call() -> Say {
-    let params = Pieces::from(Bytes::from_static(b"[]"));
-    Say::Call(Unnumbered::new("do", params, &[]))
+fn call() -> Outbound {
+    let params = Rope::from(Bytes::from_static(b"[]"));
+    Outbound::Call(RequestTemplate::new("do", params, &[]))
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,7 +213,7 @@ async fn an_answer_finds_its_caller() {
 
 /// Looks how many calls are in flight when it is woken.
 struct Looks {
-    standing: Arc<Standing>,
+    standing: Arc<LinkStats>,
     found: AtomicU64,
 }
 
@@ -230,7 +233,7 @@ async fn whoever_has_an_answer_finds_its_call_counted_as_answered() {
             found: AtomicU64::new(u64::MAX),
         });
         let waker = Waker::from(looks.clone());
-        let mut asked = pin!(driven.server.ask(call(), SECOND, Repeat::Never));
+        let mut asked = pin!(driven.server.request(call(), SECOND, RetryRule::Never));
         let polled = asked.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
         written.recv().await.unwrap();
@@ -249,7 +252,7 @@ async fn whoever_has_an_answer_finds_its_call_counted_as_answered() {
 async fn a_caller_that_goes_away_frees_its_turn() {
     beside(async |mut driven: Driven| {
         let (mut written, say) = driven.peer().await;
-        let waits = driven.server.ask(call(), 60 * SECOND, Repeat::Never);
+        let waits = driven.server.request(call(), 60 * SECOND, RetryRule::Never);
         let gone = async {
             written.recv().await.unwrap();
             assert_eq!(driven.state().in_flight, 1);
@@ -258,7 +261,7 @@ async fn a_caller_that_goes_away_frees_its_turn() {
             _ = waits => panic!("nobody has answered"),
             () = gone => {}
         }
-        let asked = driven.server.ask(call(), SECOND, Repeat::Never);
+        let asked = driven.server.request(call(), SECOND, RetryRule::Never);
         let served = async {
             assert!(
                 written
@@ -272,7 +275,7 @@ async fn a_caller_that_goes_away_frees_its_turn() {
             }
         };
         let (said, ()) = tokio::join!(asked, served);
-        assert!(matches!(said, Ok(Said::Answer(2, _))), "{said:?}");
+        assert!(matches!(said, Ok(LinkReply::Answer(2, _))), "{said:?}");
         assert_eq!(driven.state().counts.late, 1);
     })
     .await;
@@ -282,13 +285,13 @@ async fn a_caller_that_goes_away_frees_its_turn() {
 async fn a_link_that_breaks_fails_its_call_at_once_and_another_follows() {
     beside(async |mut driven: Driven| {
         let (mut written, say) = driven.peer().await;
-        let asked = driven.server.ask(call(), 60 * SECOND, Repeat::Never);
+        let asked = driven.server.request(call(), 60 * SECOND, RetryRule::Never);
         let breaks = async {
             written.recv().await.unwrap();
             drop(say);
         };
         let (said, ()) = tokio::join!(asked, breaks);
-        assert!(matches!(said, Err(Unanswered::Cut)), "{said:?}");
+        assert!(matches!(said, Err(RequestError::Cut)), "{said:?}");
         driven.peer().await;
         assert_eq!(driven.state().counts.opened, 2);
     })
@@ -300,18 +303,18 @@ async fn nobody_waits_longer_than_allowed() {
     beside(async |mut driven: Driven| {
         let (_written, _say) = driven.peer().await;
         let begun = crate::telemetry::clock::now();
-        let first = driven.server.ask(call(), 3 * SECOND, Repeat::Never);
-        let second = driven.server.ask(call(), 3 * SECOND, Repeat::Never);
+        let first = driven.server.request(call(), 3 * SECOND, RetryRule::Never);
+        let second = driven.server.request(call(), 3 * SECOND, RetryRule::Never);
         let (first, second) = tokio::join!(first, second);
-        assert!(matches!(first, Err(Unanswered::Late)), "{first:?}");
-        assert!(matches!(second, Err(Unanswered::Busy)), "{second:?}");
+        assert!(matches!(first, Err(RequestError::Late)), "{first:?}");
+        assert!(matches!(second, Err(RequestError::Busy)), "{second:?}");
         let took = crate::telemetry::clock::now() - begun;
         assert!(took <= 3 * SECOND + Duration::from_millis(5), "{took:?}");
-        let many = (0..80).map(|_| driven.server.ask(call(), SECOND, Repeat::Never));
+        let many = (0..80).map(|_| driven.server.request(call(), SECOND, RetryRule::Never));
         let many = futures_util::future::join_all(many).await;
         let busy = many
             .iter()
-            .filter(|said| matches!(said, Err(Unanswered::Busy)));
+            .filter(|said| matches!(said, Err(RequestError::Busy)));
         assert!(busy.count() >= 75);
     })
     .await;
@@ -321,16 +324,16 @@ async fn nobody_waits_longer_than_allowed() {
 async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys() {
     beside(async |mut driven: Driven| {
         let (mut written, say) = driven.peer().await;
-        let (ear, mut heard) = hearing();
-        let own = OwnLinks::default();
-        own.tell(ear);
+        let (ear, mut heard) = channel();
+        let own = ClientLinks::default();
+        own.notify(ear);
         let ask = || {
-            let asker = Asker {
+            let asker = Requester {
                 own: Some(&own),
-                ..Asker::default()
+                ..Requester::default()
             };
-            let what = (call(), Repeat::Never);
-            driven.server.ask_for(asker, what, SECOND)
+            let what = (call(), RetryRule::Never);
+            driven.server.request_for(asker, what, SECOND)
         };
         // The owner, on the same thread, comes to see it when nobody waits for it any more.
         assert!(ask().now_or_never().is_none());
@@ -340,12 +343,12 @@ async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys(
             say.send(Event::Message(answer)).await.unwrap();
         };
         let (said, ()) = tokio::join!(ask(), served);
-        assert!(matches!(said, Ok(Said::Answer(1, _))), "{said:?}");
+        assert!(matches!(said, Ok(LinkReply::Answer(1, _))), "{said:?}");
         let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
         say.send(Event::Message(changed.into())).await.unwrap();
         match heard.next().await {
-            Tidings::Told(text, _) => assert_eq!(text, changed),
-            Tidings::Gone(loss) => panic!("{loss:?}"),
+            Notification::Message(text, _) => assert_eq!(text, changed),
+            Notification::Lost(loss) => panic!("{loss:?}"),
         }
     })
     .await;
@@ -353,24 +356,24 @@ async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys(
 
 #[test]
 fn a_client_that_only_listens_has_a_link_and_gets_another_when_it_has_ended() {
-    let bounds = Bounds {
+    let bounds = LinkLimits {
         most: 1,
         idle: SECOND,
         queue: 4,
     };
-    let (opener, mut launches) = opener(bounds, LinkPlaces::default());
-    let server = LinkUpstream::new(plan(), Reach::Apart(opener), Rank::Client);
-    let (ear, _heard) = hearing();
-    let own = OwnLinks::default();
-    own.tell(ear);
+    let (opener, mut launches) = opener(bounds, LinkSlots::default());
+    let server = LinkUpstream::new(plan(), LinkSharing::PerClient(opener), Priority::Client);
+    let (ear, _heard) = channel();
+    let own = ClientLinks::default();
+    own.notify(ear);
     server.listen(&own);
     let first = launches.try_recv().unwrap();
     server.listen(&own);
     assert!(launches.try_recv().is_err(), "it is there");
     // Another client finds no place before that.
-    let (ear, _heard) = hearing();
-    let other = OwnLinks::default();
-    other.tell(ear);
+    let (ear, _heard) = channel();
+    let other = ClientLinks::default();
+    other.notify(ear);
     server.listen(&other);
     assert!(launches.try_recv().is_err(), "there is no place");
     drop(first);
@@ -386,7 +389,7 @@ fn a_client_that_only_listens_has_a_link_and_gets_another_when_it_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn what_is_asked_while_an_unused_link_ends_is_served() {
     for _ in 0..32 {
-        let unused_at_once = |inbox: Inbox| inbox.for_one(None, Duration::ZERO);
+        let unused_at_once = |inbox: RequestReceiver| inbox.for_one(None, Duration::ZERO);
         beside_one(unused_at_once, async |mut driven: Driven| {
             driven.serves(Duration::ZERO).await;
         })
@@ -396,7 +399,7 @@ async fn what_is_asked_while_an_unused_link_ends_is_served() {
 
 #[tokio::test(start_paused = true)]
 async fn a_link_is_unused_from_its_last_answer_on() {
-    let unused_after_a_second = |inbox: Inbox| inbox.for_one(None, SECOND);
+    let unused_after_a_second = |inbox: RequestReceiver| inbox.for_one(None, SECOND);
     beside_one(unused_after_a_second, async |mut driven: Driven| {
         let _open = driven.serves(5 * SECOND).await;
         tokio::time::sleep(SECOND / 2).await;
@@ -416,7 +419,7 @@ async fn a_link_that_is_planned_no_more_opens_no_other_when_it_drops() {
         async |mut driven: Driven| {
             let server = driven.server.clone();
             let (mut written, say) = driven.peer().await;
-            let asked = server.ask(call(), 60 * SECOND, Repeat::Once);
+            let asked = server.request(call(), 60 * SECOND, RetryRule::Once);
             let drops = async {
                 written.recv().await.unwrap();
                 over.send_replace(true);
@@ -424,7 +427,7 @@ async fn a_link_that_is_planned_no_more_opens_no_other_when_it_drops() {
                 drop(say);
             };
             let (said, ()) = tokio::join!(asked, drops);
-            assert!(matches!(said, Err(Unanswered::Cut)), "{said:?}");
+            assert!(matches!(said, Err(RequestError::Cut)), "{said:?}");
             let another = timeout(60 * SECOND, driven.opened.recv()).await;
             assert!(!matches!(another, Ok(Some(()))));
         },

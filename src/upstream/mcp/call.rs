@@ -10,11 +10,11 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::post::{Came, Door, Letter, Outcome};
+use super::post::{OutboundPost, PostClient, PostOutcome, PostResult};
 use super::stateless_headers;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{Reply, parse_response};
-use crate::domain::mcp::{Mirrored, dressed, list_tools, next_page};
+use crate::domain::jsonrpc::{ResponseReply, parse_response};
+use crate::domain::mcp::{ParamHeaders, annotated, list_tools, next_page};
 
 /// "Header mismatch" (MCP 2026-07-28).
 const MISMATCH: i64 = -32020;
@@ -22,7 +22,7 @@ const MISMATCH: i64 = -32020;
 const PAGES: usize = 16;
 
 /// A call on its way.
-pub(super) struct Called {
+pub(super) struct McpCall {
     pub(super) id: u64,
     pub(super) method: String,
     pub(super) message: Bytes,
@@ -30,18 +30,24 @@ pub(super) struct Called {
     pub(super) depth: u16,
 }
 
-impl Called {
+impl McpCall {
     /// Sends it, and waits for what comes of it. Dropped, it closes the connection.
-    pub(super) async fn post(self, door: Door, mirrored: Rc<RefCell<Mirrored>>) -> Came {
-        let first = self.letter(&mirrored.borrow());
+    pub(super) async fn post(
+        self,
+        door: PostClient,
+        mirrored: Rc<RefCell<ParamHeaders>>,
+    ) -> PostResult {
+        let first = self.outbound(&mirrored.borrow());
         let sent = first.headers.clone();
         let came = door.post(first).await;
         let answer = self.reply(&came.outcome);
         match (self.method.as_str(), answer) {
-            ("tools/list", Some(Reply::Result(result))) => mirrored.borrow_mut().learn(&result),
-            ("tools/call", Some(Reply::Error(error))) if error.code == MISMATCH => {
+            ("tools/list", Some(ResponseReply::Result(result))) => {
+                mirrored.borrow_mut().learn(&result)
+            }
+            ("tools/call", Some(ResponseReply::Error(error))) if error.code == MISMATCH => {
                 self.learn(&door, &mirrored).await;
-                let again = self.letter(&mirrored.borrow());
+                let again = self.outbound(&mirrored.borrow());
                 if again.headers != sent {
                     return door.post(again).await;
                 }
@@ -51,27 +57,27 @@ impl Called {
         came
     }
 
-    fn letter(&self, mirrored: &Mirrored) -> Letter {
-        let dressed = dressed(&self.message, &self.method, self.version, self.depth);
+    fn outbound(&self, mirrored: &ParamHeaders) -> OutboundPost {
+        let dressed = annotated(&self.message, &self.method, self.version, self.depth);
         let mut headers = stateless_headers(self.version, &self.method, dressed.name.as_deref());
         if self.method == "tools/call" {
             headers.extend(self.wanted(mirrored));
         }
-        Letter {
+        OutboundPost {
             id: Some(self.id),
             body: dressed.body,
             headers,
         }
     }
 
-    fn wanted(&self, mirrored: &Mirrored) -> HeaderMap {
+    fn wanted(&self, mirrored: &ParamHeaders) -> HeaderMap {
         let whole = Json::parse(self.message.clone(), self.depth).ok();
         let params = whole.and_then(|whole| whole.member("params"));
         params.map_or_else(HeaderMap::new, |params| mirrored.headers(&params))
     }
 
-    fn reply(&self, outcome: &Outcome) -> Option<Reply> {
-        let Outcome::Answered(body) = outcome else {
+    fn reply(&self, outcome: &PostOutcome) -> Option<ResponseReply> {
+        let PostOutcome::Answered(body) = outcome else {
             return None;
         };
         let answer = parse_response(body, self.depth).ok()?;
@@ -79,17 +85,18 @@ impl Called {
     }
 
     /// Asks for the tools, within the time of the call.
-    async fn learn(&self, door: &Door, mirrored: &RefCell<Mirrored>) {
+    async fn learn(&self, door: &PostClient, mirrored: &RefCell<ParamHeaders>) {
         let (id, method) = (0, "tools/list");
         let mut cursor = None;
         for _ in 0..PAGES {
             let asked = Bytes::from(list_tools(id, cursor.as_deref()));
-            let letter = Letter {
+            let letter = OutboundPost {
                 id: Some(id),
-                body: dressed(&asked, method, self.version, self.depth).body,
+                body: annotated(&asked, method, self.version, self.depth).body,
                 headers: stateless_headers(self.version, method, None),
             };
-            let Some(Reply::Result(result)) = self.reply(&door.post(letter).await.outcome) else {
+            let Some(ResponseReply::Result(result)) = self.reply(&door.post(letter).await.outcome)
+            else {
                 return;
             };
             mirrored.borrow_mut().learn(&result);

@@ -1,12 +1,12 @@
 //! An MCP server over Streamable HTTP, as a link: each message is a POST of its own, and what the server says on the
 //! ways back is heard as if it came on one line.
 //!
-//! A [`Session`] is such a link, with a session of the server or, where the server speaks a revision without, with none.
+//! A [`SessionStart`] is such a link, with a session of the server or, where the server speaks a revision without, with none.
 //! Several POSTs run at a time, all of them within the one task that owns the link.
 
 mod call;
 mod coded;
-mod own_stream;
+mod get_stream;
 mod post;
 mod refused;
 mod retry;
@@ -24,14 +24,14 @@ use tokio::time::timeout;
 
 pub use session::Session;
 
-use self::post::{Came, Door, Letter, Outcome};
+use self::post::{OutboundPost, PostClient, PostOutcome, PostResult};
 use super::link::Transport;
-use super::{HttpUpstream, Memory, Tasks};
+use super::{HttpUpstream, MemoryBudget, Tasks};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::parse_response;
-use crate::domain::local::STATELESS;
-use crate::domain::mcp::{Mirrored, Revision, Verdict, discover, dressed, verdict};
-use crate::domain::pending::{SUBSCRIPTIONS, Unanswered};
+use crate::domain::local_reply::STATELESS;
+use crate::domain::mcp::{DiscoverResult, ParamHeaders, Revision, annotated, discover, verdict};
+use crate::domain::pending::{RequestError, SUBSCRIPTIONS};
 use crate::domain::plan::{McpPlan, UpstreamPlan};
 
 /// How many connections the messages of a link itself may have beside those of calls and subscriptions.
@@ -43,19 +43,19 @@ const PROBE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Mcp {
     plan: Rc<McpPlan>,
-    door: Door,
+    door: PostClient,
     /// What was found out about the server; each of its links begins with it.
-    era: Rc<Cell<Era>>,
-    own_stream: Rc<Cell<OwnStream>>,
+    era: Rc<Cell<ServerRevision>>,
+    own_stream: Rc<Cell<GetStream>>,
     /// The tools that want headers.
-    mirrored: Rc<RefCell<Mirrored>>,
+    mirrored: Rc<RefCell<ParamHeaders>>,
     /// Bounds what the link says by itself.
     limit: Duration,
 }
 
 /// What is known of a server's revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Era {
+enum ServerRevision {
     Unknown,
     Sessions,
     Stateless,
@@ -63,7 +63,7 @@ enum Era {
 
 /// Whether a server has a stream for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OwnStream {
+enum GetStream {
     Unknown,
     /// It has said that it has none.
     Never,
@@ -71,7 +71,7 @@ enum OwnStream {
 
 /// How a link is spoken.
 #[derive(Debug, Clone)]
-enum Mode {
+enum SessionMode {
     /// With `initialize`, and a session if the server gives one.
     Sessions,
     /// By this revision, with what the server says of itself.
@@ -81,14 +81,18 @@ enum Mode {
 impl Mcp {
     /// The server of a plan. Connections are served by `tasks`; what is decoded is counted in `memory`.
     #[must_use]
-    pub fn new(upstream: &UpstreamPlan, plan: McpPlan, (tasks, memory): (Tasks, Memory)) -> Mcp {
+    pub fn new(
+        upstream: &UpstreamPlan,
+        plan: McpPlan,
+        (tasks, memory): (Tasks, MemoryBudget),
+    ) -> Mcp {
         let calls = plan.link.settings.order.in_flight();
         let http = UpstreamPlan {
             connections: calls + SUBSCRIPTIONS + OWN_CONNECTIONS,
             queue: calls,
             ..upstream.clone()
         };
-        let door = Door::new(
+        let door = PostClient::new(
             HttpUpstream::new(http, tasks.clone()),
             (tasks, memory),
             &plan,
@@ -96,8 +100,8 @@ impl Mcp {
         Mcp {
             plan: Rc::new(plan),
             door,
-            era: Rc::new(Cell::new(Era::Unknown)),
-            own_stream: Rc::new(Cell::new(OwnStream::Unknown)),
+            era: Rc::new(Cell::new(ServerRevision::Unknown)),
+            own_stream: Rc::new(Cell::new(GetStream::Unknown)),
             mirrored: Rc::default(),
             limit: upstream.timeout,
         }
@@ -105,42 +109,45 @@ impl Mcp {
 
     /// Asks the server for its revisions, in the newest one. Whatever it says that is no sign of it means another, but a
     /// server that cannot be reached says nothing.
-    async fn discover(&self) -> Result<Mode, String> {
+    async fn discover(&self) -> Result<SessionMode, String> {
         let [.., newest] = STATELESS;
         let (id, method) = (0, "server/discover");
         let asked = Bytes::from(discover(id));
-        let dressed = dressed(&asked, method, newest, self.plan.link.settings.depth);
-        let letter = Letter {
+        let dressed = annotated(&asked, method, newest, self.plan.link.settings.depth);
+        let letter = OutboundPost {
             id: Some(id),
             body: dressed.body,
             headers: stateless_headers(newest, method, None),
         };
         let start = self.plan.link.settings.start_timeout;
         let came = timeout(PROBE.min(start / 2), self.door.post(letter)).await;
-        let outcome = came.map_or(Outcome::Accepted, |Came { outcome, .. }| outcome);
+        let outcome = came.map_or(PostOutcome::Accepted, |PostResult { outcome, .. }| outcome);
         let found = match outcome {
-            Outcome::Answered(body) => parse_response(&body, self.plan.link.settings.depth)
-                .map_or(Verdict::Sessions, |answer| verdict(&answer.reply)),
-            Outcome::Failed(Unanswered::Unreachable | Unanswered::Busy) => {
+            PostOutcome::Answered(body) => parse_response(&body, self.plan.link.settings.depth)
+                .map_or(DiscoverResult::Sessions, |answer| verdict(&answer.reply)),
+            PostOutcome::Failed(RequestError::Unreachable | RequestError::Busy) => {
                 return Err("it cannot be reached".to_owned());
             }
-            Outcome::Failed(_) | Outcome::Refused(_) | Outcome::Accepted | Outcome::Forgotten => {
-                Verdict::Sessions
-            }
+            PostOutcome::Failed(_)
+            | PostOutcome::Refused(_)
+            | PostOutcome::Accepted
+            | PostOutcome::Forgotten => DiscoverResult::Sessions,
         };
         match (found, self.plan.revision) {
-            (Verdict::Stateless(version, greeting), _) => {
-                self.era.set(Era::Stateless);
-                Ok(Mode::Stateless(version, greeting))
+            (DiscoverResult::Stateless(version, greeting), _) => {
+                self.era.set(ServerRevision::Stateless);
+                Ok(SessionMode::Stateless(version, greeting))
             }
-            (Verdict::Unknown(versions), _) => Err(format!(
+            (DiscoverResult::Unknown(versions), _) => Err(format!(
                 "it speaks the revisions {}, and none that is known here",
                 versions.escape_debug()
             )),
-            (Verdict::Sessions, Revision::Stateless(wanted)) => Err(format!(
+            (DiscoverResult::Sessions, Revision::Stateless(wanted)) => Err(format!(
                 "it does not say that it speaks the revision {wanted}"
             )),
-            (Verdict::Sessions, Revision::Auto | Revision::Sessions(_)) => Ok(Mode::Sessions),
+            (DiscoverResult::Sessions, Revision::Auto | Revision::Sessions(_)) => {
+                Ok(SessionMode::Sessions)
+            }
         }
     }
 }
@@ -150,10 +157,11 @@ impl Transport for Mcp {
 
     async fn open(&self) -> Result<Session, String> {
         let mode = match (self.plan.revision, self.era.get()) {
-            (Revision::Sessions(_), _) | (Revision::Auto, Era::Sessions) => Mode::Sessions,
-            (Revision::Auto, Era::Unknown | Era::Stateless) | (Revision::Stateless(_), _) => {
-                self.discover().await?
+            (Revision::Sessions(_), _) | (Revision::Auto, ServerRevision::Sessions) => {
+                SessionMode::Sessions
             }
+            (Revision::Auto, ServerRevision::Unknown | ServerRevision::Stateless)
+            | (Revision::Stateless(_), _) => self.discover().await?,
         };
         Ok(Session::new(self.clone(), mode))
     }

@@ -12,18 +12,18 @@ use tokio::time::{sleep, timeout};
 
 use super::coded::is_coded;
 use super::retry::retry;
-use crate::domain::jsonrpc::{self, Heard};
-use crate::domain::mcp::{Body as Read, Looks, looks, read_body};
+use crate::domain::jsonrpc::{self, PeerMessage};
+use crate::domain::mcp::{ResponseBody as Read, ResponseKind, kind_of, read_body};
 use crate::domain::outcome::{RestReply, refuses};
-use crate::domain::pending::Unanswered;
-use crate::domain::pieces::Pieces;
-use crate::domain::plan::{McpPlan, UpstreamPlan, Variables};
-use crate::domain::sse::{Block, MESSAGE, Piece, Reader};
+use crate::domain::pending::RequestError;
+use crate::domain::plan::{McpPlan, SecretMap, UpstreamPlan};
+use crate::domain::rope::Rope;
+use crate::domain::sse::{MESSAGE, RawEvent, SseReader, StreamPiece};
 use crate::telemetry::clock;
 use crate::upstream::link::Event;
 use crate::upstream::{
-    Body, CodingError, Exchange, HttpUpstream, Inflow, Lease, Memory, ReadFault, Repeat, Tasks,
-    UpstreamError, chain, read_whole,
+    Body, CollectError, DecodeError, Exchange, HttpUpstream, IncomingBody, Lease, MemoryBudget,
+    RetryPolicy, Tasks, UpstreamError, chain, collect_all,
 };
 
 /// The session, as the server has named it.
@@ -46,7 +46,7 @@ const HEARD: usize = 16;
 
 /// A message on its way.
 #[derive(Debug)]
-pub(super) struct Letter {
+pub(super) struct OutboundPost {
     /// The id of a request.
     pub(super) id: Option<u64>,
     pub(super) body: Bytes,
@@ -56,15 +56,15 @@ pub(super) struct Letter {
 
 /// What comes of a POST.
 #[derive(Debug)]
-pub(super) struct Came {
-    pub(super) outcome: Outcome,
+pub(super) struct PostResult {
+    pub(super) outcome: PostOutcome,
     /// The session that the server has named.
     pub(super) session: Option<HeaderValue>,
 }
 
 /// What comes of a message.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum PostOutcome {
     /// The answer, with the id of the request.
     Answered(Bytes),
     /// It was taken, and nothing was said.
@@ -74,12 +74,12 @@ pub(super) enum Outcome {
     /// The server refused the request by its HTTP status, whatever the body says.
     Refused(RestReply),
     /// No answer.
-    Failed(Unanswered),
+    Failed(RequestError),
 }
 
 /// Where POSTs go.
 #[derive(Debug, Clone)]
-pub(super) struct Door {
+pub(super) struct PostClient {
     http: Rc<HttpUpstream>,
     tasks: Tasks,
     target: Uri,
@@ -91,43 +91,43 @@ pub(super) struct Door {
     /// Where messages go that answer nothing.
     heard: Option<mpsc::Sender<Event>>,
     /// Counts what is decoded.
-    pub(super) memory: Memory,
+    pub(super) memory: MemoryBudget,
 }
 
 /// Where a stream stands, for the case that it breaks off.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StreamCursor {
     pub(super) last: Option<HeaderValue>,
     pub(super) rest: Duration,
     /// How many events came.
     pub(super) heard: u64,
-    pub(super) reader: Reader,
+    pub(super) reader: SseReader,
 }
 
-impl Place {
+impl StreamCursor {
     /// The beginning of a stream whose events have a limit.
-    pub(super) fn new(limit: usize) -> Place {
-        Place {
+    pub(super) fn new(limit: usize) -> StreamCursor {
+        StreamCursor {
             last: None,
             rest: REST,
             heard: 0,
-            reader: Reader::new(limit),
+            reader: SseReader::new(limit),
         }
     }
 
     /// What is read from now on is of another answer.
     pub(super) fn begin(&mut self, limit: usize) {
-        self.reader = Reader::new(limit);
+        self.reader = SseReader::new(limit);
     }
 }
 
-impl Door {
+impl PostClient {
     pub(super) fn new(
         http: HttpUpstream,
-        (tasks, memory): (Tasks, Memory),
+        (tasks, memory): (Tasks, MemoryBudget),
         plan: &McpPlan,
-    ) -> Door {
-        Door {
+    ) -> PostClient {
+        PostClient {
             target: http.plan().path.clone().into(),
             http: Rc::new(http),
             tasks,
@@ -140,11 +140,11 @@ impl Door {
     }
 
     /// The same, for a link that hears what the server says beside answers.
-    pub(super) fn with_ear(&self) -> (Door, mpsc::Receiver<Event>) {
+    pub(super) fn with_notifications(&self) -> (PostClient, mpsc::Receiver<Event>) {
         let (heard, ear) = mpsc::channel(HEARD);
         let heard = Some(heard);
         (
-            Door {
+            PostClient {
                 heard,
                 ..self.clone()
             },
@@ -157,29 +157,25 @@ impl Door {
     }
 
     /// Sends a message, and waits for what comes of it. Dropped, it closes the connection.
-    pub(super) async fn post(&self, letter: Letter) -> Came {
-        let Letter { id, body, headers } = letter;
+    pub(super) async fn post(&self, letter: OutboundPost) -> PostResult {
+        let OutboundPost { id, body, headers } = letter;
         let session = headers.get(SESSION).cloned();
-        let mut request = self.request(
-            Method::POST,
-            headers.clone(),
-            Body::from(Pieces::from(body)),
-        );
+        let mut request = self.request(Method::POST, headers.clone(), Body::from(Rope::from(body)));
         request
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let answered = match self.send(request).await {
             Ok(answered) => answered,
             Err(why) => {
-                return Came {
-                    outcome: Outcome::Failed(why),
+                return PostResult {
+                    outcome: PostOutcome::Failed(why),
                     session: None,
                 };
             }
         };
         let named = answered.response.headers().get(SESSION).cloned();
         let outcome = self.outcome(answered, id, (headers, session)).await;
-        Came {
+        PostResult {
             outcome,
             session: named,
         }
@@ -192,7 +188,7 @@ impl Door {
             .await
         {
             let (_, body, lease) = parts(answered);
-            if read_whole(body, OTHER).await.is_ok() {
+            if collect_all(body, OTHER).await.is_ok() {
                 lease.release();
             }
         }
@@ -221,27 +217,29 @@ impl Door {
         request
     }
 
-    pub(super) async fn send(&self, request: Request<Body>) -> Result<Exchange, Unanswered> {
+    pub(super) async fn send(&self, request: Request<Body>) -> Result<Exchange, RequestError> {
         let plan = self.http.plan();
-        let limit = plan.wait_for_turn(plan.timeout);
+        let limit = plan.queue_wait(plan.timeout);
         let sent = async {
             let permit = self.http.reserve(limit).await?;
             let attempt = self.http.attempt(clock::now());
             let sent = (permit, request.into());
-            self.http.send(&attempt, sent, Repeat::Unsent.into()).await
+            self.http
+                .send(&attempt, sent, RetryPolicy::Unsent.into())
+                .await
         };
         sent.await.map_err(|error| {
             let upstream = &self.http.plan().name;
             tracing::warn!(upstream, error = chain(&error), "a message reached nobody");
             match error {
                 UpstreamError::Unreachable { .. } | UpstreamError::Resting { .. } => {
-                    Unanswered::Unreachable
+                    RequestError::Unreachable
                 }
-                UpstreamError::Busy { .. } => Unanswered::Busy,
-                UpstreamError::Broken(_) => Unanswered::Cut,
+                UpstreamError::Busy { .. } => RequestError::Busy,
+                UpstreamError::Broken(_) => RequestError::Cut,
                 UpstreamError::Malformed(_)
                 | UpstreamError::Unframed(_)
-                | UpstreamError::Padded => Unanswered::Unusable(0),
+                | UpstreamError::Padded => RequestError::Unusable(0),
             }
         })
     }
@@ -251,76 +249,74 @@ impl Door {
         answered: Exchange,
         id: Option<u64>,
         (headers, session): (HeaderMap, Option<HeaderValue>),
-    ) -> Outcome {
+    ) -> PostOutcome {
         let (head, body, lease) = parts(answered);
         let (status, success) = (head.status.as_u16(), head.status.is_success());
-        let content_type = head
-            .headers
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
-        let looks = looks(status, content_type);
+        let looks = kind_of(status, content_type(&head.headers));
         match (looks, id) {
-            (Looks::Events, Some(_)) if is_coded(&head.headers) => {
-                return Outcome::Failed(Unanswered::CodedStream);
+            (ResponseKind::Events, Some(_)) if is_coded(&head.headers) => {
+                return PostOutcome::Failed(RequestError::CodedStream);
             }
-            (Looks::Events, Some(id)) => return self.stream(body, lease, (id, headers)).await,
-            (Looks::Json | Looks::Other, _) | (Looks::Events, None) => {}
+            (ResponseKind::Events, Some(id)) => {
+                return self.stream(body, lease, (id, headers)).await;
+            }
+            (ResponseKind::Json | ResponseKind::Other, _) | (ResponseKind::Events, None) => {}
         }
         let most = match looks {
-            Looks::Json => self.limit,
-            Looks::Other | Looks::Events => OTHER,
+            ResponseKind::Json => self.limit,
+            ResponseKind::Other | ResponseKind::Events => OTHER,
         };
         if id.is_some() && refuses(status) {
-            return Outcome::Refused(self.refused(head, (body, lease), most).await);
+            return PostOutcome::Refused(self.refused(head, (body, lease), most).await);
         }
-        let body = match read_whole(body, most).await {
+        let body = match collect_all(body, most).await {
             Ok(body) => {
                 lease.release();
                 body
             }
-            Err(ReadFault::TooLarge(_)) if looks == Looks::Json => {
-                return Outcome::Failed(Unanswered::TooLarge(status));
+            Err(CollectError::TooLarge(_)) if looks == ResponseKind::Json => {
+                return PostOutcome::Failed(RequestError::TooLarge(status));
             }
             // What it is not is known from its head.
-            Err(_) if looks != Looks::Json => Bytes::new(),
-            Err(_) => return Outcome::Failed(Unanswered::Cut),
+            Err(_) if looks != ResponseKind::Json => Bytes::new(),
+            Err(_) => return PostOutcome::Failed(RequestError::Cut),
         };
         let body = match self.plain(&head.headers, body, most) {
             Ok(body) => body,
-            Err(CodingError::TooLarge(_)) => return Outcome::Failed(Unanswered::TooLarge(status)),
-            Err(CodingError::NoRoom) => return Outcome::Failed(Unanswered::NoRoom),
-            Err(CodingError::Malformed(_)) => {
-                return Outcome::Failed(Unanswered::Unusable(status));
+            Err(DecodeError::TooLarge(_)) => {
+                return PostOutcome::Failed(RequestError::TooLarge(status));
+            }
+            Err(DecodeError::NoRoom) => return PostOutcome::Failed(RequestError::NoRoom),
+            Err(DecodeError::Malformed(_)) => {
+                return PostOutcome::Failed(RequestError::Unusable(status));
             }
         };
-        let session = session
-            .as_ref()
-            .map(|session| session.to_str().unwrap_or_default());
-        if looks == Looks::Json
+        let session = session.as_ref().map(|id| id.to_str().unwrap_or_default());
+        if looks == ResponseKind::Json
             && let Some(all) = jsonrpc::parts(&body, self.depth)
         {
-            return match self.overhear_all(all, id).await {
+            return match self.forward_events(all, id).await {
                 Some(outcome) => outcome,
-                None if id.is_none() && success => Outcome::Accepted,
-                None => Outcome::Failed(Unanswered::Unusable(status)),
+                None if id.is_none() && success => PostOutcome::Accepted,
+                None => PostOutcome::Failed(RequestError::Unusable(status)),
             };
         }
         match (read_body((status, &body), id, session, self.depth), id) {
-            (Read::Answer(body), _) if looks == Looks::Json => Outcome::Answered(body),
-            (Read::Forgotten, _) => Outcome::Forgotten,
-            (_, None) if success => Outcome::Accepted,
-            (_, _) => Outcome::Failed(Unanswered::Unusable(status)),
+            (Read::Answer(body), _) if looks == ResponseKind::Json => PostOutcome::Answered(body),
+            (Read::Forgotten, _) => PostOutcome::Forgotten,
+            (_, None) if success => PostOutcome::Accepted,
+            (_, _) => PostOutcome::Failed(RequestError::Unusable(status)),
         }
     }
 
     /// Reads a stream up to the answer, and takes it up again where it breaks off and can be.
     async fn stream(
         &self,
-        mut body: Inflow,
+        mut body: IncomingBody,
         mut lease: Lease,
         (id, headers): (u64, HeaderMap),
-    ) -> Outcome {
-        let mut place = Place::new(self.limit);
+    ) -> PostOutcome {
+        let mut place = StreamCursor::new(self.limit);
         let mut fruitless = 0;
         loop {
             let before = place.last.clone();
@@ -328,10 +324,10 @@ impl Door {
                 self.tail(body, lease);
                 return outcome;
             }
-            lease.spoil();
+            lease.mark_unusable();
             if place.reader.is_losing() {
                 // It would come again.
-                return Outcome::Failed(Unanswered::TooLarge(200));
+                return PostOutcome::Failed(RequestError::TooLarge(200));
             }
             drop((body, lease));
             fruitless = if place.last == before {
@@ -342,7 +338,7 @@ impl Door {
             loop {
                 let last = place.last.clone().filter(|_| fruitless < RESUMES);
                 let Some(last) = last else {
-                    return Outcome::Failed(Unanswered::Cut);
+                    return PostOutcome::Failed(RequestError::Cut);
                 };
                 match self.resume(headers.clone(), last, place.rest).await {
                     Some(again) => {
@@ -362,7 +358,7 @@ impl Door {
         mut headers: HeaderMap,
         last: HeaderValue,
         rest: Duration,
-    ) -> Option<(Inflow, Lease)> {
+    ) -> Option<(IncomingBody, Lease)> {
         sleep(rest).await;
         headers.insert(LAST_EVENT, last);
         let request = self.request(Method::GET, headers, Body::empty());
@@ -371,18 +367,27 @@ impl Door {
             .headers
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
-        let is_stream = looks(head.status.as_u16(), content_type) == Looks::Events;
+        let is_stream = kind_of(head.status.as_u16(), content_type) == ResponseKind::Events;
         (is_stream && !is_coded(&head.headers)).then_some((body, lease))
     }
 
     /// Hears a stream up to the answer; nothing where it ends before.
-    async fn listen(&self, body: &mut Inflow, place: &mut Place, id: u64) -> Option<Outcome> {
+    async fn listen(
+        &self,
+        body: &mut IncomingBody,
+        place: &mut StreamCursor,
+        id: u64,
+    ) -> Option<PostOutcome> {
         loop {
             while let Some(piece) = place.reader.next() {
                 let event = match piece {
-                    Piece::Event(event) => event,
-                    Piece::Oversize => return Some(Outcome::Failed(Unanswered::TooLarge(200))),
-                    Piece::Between(_) | Piece::Feed(_) | Piece::Unfinished(_) => continue,
+                    StreamPiece::Event(event) => event,
+                    StreamPiece::Oversize => {
+                        return Some(PostOutcome::Failed(RequestError::TooLarge(200)));
+                    }
+                    StreamPiece::Between(_) | StreamPiece::Feed(_) | StreamPiece::Unfinished(_) => {
+                        continue;
+                    }
                 };
                 if let Some(outcome) = self.event(&event, place, Some(id)).await {
                     return Some(outcome);
@@ -399,10 +404,10 @@ impl Door {
     pub(super) async fn event(
         &self,
         event: &Bytes,
-        place: &mut Place,
+        place: &mut StreamCursor,
         id: Option<u64>,
-    ) -> Option<Outcome> {
-        let block = Block::read(event)?;
+    ) -> Option<PostOutcome> {
+        let block = RawEvent::read(event)?;
         place.heard += 1;
         if let Some(last) = block.id() {
             place.last = HeaderValue::from_str(last)
@@ -418,43 +423,45 @@ impl Door {
             .filter(|data| !data.is_empty() && block.event() == MESSAGE)?;
         let message = Bytes::copy_from_slice(data.as_bytes());
         match jsonrpc::parts(&message, self.depth) {
-            Some(all) => self.overhear_all(all, id).await,
-            None => self.overhear_one(message, id).await,
+            Some(all) => self.forward_events(all, id).await,
+            None => self.forward_event(message, id).await,
         }
     }
 
     /// Hears several messages; returns what comes of the request if one is for that.
-    async fn overhear_all(&self, all: Vec<Bytes>, id: Option<u64>) -> Option<Outcome> {
+    async fn forward_events(&self, all: Vec<Bytes>, id: Option<u64>) -> Option<PostOutcome> {
         let mut outcome = None;
         for message in all {
-            let own = self.overhear_one(message, id).await;
+            let own = self.forward_event(message, id).await;
             outcome = outcome.or(own);
         }
         outcome
     }
 
     /// Hears a message; returns what comes of the request if it is for that.
-    async fn overhear_one(&self, message: Bytes, id: Option<u64>) -> Option<Outcome> {
-        match Heard::of(&message, self.depth) {
-            Heard::Answer(own) if Some(own) == id => return Some(Outcome::Answered(message)),
-            Heard::Unaddressed | Heard::Misnumbered(_) => {
+    async fn forward_event(&self, message: Bytes, id: Option<u64>) -> Option<PostOutcome> {
+        match PeerMessage::new(&message, self.depth) {
+            PeerMessage::Answer(own) if Some(own) == id => {
+                return Some(PostOutcome::Answered(message));
+            }
+            PeerMessage::Unaddressed | PeerMessage::Misnumbered(_) => {
                 if let Read::Answer(answer) = read_body((200, &message), id, None, self.depth) {
-                    return Some(Outcome::Answered(answer));
+                    return Some(PostOutcome::Answered(answer));
                 }
                 // Nothing else was asked here.
                 if id.is_some() {
-                    return Some(Outcome::Failed(Unanswered::Misnumbered));
+                    return Some(PostOutcome::Failed(RequestError::Misnumbered));
                 }
             }
-            Heard::Answer(_)
-            | Heard::Request { .. }
-            | Heard::Notification { .. }
-            | Heard::Noise => {}
+            PeerMessage::Answer(_)
+            | PeerMessage::Request { .. }
+            | PeerMessage::Notification { .. }
+            | PeerMessage::Noise => {}
         }
         if let Some(heard) = &self.heard {
             // A link that is gone hears nothing.
             let event = match id {
-                Some(id) => Event::Beside(id, message),
+                Some(id) => Event::Aside(id, message),
                 None => Event::Message(message),
             };
             let _ = heard.send(event).await;
@@ -463,7 +470,7 @@ impl Door {
     }
 
     /// Waits a moment for the end of a stream behind its answer, so that its connection can serve again.
-    fn tail(&self, mut body: Inflow, lease: Lease) {
+    fn tail(&self, mut body: IncomingBody, lease: Lease) {
         self.tasks.start(async move {
             let ended = timeout(TAIL, async {
                 let mut read = 0;
@@ -483,7 +490,7 @@ impl Door {
 }
 
 /// Names and values were checked with the configuration; the values may be secrets.
-fn headers(said: &Variables) -> HeaderMap {
+fn headers(said: &SecretMap) -> HeaderMap {
     let pairs = said.iter().filter_map(|(name, value)| {
         let mut value = HeaderValue::try_from(value).ok()?;
         value.set_sensitive(true);
@@ -492,8 +499,12 @@ fn headers(said: &Variables) -> HeaderMap {
     pairs.collect()
 }
 
-pub(super) fn parts(answered: Exchange) -> (http::response::Parts, Inflow, Lease) {
+pub(super) fn parts(answered: Exchange) -> (http::response::Parts, IncomingBody, Lease) {
     let Exchange { response, lease } = answered;
     let (head, body) = response.into_parts();
     (head, body, lease)
+}
+
+fn content_type(headers: &HeaderMap) -> Option<&str> {
+    headers.get(CONTENT_TYPE)?.to_str().ok()
 }

@@ -4,16 +4,16 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response;
 
-use super::post::Door;
+use super::post::PostClient;
 use crate::domain::outcome::RestReply;
-use crate::upstream::{Inflow, Lease, read_whole};
+use crate::upstream::{IncomingBody, Lease, collect_all};
 
-impl Door {
+impl PostClient {
     /// Reads an answer whose status refuses the request. A body that cannot be read counts as none.
     pub(super) async fn refused(
         &self,
         head: response::Parts,
-        (body, lease): (Inflow, Lease),
+        (body, lease): (IncomingBody, Lease),
         most: usize,
     ) -> RestReply {
         let mut reply = RestReply {
@@ -23,7 +23,7 @@ impl Door {
         };
         // An event stream may have no end.
         if !reply.is_event_stream()
-            && let Ok(body) = read_whole(body, most).await
+            && let Ok(body) = collect_all(body, most).await
         {
             lease.release();
             reply.body = self.plain(&reply.headers, body, most).unwrap_or_default();

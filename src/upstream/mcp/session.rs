@@ -12,15 +12,15 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::call::Called;
-use super::own_stream::Followed;
-use super::post::{Came, Door, Letter, OTHER, Outcome, SESSION, VERSION};
-use super::{Era, Mcp, Mode, OwnStream};
+use super::call::McpCall;
+use super::get_stream::StreamEnd;
+use super::post::{OTHER, OutboundPost, PostClient, PostOutcome, PostResult, SESSION, VERSION};
+use super::{GetStream, Mcp, ServerRevision, SessionMode};
 use crate::domain::jsonrpc::{self, parse_response};
-use crate::domain::mcp::{Outgoing, agreed, answered, greeting};
+use crate::domain::mcp::{McpMessage, agreed, answered, greeting};
 use crate::domain::outcome::{ReplyLimits, RestReply, refusal};
-use crate::domain::pending::Unanswered;
-use crate::domain::pieces::Pieces;
+use crate::domain::pending::RequestError;
+use crate::domain::rope::Rope;
 use crate::upstream::link::{Event, Link};
 
 /// How long a server may take to hear that a session is over.
@@ -35,18 +35,18 @@ const OWN_AT_A_TIME: usize = 8;
 const OWN_WAITING: usize = 64;
 
 /// A POST that runs, or the stream of the server's own.
-type Posting = Abortable<Posted>;
-type Posted = Pin<Box<dyn Future<Output = Done>>>;
+type RunningPost = Abortable<PostFuture>;
+type PostFuture = Pin<Box<dyn Future<Output = Completed>>>;
 
 /// What has come to its end.
-enum Done {
-    Post(Errand, Came),
-    OwnStream(Followed),
+enum Completed {
+    Post(PostKind, PostResult),
+    OwnStream(StreamEnd),
 }
 
 /// What a POST is for.
 #[derive(Debug, Clone, Copy)]
-enum Errand {
+enum PostKind {
     Initialize,
     Initialized,
     Call(u64),
@@ -60,10 +60,10 @@ enum Errand {
 #[derive(Debug)]
 pub struct Session {
     mcp: Mcp,
-    mode: Mode,
-    door: Door,
+    mode: SessionMode,
+    door: PostClient,
     ear: mpsc::Receiver<Event>,
-    posts: FuturesUnordered<Posting>,
+    posts: FuturesUnordered<RunningPost>,
     /// How the POSTs of calls are dropped, by the ids of the calls.
     aborts: BTreeMap<u64, AbortHandle>,
     /// What has happened and was not told yet.
@@ -71,7 +71,7 @@ pub struct Session {
     /// What each message but the first bears: the revision, and the session if the server has named one.
     headers: HeaderMap,
     /// How many POSTs of the link itself run, and those that wait.
-    own: (usize, VecDeque<Letter>),
+    own: (usize, VecDeque<OutboundPost>),
 }
 
 impl Link for Session {
@@ -95,10 +95,10 @@ impl Link for Session {
 
     fn write(&mut self, message: Bytes) {
         self.door.forget_idle();
-        let outgoing = Outgoing::of(&message, self.mcp.plan.link.settings.depth);
+        let outgoing = McpMessage::new(&message, self.mcp.plan.link.settings.depth);
         match &self.mode {
-            Mode::Sessions => self.write_in_session(message, outgoing),
-            Mode::Stateless(version, _) => self.write_alone(message, outgoing, version),
+            SessionMode::Sessions => self.write_in_session(message, outgoing),
+            SessionMode::Stateless(version, _) => self.write_alone(message, outgoing, version),
         }
     }
 
@@ -125,8 +125,8 @@ impl Link for Session {
 }
 
 impl Session {
-    pub(super) fn new(mcp: Mcp, mode: Mode) -> Session {
-        let (door, ear) = mcp.door.with_ear();
+    pub(super) fn new(mcp: Mcp, mode: SessionMode) -> Session {
+        let (door, ear) = mcp.door.with_notifications();
         Session {
             mcp,
             mode,
@@ -140,27 +140,27 @@ impl Session {
         }
     }
 
-    fn write_in_session(&mut self, message: Bytes, outgoing: Outgoing) {
+    fn write_in_session(&mut self, message: Bytes, outgoing: McpMessage) {
         let (id, errand) = match outgoing {
-            Outgoing::Initialize(id) => (Some(id), Errand::Initialize),
-            Outgoing::Initialized => (None, Errand::Initialized),
-            Outgoing::Call { id, .. } => (Some(id), Errand::Call(id)),
-            Outgoing::Cancelled(id) => {
+            McpMessage::Initialize(id) => (Some(id), PostKind::Initialize),
+            McpMessage::Initialized => (None, PostKind::Initialized),
+            McpMessage::Call { id, .. } => (Some(id), PostKind::Call(id)),
+            McpMessage::Cancelled(id) => {
                 // The server is told, and may then leave the answer's way open for good.
                 self.abort(id);
-                (None, Errand::Own)
+                (None, PostKind::Own)
             }
-            Outgoing::Notice => (None, Errand::Notice),
-            Outgoing::Response => (None, Errand::Own),
+            McpMessage::Notice => (None, PostKind::Notice),
+            McpMessage::Response => (None, PostKind::Own),
         };
-        let letter = Letter {
+        let letter = OutboundPost {
             id,
             body: message,
             headers: self.headers.clone(),
         };
         match errand {
-            Errand::Own => self.post_own(letter),
-            Errand::Initialize | Errand::Initialized | Errand::Call(_) | Errand::Notice => {
+            PostKind::Own => self.post_own(letter),
+            PostKind::Initialize | PostKind::Initialized | PostKind::Call(_) | PostKind::Notice => {
                 self.post(errand, letter);
             }
         }
@@ -168,11 +168,11 @@ impl Session {
 
     /// Says what nobody waits for, in its turn: a server that asks much and answers nothing keeps no call from its
     /// connection.
-    fn post_own(&mut self, letter: Letter) {
+    fn post_own(&mut self, letter: OutboundPost) {
         let (running, waiting) = &mut self.own;
         if *running < OWN_AT_A_TIME {
             *running += 1;
-            return self.post(Errand::Own, letter);
+            return self.post(PostKind::Own, letter);
         }
         if waiting.len() < OWN_WAITING {
             waiting.push_back(letter);
@@ -189,48 +189,48 @@ impl Session {
         *running -= 1;
         if let Some(letter) = waiting.pop_front() {
             *running += 1;
-            let post = self.posting(Errand::Own, letter);
-            self.push(post);
+            let post = self.posting(PostKind::Own, letter);
+            self.spawn(post);
         }
     }
 
     /// Without a session nothing is said but calls and what callers tell: the link greets itself, a call is cancelled
     /// by closing its connection (MCP 2026-07-28, "Cancellation"), and the server asks for nothing.
-    fn write_alone(&mut self, message: Bytes, outgoing: Outgoing, version: &'static str) {
+    fn write_alone(&mut self, message: Bytes, outgoing: McpMessage, version: &'static str) {
         let (id, method) = match outgoing {
-            Outgoing::Initialize(id) => {
+            McpMessage::Initialize(id) => {
                 self.told.push_back(Event::Written);
-                if let Mode::Stateless(_, presented) = &self.mode {
+                if let SessionMode::Stateless(_, presented) = &self.mode {
                     let greeting = greeting(id, presented).into();
                     self.told.push_back(Event::Message(greeting));
                 }
                 return;
             }
-            Outgoing::Cancelled(id) => {
+            McpMessage::Cancelled(id) => {
                 self.abort(id);
                 return self.told.push_back(Event::Written);
             }
-            Outgoing::Initialized | Outgoing::Response => {
+            McpMessage::Initialized | McpMessage::Response => {
                 return self.told.push_back(Event::Written);
             }
-            Outgoing::Notice => {
+            McpMessage::Notice => {
                 let mut headers = HeaderMap::new();
                 headers.insert(VERSION, HeaderValue::from_static(version));
-                let letter = Letter {
+                let letter = OutboundPost {
                     id: None,
                     body: message,
                     headers,
                 };
-                return self.post(Errand::Notice, letter);
+                return self.post(PostKind::Notice, letter);
             }
-            Outgoing::Call { id, method } => (id, method),
+            McpMessage::Call { id, method } => (id, method),
         };
         let depth = self.mcp.plan.link.settings.depth;
         if let Some(answer) = answered((id, &method), &message, depth) {
             let answer = Event::Message(answer.into());
             return self.told.extend([Event::Written, answer]);
         }
-        let called = Called {
+        let called = McpCall {
             id,
             method,
             message,
@@ -240,9 +240,9 @@ impl Session {
         let (door, mirrored) = (self.door.clone(), self.mcp.mirrored.clone());
         let call = async move {
             let came = called.post(door, mirrored).await;
-            Done::Post(Errand::Call(id), came)
+            Completed::Post(PostKind::Call(id), came)
         };
-        self.begin(Errand::Call(id), Box::pin(call));
+        self.begin(PostKind::Call(id), Box::pin(call));
     }
 
     fn abort(&mut self, id: u64) {
@@ -251,72 +251,72 @@ impl Session {
         }
     }
 
-    fn post(&mut self, errand: Errand, letter: Letter) {
+    fn post(&mut self, errand: PostKind, letter: OutboundPost) {
         let post = self.posting(errand, letter);
         self.begin(errand, post);
     }
 
-    fn posting(&self, errand: Errand, letter: Letter) -> Posted {
+    fn posting(&self, errand: PostKind, letter: OutboundPost) -> PostFuture {
         let (door, limit) = (self.door.clone(), self.mcp.limit);
         Box::pin(async move {
             let came = match errand {
                 // The owner of the link says when these are over.
-                Errand::Initialize | Errand::Call(_) => door.post(letter).await,
-                Errand::Initialized | Errand::Notice | Errand::Own => {
-                    let late = Came {
-                        outcome: Outcome::Failed(Unanswered::Late),
+                PostKind::Initialize | PostKind::Call(_) => door.post(letter).await,
+                PostKind::Initialized | PostKind::Notice | PostKind::Own => {
+                    let late = PostResult {
+                        outcome: PostOutcome::Failed(RequestError::Late),
                         session: None,
                     };
                     timeout(limit, door.post(letter)).await.unwrap_or(late)
                 }
             };
-            Done::Post(errand, came)
+            Completed::Post(errand, came)
         })
     }
 
-    fn begin(&mut self, errand: Errand, post: Posted) {
+    fn begin(&mut self, errand: PostKind, post: PostFuture) {
         let (handle, registration) = AbortHandle::new_pair();
         match errand {
-            Errand::Call(id) => {
+            PostKind::Call(id) => {
                 self.aborts.insert(id, handle);
                 self.told.push_back(Event::Written);
             }
-            Errand::Initialize | Errand::Own => self.told.push_back(Event::Written),
+            PostKind::Initialize | PostKind::Own => self.told.push_back(Event::Written),
             // What comes behind them may need that they have arrived.
-            Errand::Initialized | Errand::Notice => {}
+            PostKind::Initialized | PostKind::Notice => {}
         }
         self.posts.push(Abortable::new(post, registration));
     }
 
     /// Hears what the server says by itself, if it has a stream for that.
     fn follow(&mut self) {
-        if self.mcp.own_stream.get() == OwnStream::Never {
+        if self.mcp.own_stream.get() == GetStream::Never {
             return;
         }
         let (door, headers) = (self.door.clone(), self.headers.clone());
-        let stream = async move { Done::OwnStream(door.follow(headers).await) };
-        self.push(Box::pin(stream));
+        let stream = async move { Completed::OwnStream(door.follow(headers).await) };
+        self.spawn(Box::pin(stream));
     }
 
     /// Asks by a POST whether the server still knows the session: only the answer to a POST ends it.
     fn ask_for_session(&mut self) {
-        let params = Pieces::from(Bytes::from_static(b"{}"));
-        let letter = Letter {
+        let params = Rope::from(Bytes::from_static(b"{}"));
+        let letter = OutboundPost {
             id: Some(NO_CALL),
             body: jsonrpc::request(NO_CALL, "ping", params, &[]).into_bytes(),
             headers: self.headers.clone(),
         };
         // The connection of the stream is free for it.
         self.own.0 += 1;
-        let post = self.posting(Errand::Own, letter);
-        self.push(post);
+        let post = self.posting(PostKind::Own, letter);
+        self.spawn(post);
     }
 
     /// Waits until the server has heard what the link says by itself.
     async fn last_words(&mut self) {
         while self.own.0 > 0 {
             match self.posts.next().await {
-                Some(Ok(Done::Post(Errand::Own, _))) => self.posted_own(),
+                Some(Ok(Completed::Post(PostKind::Own, _))) => self.posted_own(),
                 Some(_) => {}
                 None => return,
             }
@@ -324,69 +324,71 @@ impl Session {
     }
 
     /// What is never dropped before the session is.
-    fn push(&mut self, post: Posted) {
+    fn spawn(&mut self, post: PostFuture) {
         let (_, registration) = AbortHandle::new_pair();
         self.posts.push(Abortable::new(post, registration));
     }
 
-    fn posted(&mut self, posted: Result<Done, Aborted>) {
-        let (errand, Came { outcome, session }) = match posted {
-            Ok(Done::Post(errand, came)) => (errand, came),
-            Ok(Done::OwnStream(Followed::Never)) => {
-                return self.mcp.own_stream.set(OwnStream::Never);
+    fn posted(&mut self, posted: Result<Completed, Aborted>) {
+        let (errand, PostResult { outcome, session }) = match posted {
+            Ok(Completed::Post(errand, came)) => (errand, came),
+            Ok(Completed::OwnStream(StreamEnd::Never)) => {
+                return self.mcp.own_stream.set(GetStream::Never);
             }
-            Ok(Done::OwnStream(Followed::Doubtful)) => return self.ask_for_session(),
-            Ok(Done::OwnStream(Followed::Refused)) | Err(Aborted) => return,
+            Ok(Completed::OwnStream(StreamEnd::Doubtful)) => return self.ask_for_session(),
+            Ok(Completed::OwnStream(StreamEnd::Refused)) | Err(Aborted) => return,
         };
         match errand {
-            Errand::Initialize => self.initialized(outcome, session),
-            Errand::Initialized => match outcome {
-                Outcome::Accepted | Outcome::Answered(_) => {
+            PostKind::Initialize => self.initialized(outcome, session),
+            PostKind::Initialized => match outcome {
+                PostOutcome::Accepted | PostOutcome::Answered(_) => {
                     self.told.push_back(Event::Written);
                     self.follow();
                 }
-                Outcome::Forgotten | Outcome::Failed(_) | Outcome::Refused(_) => {
+                PostOutcome::Forgotten | PostOutcome::Failed(_) | PostOutcome::Refused(_) => {
                     self.lost("it did not take the end of the handshake");
                 }
             },
-            Errand::Call(id) => {
+            PostKind::Call(id) => {
                 self.aborts.remove(&id);
                 self.called(id, outcome);
             }
-            Errand::Notice => match outcome {
-                Outcome::Accepted | Outcome::Answered(_) => self.told.push_back(Event::Written),
-                Outcome::Failed(why) => self.told.push_back(Event::Unwritten(why)),
-                Outcome::Refused(reply) => {
-                    let why = Unanswered::Unusable(reply.status);
+            PostKind::Notice => match outcome {
+                PostOutcome::Accepted | PostOutcome::Answered(_) => {
+                    self.told.push_back(Event::Written)
+                }
+                PostOutcome::Failed(why) => self.told.push_back(Event::Unwritten(why)),
+                PostOutcome::Refused(reply) => {
+                    let why = RequestError::Unusable(reply.status);
                     self.told.push_back(Event::Unwritten(why));
                 }
-                Outcome::Forgotten => {
-                    self.told.push_back(Event::Unwritten(Unanswered::Cut));
+                PostOutcome::Forgotten => {
+                    self.told.push_back(Event::Unwritten(RequestError::Cut));
                     self.forgotten(None);
                 }
             },
-            Errand::Own => {
+            PostKind::Own => {
                 self.posted_own();
-                if matches!(outcome, Outcome::Forgotten) {
+                if matches!(outcome, PostOutcome::Forgotten) {
                     self.forgotten(None);
                 }
             }
         }
     }
 
-    fn initialized(&mut self, outcome: Outcome, session: Option<HeaderValue>) {
+    fn initialized(&mut self, outcome: PostOutcome, session: Option<HeaderValue>) {
         let message = match outcome {
-            Outcome::Answered(message) => message,
-            Outcome::Failed(Unanswered::Unusable(status))
-            | Outcome::Refused(RestReply { status, .. }) => {
+            PostOutcome::Answered(message) => message,
+            PostOutcome::Failed(RequestError::Unusable(status))
+            | PostOutcome::Refused(RestReply { status, .. }) => {
                 return self.lost(&format!(
                     "it answered `initialize` with the status {status}"
                 ));
             }
-            Outcome::Failed(Unanswered::Unreachable | Unanswered::Busy) => {
+            PostOutcome::Failed(RequestError::Unreachable | RequestError::Busy) => {
                 return self.lost("it cannot be reached");
             }
-            Outcome::Failed(_) | Outcome::Accepted | Outcome::Forgotten => {
+            PostOutcome::Failed(_) | PostOutcome::Accepted | PostOutcome::Forgotten => {
                 return self.lost("it did not answer `initialize`");
             }
         };
@@ -403,18 +405,18 @@ impl Session {
                     session.set_sensitive(true);
                     self.headers.insert(SESSION, session);
                 }
-                self.mcp.era.set(Era::Sessions);
+                self.mcp.era.set(ServerRevision::Sessions);
                 self.told.push_back(Event::Message(message));
             }
             Err(why) => self.lost(&why),
         }
     }
 
-    fn called(&mut self, id: u64, outcome: Outcome) {
+    fn called(&mut self, id: u64, outcome: PostOutcome) {
         match outcome {
-            Outcome::Answered(message) => self.told.push_back(Event::Message(message)),
-            Outcome::Failed(why) => self.told.push_back(Event::Failed(id, why)),
-            Outcome::Refused(reply) => {
+            PostOutcome::Answered(message) => self.told.push_back(Event::Message(message)),
+            PostOutcome::Failed(why) => self.told.push_back(Event::Failed(id, why)),
+            PostOutcome::Refused(reply) => {
                 let limits = ReplyLimits {
                     depth: self.mcp.plan.link.settings.depth,
                     error_text: OTHER,
@@ -422,11 +424,11 @@ impl Session {
                 let message = refusal(id, &reply, limits);
                 self.told.push_back(Event::Message(message));
             }
-            Outcome::Accepted => {
-                let nothing = Unanswered::Unusable(202);
+            PostOutcome::Accepted => {
+                let nothing = RequestError::Unusable(202);
                 self.told.push_back(Event::Failed(id, nothing));
             }
-            Outcome::Forgotten => self.forgotten(Some(id)),
+            PostOutcome::Forgotten => self.forgotten(Some(id)),
         }
     }
 
@@ -438,7 +440,7 @@ impl Session {
 
     /// What was found out about the server may have changed.
     fn lost(&mut self, why: &str) {
-        self.mcp.era.set(Era::Unknown);
+        self.mcp.era.set(ServerRevision::Unknown);
         self.told.push_back(Event::Lost(why.to_owned()));
     }
 }

@@ -5,26 +5,26 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
 
-use super::post::Door;
+use super::post::PostClient;
 use crate::domain::mcp::Revision;
-use crate::domain::pending::{Backoff, LogMessages, Order, Settings, Unanswered};
+use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError};
 use crate::domain::plan::{
-    Authority, Credentials, LinkPlan, McpPlan, Multiplexing, Transport, UpstreamPlan, Variables,
+    Authority, Credentials, LinkPlan, McpPlan, Multiplexing, SecretMap, Transport, UpstreamPlan,
 };
 use crate::domain::side::Side;
 use crate::telemetry::clock;
-use crate::upstream::{Body, HttpUpstream, Memory, Tasks};
+use crate::upstream::{Body, HttpUpstream, MemoryBudget, Tasks};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn server() -> McpPlan {
     McpPlan {
-        headers: Variables::default(),
+        headers: SecretMap::default(),
         revision: Revision::Auto,
         message_limit: 1024,
         link: LinkPlan {
-            settings: Settings {
-                order: Order::Pipelined(1),
+            settings: LinkSettings {
+                order: AnswerOrder::Pipelined(1),
                 pause: Duration::ZERO,
                 queue: 1,
                 greeting: None,
@@ -79,10 +79,10 @@ async fn a_message_waits_for_a_connection_as_long_as_queue_timeout_says() {
             upstream(queue_timeout.map(Duration::from_secs)),
             tasks.clone(),
         );
-        let door = Door::new(http, (tasks, Memory::of(1024)), &server());
+        let door = PostClient::new(http, (tasks, MemoryBudget::new(1024)), &server());
         let begun = clock::now();
         let sent = door.send(door.request(Method::POST, HeaderMap::new(), Body::empty()));
-        assert!(matches!(sent.await, Err(Unanswered::Busy)));
+        assert!(matches!(sent.await, Err(RequestError::Busy)));
         assert_eq!((clock::now() - begun).as_secs(), waits);
     }
 }

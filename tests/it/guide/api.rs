@@ -71,7 +71,7 @@ fn failed(proxy: &Proxy) -> f64 {
 
 /// The paths that the program knows, as far as they are texts of its own.
 fn routed() -> BTreeSet<&'static str> {
-    let source = include_str!("../../../src/server/admin/target.rs");
+    let source = include_str!("../../../src/server/admin/routes.rs");
     let source = source.split("#[cfg(test)]").next().unwrap();
     let texts = source.split('"').skip(1).step_by(2);
     texts.filter(|text| text.starts_with("/api/v1/")).collect()

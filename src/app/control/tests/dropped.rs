@@ -5,7 +5,7 @@ use std::fs;
 use super::{FLAGS, Folder, asked, at, flip, in_force, poll, watching};
 use crate::app::control::{Control, Polled};
 use crate::domain::rollout::Stage;
-use crate::domain::rollout::standing::Change;
+use crate::domain::rollout::overrides::Change;
 use crate::server::admin::{Refusal, Reloaded};
 
 /// The folder, and a control in which two flags are flipped.

@@ -6,8 +6,8 @@ use super::{Folder, asked, at, flip};
 use crate::app::control::Control;
 use crate::domain::explain::Explanation;
 use crate::domain::rollout::Stage;
-use crate::domain::rollout::standing::Change;
-use crate::server::admin::Supposed;
+use crate::domain::rollout::overrides::Change;
+use crate::server::admin::HypotheticalCall;
 
 const HELD_BACK: &str = "
 [[flag]]
@@ -19,7 +19,7 @@ holdback = 50
 guard = { window = '10s', min_calls = 10 }
 ";
 
-fn call(device: &str) -> Supposed {
+fn call(device: &str) -> HypotheticalCall {
     let mut headers = HeaderMap::new();
     for (name, value) in [
         ("host", "localhost"),
@@ -30,7 +30,7 @@ fn call(device: &str) -> Supposed {
     ] {
         headers.append(name, HeaderValue::from_str(value).unwrap());
     }
-    Supposed {
+    HypotheticalCall {
         method: Method::POST,
         target: Some("/tools/call".parse().unwrap()),
         headers,
@@ -39,7 +39,7 @@ fn call(device: &str) -> Supposed {
     }
 }
 
-fn told(control: &Control, call: &Supposed) -> Explanation {
+fn told(control: &Control, call: &HypotheticalCall) -> Explanation {
     let told = control.explained(call);
     let text = serde_json::to_string(&told).unwrap();
     assert!(!text.contains("opensesame"), "{text}");
@@ -47,7 +47,7 @@ fn told(control: &Control, call: &Supposed) -> Explanation {
 }
 
 /// The stage and the rule.
-fn decided(control: &Control, call: &Supposed) -> (String, String) {
+fn decided(control: &Control, call: &HypotheticalCall) -> (String, String) {
     let decision = told(control, call).decision.unwrap();
     (decision.stage.into_owned(), decision.why)
 }
@@ -93,7 +93,7 @@ async fn flips_trips_and_the_kill_switch_count() {
     assert_eq!(changed(&control, &call).as_deref(), Some(thrown));
 }
 
-fn changed(control: &Control, call: &Supposed) -> Option<String> {
+fn changed(control: &Control, call: &HypotheticalCall) -> Option<String> {
     told(control, call).decision.unwrap().changed
 }
 

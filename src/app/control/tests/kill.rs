@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::{FLAGS, Folder, asked, at, flip, poll, watching};
 use crate::app::control::{Control, Polled};
-use crate::domain::rollout::standing::Change;
+use crate::domain::rollout::overrides::Change;
 use crate::domain::rollout::{Kill, Stage};
-use crate::server::admin::{Asked, Refusal, Reloaded};
+use crate::server::admin::{ChangeRequest, Refusal, Reloaded};
 
 /// Keeps the state from being written.
 fn obstruct(folder: &Folder) -> PathBuf {
@@ -103,7 +103,7 @@ async fn a_reload_does_not_lift_one_that_is_not_stored() {
 async fn it_does_not_act_for_who_has_seen_another_revision() {
     let folder = Folder::new();
     let mut control = folder.open().await;
-    let stale = Asked {
+    let stale = ChangeRequest {
         expected: Some(vec!["7".to_owned()]),
         ..asked(Change::Kill)
     };

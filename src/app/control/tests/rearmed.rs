@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Folder, asked, at, flip};
 use crate::app::control::Control;
 use crate::domain::rollout::Stage;
-use crate::domain::rollout::standing::Change;
+use crate::domain::rollout::overrides::Change;
 
 const GUARDED: &str = "
 [[flag]]
@@ -60,7 +60,7 @@ async fn the_guard_begins_anew_though_it_has_never_seen_the_flag_tripped() {
     // A process that begins later remembers both.
     let mut control = folder.open().await;
     control
-        .report(crate::app::control::Counts::default(), at(109))
+        .report(crate::app::control::ReportCounts::default(), at(109))
         .await;
     control.observe(at(110)).await;
     assert_eq!(watching_since(&control), millis(104));

@@ -8,7 +8,7 @@ use super::{
     FLAGS, Folder, MAIN, MORE_ROUTES, ROUTES, at, chain, flip, in_force, poll, routes, watching,
 };
 use crate::app::control::Polled;
-use crate::app::control::fixed::Fixed;
+use crate::app::control::restart_only::RestartOnly;
 use crate::config::load::load;
 use crate::domain::rollout::Stage;
 use crate::server::admin::Reloaded;
@@ -212,8 +212,8 @@ async fn what_only_a_start_can_change_stays_and_is_named() {
     assert!(!folder.path("elsewhere").exists());
 
     let said = load(&folder.sources()).unwrap();
-    let said = Fixed::of(&said);
-    let started = Fixed::of(&before);
+    let said = RestartOnly::from_config(&said);
+    let started = RestartOnly::from_config(&before);
     let mut expected = vec![
         "listen.address",
         "listen.workers",

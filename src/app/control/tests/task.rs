@@ -13,29 +13,34 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::{FLAGS, Folder, asked, flip, unflip};
-use crate::app::control::{Counts, Facts, Hooks, own};
-use crate::domain::calendar::Moment;
+use crate::app::control::{Facts, Hooks, ReportCounts, own};
 use crate::domain::compare::Mismatches;
 use crate::domain::plan::Plan;
-use crate::domain::rollout::standing::Change;
+use crate::domain::rollout::overrides::Change;
 use crate::domain::rollout::{Glob, Kill, Stage};
-use crate::server::admin::{Admin, Asked, Command, FlagView, Readiness, Refusal, Reloaded, Tokens};
+use crate::domain::time::Timestamp;
+use crate::server::admin::{
+    AdminApi, AdminCommand, AdminTokens, ChangeRequest, FlagView, Readiness, Refusal, Reloaded,
+};
 use crate::telemetry::clock::now;
 
-type Commands = mpsc::Sender<Command>;
+type Commands = mpsc::Sender<AdminCommand>;
 
 async fn within<F: Future>(future: F) -> F::Output {
     timeout(Duration::from_secs(600), future).await.unwrap()
 }
 
-async fn ask<T>(commands: &Commands, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> T {
+async fn ask<T>(
+    commands: &Commands,
+    command: impl FnOnce(oneshot::Sender<T>) -> AdminCommand,
+) -> T {
     let (reply, answer) = oneshot::channel();
     commands.send(command(reply)).await.unwrap();
     within(answer).await.unwrap()
 }
 
-async fn change(commands: &Commands, asked: Asked) -> Result<FlagView, Refusal> {
-    let flags = ask(commands, |reply| Command::Change { asked, reply }).await?;
+async fn change(commands: &Commands, asked: ChangeRequest) -> Result<FlagView, Refusal> {
+    let flags = ask(commands, |reply| AdminCommand::Change { asked, reply }).await?;
     Ok(flags.flags.into_iter().next().unwrap())
 }
 
@@ -44,7 +49,7 @@ async fn flip_to(commands: &Commands, stage: Stage) -> Result<FlagView, Refusal>
 }
 
 async fn ready(commands: &Commands) -> Readiness {
-    ask(commands, Command::Ready).await
+    ask(commands, AdminCommand::Ready).await
 }
 
 /// What the workers of a test were given.
@@ -82,7 +87,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         metrics: async |plan: Arc<Plan>, facts: Facts| {
             format!("{} {}", plan.rollout.flags.len(), facts.reloads.failed)
         },
-        counts: async |_: Arc<Plan>, _: Moment| Counts::default(),
+        counts: async |_: Arc<Plan>, _: Timestamp| ReportCounts::default(),
         mismatches: async || Mismatches::default(),
         forget: async |routes: &Glob| vec![routes.as_str().to_owned()],
         upstreams: async |_: Arc<Plan>| Readiness::default(),
@@ -110,9 +115,9 @@ async fn a_flip_is_answered_once_it_is_stored_and_with_the_workers() {
 async fn a_request_goes_the_whole_way() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
-        let admin = Admin {
+        let admin = AdminApi {
             address: "127.0.0.1:9090".parse().unwrap(),
-            tokens: Tokens::default(),
+            tokens: AdminTokens::default(),
             control: commands,
         };
         let ask = async |method: &str, path: &str, body: &'static str| {
@@ -174,16 +179,25 @@ async fn a_reload_that_is_asked_for_does_not_wait_for_a_look() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
         let asked = now();
-        assert_eq!(ask(&commands, Command::Reload).await, Reloaded::Unchanged);
+        assert_eq!(
+            ask(&commands, AdminCommand::Reload).await,
+            Reloaded::Unchanged
+        );
         folder.write("flags.toml", &FLAGS.replace("passthrough", "retired"));
-        assert_eq!(ask(&commands, Command::Reload).await, Reloaded::Swapped);
+        assert_eq!(
+            ask(&commands, AdminCommand::Reload).await,
+            Reloaded::Swapped
+        );
         assert_eq!(workers.stages(), [Stage::Retired]);
         folder.write("flags.toml", "x");
-        assert_eq!(ask(&commands, Command::Reload).await, Reloaded::Refused);
+        assert_eq!(
+            ask(&commands, AdminCommand::Reload).await,
+            Reloaded::Refused
+        );
         assert_eq!(now(), asked);
-        assert_eq!(ask(&commands, Command::Metrics).await, "3 1");
-        assert_eq!(ask(&commands, Command::Flags).await.flags.len(), 3);
-        assert_eq!(ask(&commands, Command::Plan).await.routes.len(), 1);
+        assert_eq!(ask(&commands, AdminCommand::Metrics).await, "3 1");
+        assert_eq!(ask(&commands, AdminCommand::Flags).await.flags.len(), 3);
+        assert_eq!(ask(&commands, AdminCommand::Plan).await.routes.len(), 1);
     })
     .await;
 }
@@ -198,7 +212,7 @@ async fn workers_that_do_not_take_a_plan_are_offered_it_again() {
         assert_eq!(ready(&commands).await.obstacles.len(), 1);
         // Told what is true: the flip is stored.
         let name = "ios-first".to_owned();
-        let flag = ask(&commands, |reply| Command::Flag { name, reply }).await;
+        let flag = ask(&commands, |reply| AdminCommand::Flag { name, reply }).await;
         assert_eq!(flag.unwrap().stage, Stage::Retired);
         workers.stuck.set(false);
         sleep(Duration::from_secs(5)).await;
@@ -220,16 +234,19 @@ async fn the_kill_switch_is_with_the_workers_before_it_is_stored() {
         drop(answer);
         let asked = asked(Change::Kill);
         commands
-            .send(Command::Change { asked, reply })
+            .send(AdminCommand::Change { asked, reply })
             .await
             .unwrap();
-        let flags = ask(&commands, Command::Flags).await;
+        let flags = ask(&commands, AdminCommand::Flags).await;
         assert_eq!(flags.kill.unwrap().who, "anna");
         assert!(flags.kill_unstored.is_some());
         assert_eq!(workers.kills(), [Kill::On]);
         std::fs::remove_dir(&obstacle).unwrap();
         sleep(Duration::from_secs(2)).await;
-        assert_eq!(ask(&commands, Command::Flags).await.kill_unstored, None);
+        assert_eq!(
+            ask(&commands, AdminCommand::Flags).await.kill_unstored,
+            None
+        );
         assert!(stored.exists());
         assert!(workers.kills().iter().all(|kill| *kill == Kill::On));
     })
@@ -243,9 +260,9 @@ async fn nothing_is_changed_for_who_no_longer_waits() {
         let (reply, answer) = oneshot::channel();
         drop(answer);
         let asked = flip("ios-first", Stage::Retired, "100");
-        let flip = Command::Change { asked, reply };
+        let flip = AdminCommand::Change { asked, reply };
         commands.send(flip).await.unwrap();
-        assert_eq!(ask(&commands, Command::Flags).await.revision, 0);
+        assert_eq!(ask(&commands, AdminCommand::Flags).await.revision, 0);
         assert_eq!(workers.stages(), []);
     })
     .await;
@@ -256,7 +273,7 @@ async fn draining_is_not_ready() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
         assert_eq!(ready(&commands).await, Readiness::default());
-        ask(&commands, Command::Drain).await;
+        ask(&commands, AdminCommand::Drain).await;
         assert_eq!(ready(&commands).await.obstacles, ["draining"]);
     })
     .await;

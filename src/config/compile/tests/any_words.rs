@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
-use crate::config::problem::{Located, Place};
+use crate::config::problem::{SourceLocation, Spanned};
 use crate::config::raw::{
     CredentialsWord, RawAddresses, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch,
     RawRoute, RawSchemas, RawServer, RawUpstream, WithoutKeyWord,
@@ -14,10 +14,10 @@ use crate::config::raw::{
 use crate::domain::rollout::{Arming, Stage};
 use crate::domain::side::Side;
 
-fn located<T>(value: T, key: &str) -> Located<T> {
-    Located {
+fn located<T>(value: T, key: &str) -> Spanned<T> {
+    Spanned {
         value,
-        place: Place::file(Path::new("a.toml")),
+        place: SourceLocation::file(Path::new("a.toml")),
         key: key.to_owned(),
     }
 }
@@ -64,7 +64,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
     (name, any_rest(), rpc, from).prop_map(|(name, rest, rpc, from)| RawRoute {
         frame: None,
         silence: None,
-        place: Place::Default,
+        place: SourceLocation::Default,
         key: "route[0]".to_owned(),
         name: located(name, "route[0].name"),
         rest: located(rest, "route[0].rest"),
@@ -109,7 +109,7 @@ fn any_flag() -> impl Strategy<Value = RawFlag> {
     let side = prop::option::of(any_side());
     (glob(), glob(), side, stage, any::<u32>(), without_key).prop_map(
         |(client, route, side, stage, percent, without_key)| RawFlag {
-            place: Place::Default,
+            place: SourceLocation::Default,
             key: "flag[0]".to_owned(),
             name: located("f".to_owned(), "flag[0].name"),
             client: located(client, "flag[0].client"),

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use super::{BOTH, ROUTE, plan, problems};
 use crate::config::compile::compile;
 use crate::config::load::load;
-use crate::config::problem::{Located, Place};
+use crate::config::problem::{SourceLocation, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawGreeting, RawLocal, RawLocalCall, RawReply};
 use crate::config::tests::Fixture;
 use crate::domain::cors::{Origins, RequestHeaders, WithCredentials};
 use crate::domain::json::Json;
-use crate::domain::local::{LocalAnswer, LocalFound, RestLocal};
+use crate::domain::local_reply::{LocalAnswer, LocalMatch, RestLocalReply};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Glob;
 
@@ -22,10 +22,10 @@ fn result<'p>(plan: &'p Plan, method: &str) -> &'p Json {
     }
 }
 
-fn rest<'p>(plan: &'p Plan, method: &Method, path: &str) -> &'p RestLocal {
+fn rest<'p>(plan: &'p Plan, method: &Method, path: &str) -> &'p RestLocalReply {
     match plan.locals.rest(method, path) {
-        LocalFound::Answer(local) => local,
-        other @ (LocalFound::Irregular(_) | LocalFound::Nothing) => panic!("{other:?}"),
+        LocalMatch::Answer(local) => local,
+        other @ (LocalMatch::Irregular(_) | LocalMatch::Nothing) => panic!("{other:?}"),
     }
 }
 
@@ -156,10 +156,10 @@ fn a_local_answer_may_stand_before_a_route() {
     assert!(plan.locals.rpc("a").is_some());
 }
 
-fn located<T>(value: T) -> Located<T> {
-    Located {
+fn located<T>(value: T) -> Spanned<T> {
+    Spanned {
         value,
-        place: Place::Default,
+        place: SourceLocation::Default,
         key: "local[0]".to_owned(),
     }
 }
@@ -218,7 +218,7 @@ proptest! {
                 RawLocalCall::Rest(call) => {
                     let (method, path) = call.value;
                     let found = plan.locals.rest(&method, &path);
-                    prop_assert!(matches!(found, LocalFound::Answer(_)), "{} {}", method, path);
+                    prop_assert!(matches!(found, LocalMatch::Answer(_)), "{} {}", method, path);
                 }
             }
         }

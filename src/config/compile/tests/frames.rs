@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{BOTH, Fixture, plan, problems, problems_of};
-use crate::domain::frame::Said;
+use crate::domain::frame::FrameReply;
 use crate::domain::json::Json;
-use crate::domain::plan::{Tongue, Transport};
+use crate::domain::plan::{SocketProtocol, Transport};
 use crate::domain::side::Side;
-use crate::domain::translate::Terms;
+use crate::domain::translate::TranslateContext;
 
 const STOP: &str = "[[route]]\nname = 'stop'\nframe = { command = 'stop', request_id = '{id?}' }\nrpc = 'agent/stop'\n";
 const SILENT: &str = "[[route.outcome]]\nrpc = { result = { status = 'stopped' } }\n";
@@ -87,7 +87,7 @@ fn a_server_of_frames_stands_beside_one_of_http_and_each_takes_its_own() {
     assert_eq!(plan.select_rpc("agent/stop", None), Some(1));
     let frames = plan.upstream_for(Some(0), Side::Rest).unwrap();
     assert!(matches!(&frames.transport, Transport::Frames(own) if own.in_flight == 256));
-    assert_eq!(plan.face.sockets.unwrap().tongue, Tongue::Both);
+    assert_eq!(plan.face.sockets.unwrap().tongue, SocketProtocol::Both);
 }
 
 #[test]
@@ -164,17 +164,17 @@ fn the_proxy_itself_answers_frames_by_patterns() {
     let pong = "answer = { frame = { event = 'pong', request_id = '{>id}' } }\n";
     let quiet = "[[local]]\nframe = { command = 'quiet' }\nanswer = 'none'\n";
     let plan = plan(&format!("{BOTH}{PING}{pong}{quiet}"));
-    assert_eq!(plan.face.sockets.unwrap().tongue, Tongue::Both);
+    assert_eq!(plan.face.sockets.unwrap().tongue, SocketProtocol::Both);
     let said = |frame: &'static str| {
         let frame = Json::parse(frame.into(), 8).unwrap();
-        let terms = Terms {
+        let terms = TranslateContext {
             depth: 8,
             now: String::new,
         };
         plan.locals.frame(&frame, terms).map(|said| match said {
-            Said::Frame(frame) => String::from_utf8(frame.into_bytes().to_vec()).unwrap(),
-            Said::Silence => "silence".to_owned(),
-            Said::Unsaid => "unsaid".to_owned(),
+            FrameReply::Frame(frame) => String::from_utf8(frame.into_bytes().to_vec()).unwrap(),
+            FrameReply::Silence => "silence".to_owned(),
+            FrameReply::Unsaid => "unsaid".to_owned(),
         })
     };
     let answered = [

@@ -4,11 +4,11 @@ use rcgen::{KeyPair, generate_simple_self_signed};
 
 use super::{OLD, problems_of, read};
 use crate::config::tests::Fixture;
-use crate::domain::forwarding::{Believed, Forwarding, Told};
-use crate::domain::hops::Network;
+use crate::domain::client_ip::Network;
+use crate::domain::forwarding::{Forwarding, ForwardingHeader, TrustForwarded};
 use crate::domain::rollout::{
-    DnsPattern, EmailPattern, Glob, KeySource, Matcher, NamePattern, Proof, Source, SubjectPattern,
-    UriPattern,
+    DnsPattern, EmailPattern, Glob, KeySource, Matcher, MatcherSource, NamePattern, Proof,
+    SubjectPattern, UriPattern,
 };
 use crate::domain::token::ClaimPath;
 
@@ -66,17 +66,17 @@ fn every_source_becomes_part_of_the_plan() {
     let fixture = fixture(EVERY_SOURCE);
     let configuration = read(&fixture).unwrap_or_else(|problems| panic!("{problems}"));
     let clients = &configuration.plan.rollout.clients;
-    let sources: Vec<Source> = clients
+    let sources: Vec<MatcherSource> = clients
         .all()
         .iter()
         .map(|client| client.matcher.source())
         .collect();
     let expected = [
-        Source::Subject,
-        Source::Subject,
-        Source::Claim,
-        Source::Address,
-        Source::UserAgent,
+        MatcherSource::Subject,
+        MatcherSource::Subject,
+        MatcherSource::Claim,
+        MatcherSource::Address,
+        MatcherSource::UserAgent,
     ];
     assert_eq!(sources, expected);
     let [phones, dn, services, inside, _] = clients.all() else {
@@ -215,14 +215,14 @@ fn what_servers_are_told_of_hops_is_chosen_by_the_names_of_the_fields() {
         configuration.plan.forwarding.clone()
     };
     let usual = Forwarding {
-        believed: Believed::Trusted,
-        tells: vec![Told::Forwarded],
+        believed: TrustForwarded::Trusted,
+        tells: vec![ForwardingHeader::Forwarded],
     };
     assert_eq!(told(""), usual);
     let chosen = "forwarded = [\"x-forwarded-for\", \"x-real-ip\"]\nforwarded_from = \"everyone\"";
     let expected = Forwarding {
-        believed: Believed::Everyone,
-        tells: vec![Told::For, Told::RealIp],
+        believed: TrustForwarded::Everyone,
+        tells: vec![ForwardingHeader::For, ForwardingHeader::RealIp],
     };
     assert_eq!(told(chosen), expected);
     assert_eq!(told("forwarded = []").tells, []);

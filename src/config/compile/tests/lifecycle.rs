@@ -1,12 +1,12 @@
 //! `deprecated`, of all routes and of one.
 
 use super::{OLD, ROUTE, plan, problems};
-use crate::domain::calendar::Moment;
 use crate::domain::lifecycle::{Announcement, Window};
 use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
 
-fn at(text: &str) -> Moment {
-    Moment::parse(text).unwrap()
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
 }
 
 /// What is announced of each route.

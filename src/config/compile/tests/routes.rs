@@ -41,7 +41,7 @@ rpc = { error = { code = -32602, message = "{detail}" } }
     let [coach, other] = plan.routes.routes() else {
         panic!("two routes");
     };
-    let keys = |rows: &[crate::domain::outcome::Row]| {
+    let keys = |rows: &[crate::domain::outcome::OutcomeRow]| {
         let rows = rows.iter().map(|row| (row.key.clone(), row.origin));
         rows.collect::<Vec<_>>()
     };

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::config::compile;
-use crate::config::kind::string;
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::Problems;
-use crate::config::reader;
-use crate::config::toml::{Document, Part};
+use crate::config::table_reader;
+use crate::config::toml::{KeyPath, TomlDocument};
+use crate::config::value::string;
 use crate::domain::rollout::{Fast, Guard, Limits, Mode, Percent, Ramp, Ratio, Share};
 
 /// What a flag says of both.
@@ -16,11 +16,11 @@ type Both = (Option<Guard>, Option<Ramp>);
 
 /// The guards and ramps of the flags of a text.
 fn flags(text: &str) -> Result<Vec<Both>, Problems> {
-    let document = Document::new(Path::new("flags.toml"), text.to_owned());
+    let document = TomlDocument::new(Path::new("flags.toml"), text.to_owned());
     let mut layer = Layer::new("flags");
-    let mut problems = document.add_to(&mut layer, Part::Main)?;
+    let mut problems = document.add_to(&mut layer, KeyPath::Main)?;
     let merged = Merged::new(vec![layer])?;
-    let flags = reader::read(&merged, &mut problems, |table| {
+    let flags = table_reader::read(&merged, &mut problems, |table| {
         Some(table.tables("flag", |flag| {
             for other in ["name", "client", "route", "side", "stage"] {
                 flag.get(other, string);

@@ -1,38 +1,40 @@
 //! Rules about a single hole, or a single object, whatever it stands in.
 
-use super::{Rule, Suspicion};
+use super::{CheckRule, Hypothesis};
+use crate::domain::check::locations::{LocatedHole, LocationKind};
 use crate::domain::check::message::Message;
-use crate::domain::check::places::{Held, Stand};
+use crate::domain::check::mutation::{Mutation, MutationTarget, RawMutation};
 use crate::domain::check::report::Weight;
-use crate::domain::check::subject::{Chosen, Subject};
-use crate::domain::check::twist::{Raw, Spot, Twist};
-use crate::domain::json::{Json, Kind, is_integer};
+use crate::domain::check::subject::{CheckSubject, Chosen};
+use crate::domain::json::{Json, JsonKind, is_integer};
 use crate::domain::pattern::{
-    Absence, Codec, Null, ObjectPattern, Pattern, Role, Scalar, Shape, Slot, Source,
+    Absence, Codec, HoleSource, Null, ObjectPattern, Pattern, Role, Scalar, Shape, Slot,
 };
 use crate::domain::route::EmptyBody;
 use crate::domain::side::Side;
 
-type Near<'n> = &'n [Message];
+type NearHoles<'n> = &'n [Message];
 
 /// What no pattern would write by itself.
 const ODD: [&str; 4] = ["\"zz\"", "987", "{\"zz\":1}", "[\"zz\"]"];
 
 /// Messages with other values at a place.
-fn others(subject: &Subject<'_>, slot: &Slot) -> Vec<Message> {
-    let odd = ODD.iter().map(|text| Raw::Value(Json::literal(text)));
-    let raws = odd.chain([Raw::Absent]);
+fn others(subject: &CheckSubject<'_>, slot: &Slot) -> Vec<Message> {
+    let odd = ODD
+        .iter()
+        .map(|text| RawMutation::Value(Json::literal(text)));
+    let raws = odd.chain([RawMutation::Absent]);
     raws.filter_map(|raw| twisted(subject, slot, (raw, &[])))
         .collect()
 }
 
 fn twisted(
-    subject: &Subject<'_>,
+    subject: &CheckSubject<'_>,
     slot: &Slot,
-    (raw, chosen): (Raw, Chosen<'_>),
+    (raw, chosen): (RawMutation, Chosen<'_>),
 ) -> Option<Message> {
-    let twist = Twist {
-        spot: Spot::Slot(slot),
+    let twist = Mutation {
+        spot: MutationTarget::Slot(slot),
         raw,
     };
     subject.message(Some(&twist), chosen)
@@ -40,9 +42,9 @@ fn twisted(
 
 /// The same, and once more with all other holes absent that may be: a text or a list has no gaps.
 fn twisted_alone(
-    subject: &Subject<'_>,
+    subject: &CheckSubject<'_>,
     slot: &Slot,
-    (raw, chosen): (Raw, (usize, Option<Json>)),
+    (raw, chosen): (RawMutation, (usize, Option<Json>)),
 ) -> Vec<Message> {
     let mut alone = vec![chosen];
     let mut first = Vec::new();
@@ -59,8 +61,8 @@ fn twisted_alone(
     first
 }
 
-fn suspicion(rule: Rule, weight: Weight, at: &str, messages: Vec<Message>) -> Suspicion {
-    Suspicion {
+fn suspicion(rule: CheckRule, weight: Weight, at: &str, messages: Vec<Message>) -> Hypothesis {
+    Hypothesis {
         rule,
         weight,
         at: at.to_owned(),
@@ -70,9 +72,9 @@ fn suspicion(rule: Rule, weight: Weight, at: &str, messages: Vec<Message>) -> Su
 
 /// What each shared place of this side makes suspect.
 fn shared<'s>(
-    subject: &'s Subject<'_>,
-    look: impl Fn(&Held<'_>, usize) -> Option<Suspicion> + 's,
-) -> Vec<Suspicion> {
+    subject: &'s CheckSubject<'_>,
+    look: impl Fn(&LocatedHole<'_>, usize) -> Option<Hypothesis> + 's,
+) -> Vec<Hypothesis> {
     let held = subject.here.held.iter();
     held.filter_map(|held| look(held, held.slot.binds()?))
         .collect()
@@ -80,25 +82,31 @@ fn shared<'s>(
 
 /// `{_}` and `{_=v}` bind nothing, so of all that may stand there only one thing is written. Complete:
 /// the role of a place says that it binds nothing, and every place of this side is looked at.
-pub(in crate::domain::check) fn forgotten(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn forgotten(
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     let held = subject.here.held.iter();
-    let forgets = |held: &&Held<'_>| matches!(held.slot.role, Role::Forgotten(_));
+    let forgets = |held: &&LocatedHole<'_>| matches!(held.slot.role, Role::Forgotten(_));
     held.filter(forgets)
         .map(|held| {
             let messages = others(subject, held.slot);
-            suspicion(Rule::Forgotten, Weight::Loss, &held.at, messages)
+            suspicion(CheckRule::Forgotten, Weight::Loss, &held.at, messages)
         })
         .collect()
 }
 
 /// `{>x}` binds nothing either; what is written there is known from elsewhere, so any other value is gone.
 /// Complete for the same reason.
-pub(in crate::domain::check) fn write_only(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn write_only(
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     let held = subject.here.held.iter();
     held.filter_map(|held| {
         let rule = match held.slot.role {
-            Role::Written(Source::Now) => Rule::Time,
-            Role::Written(Source::Hole(_) | Source::Call(_)) => Rule::WriteOnly,
+            Role::Written(HoleSource::Now) => CheckRule::Time,
+            Role::Written(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
             Role::Shared(_) | Role::Equal(_) | Role::Forgotten(_) => return None,
         };
         Some(suspicion(
@@ -111,20 +119,20 @@ pub(in crate::domain::check) fn write_only(subject: &Subject<'_>, _: Near<'_>) -
     .collect()
 }
 
-/// `{x=50}` binds its default where nothing stands, and writes it. Complete: `Absence::Filled` is the only
+/// `{x=50}` binds its default where nothing stands, and writes it. Complete: `Absence::ObjectTemplate` is the only
 /// absence that is written as a value.
 pub(in crate::domain::check) fn default_written(
-    subject: &Subject<'_>,
-    _: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     shared(subject, |held, hole| {
         let Absence::Filled(default) = &held.slot.absence else {
             return None;
         };
         let chosen = (hole, Some(default.clone()));
-        let messages = twisted_alone(subject, held.slot, (Raw::Absent, chosen));
+        let messages = twisted_alone(subject, held.slot, (RawMutation::Absent, chosen));
         Some(suspicion(
-            Rule::DefaultWritten,
+            CheckRule::DefaultWritten,
             Weight::Norm,
             &held.at,
             messages,
@@ -136,18 +144,18 @@ pub(in crate::domain::check) fn default_written(
 /// value is written as. In a text or a list it is written where others behind it are; beside one that is
 /// absent the gap cannot be written, and the message does not come back at all; being seen to, that is a loss.
 pub(in crate::domain::check) fn default_left_out(
-    subject: &Subject<'_>,
-    _: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     shared(subject, |held, hole| {
         let Absence::Implied(default) = &held.slot.absence else {
             return None;
         };
         let chosen = (hole, Some(default.clone()));
-        let raw = Raw::Value(spelled(held.slot, default));
+        let raw = RawMutation::Value(spelled(held.slot, default));
         let messages = twisted_alone(subject, held.slot, (raw, chosen));
         Some(suspicion(
-            Rule::DefaultLeftOut,
+            CheckRule::DefaultLeftOut,
             Weight::Norm,
             &held.at,
             messages,
@@ -165,17 +173,20 @@ fn spelled(slot: &Slot, value: &Json) -> Json {
 
 /// Where the other side has a text, `null` binds nothing. Complete: that is what `Null::Absent` says, and
 /// it says so at every place of such a hole; in a text there is no `null`.
-pub(in crate::domain::check) fn null_absent(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn null_absent(
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     shared(subject, |held, hole| {
-        let in_json = matches!(held.stand, Stand::Json | Stand::Whole);
+        let in_json = matches!(held.stand, LocationKind::Json | LocationKind::Whole);
         if held.slot.null != Null::Absent || !in_json {
             return None;
         }
         let chosen = (hole, held.slot.default().cloned());
-        let raw = Raw::Value(Json::literal("null"));
+        let raw = RawMutation::Value(Json::literal("null"));
         let messages = twisted_alone(subject, held.slot, (raw, chosen));
         Some(suspicion(
-            Rule::NullAbsent,
+            CheckRule::NullAbsent,
             Weight::Norm,
             &held.at,
             messages,
@@ -186,10 +197,13 @@ pub(in crate::domain::check) fn null_absent(subject: &Subject<'_>, _: Near<'_>) 
 /// In a query or a header an empty list is no text at all, which reads as absent, or as the default.
 /// Complete: lists have a text only as a whole query parameter or header, or as a segment of a path, which is never empty;
 /// all on the REST side.
-pub(in crate::domain::check) fn empty_list(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
-    let is_list = |held: &&Held<'_>| {
+pub(in crate::domain::check) fn empty_list(
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
+    let is_list = |held: &&LocatedHole<'_>| {
         let list = matches!(held.slot.shape, Shape::Repeated(_) | Shape::Separated(..));
-        list && held.stand == Stand::Words && held.slot.codec == Codec::Plain
+        list && held.stand == LocationKind::Words && held.slot.codec == Codec::Plain
     };
     let rest = match subject.from {
         Side::Rest => &subject.here,
@@ -206,13 +220,13 @@ pub(in crate::domain::check) fn empty_list(subject: &Subject<'_>, _: Near<'_>) -
         let chosen = [(hole, Some(empty))];
         let message = match subject.from {
             Side::Rest => {
-                let raw = Raw::Value(Json::literal("\"\""));
+                let raw = RawMutation::Value(Json::literal("\"\""));
                 twisted(subject, held.slot, (raw, &chosen))
             }
             Side::Rpc => subject.message(None, &chosen),
         };
         let messages = message.into_iter().collect();
-        Some(suspicion(Rule::EmptyList, weight, &held.at, messages))
+        Some(suspicion(CheckRule::EmptyList, weight, &held.at, messages))
     })
     .collect()
 }
@@ -221,28 +235,33 @@ pub(in crate::domain::check) fn empty_list(subject: &Subject<'_>, _: Near<'_>) -
 /// whole body without members is not sent, or sent as `{}`. Complete: objects are the only patterns that are written
 /// although they may be absent, and every object of this side is looked at.
 pub(in crate::domain::check) fn absent_object(
-    subject: &Subject<'_>,
-    _: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     let objects = subject.here.objects.iter();
     objects
         .filter_map(|(object, at)| {
             let raw = match at.as_str() {
                 "result" => return None,
                 "body" if subject.row.is_some() => return None,
-                "body" if subject.route.rest_call.empty == EmptyBody::Sent => Raw::Absent,
-                "body" => Raw::Value(Json::literal("{}")),
-                "params" => Raw::Absent,
-                _ if may_be_absent(object) => Raw::Absent,
+                "body" if subject.route.rest_call.empty == EmptyBody::Sent => RawMutation::Absent,
+                "body" => RawMutation::Value(Json::literal("{}")),
+                "params" => RawMutation::Absent,
+                _ if may_be_absent(object) => RawMutation::Absent,
                 _ => return None,
             };
-            let twist = Twist {
-                spot: Spot::Object(object),
+            let twist = Mutation {
+                spot: MutationTarget::Object(object),
                 raw,
             };
             let message = subject.message(Some(&twist), &absent_in(object));
             let messages = message.into_iter().collect();
-            Some(suspicion(Rule::AbsentObject, Weight::Norm, at, messages))
+            Some(suspicion(
+                CheckRule::AbsentObject,
+                Weight::Norm,
+                at,
+                messages,
+            ))
         })
         .collect()
 }
@@ -274,7 +293,10 @@ fn absent_in(object: &ObjectPattern) -> Vec<(usize, Option<Json>)> {
 
 /// `{=x}` binds nothing: in its place the value of `x` is written, or nothing with `?`, while a value that is equal may
 /// be spelled in another way. Complete: the role of a place says it.
-pub(in crate::domain::check) fn equal_value(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn equal_value(
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     let held = subject.here.held.iter();
     held.filter_map(|held| {
         let hole = held.slot.equals()?;
@@ -283,11 +305,15 @@ pub(in crate::domain::check) fn equal_value(subject: &Subject<'_>, _: Near<'_>) 
         for value in values {
             for form in forms(&value) {
                 let chosen = (hole, Some(value.clone()));
-                messages.extend(twisted(subject, held.slot, (Raw::Value(form), &[chosen])));
+                messages.extend(twisted(
+                    subject,
+                    held.slot,
+                    (RawMutation::Value(form), &[chosen]),
+                ));
             }
         }
         Some(suspicion(
-            Rule::EqualValue,
+            CheckRule::EqualValue,
             Weight::Norm,
             &held.at,
             messages,
@@ -304,7 +330,8 @@ fn forms(value: &Json) -> Vec<Json> {
         None => String::from_utf8_lossy(value.as_bytes()).into_owned(),
     };
     let spelled = Json::parse(text.clone().into(), 0).ok();
-    let spelled = spelled.filter(|spelled| matches!(spelled.kind(), Kind::Number | Kind::Boolean));
+    let spelled =
+        spelled.filter(|spelled| matches!(spelled.kind(), JsonKind::Number | JsonKind::Boolean));
     let mut forms = vec![value.clone()];
     if is_integer(text.as_bytes()) {
         forms.push(Json::written(format!("{text}.0")));
@@ -317,9 +344,12 @@ fn forms(value: &Json) -> Vec<Json> {
 
 /// A hole of integers binds the digits of an integer that has a fraction or an exponent. Complete: in JSON such a hole
 /// takes every spelling of an integer, and in a text digits only.
-pub(in crate::domain::check) fn integer_form(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn integer_form(
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     shared(subject, |held, hole| {
-        let in_json = matches!(held.stand, Stand::Json | Stand::Whole);
+        let in_json = matches!(held.stand, LocationKind::Json | LocationKind::Whole);
         let is_text = held.slot.codec == Codec::Json;
         if !(in_json || is_text) || held.slot.shape.scalar() != Some(&Scalar::Integer) {
             return None;
@@ -328,11 +358,11 @@ pub(in crate::domain::check) fn integer_form(subject: &Subject<'_>, _: Near<'_>)
             Shape::Repeated(_) | Shape::Separated(..) => ("[3.0]", "[3]"),
             Shape::One(_) | Shape::Any | Shape::Object | Shape::Array | Shape::Null => ("3.0", "3"),
         };
-        let raw = Raw::Value(self::spelled(held.slot, &Json::literal(spelled)));
+        let raw = RawMutation::Value(self::spelled(held.slot, &Json::literal(spelled)));
         let chosen = (hole, Some(Json::literal(plain)));
         let messages = twisted_alone(subject, held.slot, (raw, chosen));
         Some(suspicion(
-            Rule::IntegerForm,
+            CheckRule::IntegerForm,
             Weight::Norm,
             &held.at,
             messages,
@@ -342,26 +372,30 @@ pub(in crate::domain::check) fn integer_form(subject: &Subject<'_>, _: Near<'_>)
 
 /// `{x:json}` binds the value that a text spells, and writes the value's compact text. Complete: the codec
 /// of a place says it, and nothing else opens a text.
-pub(in crate::domain::check) fn compact_json(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn compact_json(
+    subject: &CheckSubject<'_>,
+    _: NearHoles<'_>,
+) -> Vec<Hypothesis> {
     shared(subject, |held, hole| {
         if held.slot.codec != Codec::Json {
             return None;
         }
         let mut messages = Vec::new();
         let values = subject.samples.get(hole)?.all().flatten();
-        let structured = values.filter(|value| matches!(value.kind(), Kind::Object | Kind::Array));
+        let structured =
+            values.filter(|value| matches!(value.kind(), JsonKind::Object | JsonKind::Array));
         let plain = subject.plain(hole);
         for value in structured.chain(plain) {
             let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
             let wide = text.replace(':', " : ").replace('[', "[ ");
             for spelling in [wide, format!(" {text}")] {
-                let raw = Raw::Value(Json::string(&spelling));
+                let raw = RawMutation::Value(Json::string(&spelling));
                 let chosen = [(hole, Some(value.clone()))];
                 messages.extend(twisted(subject, held.slot, (raw, &chosen)));
             }
         }
         Some(suspicion(
-            Rule::CompactJson,
+            CheckRule::CompactJson,
             Weight::Norm,
             &held.at,
             messages,

@@ -13,13 +13,13 @@ mod routes;
 
 use super::message::Message;
 use super::report::Weight;
-use super::subject::Subject;
+use super::subject::CheckSubject;
 
 pub(super) use routes::built_in;
 
 /// Why a message does not come back as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rule {
+pub enum CheckRule {
     /// `{_}`, `{_=v}`, `body = "{_}"`: what stands there is read and forgotten.
     Forgotten,
     /// `{>x}`: what stands there is written from elsewhere, so another value is gone.
@@ -64,57 +64,57 @@ pub enum Rule {
     Unexplained,
 }
 
-impl Rule {
+impl CheckRule {
     /// Every rule.
-    pub const ALL: [Rule; 21] = [
-        Rule::Forgotten,
-        Rule::WriteOnly,
-        Rule::Time,
-        Rule::NumberList,
-        Rule::DefaultWritten,
-        Rule::DefaultLeftOut,
-        Rule::NullAbsent,
-        Rule::EmptyList,
-        Rule::AbsentObject,
-        Rule::EqualValue,
-        Rule::IntegerForm,
-        Rule::CompactJson,
-        Rule::MessageReplaced,
-        Rule::WholeLeftOut,
-        Rule::TextType,
-        Rule::BlankText,
-        Rule::ToolFailure,
-        Rule::AnotherRow,
-        Rule::AnotherRoute,
-        Rule::SuccessStatus,
-        Rule::Unexplained,
+    pub const ALL: [CheckRule; 21] = [
+        CheckRule::Forgotten,
+        CheckRule::WriteOnly,
+        CheckRule::Time,
+        CheckRule::NumberList,
+        CheckRule::DefaultWritten,
+        CheckRule::DefaultLeftOut,
+        CheckRule::NullAbsent,
+        CheckRule::EmptyList,
+        CheckRule::AbsentObject,
+        CheckRule::EqualValue,
+        CheckRule::IntegerForm,
+        CheckRule::CompactJson,
+        CheckRule::MessageReplaced,
+        CheckRule::WholeLeftOut,
+        CheckRule::TextType,
+        CheckRule::BlankText,
+        CheckRule::ToolFailure,
+        CheckRule::AnotherRow,
+        CheckRule::AnotherRoute,
+        CheckRule::SuccessStatus,
+        CheckRule::Unexplained,
     ];
 
     /// The word for programs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Rule::Forgotten => "forgotten",
-            Rule::WriteOnly => "write_only",
-            Rule::Time => "time",
-            Rule::NumberList => "number_list",
-            Rule::DefaultWritten => "default_written",
-            Rule::DefaultLeftOut => "default_left_out",
-            Rule::NullAbsent => "null_absent",
-            Rule::EmptyList => "empty_list",
-            Rule::AbsentObject => "absent_object",
-            Rule::EqualValue => "equal_value",
-            Rule::IntegerForm => "integer_form",
-            Rule::CompactJson => "compact_json",
-            Rule::MessageReplaced => "message_replaced",
-            Rule::WholeLeftOut => "whole_left_out",
-            Rule::TextType => "text_type",
-            Rule::BlankText => "blank_text",
-            Rule::ToolFailure => "tool_failure",
-            Rule::AnotherRow => "another_row",
-            Rule::AnotherRoute => "another_route",
-            Rule::SuccessStatus => "success_status",
-            Rule::Unexplained => "unexplained",
+            CheckRule::Forgotten => "forgotten",
+            CheckRule::WriteOnly => "write_only",
+            CheckRule::Time => "time",
+            CheckRule::NumberList => "number_list",
+            CheckRule::DefaultWritten => "default_written",
+            CheckRule::DefaultLeftOut => "default_left_out",
+            CheckRule::NullAbsent => "null_absent",
+            CheckRule::EmptyList => "empty_list",
+            CheckRule::AbsentObject => "absent_object",
+            CheckRule::EqualValue => "equal_value",
+            CheckRule::IntegerForm => "integer_form",
+            CheckRule::CompactJson => "compact_json",
+            CheckRule::MessageReplaced => "message_replaced",
+            CheckRule::WholeLeftOut => "whole_left_out",
+            CheckRule::TextType => "text_type",
+            CheckRule::BlankText => "blank_text",
+            CheckRule::ToolFailure => "tool_failure",
+            CheckRule::AnotherRow => "another_row",
+            CheckRule::AnotherRoute => "another_route",
+            CheckRule::SuccessStatus => "success_status",
+            CheckRule::Unexplained => "unexplained",
         }
     }
 
@@ -122,35 +122,37 @@ impl Rule {
     #[must_use]
     pub fn says(self, at: &str) -> String {
         match self {
-            Rule::Forgotten => format!("{at}: read and forgotten"),
-            Rule::WriteOnly => format!("{at}: only written, never read"),
-            Rule::Time => format!("{at}: the time is written anew"),
-            Rule::NumberList => format!("{at}: only the first number is written"),
-            Rule::DefaultWritten => format!("{at}: the default is written out"),
-            Rule::DefaultLeftOut => format!("{at}: the default is left out"),
-            Rule::NullAbsent => format!("{at}: null is as good as absent"),
-            Rule::EmptyList => format!("{at}: an empty list has no text"),
-            Rule::AbsentObject => format!("{at}: absent and {{}} are alike"),
-            Rule::EqualValue => format!("{at}: written as its other place, or left out"),
-            Rule::IntegerForm => format!("{at}: 3.0 is written as 3"),
-            Rule::CompactJson => format!("{at}: JSON in a text is compact"),
-            Rule::MessageReplaced => format!("{at}: the message is replaced"),
-            Rule::WholeLeftOut => format!("{at}: may be absent as a whole"),
-            Rule::TextType => format!("{at}: texts are text/plain"),
-            Rule::BlankText => format!("{at}: a text of blanks is no content"),
-            Rule::ToolFailure => format!("{at}: isError fits only rows that name it"),
-            Rule::AnotherRow => format!("read by {at}"),
-            Rule::AnotherRoute => format!("read by the route {at}"),
-            Rule::SuccessStatus => "success is 200, or 204 for null".to_owned(),
-            Rule::Unexplained => "no rule explains it, which is a fault of check itself".to_owned(),
+            CheckRule::Forgotten => format!("{at}: read and forgotten"),
+            CheckRule::WriteOnly => format!("{at}: only written, never read"),
+            CheckRule::Time => format!("{at}: the time is written anew"),
+            CheckRule::NumberList => format!("{at}: only the first number is written"),
+            CheckRule::DefaultWritten => format!("{at}: the default is written out"),
+            CheckRule::DefaultLeftOut => format!("{at}: the default is left out"),
+            CheckRule::NullAbsent => format!("{at}: null is as good as absent"),
+            CheckRule::EmptyList => format!("{at}: an empty list has no text"),
+            CheckRule::AbsentObject => format!("{at}: absent and {{}} are alike"),
+            CheckRule::EqualValue => format!("{at}: written as its other place, or left out"),
+            CheckRule::IntegerForm => format!("{at}: 3.0 is written as 3"),
+            CheckRule::CompactJson => format!("{at}: JSON in a text is compact"),
+            CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
+            CheckRule::WholeLeftOut => format!("{at}: may be absent as a whole"),
+            CheckRule::TextType => format!("{at}: texts are text/plain"),
+            CheckRule::BlankText => format!("{at}: a text of blanks is no content"),
+            CheckRule::ToolFailure => format!("{at}: isError fits only rows that name it"),
+            CheckRule::AnotherRow => format!("read by {at}"),
+            CheckRule::AnotherRoute => format!("read by the route {at}"),
+            CheckRule::SuccessStatus => "success is 200, or 204 for null".to_owned(),
+            CheckRule::Unexplained => {
+                "no rule explains it, which is a fault of check itself".to_owned()
+            }
         }
     }
 }
 
 /// What a rule suspects, and messages that would show it; the first that differs is the witness.
 #[derive(Debug)]
-pub(super) struct Suspicion {
-    pub(super) rule: Rule,
+pub(super) struct Hypothesis {
+    pub(super) rule: CheckRule,
     /// What it is if it is so; a norm that is not stable is a loss.
     pub(super) weight: Weight,
     pub(super) at: String,
@@ -158,7 +160,7 @@ pub(super) struct Suspicion {
 }
 
 /// A rule: looks at a subject, and at what other routes or rows write that might read the way back.
-pub(super) type RuleFn = fn(&Subject<'_>, &[Message]) -> Vec<Suspicion>;
+pub(super) type RuleFn = fn(&CheckSubject<'_>, &[Message]) -> Vec<Hypothesis>;
 
 /// All rules that can be taken away one by one.
 pub(super) const RULES: &[RuleFn] = &[

@@ -5,24 +5,24 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
 use super::holes::leaves_whole;
-use super::{Rule, Suspicion};
+use super::{CheckRule, Hypothesis};
+use crate::domain::check::locations::LocationKind;
 use crate::domain::check::message::Message;
-use crate::domain::check::places::Stand;
 use crate::domain::check::report::Weight;
-use crate::domain::check::subject::{Subject, headers_of};
+use crate::domain::check::subject::{CheckSubject, headers_of};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::Reply;
-use crate::domain::outcome::{BodyPattern, NumberPattern, Row, RpcReplyPattern, ToolResult};
+use crate::domain::jsonrpc::ResponseReply;
+use crate::domain::outcome::{BodyPattern, NumberPattern, OutcomeRow, RpcReplyPattern, ToolResult};
 use crate::domain::pattern::Pattern;
 use crate::domain::side::Side;
 
-type Near<'n> = &'n [Message];
+type NearReplies<'n> = &'n [Message];
 
 /// How many numbers of a list or a class are tried.
 const NUMBERS: usize = 4;
 
 /// A plain reply, changed.
-fn changed(subject: &Subject<'_>, change: impl FnOnce(&mut Message)) -> Vec<Message> {
+fn changed(subject: &CheckSubject<'_>, change: impl FnOnce(&mut Message)) -> Vec<Message> {
     let mut message = subject.message(None, &[]);
     if let Some(message) = &mut message {
         change(message);
@@ -30,8 +30,8 @@ fn changed(subject: &Subject<'_>, change: impl FnOnce(&mut Message)) -> Vec<Mess
     message.into_iter().collect()
 }
 
-fn one(rule: Rule, weight: Weight, at: &str, messages: Vec<Message>) -> Vec<Suspicion> {
-    vec![Suspicion {
+fn one(rule: CheckRule, weight: Weight, at: &str, messages: Vec<Message>) -> Vec<Hypothesis> {
+    vec![Hypothesis {
         rule,
         weight,
         at: at.to_owned(),
@@ -40,15 +40,15 @@ fn one(rule: Rule, weight: Weight, at: &str, messages: Vec<Message>) -> Vec<Susp
 }
 
 /// The row, where replies of this side's servers are looked at.
-fn row_of<'t>(subject: &Subject<'t>, side: Side) -> Option<&'t Row> {
+fn row_of<'t>(subject: &CheckSubject<'t>, side: Side) -> Option<&'t OutcomeRow> {
     subject.pair().filter(|_| subject.from == side)
 }
 
 /// `body = "{_}"` fits any body and writes none. Complete: that is all that `BodyPattern::Anything` says.
 pub(in crate::domain::check) fn body_forgotten(
-    subject: &Subject<'_>,
-    _: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    _: NearReplies<'_>,
+) -> Vec<Hypothesis> {
     let row = row_of(subject, Side::Rest);
     let Some(BodyPattern::Anything) = row.map(|row| &row.rest.body) else {
         return Vec::new();
@@ -60,12 +60,15 @@ pub(in crate::domain::check) fn body_forgotten(
             reply.headers.entry(CONTENT_TYPE).or_insert(json);
         }
     });
-    one(Rule::Forgotten, Weight::Loss, "body", messages)
+    one(CheckRule::Forgotten, Weight::Loss, "body", messages)
 }
 
 /// Of a list of statuses or codes, or a class, only the first is written. Complete: every other number of
 /// the list is read alike, and none of them is bound.
-pub(in crate::domain::check) fn number_list(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn number_list(
+    subject: &CheckSubject<'_>,
+    _: NearReplies<'_>,
+) -> Vec<Hypothesis> {
     let Some(row) = subject.pair() else {
         return Vec::new();
     };
@@ -86,28 +89,28 @@ pub(in crate::domain::check) fn number_list(subject: &Subject<'_>, _: Near<'_>) 
             Message::RestReply(reply) => {
                 reply.status = u16::try_from(number).unwrap_or(reply.status)
             }
-            Message::RpcReply(Reply::Error(error)) => error.code = number,
-            Message::RpcReply(Reply::Result(_))
+            Message::RpcReply(ResponseReply::Error(error)) => error.code = number,
+            Message::RpcReply(ResponseReply::Result(_))
             | Message::RestCall { .. }
             | Message::RpcCall { .. } => {}
         })
     });
-    one(Rule::NumberList, Weight::Loss, at, messages.collect())
+    one(CheckRule::NumberList, Weight::Loss, at, messages.collect())
 }
 
 /// Every error has a message. A row that names none drops the server's, and its own title is written;
 /// a row whose message may be absent has the title read as a value. Complete: these are the two ways in
 /// which a title is written.
 pub(in crate::domain::check) fn message_replaced(
-    subject: &Subject<'_>,
-    _: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    _: NearReplies<'_>,
+) -> Vec<Hypothesis> {
     let Some(RpcReplyPattern::Error { message, .. }) = subject.pair().map(|row| &row.rpc) else {
         return Vec::new();
     };
     let messages = match (subject.from, message) {
         (Side::Rpc, None) => changed(subject, |message| {
-            if let Message::RpcReply(Reply::Error(error)) = message {
+            if let Message::RpcReply(ResponseReply::Error(error)) = message {
                 error.message = Json::literal("\"zz\"");
             }
         }),
@@ -117,15 +120,20 @@ pub(in crate::domain::check) fn message_replaced(
         },
         (Side::Rpc, Some(_)) | (Side::Rest, None) => Vec::new(),
     };
-    one(Rule::MessageReplaced, Weight::Loss, "message", messages)
+    one(
+        CheckRule::MessageReplaced,
+        Weight::Loss,
+        "message",
+        messages,
+    )
 }
 
 /// Where all of a body or a result is one hole that may be absent, no content, or `null`, is written for
 /// it, which reads as something else. Complete: objects are always written, other patterns always there.
 pub(in crate::domain::check) fn whole_left_out(
-    subject: &Subject<'_>,
-    _: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    _: NearReplies<'_>,
+) -> Vec<Hypothesis> {
     let Some(row) = subject.pair() else {
         return Vec::new();
     };
@@ -142,8 +150,8 @@ pub(in crate::domain::check) fn whole_left_out(
     let found = whole.into_iter().filter_map(|(pattern, at)| {
         let chosen = leaves_whole(pattern?)?;
         let messages = subject.message(None, &chosen).into_iter().collect();
-        Some(Suspicion {
-            rule: Rule::WholeLeftOut,
+        Some(Hypothesis {
+            rule: CheckRule::WholeLeftOut,
             weight: Weight::Loss,
             at: at.to_owned(),
             messages,
@@ -154,12 +162,15 @@ pub(in crate::domain::check) fn whole_left_out(
 
 /// A text has the content type `text/plain` when it is written, unless the row names the header; any type
 /// of text is read. Complete: the type of JSON says no more than that it is JSON, and is not compared.
-pub(in crate::domain::check) fn text_type(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn text_type(
+    subject: &CheckSubject<'_>,
+    _: NearReplies<'_>,
+) -> Vec<Hypothesis> {
     let row = row_of(subject, Side::Rest);
     let Some(BodyPattern::Text(_)) = row.map(|row| &row.rest.body) else {
         return Vec::new();
     };
-    let names_it = |row: &Row| {
+    let names_it = |row: &OutcomeRow| {
         row.rest
             .headers
             .iter()
@@ -173,12 +184,15 @@ pub(in crate::domain::check) fn text_type(subject: &Subject<'_>, _: Near<'_>) ->
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/csv"));
         }
     });
-    one(Rule::TextType, Weight::Norm, "text", messages)
+    one(CheckRule::TextType, Weight::Norm, "text", messages)
 }
 
 /// A body of blanks is read as none, so a row for the empty text takes it and writes the empty text.
 /// Complete: blanks are looked at before a text is, and only there.
-pub(in crate::domain::check) fn blank_text(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn blank_text(
+    subject: &CheckSubject<'_>,
+    _: NearReplies<'_>,
+) -> Vec<Hypothesis> {
     // Frames are JSON, and a silence has no blanks.
     let row = row_of(subject, Side::Rest).filter(|_| !subject.route.is_frame());
     let Some(BodyPattern::Text(_) | BodyPattern::Nothing) = row.map(|row| &row.rest.body) else {
@@ -189,27 +203,30 @@ pub(in crate::domain::check) fn blank_text(subject: &Subject<'_>, _: Near<'_>) -
             reply.body = Bytes::from_static(b" \n");
         }
     });
-    one(Rule::BlankText, Weight::Norm, "text", messages)
+    one(CheckRule::BlankText, Weight::Norm, "text", messages)
 }
 
 /// A row of a tool that does not name `isError` writes a result that says it, where a hole holds one, and
 /// does not read it again. Complete: only a hole for the whole result, or for its unnamed members, can hold
 /// the member.
-pub(in crate::domain::check) fn tool_failure(subject: &Subject<'_>, _: Near<'_>) -> Vec<Suspicion> {
+pub(in crate::domain::check) fn tool_failure(
+    subject: &CheckSubject<'_>,
+    _: NearReplies<'_>,
+) -> Vec<Hypothesis> {
     let row = row_of(subject, Side::Rest);
     if row.is_none_or(|row| row.tool != ToolResult::Succeeded) {
         return Vec::new();
     }
     let held = subject.there.held.iter();
     let whole = held.filter(|held| {
-        held.at == "result" || (held.at == "result/..." && held.stand == Stand::Rest)
+        held.at == "result" || (held.at == "result/..." && held.stand == LocationKind::Rest)
     });
     let found = whole.filter_map(|held| {
         let failed = Json::literal("{\"isError\":true}");
         let chosen = [(held.slot.binds()?, Some(failed))];
         let messages = subject.message(None, &chosen).into_iter().collect();
-        Some(Suspicion {
-            rule: Rule::ToolFailure,
+        Some(Hypothesis {
+            rule: CheckRule::ToolFailure,
             weight: Weight::Loss,
             at: held.at.clone(),
             messages,

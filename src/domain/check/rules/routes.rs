@@ -4,32 +4,32 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
-use super::{Rule, Suspicion};
+use super::{CheckRule, Hypothesis};
 use crate::domain::check::message::Message;
-use crate::domain::check::report::{Direction, Finding, Kind, Strange, Weight, Witness};
-use crate::domain::check::subject::Subject;
+use crate::domain::check::report::{Direction, Finding, FindingKind, Strange, Weight, Witness};
+use crate::domain::check::subject::CheckSubject;
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::{ErrorObject, Reply};
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::outcome::RestReply;
 use crate::domain::side::Side;
 
-type Near<'n> = &'n [Message];
+type NearRoutesRule<'n> = &'n [Message];
 
 /// What a row writes may fit a row that is tried earlier, which writes back what it makes of it. Complete
 /// up to the values tried: rows that are tried later never see it, and an earlier one that sees something
 /// sees what it would write itself, what both patterns have in common, or what has one of its holes absent
 /// or odd.
 pub(in crate::domain::check) fn another_row(
-    subject: &Subject<'_>,
-    near: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    near: NearRoutesRule<'_>,
+) -> Vec<Hypothesis> {
     let Some(own) = subject.row else {
         return Vec::new();
     };
     let rows = subject.route.outcomes.rows();
     let name = |row: usize| Some(rows.get(row)?.key.clone());
     taken(subject, near, (own, &name))
-        .map(|(at, message)| suspicion(Rule::AnotherRow, Weight::Loss, (at, message)))
+        .map(|(at, message)| suspicion(CheckRule::AnotherRow, Weight::Loss, (at, message)))
         .collect()
 }
 
@@ -38,9 +38,9 @@ pub(in crate::domain::check) fn another_row(
 /// other spelling comes back. Complete up to the values tried: every route that no literal of path or params
 /// tells apart is asked.
 pub(in crate::domain::check) fn another_route(
-    subject: &Subject<'_>,
-    near: Near<'_>,
-) -> Vec<Suspicion> {
+    subject: &CheckSubject<'_>,
+    near: NearRoutesRule<'_>,
+) -> Vec<Hypothesis> {
     if subject.row.is_some() || !subject.route.enters_from(subject.from.other()) {
         return Vec::new();
     }
@@ -50,14 +50,14 @@ pub(in crate::domain::check) fn another_route(
     };
     let name = |route: usize| Some(subject.table.route(route).name.clone());
     taken(subject, near, (subject.place, &name))
-        .map(|(at, message)| suspicion(Rule::AnotherRoute, weight, (at, message)))
+        .map(|(at, message)| suspicion(CheckRule::AnotherRoute, weight, (at, message)))
         .collect()
 }
 
 /// The messages whose way back another route or row reads, with its name.
 fn taken<'s>(
-    subject: &'s Subject<'_>,
-    near: Near<'s>,
+    subject: &'s CheckSubject<'_>,
+    near: NearRoutesRule<'s>,
     (own, name): (usize, &'s dyn Fn(usize) -> Option<String>),
 ) -> impl Iterator<Item = (String, Message)> + 's {
     let sources = near.iter().filter_map(|there| subject.source_of(there));
@@ -68,8 +68,8 @@ fn taken<'s>(
     })
 }
 
-fn suspicion(rule: Rule, weight: Weight, (at, message): (String, Message)) -> Suspicion {
-    Suspicion {
+fn suspicion(rule: CheckRule, weight: Weight, (at, message): (String, Message)) -> Hypothesis {
+    Hypothesis {
         rule,
         weight,
         at,
@@ -78,10 +78,10 @@ fn suspicion(rule: Rule, weight: Weight, (at, message): (String, Message)) -> Su
 }
 
 /// The built-in table, which is the same for every route, and what the rows of this route do to it.
-pub(in crate::domain::check) fn built_in(calls: &Subject<'_>, from: Side) -> Direction {
+pub(in crate::domain::check) fn built_in(calls: &CheckSubject<'_>, from: Side) -> Direction {
     let mut direction = Direction {
         from,
-        kind: Kind::BuiltIn,
+        kind: FindingKind::BuiltIn,
         never: None,
         norms: Vec::new(),
         losses: Vec::new(),
@@ -93,7 +93,7 @@ pub(in crate::domain::check) fn built_in(calls: &Subject<'_>, from: Side) -> Dir
         Side::Rpc => rpc_answers(),
     };
     for sent in messages {
-        let Some((trip, taken)) = calls.built_in_trip(&sent) else {
+        let Some((trip, taken)) = calls.built_in_round_trip(&sent) else {
             continue;
         };
         direction.tried += 1;
@@ -102,8 +102,12 @@ pub(in crate::domain::check) fn built_in(calls: &Subject<'_>, from: Side) -> Dir
             continue;
         }
         let (rule, at, findings) = match taken {
-            Some(row) => (Rule::AnotherRow, row, &mut direction.losses),
-            None => (Rule::SuccessStatus, String::new(), &mut direction.norms),
+            Some(row) => (CheckRule::AnotherRow, row, &mut direction.losses),
+            None => (
+                CheckRule::SuccessStatus,
+                String::new(),
+                &mut direction.norms,
+            ),
         };
         if !findings
             .iter()
@@ -154,11 +158,11 @@ fn rest_answers() -> Vec<Message> {
 fn rpc_answers() -> Vec<Message> {
     let results = ["{\"zz\":1}", "{}", "[7]", "null", "\"zz\""].map(Json::literal);
     let mut answers: Vec<Message> = results
-        .map(|result| Message::RpcReply(Reply::Result(result)))
+        .map(|result| Message::RpcReply(ResponseReply::Result(result)))
         .into();
     for code in [-32700, -32600, -32601, -32602, -32603, -32000, -32050, 7] {
         for data in [None, Some(Json::literal("{\"zz\":1}"))] {
-            answers.push(Message::RpcReply(Reply::Error(ErrorObject {
+            answers.push(Message::RpcReply(ResponseReply::Error(ErrorObject {
                 code,
                 message: Json::literal("\"zz\""),
                 data,

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::compare::Ending;
+use crate::domain::compare::RunEnding;
 
-fn called(at_ms: u64) -> Called {
-    Called {
+fn called(at_ms: u64) -> CallInfo {
+    CallInfo {
         at_ms,
         client: Arc::from("ios-app"),
         side: Side::Rest,
@@ -18,14 +18,14 @@ fn difference(field: &str) -> Difference {
         pointer: field.replace('*', "0"),
         field: field.to_owned(),
         kind: Kind::Value,
-        control: Shown::kept("1"),
-        candidate: Shown::kept("2"),
+        control: RedactedValue::kept("1"),
+        candidate: RedactedValue::kept("2"),
         times: 1,
     }
 }
 
 fn failed(at_ms: u64) -> FailedCandidate {
-    let endings = (Ending::Status(404), Ending::Status(500));
+    let endings = (RunEnding::Status(404), RunEnding::Status(500));
     let cause = "x".repeat(1000);
     FailedCandidate::new(
         called(at_ms),

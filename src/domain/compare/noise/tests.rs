@@ -1,15 +1,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::compare::{Kind, Shown};
+use crate::domain::compare::{Kind, RedactedValue};
 
 fn found(fields: &[&str]) -> Comparison {
     let difference = |field: &&str| Difference {
         pointer: (*field).to_owned(),
         field: (*field).to_owned(),
         kind: Kind::Value,
-        control: Shown::kept("1"),
-        candidate: Shown::kept("2"),
+        control: RedactedValue::kept("1"),
+        candidate: RedactedValue::kept("2"),
         times: 1,
     };
     Comparison {
@@ -19,11 +19,11 @@ fn found(fields: &[&str]) -> Comparison {
 }
 
 fn known(raw: (u64, u64), noise: (u64, u64)) -> Noise {
-    let compared = Counts {
+    let compared = NoiseCounts {
         raw: raw.1,
         noise: noise.1,
     };
-    let counts = Counts {
+    let counts = NoiseCounts {
         raw: raw.0,
         noise: noise.0,
     };
@@ -90,7 +90,7 @@ fn what_is_long_ago_weighs_less_and_is_not_forgotten() {
     assert_eq!(noise.compared().raw, MEMORY / 2 + 1);
     assert_eq!(
         noise.fields().next().unwrap().1,
-        Counts { raw: 4, noise: 1 }
+        NoiseCounts { raw: 4, noise: 1 }
     );
 }
 

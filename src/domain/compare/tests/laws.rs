@@ -42,8 +42,8 @@ fn spelled(value: &Value, choices: &[u8]) -> Json {
 
 fn of(control: &Json, candidate: &Json, rules: &Rules) -> Comparison {
     compare(
-        &Answer::Result(control),
-        &Answer::Result(candidate),
+        &ComparedResponse::Result(control),
+        &ComparedResponse::Result(candidate),
         rules,
         &TERMS,
     )
@@ -208,7 +208,7 @@ proptest! {
             headers.insert("content-type", kind.parse().unwrap());
         }
         let bodies: Vec<bytes::Bytes> = bodies.into_iter().map(bytes::Bytes::from).collect();
-        let answer = |status, body| Answer::Rest { status, headers: &headers, body };
+        let answer = |status, body| ComparedResponse::Rest { status, headers: &headers, body };
         let rules = rules(&["unordered /body", "near /body/*/a 1", "header content-type", "show"]);
         let found = compare(&answer(statuses.0, &bodies[0]), &answer(statuses.1, &bodies[1]), &rules, &TERMS);
         prop_assert!(found.differences.len() <= DIFFERENCES);

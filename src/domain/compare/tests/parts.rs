@@ -21,7 +21,7 @@ type Rest<'a> = (u16, &'a [(&'a str, &'a str)], &'a [u8]);
 fn rest(control: Rest<'_>, candidate: Rest<'_>, lines: &[&str]) -> Comparison {
     let maps = [headers(control.1), headers(candidate.1)];
     let bodies = [control.2, candidate.2].map(Bytes::copy_from_slice);
-    let answer = |index: usize, status| Answer::Rest {
+    let answer = |index: usize, status| ComparedResponse::Rest {
         status,
         headers: &maps[index],
         body: &bodies[index],
@@ -142,14 +142,14 @@ fn headers_are_compared_where_they_are_named() {
 #[test]
 fn an_error_is_code_message_and_data() {
     let (no, none, object) = (json("\"no\""), json("\"none\""), json("{\"a\":1}"));
-    fn error<'a>(code: i64, message: &'a Json, data: Option<&'a Json>) -> Answer<'a> {
-        Answer::Error {
+    fn error<'a>(code: i64, message: &'a Json, data: Option<&'a Json>) -> ComparedResponse<'a> {
+        ComparedResponse::Error {
             code,
             message,
             data,
         }
     }
-    let of = |control: Answer<'_>, candidate: Answer<'_>, lines: &[&str]| {
+    let of = |control: ComparedResponse<'_>, candidate: ComparedResponse<'_>, lines: &[&str]| {
         told(&compare(&control, &candidate, &rules(lines), &TERMS)).join(", ")
     };
     assert_eq!(of(error(1, &no, None), error(1, &no, None), &[]), "");
@@ -170,13 +170,13 @@ fn an_error_is_code_message_and_data() {
         "1 ignored"
     );
     assert_eq!(
-        of(Answer::Result(&object), error(2, &no, None), &[]),
+        of(ComparedResponse::Result(&object), error(2, &no, None), &[]),
         "missing /result, extra /error"
     );
     assert_eq!(
         of(
             error(2, &no, None),
-            Answer::Result(&object),
+            ComparedResponse::Result(&object),
             &["ignore /result"]
         ),
         "missing /error, 1 ignored"

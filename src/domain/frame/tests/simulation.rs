@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::domain::outcome::Answered;
+use crate::domain::outcome::TranslatedReply;
 use crate::domain::pending::Ticket;
 
 /// How many worlds there are.
@@ -51,7 +51,7 @@ struct World {
     seed: u64,
     dice: Dice,
     now: Duration,
-    waiting: Waiting,
+    waiting: FrameCorrelator,
     next: u64,
     /// Those who wait, and those who went away or were told.
     open: BTreeMap<u64, Caller>,
@@ -70,7 +70,7 @@ impl World {
             seed,
             dice: Dice(seed),
             now: Duration::ZERO,
-            waiting: Waiting::new(MOST),
+            waiting: FrameCorrelator::new(MOST),
             next: 1,
             open: BTreeMap::new(),
             past: Vec::new(),
@@ -90,7 +90,7 @@ impl World {
                 }
             }
             12..=14 => self.pass(table),
-            10 if self.dice.below(10) == 0 => self.waiting.lost(),
+            10 if self.dice.below(10) == 0 => self.waiting.connection_lost(),
             _ => {
                 self.now += Duration::from_millis(self.dice.below(400));
                 self.waiting.tick(table, self.now, TERMS);
@@ -123,7 +123,7 @@ impl World {
             speaks: Speaks::Rpc,
         };
         self.open.insert(ticket, caller);
-        let command = Command {
+        let command = FrameCommand {
             ticket: Ticket(ticket),
             route: usize::try_from(kind).unwrap(),
             call: (method, Some(&params)),
@@ -154,7 +154,7 @@ impl World {
         let route = table.select_frame(&frame).unwrap();
         let call = command_to_rpc(table.route(route), frame, TERMS).unwrap();
         let deadline = self.now + Duration::from_millis(1 + self.dice.below(1500));
-        let overheard = Overheard {
+        let overheard = ObservedRequest {
             ticket: Ticket(ticket),
             route,
             call: call.call,
@@ -178,7 +178,7 @@ impl World {
             serial: ticket,
             speaks: Speaks::Frames,
         };
-        if self.waiting.overhear(table, overheard) {
+        if self.waiting.observe(table, overheard) {
             self.open.insert(ticket, caller);
         } else {
             self.past.push(caller);
@@ -228,7 +228,8 @@ impl World {
 
     /// The server says a frame: the client is told it once if it is the client's, else not.
     fn hear(&mut self, table: &RouteTable, frame: &Json, whose: Speaks) {
-        self.waiting.hear(table, (self.now, frame.clone()), TERMS);
+        self.waiting
+            .receive(table, (self.now, frame.clone()), TERMS);
         let told = self.settle_outputs();
         let expected: Vec<Json> = match whose {
             Speaks::Rpc => Vec::new(),
@@ -271,7 +272,7 @@ impl World {
         let mut told = Vec::new();
         while let Some(output) = self.waiting.output() {
             match output {
-                Output::Write(Ticket(ticket), frame) => {
+                CorrelatorOutput::Write(Ticket(ticket), frame) => {
                     let frame = json(&text(frame));
                     let id = frame.member("request_id").unwrap().text().unwrap().unwrap();
                     let mut others = self.open.values();
@@ -280,19 +281,20 @@ impl World {
                     self.open.get_mut(&ticket).unwrap().id = Some(id);
                     self.to_send.push(ticket);
                 }
-                Output::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
-                Output::Failed(Ticket(ticket), why) => {
+                CorrelatorOutput::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
+                CorrelatorOutput::Failed(Ticket(ticket), why) => {
                     let caller = self.end(ticket);
-                    let in_time = !matches!(why, Unanswered::Late) || caller.deadline <= self.now;
+                    let in_time =
+                        !matches!(why, FrameCallError::Late) || caller.deadline <= self.now;
                     assert!(in_time, "seed {}: given up too early", self.seed);
                 }
-                Output::Passed(frame) => {
+                CorrelatorOutput::Passed(frame) => {
                     assert!(self.waiting.has_passed(), "seed {}", self.seed);
                     self.passed += 1;
                     told.push(frame);
                 }
-                Output::Over(ticket) => panic!("seed {}: {ticket:?}", self.seed),
-                Output::News(frame) => {
+                CorrelatorOutput::Over(ticket) => panic!("seed {}: {ticket:?}", self.seed),
+                CorrelatorOutput::News(frame) => {
                     let bears = frame.has("request_id");
                     assert!(!bears, "seed {}: an answer became news", self.seed);
                     told.push(frame);
@@ -323,11 +325,14 @@ impl World {
         );
         for output in outputs {
             match output {
-                Output::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
-                Output::Failed(Ticket(ticket), _) => {
+                CorrelatorOutput::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
+                CorrelatorOutput::Failed(Ticket(ticket), _) => {
                     self.end(ticket);
                 }
-                Output::Write(..) | Output::News(_) | Output::Passed(_) | Output::Over(_) => {
+                CorrelatorOutput::Write(..)
+                | CorrelatorOutput::News(_)
+                | CorrelatorOutput::Passed(_)
+                | CorrelatorOutput::Over(_) => {
                     panic!("time alone says nothing")
                 }
             }
@@ -343,7 +348,7 @@ impl World {
     }
 
     /// The answer must be one that the caller's own command can have.
-    fn answered(&mut self, ticket: u64, answered: Answered<RpcAnswer>) {
+    fn answered(&mut self, ticket: u64, answered: TranslatedReply<RpcAnswer>) {
         let caller = self.end(ticket);
         let seed = self.seed;
         match answered.answer {

@@ -10,22 +10,22 @@ const fn at(millis: u64) -> Duration {
 /// One socket before a server that speaks in frames.
 struct Socket {
     table: RouteTable,
-    waiting: Waiting,
+    waiting: FrameCorrelator,
 }
 
 impl Socket {
     fn new(most: usize) -> Socket {
         Socket {
             table: table(),
-            waiting: Waiting::new(most),
+            waiting: FrameCorrelator::new(most),
         }
     }
 
     fn ask(&mut self, (now, ticket): (u64, u64), method: &str, params: &str) -> Vec<String> {
         let params = json(params);
         let call = (method, Some(&params));
-        let speech = crate::domain::route::Speech::Frame;
-        let command = Command {
+        let speech = crate::domain::route::Wire::Frame;
+        let command = FrameCommand {
             ticket: Ticket(ticket),
             route: self.table.select_rpc_to(speech, call).unwrap(),
             call,
@@ -39,7 +39,7 @@ impl Socket {
 
     fn hear(&mut self, now: u64, frame: &str) -> Vec<String> {
         self.waiting
-            .hear(&self.table, (at(now), json(frame)), TERMS);
+            .receive(&self.table, (at(now), json(frame)), TERMS);
         self.told()
     }
 
@@ -52,8 +52,10 @@ impl Socket {
         let mut told = Vec::new();
         while let Some(output) = self.waiting.output() {
             told.push(match output {
-                Output::Write(Ticket(ticket), frame) => format!("{ticket} writes {}", text(frame)),
-                Output::Answer(Ticket(ticket), answer) => match answer.answer {
+                CorrelatorOutput::Write(Ticket(ticket), frame) => {
+                    format!("{ticket} writes {}", text(frame))
+                }
+                CorrelatorOutput::Answer(Ticket(ticket), answer) => match answer.answer {
                     RpcAnswer::Result(result) => format!("{ticket} has {}", text(result)),
                     RpcAnswer::Error(error) => {
                         format!(
@@ -62,10 +64,12 @@ impl Socket {
                         )
                     }
                 },
-                Output::Failed(Ticket(ticket), why) => format!("{ticket} has none: {why:?}"),
-                Output::News(_) => "news".to_owned(),
-                Output::Passed(_) => "passed".to_owned(),
-                Output::Over(Ticket(ticket)) => format!("{ticket} is over"),
+                CorrelatorOutput::Failed(Ticket(ticket), why) => {
+                    format!("{ticket} has none: {why:?}")
+                }
+                CorrelatorOutput::News(_) => "news".to_owned(),
+                CorrelatorOutput::Passed(_) => "passed".to_owned(),
+                CorrelatorOutput::Over(Ticket(ticket)) => format!("{ticket} is over"),
             });
         }
         told
@@ -159,7 +163,7 @@ fn nobody_waits_past_his_deadline_nor_beyond_the_limit_nor_on_a_lost_socket() {
     socket.ask((11_000, 4), "unwatch", "{}");
     socket.ask((11_000, 5), "unwatch", "{}");
     socket.waiting.cancel(Ticket(4));
-    socket.waiting.lost();
+    socket.waiting.connection_lost();
     assert_eq!(socket.told(), ["5 has none: Cut"]);
     assert!(socket.waiting.is_empty());
 }
@@ -175,22 +179,22 @@ fn what_a_client_has_written_itself_is_seen_in_passing_and_goes_on() {
     let call = command_to_rpc(socket.table.route(route), frame, TERMS)
         .unwrap()
         .call;
-    let overheard = |ticket| Overheard {
+    let overheard = |ticket| ObservedRequest {
         ticket: Ticket(ticket),
         route,
         call: call.clone(),
         deadline: at(1_000),
     };
-    assert!(socket.waiting.overhear(&socket.table, overheard(1)));
+    assert!(socket.waiting.observe(&socket.table, overheard(1)));
     // One too many is not looked for, and passes as well.
-    assert!(!socket.waiting.overhear(&socket.table, overheard(2)));
+    assert!(!socket.waiting.observe(&socket.table, overheard(2)));
     assert_eq!(
         socket.hear(1, stray),
         ["passed", r#"1 has {"path":"a","content":"c"}"#]
     );
     assert_eq!(socket.hear(2, stray), ["passed"]);
     assert_eq!(socket.waiting.counts().stray, 1);
-    assert!(socket.waiting.overhear(&socket.table, overheard(3)));
+    assert!(socket.waiting.observe(&socket.table, overheard(3)));
     assert_eq!(socket.tick(1_000), ["3 has none: Late"]);
 }
 
@@ -204,7 +208,7 @@ fn no_two_that_wait_have_one_id_and_what_was_given_here_is_nobody_elses() {
         let route = socket.table.select_frame(&frame).unwrap();
         let route_of = socket.table.route(route);
         let call = command_to_rpc(route_of, frame, TERMS).unwrap().call;
-        let overheard = Overheard {
+        let overheard = ObservedRequest {
             ticket: Ticket(ticket),
             route,
             call,
@@ -212,7 +216,7 @@ fn no_two_that_wait_have_one_id_and_what_was_given_here_is_nobody_elses() {
         };
         let clashes = socket.waiting.clashes(&socket.table, &overheard);
         if !clashes {
-            socket.waiting.overhear(&socket.table, overheard);
+            socket.waiting.observe(&socket.table, overheard);
         }
         !clashes
     };
@@ -256,7 +260,7 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
     let passes = |socket: &mut Socket, ticket, frame: &str| {
         let frame = json(frame);
         let told = (Ticket(ticket), &frame);
-        socket.waiting.pass_unread(&socket.table, told, at(1000))
+        socket.waiting.forward_unread(&socket.table, told, at(1000))
     };
     assert!(passes(
         &mut socket,
@@ -300,6 +304,6 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
     passes(&mut socket, 5, r#"{"command":"new","request_id":"a"}"#);
     passes(&mut socket, 6, r#"{"command":"new","request_id":"b"}"#);
     socket.waiting.cancel(Ticket(5));
-    socket.waiting.lost();
+    socket.waiting.connection_lost();
     assert_eq!(socket.told(), ["6 has none: Cut"]);
 }

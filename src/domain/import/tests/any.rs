@@ -1,6 +1,9 @@
 //! Documents of any kind: no panic, and what was read is in the draft.
 
-use super::{Draft, Kind, Value, draft, given, json, prop, prop_assert, prop_assert_eq, proptest};
+use super::{
+    DocumentKind, ImportDraft, Value, draft, given, json, prop, prop_assert, prop_assert_eq,
+    proptest,
+};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
 /// Words that documents are made of, so that arbitrary JSON is understood now and then.
@@ -177,7 +180,7 @@ pub(crate) fn rpc() -> impl Strategy<Value = Value> {
 }
 
 /// The text is TOML with as many routes as were counted, and every operation is somewhere.
-fn holds(draft: &Draft) -> Result<(), proptest::test_runner::TestCaseError> {
+fn holds(draft: &ImportDraft) -> Result<(), proptest::test_runner::TestCaseError> {
     let table = draft.toml.parse::<toml::Table>();
     prop_assert!(table.is_ok(), "{:?} in\n{}", table.err(), draft.toml);
     // A method that takes either form has a second route, which is entered from one side.
@@ -197,7 +200,7 @@ fn holds(draft: &Draft) -> Result<(), proptest::test_runner::TestCaseError> {
 proptest! {
     #[test]
     fn no_json_whatever_is_a_panic(document in any_json()) {
-        for kind in [Kind::OpenApi, Kind::OpenRpc, Kind::Tools] {
+        for kind in [DocumentKind::OpenApi, DocumentKind::OpenRpc, DocumentKind::Tools] {
             if let Ok(draft) = draft(&[given(kind, document.clone())]) {
                 holds(&draft)?;
             }
@@ -207,9 +210,9 @@ proptest! {
     #[test]
     fn parts_of_documents_may_be_anything(part in any_json(), other in any_json()) {
         let documents = [
-            given(Kind::OpenApi, json!({ "openapi": "3.0.0", "paths": { "/a/{x}": part, "/b": { "post": other } } })),
-            given(Kind::OpenRpc, json!({ "openrpc": "1.0.0", "methods": [part, { "name": "b", "params": other }] })),
-            given(Kind::Tools, json!({ "tools": [{ "name": "a", "inputSchema": part }, other] })),
+            given(DocumentKind::OpenApi, json!({ "openapi": "3.0.0", "paths": { "/a/{x}": part, "/b": { "post": other } } })),
+            given(DocumentKind::OpenRpc, json!({ "openrpc": "1.0.0", "methods": [part, { "name": "b", "params": other }] })),
+            given(DocumentKind::Tools, json!({ "tools": [{ "name": "a", "inputSchema": part }, other] })),
         ];
         for document in documents {
             if let Ok(draft) = draft(&[document]) {
@@ -220,7 +223,7 @@ proptest! {
 
     #[test]
     fn every_small_document_is_toml_with_all_of_its_operations(api in api(), rpc in rpc()) {
-        let documents = [given(Kind::OpenApi, api), given(Kind::OpenRpc, rpc)];
+        let documents = [given(DocumentKind::OpenApi, api), given(DocumentKind::OpenRpc, rpc)];
         let both = draft(&documents).map_err(|error| proptest::test_runner::TestCaseError::fail(error.to_string()))?;
         holds(&both)?;
         for one in &documents {

@@ -1,11 +1,11 @@
 //! Methods that take params by name and by position.
 
-use super::{Kind, drafted, json, rest, routes};
+use super::{DocumentKind, drafted, json, rest, routes};
 use serde_json::Value;
 
-fn either(methods: Value) -> (Kind, Value) {
+fn either(methods: Value) -> (DocumentKind, Value) {
     let document = json!({ "openrpc": "1.3.2", "methods": methods });
-    (Kind::OpenRpc, document)
+    (DocumentKind::OpenRpc, document)
 }
 
 #[test]

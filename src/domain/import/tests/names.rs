@@ -6,7 +6,7 @@ use super::{drafted, json, named, rest, rpc};
 use serde_json::Value;
 
 /// The RPC methods of a draft, in its order.
-fn methods(documents: impl IntoIterator<Item = (super::Kind, Value)>) -> Vec<String> {
+fn methods(documents: impl IntoIterator<Item = (super::DocumentKind, Value)>) -> Vec<String> {
     let parsed: toml::Table = drafted(documents).toml.parse().unwrap();
     let routes = parsed["route"].as_array().unwrap().iter();
     routes

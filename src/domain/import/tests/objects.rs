@@ -1,10 +1,10 @@
 //! Objects and lists in a query, a path and a header.
 
-use super::{Kind, drafted, json, left_out, rest, routes, rpc};
+use super::{DocumentKind, drafted, json, left_out, rest, routes, rpc};
 use serde_json::Value;
 
 /// `GET /items` with one parameter.
-fn with(parameter: Value) -> (Kind, Value) {
+fn with(parameter: Value) -> (DocumentKind, Value) {
     let operation = json!({ "operationId": "items", "parameters": [parameter] });
     rest(json!({ "/items": { "get": operation } }))
 }

@@ -1,10 +1,10 @@
 //! References: which are followed, and what one that cannot be followed leaves out.
 
-use super::{Kind, drafted, fault, json, left_out, rest, routes, rpc};
+use super::{DocumentKind, drafted, fault, json, left_out, rest, routes, rpc};
 use serde_json::Value;
 
 /// A document whose `POST /a` has a body of this schema, beside `GET /b`.
-fn with_schemas(schemas: Value) -> (Kind, Value) {
+fn with_schemas(schemas: Value) -> (DocumentKind, Value) {
     let schema = json!({ "$ref": "#/components/schemas/A" });
     let content = json!({ "application/json": { "schema": schema } });
     let document = json!({
@@ -15,7 +15,7 @@ fn with_schemas(schemas: Value) -> (Kind, Value) {
         },
         "components": { "schemas": schemas },
     });
-    (Kind::OpenApi, document)
+    (DocumentKind::OpenApi, document)
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_bad_reference_of_a_method_or_a_tool_leaves_out_that_one() {
         { "name": "a", "inputSchema": { "properties": { "x": bad } } },
         { "name": "b", "inputSchema": { "type": "object" } },
     ] });
-    let tools = [(Kind::Tools, tools)];
+    let tools = [(DocumentKind::Tools, tools)];
     assert_eq!(drafted(tools.clone()).report.rpc_alone, 1);
     assert_eq!(left_out(tools), [format!("tools/call a: {why}")]);
 }
@@ -103,7 +103,7 @@ fn a_reference_that_no_operation_needs_is_not_followed() {
         },
         "components": { "schemas": { "Unused": outside } },
     });
-    let documents = [(Kind::OpenApi, document)];
+    let documents = [(DocumentKind::OpenApi, document)];
     assert_eq!(left_out(documents.clone()), Vec::<String>::new());
     assert_eq!(drafted(documents).report.rest_alone, 1);
 }
@@ -126,7 +126,7 @@ fn an_anchor_names_a_schema() {
             "paths": { "/pets/{id}": { "put": { "requestBody": body } } },
             "components": { "schemas": { "Pet": pet } },
         });
-        let found = routes([(Kind::OpenApi, document)]);
+        let found = routes([(DocumentKind::OpenApi, document)]);
         assert!(found.contains("{=id?}"), "{found}");
     }
 }

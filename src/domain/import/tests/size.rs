@@ -5,15 +5,15 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value};
 
-use crate::domain::import::model::{Call, Forms, Operations, RpcOperation};
+use crate::domain::import::model::{CallModel, Forms, Operations, RpcOperation};
 use crate::domain::import::pair::Pairs;
 use crate::domain::import::schema::Others;
-use crate::domain::import::table::Doubts;
+use crate::domain::import::table::SkipReasons;
 
-use super::{Kind, draft, fault, given, json, left_out, rest, routes, rpc};
+use super::{DocumentKind, draft, fault, given, json, left_out, rest, routes, rpc};
 
 /// A body of so many properties, and a method of as many params with other spellings.
-fn large(count: usize) -> [(Kind, Value); 2] {
+fn large(count: usize) -> [(DocumentKind, Value); 2] {
     let names = || (0..count).map(|number| format!("member_{number}Id"));
     let properties: Map<String, Value> = names().map(|name| (name, json!({}))).collect();
     let required: Vec<String> = names().collect();
@@ -62,7 +62,7 @@ fn no_control_character_of_a_document_is_told() {
         deep = json!({ "a": deep });
     }
     let document = json!({ "openapi": "3.0.0", "paths": { "/a": {} }, nasty: deep });
-    let said = fault(Kind::OpenApi, document);
+    let said = fault(DocumentKind::OpenApi, document);
     assert!(
         said.contains("nested more than 200 deep") && !said.contains(char::is_control),
         "{said:?}"
@@ -93,7 +93,7 @@ fn expect_growth<T>(small: usize, prepare: impl Fn(usize) -> T, work: impl Fn(&T
 }
 
 /// Expects that the time of a draft grows with its documents.
-fn grows_with(small: usize, documents: impl Fn(usize) -> Vec<(Kind, Value)>) {
+fn grows_with(small: usize, documents: impl Fn(usize) -> Vec<(DocumentKind, Value)>) {
     let prepare = |count: usize| -> Vec<_> {
         let documents = documents(count).into_iter();
         documents
@@ -108,7 +108,7 @@ fn parameter(name: &str, place: &str) -> Value {
 }
 
 /// `POST` to a path with these parameters and a body of these members.
-fn operation(path: &str, parameters: Vec<Value>, members: Vec<String>) -> (Kind, Value) {
+fn operation(path: &str, parameters: Vec<Value>, members: Vec<String>) -> (DocumentKind, Value) {
     let members: Map<String, Value> = members.into_iter().map(|name| (name, json!({}))).collect();
     let schema = json!({ "type": "object", "properties": members });
     let body = json!({ "content": { "application/json": { "schema": schema } } });
@@ -131,7 +131,7 @@ fn the_time_of_refused_pairs_grows_with_their_number() {
     let prepare = |count: usize| {
         let rpc = (0..count).map(|number| RpcOperation {
             name: format!("m{number}"),
-            call: Call::ByName,
+            call: CallModel::ByName,
             forms: Forms::One,
             params: Vec::new(),
             others: Others::None,
@@ -147,7 +147,7 @@ fn the_time_of_refused_pairs_grows_with_their_number() {
     };
     expect_growth(2_000, prepare, |(found, refusals)| {
         let pairs = Pairs::default();
-        let doubts = Doubts::of(found, &pairs, refusals);
+        let doubts = SkipReasons::new(found, &pairs, refusals);
         let told = (0..refusals.len()).filter_map(|at| doubts.of_rest(at));
         assert_eq!(told.count(), refusals.len());
     });
@@ -227,7 +227,7 @@ fn the_time_of_rivals_grows_with_their_params() {
 }
 
 /// A document with this schema, which so many operations refer to.
-fn shared(schema: Value, count: usize) -> (Kind, Value) {
+fn shared(schema: Value, count: usize) -> (DocumentKind, Value) {
     let reference = json!({ "$ref": "#/components/schemas/Shared" });
     let body = json!({ "content": { "application/json": { "schema": reference } } });
     let parameters = json!([{ "name": "q", "in": "query", "schema": reference }]);
@@ -237,7 +237,7 @@ fn shared(schema: Value, count: usize) -> (Kind, Value) {
         .collect();
     let components = json!({ "schemas": { "Shared": schema } });
     let document = json!({ "openapi": "3.0.0", "paths": paths, "components": components });
-    (Kind::OpenApi, document)
+    (DocumentKind::OpenApi, document)
 }
 
 #[test]

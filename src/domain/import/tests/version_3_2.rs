@@ -1,11 +1,11 @@
 //! OpenAPI 3.2: read as 3.1, and what is new in it.
 
-use super::{Kind, drafted, json, left_out};
+use super::{DocumentKind, drafted, json, left_out};
 use serde_json::Value;
 
-fn version_3_2(paths: Value) -> (Kind, Value) {
+fn version_3_2(paths: Value) -> (DocumentKind, Value) {
     let document = json!({ "openapi": "3.2.0", "paths": paths });
-    (Kind::OpenApi, document)
+    (DocumentKind::OpenApi, document)
 }
 
 #[test]
@@ -99,6 +99,6 @@ fn a_document_may_name_itself() {
         "paths": { "/a": { "get": { "parameters": parameters } } },
         "components": { "schemas": { "Id": { "type": "integer" } } },
     });
-    let found = drafted([(Kind::OpenApi, document)]);
+    let found = drafted([(DocumentKind::OpenApi, document)]);
     assert!(found.toml.contains("{id:integer?}"), "{}", found.toml);
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::domain::json::skip::{self, Spelling};
+use crate::domain::json::trusted_scan::{self, StringForm};
 
 /// White space of every kind, and none.
 fn white() -> impl Strategy<Value = String> {
@@ -138,10 +138,10 @@ fn scanned(text: &[u8]) -> Vec<(Range<usize>, Range<usize>)> {
 
 fn skipping_agrees_with_the_scan(value: &Json) -> Result<(), TestCaseError> {
     let text = value.as_bytes();
-    let members: Vec<_> = skip::members(text).collect();
+    let members: Vec<_> = trusted_scan::members(text).collect();
     for member in &members {
         let plain = !text[member.name.clone()].contains(&b'\\');
-        prop_assert_eq!(member.spelling == Spelling::Plain, plain);
+        prop_assert_eq!(member.spelling == StringForm::Plain, plain);
     }
     let places: Vec<_> = members
         .into_iter()
@@ -166,8 +166,8 @@ proptest! {
 
     #[test]
     fn skipping_over_any_bytes_ends_and_never_panics(text in r#"[{\[]["\\a{}\[\]:, 1é]{0,140}"#) {
-        let json = Json(Held::Shared(Bytes::from(text)));
-        for place in skip::members(json.as_bytes()) {
+        let json = Json(InlineBytes::Shared(Bytes::from(text)));
+        for place in trusted_scan::members(json.as_bytes()) {
             let _ = (json.piece(place.name), json.piece(place.value));
         }
         for place in json.elements() {
@@ -190,7 +190,7 @@ proptest! {
                 .map(|member| (member.name.clone().into_owned(), serde_json::from_str(&text[member.value.clone()]).unwrap()))
                 .collect();
             prop_assert_eq!(&found, &members);
-            for Member { name, whole, value } in opened.open().unwrap() {
+            for OpenMember { name, whole, value } in opened.open().unwrap() {
                 let alone: Value = serde_json::from_str(&format!("{{{}}}", &text[whole])).unwrap();
                 prop_assert_eq!(&alone[&*name], &members[&*name]);
                 prop_assert_eq!(opened.member(&name), Some(opened.piece(value)));

@@ -5,19 +5,19 @@ use super::*;
 #[test]
 fn nothing_is_told_of_the_time_after_a_clock_was_set_back() {
     let plan = plan(Side::Rest);
-    let ahead = Moment::from_unix(now().unix() + 40 * DAY as i64);
+    let ahead = Timestamp::from_unix(now().unix() + 40 * DAY as i64);
     let mut usage = Usage::default();
     usage.note_routes(plan.routes.routes(), ahead);
-    usage.note_watched("one", ago(31 * DAY), ahead);
-    usage.note_watched("two", ahead, ahead);
+    usage.note_observed("one", ago(31 * DAY), ahead);
+    usage.note_observed("two", ahead, ahead);
     usage.note(
         "items.read",
         "known",
         Side::Rest,
-        &seen(Some(Way::Old), ahead),
+        &seen(Some(Path::Old), ahead),
     );
     usage.note_unrouted("/api/items", &seen(None, ahead).all());
-    let question = Question {
+    let question = ReportQuery {
         route: Glob::new("*"),
         idle: 30 * DAY,
         at: now(),
@@ -25,7 +25,7 @@ fn nothing_is_told_of_the_time_after_a_clock_was_set_back() {
     let report = report(&plan, &usage, &question);
     let route = &report.routes[0];
     // A call of nobody knows when is as good as one of now.
-    assert_eq!(route.verdict, Verdict::NotYet);
+    assert_eq!(route.verdict, DeletionVerdict::NotYet);
     assert_eq!(route.callers[0].old.last, Some(now().to_string()));
     let unrouted = route.evidence.unrouted.as_ref().unwrap();
     assert_eq!(unrouted.last, Some(now().to_string()));

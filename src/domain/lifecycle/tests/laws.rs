@@ -13,7 +13,7 @@ prop_compose! {
     ) -> Usage {
         let mut usage = Usage::default();
         for (route, client, side, way, at) in calls {
-            let way = [Some(Way::Old), Some(Way::New), None][way];
+            let way = [Some(Path::Old), Some(Path::New), None][way];
             let name = ["items.read", "all", "tree"][route];
             usage.note(name, ["known", "other", "new"][client], Side::ALL[side], &seen(way, ago(at)));
         }
@@ -21,7 +21,7 @@ prop_compose! {
             usage.note_unrouted(["/", "/api/items", "/x"][prefix], &seen(None, ago(at)).all());
         }
         for (replica, from, until) in watches {
-            usage.note_watched(["one", "two", "three"][replica], ago(from.max(until)), ago(from.min(until)));
+            usage.note_observed(["one", "two", "three"][replica], ago(from.max(until)), ago(from.min(until)));
         }
         usage.note_routes(plan(Side::Rest).routes.routes(), ago(since));
         usage
@@ -45,7 +45,7 @@ proptest! {
     #[test]
     fn what_is_merged_with_itself_was_last_seen_and_watched_when_it_was(one in any_usage()) {
         let twice = merged(&one, &one);
-        prop_assert_eq!(twice.watching(), one.watching());
+        prop_assert_eq!(twice.observation(), one.observation());
         for (of_twice, of_one) in twice.callers("items.read").zip(one.callers("items.read")) {
             prop_assert_eq!(of_twice.2.all().last, of_one.2.all().last);
             prop_assert_eq!(of_twice.2.all().calls, of_one.2.all().calls * 2);
@@ -70,10 +70,10 @@ proptest! {
             counts.last.is_some_and(|last| last >= horizon)
         });
         let strayed = side == Side::Rest && one.under("/api/items").last.is_some_and(|last| last >= horizon);
-        let unwatched = one.watching().unbroken_since(now()).is_none_or(|since| since > horizon);
-        let gap = !one.watching().gaps_since(horizon).is_empty();
+        let unwatched = one.observation().unbroken_since(now()).is_none_or(|since| since > horizon);
+        let gap = !one.observation().gaps_since(horizon).is_empty();
         if called || strayed || unwatched || gap {
-            prop_assert_ne!(verdict, Verdict::Safe);
+            prop_assert_ne!(verdict, DeletionVerdict::Safe);
         }
     }
 
@@ -82,8 +82,8 @@ proptest! {
         let plan = plan(Side::Rest);
         let before = judged(&plan, &one).0;
         let mut more = one;
-        more.note("items.read", "known", Side::Rest, &seen(Some(Way::Old), ago(at)));
+        more.note("items.read", "known", Side::Rest, &seen(Some(Path::Old), ago(at)));
         let after = judged(&plan, &more).0;
-        prop_assert!(before == after || after == Verdict::NotYet);
+        prop_assert!(before == after || after == DeletionVerdict::NotYet);
     }
 }

@@ -1,29 +1,29 @@
 //! The laws of outcome rows, over generated ones.
 
 use super::*;
-use crate::domain::json::Kind;
+use crate::domain::json::JsonKind;
 use crate::domain::outcome::compare;
 use crate::domain::pattern::arbitrary::{Dice, thrown};
-use crate::domain::pattern::{Bindings, Facts, Tree};
+use crate::domain::pattern::{Bindings, HoleFacts, SourceTree};
 use crate::domain::side::Side;
-use crate::domain::translate::Terms;
+use crate::domain::translate::TranslateContext;
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: String::new,
 };
 
-fn text(text: impl Into<String>) -> Tree {
-    Tree::Text(text.into())
+fn text(text: impl Into<String>) -> SourceTree {
+    SourceTree::Text(text.into())
 }
 
-fn number(number: &'static str) -> Tree {
-    Tree::Literal(Json::literal(number))
+fn number(number: &'static str) -> SourceTree {
+    SourceTree::Literal(Json::literal(number))
 }
 
-fn table(members: Vec<(&str, Tree)>) -> Tree {
+fn table(members: Vec<(&str, SourceTree)>) -> SourceTree {
     let members = members.into_iter();
-    Tree::Table(
+    SourceTree::Table(
         members
             .map(|(name, tree)| (name.to_owned(), tree))
             .collect(),
@@ -35,8 +35,8 @@ fn failing(index: usize, dice: &mut Dice) -> RowSource {
     let (status, code) = match dice.below(6) {
         0 => (text("{s:integer}"), text("{s:integer}")),
         1 => (
-            Tree::List(vec![number("500"), text("5xx")]),
-            Tree::List(vec![number("-32603"), number("-32000")]),
+            SourceTree::List(vec![number("500"), text("5xx")]),
+            SourceTree::List(vec![number("-32603"), number("-32000")]),
         ),
         2 => (number("404"), number("-32001")),
         3 => (number("409"), number("-32001")),
@@ -93,7 +93,7 @@ fn failing(index: usize, dice: &mut Dice) -> RowSource {
 }
 
 fn built(rows: Vec<RowSource>) -> Option<Outcomes> {
-    Outcomes::build(rows, &Facts::default(), ToolResult::Any).ok()
+    Outcomes::build(rows, &HoleFacts::default(), ToolResult::Any).ok()
 }
 
 fn some_rest(dice: &mut Dice) -> RestReply {
@@ -133,7 +133,7 @@ fn to_rpc(outcomes: &Outcomes, reply: &RestReply) -> (RpcAnswer, Option<usize>) 
 }
 
 fn to_rest(outcomes: &Outcomes, error: &ErrorObject) -> (RestAnswer, Option<usize>) {
-    let reply = Reply::Error(error.clone());
+    let reply = ResponseReply::Error(error.clone());
     let answered = outcomes.rpc_to_rest(reply, &Bindings::default(), TERMS);
     (answered.answer, answered.row)
 }
@@ -235,10 +235,10 @@ proptest! {
         let mut reply = rest(status, &kind, "");
         reply.body = Bytes::from(body);
         let _ = outcomes.rest_to_rpc(&reply, &Bindings::default(), (LIMITS, TERMS));
-        let data = json.filter(|json| json.kind() == Kind::Object);
+        let data = json.filter(|json| json.kind() == JsonKind::Object);
         let error = ErrorObject { code, message: Json::string(&message), data: data.clone() };
         let _ = to_rest(&outcomes, &error);
-        let result = Reply::Result(data.unwrap_or(Json::literal("null")));
+        let result = ResponseReply::Result(data.unwrap_or(Json::literal("null")));
         let _ = outcomes.rpc_to_rest(result, &Bindings::default(), TERMS);
     }
 }

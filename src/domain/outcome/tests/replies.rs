@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::domain::pattern::Bindings;
-use crate::domain::route::spelled::{route_source, row};
+use crate::domain::route::test_syntax::{route_source, row};
 use crate::domain::route::{Route, parse_route};
-use crate::domain::translate::{Terms, rpc_to_rest as call_rest};
+use crate::domain::translate::{TranslateContext, rpc_to_rest as call_rest};
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: || "2026-01-02T03:04:05Z".to_owned(),
 };
@@ -84,11 +84,11 @@ fn counted(dropped: usize) -> String {
 fn to_rest(route: &Route, spelled: &str) -> String {
     let json = |text: &str| Json::parse(text.to_owned().into(), 128).unwrap();
     let reply = match spelled.strip_prefix("error ") {
-        None => Reply::Result(json(spelled.trim_start_matches("result "))),
+        None => ResponseReply::Result(json(spelled.trim_start_matches("result "))),
         Some(error) => {
             let (code, more) = error.split_once(" \"").unwrap();
             let (message, data) = more.split_once("\" ").unwrap();
-            Reply::Error(ErrorObject {
+            ResponseReply::Error(ErrorObject {
                 code: code.parse().unwrap(),
                 message: json(&format!("\"{message}\"")),
                 data: (data != "-").then(|| json(data)),

@@ -3,7 +3,9 @@
 use super::{Dice, LITERALS, TEXTS, json};
 use crate::domain::json::Json;
 use crate::domain::pattern::compare::{array, object};
-use crate::domain::pattern::{Codec, Part, Pattern, Scalar, Shape, Slot, TextPattern, Words};
+use crate::domain::pattern::{
+    Codec, Pattern, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
+};
 
 /// A value that mostly fits a pattern.
 pub(in crate::domain) fn value(pattern: &Pattern, dice: &mut Dice) -> Json {
@@ -107,8 +109,8 @@ fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
 /// A text that mostly fits a pattern.
 pub(in crate::domain) fn spelled(text: &TextPattern, dice: &mut Dice) -> String {
     let parts = text.parts.iter().map(|part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Hole(slot) => slot
+        TextPart::Text(text) => text.clone(),
+        TextPart::Hole(slot) => slot
             .shape
             .scalar()
             .map_or(String::new(), |scalar| word(scalar, dice)),
@@ -117,10 +119,10 @@ pub(in crate::domain) fn spelled(text: &TextPattern, dice: &mut Dice) -> String 
 }
 
 /// Texts that mostly fit: none, one, several.
-pub(in crate::domain) fn texts(words: &Words, dice: &mut Dice) -> Vec<String> {
+pub(in crate::domain) fn texts(words: &TextPatterns, dice: &mut Dice) -> Vec<String> {
     let one = |dice: &mut Dice| match words {
-        Words::Literal(text) => text.clone(),
-        Words::Hole(slot) => match (&slot.shape, dice.below(6)) {
+        TextPatterns::Literal(text) => text.clone(),
+        TextPatterns::Hole(slot) => match (&slot.shape, dice.below(6)) {
             (_, 0) => String::new(),
             (Shape::Separated(scalar, delimiter), _) => {
                 let words: Vec<String> =
@@ -131,7 +133,7 @@ pub(in crate::domain) fn texts(words: &Words, dice: &mut Dice) -> Vec<String> {
                 .scalar()
                 .map_or(String::new(), |scalar| word(scalar, dice)),
         },
-        Words::Mixed(text) => spelled(text, dice),
+        TextPatterns::Mixed(text) => spelled(text, dice),
     };
     let count = [1, 1, 1, 0, 2][dice.below(5)];
     (0..count).map(|_| one(dice)).collect()

@@ -14,14 +14,14 @@ pub(super) enum Fit {
 /// What a text may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grammar {
-    word: Word,
-    many: Many,
+    word: WordGrammar,
+    many: ListGrammar,
     empty: Empty,
 }
 
 /// What one word may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Word {
+enum WordGrammar {
     Any,
     Integer,
     Number,
@@ -30,7 +30,7 @@ enum Word {
 
 /// Whether a delimiter parts words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Many {
+enum ListGrammar {
     One,
     Parted(char),
 }
@@ -49,19 +49,19 @@ pub(super) enum Empty {
 /// How far a text has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Cursor {
-    word: At,
-    begun: Begun,
+    word: WordPosition,
+    begun: WordStart,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Begun {
+enum WordStart {
     No,
     Yes,
 }
 
 /// How far a word has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum At {
+enum WordPosition {
     Any,
     Number(NumberAt),
     /// The first of the words that begin like this, and how much of it there is.
@@ -85,17 +85,17 @@ enum NumberAt {
 impl Grammar {
     /// Any text.
     pub(super) const ANY: Grammar = Grammar {
-        word: Word::Any,
-        many: Many::One,
+        word: WordGrammar::Any,
+        many: ListGrammar::One,
         empty: Empty::AsWord,
     };
 
     /// The texts of a type.
-    pub(super) fn of(scalar: &Scalar) -> Grammar {
+    pub(super) fn from_scalar(scalar: &Scalar) -> Grammar {
         let word = match scalar {
-            Scalar::String => Word::Any,
-            Scalar::Integer => Word::Integer,
-            Scalar::Number => Word::Number,
+            Scalar::String => WordGrammar::Any,
+            Scalar::Integer => WordGrammar::Integer,
+            Scalar::Number => WordGrammar::Number,
             Scalar::Boolean => among(["true", "false"]),
             Scalar::Enum(words) => among(words.iter().map(String::as_str)),
         };
@@ -116,7 +116,9 @@ impl Grammar {
                 Fit::Below => Grammar::of_json(&slot.shape),
             };
         }
-        slot.shape.scalar().map_or(Grammar::ANY, Grammar::of)
+        slot.shape
+            .scalar()
+            .map_or(Grammar::ANY, Grammar::from_scalar)
     }
 
     /// Some of the JSON texts of a shape.
@@ -124,13 +126,13 @@ impl Grammar {
         let word = match shape {
             Shape::Any => among(["null", "true", "false", "0", "1", "{}", "[]", "\"text\""]),
             Shape::One(Scalar::String) => among(["\"text\"", "\"\""]),
-            Shape::One(Scalar::Enum(words)) => Word::Among(
+            Shape::One(Scalar::Enum(words)) => WordGrammar::Among(
                 words
                     .iter()
                     .map(|word| format!("\"{word}\"").chars().collect())
                     .collect(),
             ),
-            Shape::One(scalar) => return Grammar::of(scalar),
+            Shape::One(scalar) => return Grammar::from_scalar(scalar),
             Shape::Object => among(["{}"]),
             Shape::Array | Shape::Repeated(_) | Shape::Separated(..) => among(["[]"]),
             Shape::Null => among(["null"]),
@@ -144,7 +146,7 @@ impl Grammar {
     /// The same, of words that a delimiter parts.
     pub(super) fn separated(self, delimiter: Delimiter) -> Grammar {
         Grammar {
-            many: Many::Parted(delimiter.letter()),
+            many: ListGrammar::Parted(delimiter.letter()),
             ..self
         }
     }
@@ -158,87 +160,101 @@ impl Grammar {
     pub(super) fn start(&self) -> Cursor {
         Cursor {
             word: self.word.start(),
-            begun: Begun::No,
+            begun: WordStart::No,
         }
     }
 
     /// After one more letter, if the text may go on so.
     pub(super) fn step(&self, cursor: Cursor, letter: char) -> Option<Cursor> {
-        let word = if self.many == Many::Parted(letter) {
+        let word = if self.many == ListGrammar::Parted(letter) {
             self.word.ends(cursor.word).then(|| self.word.start())?
         } else {
             self.word.step(cursor.word, letter)?
         };
         Some(Cursor {
             word,
-            begun: Begun::Yes,
+            begun: WordStart::Yes,
         })
     }
 
     /// Whether the text may end here.
     pub(super) fn ends(&self, cursor: Cursor) -> bool {
         match (cursor.begun, self.empty) {
-            (Begun::No, Empty::Allowed) => true,
-            (Begun::No, Empty::Refused) => false,
-            (Begun::No, Empty::AsWord) | (Begun::Yes, _) => self.word.ends(cursor.word),
+            (WordStart::No, Empty::Allowed) => true,
+            (WordStart::No, Empty::Refused) => false,
+            (WordStart::No, Empty::AsWord) | (WordStart::Yes, _) => self.word.ends(cursor.word),
         }
     }
 
     /// The letters that it tells apart from others.
     pub(super) fn letters(&self, letters: &mut Vec<char>) {
         match &self.word {
-            Word::Any => {}
+            WordGrammar::Any => {}
             // All digits, so that one is left where a text names some.
-            Word::Integer => letters.extend("-0123456789".chars()),
-            Word::Number => letters.extend("-0123456789.e+E".chars()),
-            Word::Among(words) => letters.extend(words.iter().flatten()),
+            WordGrammar::Integer => letters.extend("-0123456789".chars()),
+            WordGrammar::Number => letters.extend("-0123456789.e+E".chars()),
+            WordGrammar::Among(words) => letters.extend(words.iter().flatten()),
         }
-        if let Many::Parted(letter) = self.many {
+        if let ListGrammar::Parted(letter) = self.many {
             letters.push(letter);
         }
     }
 }
 
-fn among<'w>(words: impl IntoIterator<Item = &'w str>) -> Word {
+fn among<'w>(words: impl IntoIterator<Item = &'w str>) -> WordGrammar {
     let words = words.into_iter().map(|word| word.chars().collect());
-    Word::Among(words.collect())
+    WordGrammar::Among(words.collect())
 }
 
-impl Word {
-    fn start(&self) -> At {
+impl WordGrammar {
+    fn start(&self) -> WordPosition {
         match self {
-            Word::Any => At::Any,
-            Word::Integer | Word::Number => At::Number(NumberAt::Start),
-            Word::Among(_) => At::Among(0, 0),
+            WordGrammar::Any => WordPosition::Any,
+            WordGrammar::Integer | WordGrammar::Number => WordPosition::Number(NumberAt::Start),
+            WordGrammar::Among(_) => WordPosition::Among(0, 0),
         }
     }
 
-    fn step(&self, at: At, letter: char) -> Option<At> {
+    fn step(&self, at: WordPosition, letter: char) -> Option<WordPosition> {
         match (self, at) {
-            (Word::Integer, At::Number(at)) => {
+            (WordGrammar::Integer, WordPosition::Number(at)) => {
                 let whole = letter == '-' || letter.is_ascii_digit();
-                whole.then(|| at.step(letter))?.map(At::Number)
+                whole.then(|| at.step(letter))?.map(WordPosition::Number)
             }
-            (Word::Number, At::Number(at)) => at.step(letter).map(At::Number),
-            (Word::Among(words), At::Among(first, length)) => {
+            (WordGrammar::Number, WordPosition::Number(at)) => {
+                at.step(letter).map(WordPosition::Number)
+            }
+            (WordGrammar::Among(words), WordPosition::Among(first, length)) => {
                 let begin = words.get(first)?.get(..length)?;
                 let next = words
                     .iter()
                     .position(|word| word.get(length) == Some(&letter) && word.starts_with(begin));
-                next.map(|next| At::Among(next, length + 1))
+                next.map(|next| WordPosition::Among(next, length + 1))
             }
-            (Word::Any | Word::Integer | Word::Number | Word::Among(_), _) => Some(At::Any),
+            (
+                WordGrammar::Any
+                | WordGrammar::Integer
+                | WordGrammar::Number
+                | WordGrammar::Among(_),
+                _,
+            ) => Some(WordPosition::Any),
         }
     }
 
-    fn ends(&self, at: At) -> bool {
+    fn ends(&self, at: WordPosition) -> bool {
         match (self, at) {
-            (_, At::Number(at)) => at.ends(),
-            (Word::Among(words), At::Among(first, length)) => words
+            (_, WordPosition::Number(at)) => at.ends(),
+            (WordGrammar::Among(words), WordPosition::Among(first, length)) => words
                 .get(first)
                 .and_then(|first| first.get(..length))
                 .is_some_and(|begun| words.iter().any(|word| word == begun)),
-            (Word::Any | Word::Integer | Word::Number | Word::Among(_), _) => true,
+            (
+                WordGrammar::Any
+                | WordGrammar::Integer
+                | WordGrammar::Number
+                | WordGrammar::Among(_),
+                _,
+            ) => true,
         }
     }
 }

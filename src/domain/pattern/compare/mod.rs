@@ -1,49 +1,49 @@
 //! The one relation over patterns by which routes and rows of outcomes are chosen: A is more specific than
 //! B when every value that fits A fits B.
 //!
-//! It knows patterns and nothing of routes and replies. Laws (tested over generated patterns): [`within`]
+//! It knows patterns and nothing of routes and replies. Laws (tested over generated patterns): [`subsumption`]
 //! is reflexive and transitive, and never true when a value of the one does not fit the other; what
-//! [`meeting`] returns fits both, and where it returns nothing, nothing does. Two gaps are left, both on
+//! [`intersection`] returns fits both, and where it returns nothing, nothing does. Two gaps are left, both on
 //! the side of silence: JSON inside of a longer text is compared by a few samples, and so are the values of
 //! a hole that stands in one pattern in several places, where each place narrows it in a way of its own.
 
 mod grammar;
-mod links;
-mod meeting;
-mod pins;
+mod hole_links;
+mod intersection;
+mod repeated_holes;
+mod subsumption;
 mod texts;
-mod within;
 mod words;
 
 use super::{
-    Absence, Bindings, Codec, Null, ObjectPattern, Pattern, Reading, Role, Scalar, Shape, Slot,
-    Strangers,
+    Absence, Bindings, Codec, Null, ObjectPattern, Pattern, PatternReader, Role, Scalar, Shape,
+    Slot, UnknownMembers,
 };
 use crate::domain::json::{Json, same_ignoring_case};
 use grammar::{Fit, Grammar};
-use texts::Texts;
+use texts::TextSet;
 
 #[cfg(test)]
-pub(in crate::domain::pattern) use meeting::{array, object};
-pub use meeting::{meeting, place_meeting, sample};
-pub use within::Comparison;
+pub(in crate::domain::pattern) use intersection::{array, object};
+pub use intersection::{intersection, place_meeting, sample};
+pub use subsumption::Subsumption;
 pub use words::{words_meeting, words_within};
 
 /// Whether members that a pattern does not name are fine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum World {
+pub enum MemberPolicy {
     /// Replies: members not named do not matter, and `{}` fits the empty object only.
     Open,
     /// Requests among siblings: a member that a pattern does not name makes a value not fit it.
     Closed,
 }
 
-impl World {
+impl MemberPolicy {
     /// Whether members that an object does not name may be there.
     fn is_loose(self, object: &ObjectPattern) -> bool {
         match self {
-            World::Open => !object.is_empty(),
-            World::Closed => object.rest.is_some(),
+            MemberPolicy::Open => !object.is_empty(),
+            MemberPolicy::Closed => object.rest.is_some(),
         }
     }
 
@@ -51,28 +51,28 @@ impl World {
     fn welcomes(self, object: &ObjectPattern, name: &str) -> bool {
         let mut known = object.members.iter();
         !object.foreign.iter().any(|foreign| foreign == name)
-            && (self == World::Open || !known.any(|(known, _)| twins(known, name)))
+            && (self == MemberPolicy::Open || !known.any(|(known, _)| twins(known, name)))
     }
 
-    fn strangers(self) -> Strangers {
+    fn strangers(self) -> UnknownMembers {
         match self {
-            World::Open => Strangers::Open,
-            World::Closed => Strangers::Refused,
+            MemberPolicy::Open => UnknownMembers::Open,
+            MemberPolicy::Closed => UnknownMembers::Refused,
         }
     }
 }
 
 /// Whether every value that fits `one` fits `other`; `false` where that cannot be told.
 #[must_use]
-pub fn within(one: &Pattern, other: &Pattern, world: World) -> bool {
-    Comparison::new(world).alone(one, other)
+pub fn within(one: &Pattern, other: &Pattern, world: MemberPolicy) -> bool {
+    Subsumption::new(world).alone(one, other)
 }
 
 /// The same where there may be nothing at all, as for a member of an object: nothing counts as a value.
 /// `None` is a place that a pattern does not name.
 #[must_use]
-pub fn place_within(one: Option<&Pattern>, other: Option<&Pattern>, world: World) -> bool {
-    let mut comparison = Comparison::new(world);
+pub fn place_within(one: Option<&Pattern>, other: Option<&Pattern>, world: MemberPolicy) -> bool {
+    let mut comparison = Subsumption::new(world);
     comparison.place(one, other) && comparison.agrees()
 }
 
@@ -80,17 +80,17 @@ pub fn place_within(one: Option<&Pattern>, other: Option<&Pattern>, world: World
 const DEPTH: u16 = 128;
 
 /// A reading of one pattern.
-fn reading(pattern: &Pattern, world: World) -> Reading {
+fn reading(pattern: &Pattern, world: MemberPolicy) -> PatternReader {
     let mut holes = 0;
     pattern.slots(&mut |slot| holes = holes.max(slot.binds().map_or(0, |hole| hole + 1)));
-    Reading {
-        bindings: Bindings::of(holes),
-        ..Reading::of(0, world.strangers(), DEPTH)
+    PatternReader {
+        bindings: Bindings::new(holes),
+        ..PatternReader::new(0, world.strangers(), DEPTH)
     }
 }
 
 /// Whether a value fits a pattern.
-fn reads(pattern: &Pattern, value: &Json, world: World) -> bool {
+fn reads(pattern: &Pattern, value: &Json, world: MemberPolicy) -> bool {
     pattern
         .read(Some(value), &mut reading(pattern, world))
         .is_ok()
@@ -124,13 +124,13 @@ fn takes_null(slot: &Slot) -> bool {
 }
 
 /// Whether `null` fits a member, which it does of a call where an object may be absent.
-fn member_takes_null(member: &Pattern, world: World) -> bool {
+fn member_takes_null(member: &Pattern, world: MemberPolicy) -> bool {
     is_nullable(member, world) || reads(member, &Json::literal("null"), world)
 }
 
 /// Whether a member of a call is an object that may be absent: then it may be `null`.
-fn is_nullable(member: &Pattern, world: World) -> bool {
-    world == World::Closed && matches!(member, Pattern::Object(_)) && member.may_be_absent()
+fn is_nullable(member: &Pattern, world: MemberPolicy) -> bool {
+    world == MemberPolicy::Closed && matches!(member, Pattern::Object(_)) && member.may_be_absent()
 }
 
 /// All values of a hole that takes a few only.
@@ -175,16 +175,16 @@ fn element(slot: &Slot, shape: &Shape) -> Option<Pattern> {
 }
 
 /// The strings that fit, where strings may.
-fn texts_of(pattern: &Pattern, fit: Fit) -> Option<Texts> {
+fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
     match pattern {
-        Pattern::Literal(value) => value.text()?.ok().map(|text| Texts::one(&text)),
-        Pattern::Text(text) => Some(Texts::pattern(text, fit)),
+        Pattern::Literal(value) => value.text()?.ok().map(|text| TextSet::one(&text)),
+        Pattern::Text(text) => Some(TextSet::pattern(text, fit)),
         Pattern::Hole(slot) => match (&slot.shape, slot.codec) {
             (Shape::One(Scalar::String | Scalar::Enum(_)), _) | (_, Codec::Json) => {
-                Some(Texts::grammar(Grammar::of_text(slot, fit)))
+                Some(TextSet::grammar(Grammar::of_text(slot, fit)))
             }
             (_, Codec::Plain | Codec::Percent) => {
-                takes_all(slot).then(|| Texts::grammar(Grammar::ANY))
+                takes_all(slot).then(|| TextSet::grammar(Grammar::ANY))
             }
         },
         Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => None,

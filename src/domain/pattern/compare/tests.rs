@@ -1,19 +1,21 @@
 use proptest::prelude::*;
 
-use super::pins::Split;
+use super::repeated_holes::Split;
 use super::*;
 use crate::domain::pattern::arbitrary::{
     Dice, dice, near, pattern, plain_pattern, texts, value, words,
 };
-use crate::domain::pattern::{Bound, Facts, Part, Place, Resolver, TextPattern, Tree, Words};
+use crate::domain::pattern::{
+    BoundValue, HoleFacts, HolePlace, HoleResolver, SourceTree, TextPart, TextPattern, TextPatterns,
+};
 use crate::domain::side::Side;
 
-const WORLDS: [World; 2] = [World::Open, World::Closed];
+const WORLDS: [MemberPolicy; 2] = [MemberPolicy::Open, MemberPolicy::Closed];
 
-fn fits_words(words: &Words, given: &[String]) -> bool {
+fn fits_words(words: &TextPatterns, given: &[String]) -> bool {
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     let holes = words.slots().len() + 8;
-    let mut reading = Reading::of(holes, Strangers::Refused, 64);
+    let mut reading = PatternReader::new(holes, UnknownMembers::Refused, 64);
     words.read(&given, &mut reading).is_ok()
 }
 
@@ -52,17 +54,17 @@ fn shown(pattern: &Pattern) -> String {
 
 fn shown_text(text: &TextPattern) -> String {
     let parts = text.parts.iter().map(|part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Hole(slot) => shown_slot(slot),
+        TextPart::Text(text) => text.clone(),
+        TextPart::Hole(slot) => shown_slot(slot),
     });
     format!("\"{}\"", parts.collect::<String>())
 }
 
-fn shown_words(words: &Words) -> String {
+fn shown_words(words: &TextPatterns) -> String {
     match words {
-        Words::Literal(text) => format!("\"{text}\""),
-        Words::Hole(slot) => shown_slot(slot),
-        Words::Mixed(text) => shown_text(text),
+        TextPatterns::Literal(text) => format!("\"{text}\""),
+        TextPatterns::Hole(slot) => shown_slot(slot),
+        TextPatterns::Mixed(text) => shown_text(text),
     }
 }
 
@@ -83,7 +85,7 @@ fn has_gap(one: &Pattern, other: &Pattern) -> bool {
 fn laws_of_two(one: &Pattern, other: &Pattern, dice: &mut Dice) -> Result<(), TestCaseError> {
     for world in WORLDS {
         let inside = within(one, other, world);
-        let met = meeting(one, other, world);
+        let met = intersection(one, other, world);
         if let Some(met) = &met {
             prop_assert!(
                 reads(one, met, world),
@@ -161,8 +163,8 @@ proptest! {
     fn a_sample_fits(mut dice in dice()) {
         let one = pattern(&mut dice);
         let value = value(&one, &mut dice);
-        if reads(&one, &value, World::Closed) {
-            prop_assert!(reads(&one, &sample(&one), World::Closed), "{} {:?}", shown(&one), sample(&one));
+        if reads(&one, &value, MemberPolicy::Closed) {
+            prop_assert!(reads(&one, &sample(&one), MemberPolicy::Closed), "{} {:?}", shown(&one), sample(&one));
         }
     }
 
@@ -185,13 +187,13 @@ proptest! {
     }
 }
 
-fn tree(value: &serde_json::Value) -> Tree {
+fn tree(value: &serde_json::Value) -> SourceTree {
     match value {
-        serde_json::Value::String(text) => Tree::Text(text.clone()),
-        serde_json::Value::Array(items) => Tree::List(items.iter().map(tree).collect()),
+        serde_json::Value::String(text) => SourceTree::Text(text.clone()),
+        serde_json::Value::Array(items) => SourceTree::List(items.iter().map(tree).collect()),
         serde_json::Value::Object(members) => {
             let members = members.iter();
-            Tree::Table(
+            SourceTree::Table(
                 members
                     .map(|(name, member)| (name.clone(), tree(member)))
                     .collect(),
@@ -200,7 +202,7 @@ fn tree(value: &serde_json::Value) -> Tree {
         other @ (serde_json::Value::Null
         | serde_json::Value::Bool(_)
         | serde_json::Value::Number(_)) => {
-            Tree::Literal(Json::written(other.to_string().into_bytes()))
+            SourceTree::Literal(Json::written(other.to_string().into_bytes()))
         }
     }
 }
@@ -210,26 +212,30 @@ fn spelled(text: &str) -> Pattern {
     let mentioned = tree(&serde_json::from_str(text).unwrap())
         .pattern()
         .unwrap();
-    let mut resolver = Resolver::default();
+    let mut resolver = HoleResolver::default();
     resolver.pattern(Side::Rest, &mentioned).unwrap();
     resolver.pattern(Side::Rpc, &mentioned).unwrap();
-    let facts = resolver.finish(&Facts::default()).unwrap();
+    let facts = resolver.finish(&HoleFacts::default()).unwrap();
     facts.resolve(Side::Rpc, &mentioned).unwrap()
 }
 
-fn spelled_words(text: &str) -> Words {
-    let mentioned = Words::parse(text).unwrap();
-    let mut resolver = Resolver::default();
+fn spelled_words(text: &str) -> TextPatterns {
+    let mentioned = TextPatterns::parse(text).unwrap();
+    let mut resolver = HoleResolver::default();
     resolver
-        .words(Side::Rest, &mentioned, Place::Words)
+        .words(Side::Rest, &mentioned, HolePlace::Words)
         .unwrap();
-    resolver.words(Side::Rpc, &mentioned, Place::Words).unwrap();
-    let facts = resolver.finish(&Facts::default()).unwrap();
-    facts.words(Side::Rpc, &mentioned, Place::Words).unwrap()
+    resolver
+        .words(Side::Rpc, &mentioned, HolePlace::Words)
+        .unwrap();
+    let facts = resolver.finish(&HoleFacts::default()).unwrap();
+    facts
+        .words(Side::Rpc, &mentioned, HolePlace::Words)
+        .unwrap()
 }
 
 /// The narrower pattern, the wider one, and where this holds.
-const NARROWER: &[(&str, &str, &[World])] = &[
+const NARROWER: &[(&str, &str, &[MemberPolicy])] = &[
     (r#"1"#, r#""{x:integer}""#, &WORLDS),
     (r#"null"#, r#""{x}""#, &WORLDS),
     (r#""{x:integer}""#, r#""{x:number}""#, &WORLDS),
@@ -259,7 +265,7 @@ const NARROWER: &[(&str, &str, &[World])] = &[
     (
         r#"{"kind": "a", "x": "{x}"}"#,
         r#"{"x": "{x}"}"#,
-        &[World::Open],
+        &[MemberPolicy::Open],
     ),
     (
         r#"{"x": "{x}", "z": 1}"#,
@@ -296,8 +302,8 @@ const NARROWER: &[(&str, &str, &[World])] = &[
 fn a_pattern_whose_places_are_told_apart_has_a_value_of_each() {
     let pattern = spelled(r#"{"a": "{x}", "b": "{x}", "t": "{v}", "y": {"z": "{v}"}}"#);
     let value = Json::literal(r#"{"a": 1, "b": 2, "t": 4, "y": {"z": 2}}"#);
-    let each = ["4", "2"].map(|text| Bound::Value(Json::literal(text)));
-    assert_eq!(Split::of(&pattern).values(1, &value), each);
+    let each = ["4", "2"].map(|text| BoundValue::Value(Json::literal(text)));
+    assert_eq!(Split::new(&pattern).values(1, &value), each);
 }
 
 #[test]
@@ -312,7 +318,7 @@ fn what_tables_say_more_closely_is_within_what_they_say_less_closely() {
             );
             let back = worlds.contains(&world) && within(&wide, &narrow, world);
             assert!(!back, "{other} {one} {world:?}");
-            let met = meeting(&narrow, &wide, world);
+            let met = intersection(&narrow, &wide, world);
             assert!(
                 met.is_some() || !worlds.contains(&world),
                 "{one} {other} {world:?}"
@@ -341,7 +347,7 @@ fn what_no_value_fits_does_not_meet() {
     for (one, other) in apart {
         for world in WORLDS {
             assert_eq!(
-                meeting(&spelled(one), &spelled(other), world),
+                intersection(&spelled(one), &spelled(other), world),
                 None,
                 "{one} {other}"
             );
@@ -351,19 +357,23 @@ fn what_no_value_fits_does_not_meet() {
         spelled(r#"{"x": "{x}"}"#),
         spelled(r#"{"x": "{x}", "...": "{m}"}"#),
     );
-    assert!(within(&none, &more, World::Closed) && !within(&more, &none, World::Closed));
+    assert!(
+        within(&none, &more, MemberPolicy::Closed) && !within(&more, &none, MemberPolicy::Closed)
+    );
     // In replies any value, or none, is what a member that is not named has as well.
     let (none, any) = (
         spelled(r#"{"x": "{x}"}"#),
         spelled(r#"{"x": "{x}", "y": "{y?}"}"#),
     );
-    assert!(within(&none, &any, World::Closed) && !within(&any, &none, World::Closed));
-    assert!(within(&none, &any, World::Open) && within(&any, &none, World::Open));
+    assert!(
+        within(&none, &any, MemberPolicy::Closed) && !within(&any, &none, MemberPolicy::Closed)
+    );
+    assert!(within(&none, &any, MemberPolicy::Open) && within(&any, &none, MemberPolicy::Open));
     let (a, b) = (spelled(r#"{"a": "{x}"}"#), spelled(r#"{"b": "{x}"}"#));
-    assert_eq!(meeting(&a, &b, World::Closed), None);
-    assert!(meeting(&a, &b, World::Open).is_some());
+    assert_eq!(intersection(&a, &b, MemberPolicy::Closed), None);
+    assert!(intersection(&a, &b, MemberPolicy::Open).is_some());
     let (empty, any) = (spelled("{}"), spelled(r#"{"a": "{x}"}"#));
-    assert_eq!(meeting(&empty, &any, World::Open), None);
+    assert_eq!(intersection(&empty, &any, MemberPolicy::Open), None);
 }
 
 #[test]
@@ -392,7 +402,7 @@ fn a_meeting_is_a_value_that_people_can_read() {
         (r#"["{a}", 2, "{c?}"]"#, r#"["*", "{n:integer}"]"#, "[1,2]"),
     ];
     for (one, other, met) in rows {
-        let found = meeting(&spelled(one), &spelled(other), World::Open);
+        let found = intersection(&spelled(one), &spelled(other), MemberPolicy::Open);
         let found = found.map(|found| String::from_utf8(found.as_bytes().to_vec()).unwrap());
         assert_eq!(found.as_deref(), Some(met), "{one} {other}");
     }
@@ -409,15 +419,18 @@ fn a_place_that_may_be_empty_counts_that_as_a_value() {
         assert!(within(&must, &may, world) && !within(&may, &must, world));
     }
     let (may, must) = (spelled(r#""{x?}""#), spelled(r#""{x}""#));
-    assert!(place_within(Some(&must), Some(&may), World::Closed));
-    assert!(!place_within(Some(&may), Some(&must), World::Closed));
-    assert!(!place_within(Some(&must), None, World::Closed));
-    assert!(place_within(Some(&must), None, World::Open));
-    assert!(place_within(None, Some(&may), World::Closed));
-    assert_eq!(place_meeting(Some(&may), None, World::Closed), Some(None));
-    assert_eq!(place_meeting(Some(&must), None, World::Closed), None);
+    assert!(place_within(Some(&must), Some(&may), MemberPolicy::Closed));
+    assert!(!place_within(Some(&may), Some(&must), MemberPolicy::Closed));
+    assert!(!place_within(Some(&must), None, MemberPolicy::Closed));
+    assert!(place_within(Some(&must), None, MemberPolicy::Open));
+    assert!(place_within(None, Some(&may), MemberPolicy::Closed));
+    assert_eq!(
+        place_meeting(Some(&may), None, MemberPolicy::Closed),
+        Some(None)
+    );
+    assert_eq!(place_meeting(Some(&must), None, MemberPolicy::Closed), None);
     assert!(matches!(
-        place_meeting(Some(&must), Some(&may), World::Closed),
+        place_meeting(Some(&must), Some(&may), MemberPolicy::Closed),
         Some(Some(_))
     ));
 }
@@ -470,7 +483,10 @@ fn large_patterns_cost_no_more_than_their_size() {
         "{{{}}}",
         members.join(",").replace("b{", "b {").replace("?}", "}")
     ));
-    assert!(within(&wide, &wide, World::Closed) && meeting(&wide, &wide, World::Open).is_some());
+    assert!(
+        within(&wide, &wide, MemberPolicy::Closed)
+            && intersection(&wide, &wide, MemberPolicy::Open).is_some()
+    );
     let parts: Vec<String> = (0..20)
         .map(|index| format!("aaaaaaaab{{x{index}}}"))
         .collect();
@@ -478,7 +494,7 @@ fn large_patterns_cost_no_more_than_their_size() {
     let other = spelled(&format!("\"{}\"", parts.concat().replace("b{", "bb{")));
     for world in WORLDS {
         assert!(within(&text, &text, world) && !within(&text, &other, world));
-        assert!(within(&other, &text, world) && meeting(&text, &other, world).is_some());
+        assert!(within(&other, &text, world) && intersection(&text, &other, world).is_some());
     }
     // Many holes, each of them twice, none of which can be equal in both places.
     let holes = |range: std::ops::Range<usize>, name: &str| {
@@ -492,7 +508,9 @@ fn large_patterns_cost_no_more_than_their_size() {
     };
     let apart = spelled(&format!("{{{},{}}}", numbers("p", 0), numbers("q", 1)));
     let equal = spelled(&format!("{{{},{}}}", numbers("p", 0), numbers("q", 0)));
-    assert_eq!(meeting(&twice, &apart, World::Open), None);
-    assert!(meeting(&twice, &equal, World::Open).is_some());
-    assert!(within(&equal, &twice, World::Open) && !within(&apart, &twice, World::Open));
+    assert_eq!(intersection(&twice, &apart, MemberPolicy::Open), None);
+    assert!(intersection(&twice, &equal, MemberPolicy::Open).is_some());
+    assert!(
+        within(&equal, &twice, MemberPolicy::Open) && !within(&apart, &twice, MemberPolicy::Open)
+    );
 }

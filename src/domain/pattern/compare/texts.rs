@@ -8,16 +8,16 @@
 use std::collections::HashMap;
 
 use super::grammar::{Cursor, Fit, Grammar};
-use crate::domain::pattern::{Part, TextPattern};
+use crate::domain::pattern::{TextPart, TextPattern};
 
 /// A set of texts.
 #[derive(Debug, Clone)]
-pub(super) struct Texts {
-    pieces: Vec<Piece>,
+pub(super) struct TextSet {
+    pieces: Vec<TextPiece>,
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum TextPiece {
     Text(Terminator),
     Hole(Grammar),
 }
@@ -31,44 +31,44 @@ struct Terminator {
 
 /// How far a text has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct State {
+struct TextState {
     piece: usize,
     /// How much of the text has been seen: of this piece, or of the one after the hole.
     seen: usize,
     hole: Option<Cursor>,
 }
 
-impl Texts {
+impl TextSet {
     /// One text.
-    pub(super) fn one(text: &str) -> Texts {
-        Texts::of([Piece::text(text)])
+    pub(super) fn one(text: &str) -> TextSet {
+        TextSet::new([TextPiece::text(text)])
     }
 
     /// The texts of a grammar.
-    pub(super) fn grammar(grammar: Grammar) -> Texts {
-        Texts::of([Piece::Hole(grammar)])
+    pub(super) fn grammar(grammar: Grammar) -> TextSet {
+        TextSet::new([TextPiece::Hole(grammar)])
     }
 
     /// The texts that a pattern reads.
-    pub(super) fn pattern(pattern: &TextPattern, fit: Fit) -> Texts {
-        Texts::of(pattern.parts.iter().map(|part| match part {
-            Part::Text(text) => Piece::text(text),
-            Part::Hole(slot) => Piece::Hole(Grammar::of_text(slot, fit)),
+    pub(super) fn pattern(pattern: &TextPattern, fit: Fit) -> TextSet {
+        TextSet::new(pattern.parts.iter().map(|part| match part {
+            TextPart::Text(text) => TextPiece::text(text),
+            TextPart::Hole(slot) => TextPiece::Hole(Grammar::of_text(slot, fit)),
         }))
     }
 
-    fn of(pieces: impl IntoIterator<Item = Piece>) -> Texts {
+    fn new(pieces: impl IntoIterator<Item = TextPiece>) -> TextSet {
         let filled = pieces.into_iter().filter(|piece| match piece {
-            Piece::Text(text) => !text.letters.is_empty(),
-            Piece::Hole(_) => true,
+            TextPiece::Text(text) => !text.letters.is_empty(),
+            TextPiece::Hole(_) => true,
         });
-        Texts {
+        TextSet {
             pieces: filled.collect(),
         }
     }
 
     /// Whether all of these are among others.
-    pub(super) fn within(&self, other: &Texts) -> bool {
+    pub(super) fn within(&self, other: &TextSet) -> bool {
         let letters = letters(self, other);
         let start = (self.start(), Some(other.start()));
         let mut seen = HashMap::from([(start, ())]);
@@ -91,7 +91,7 @@ impl Texts {
     }
 
     /// A shortest text that is in both.
-    pub(super) fn meeting(&self, other: &Texts) -> Option<String> {
+    pub(super) fn meeting(&self, other: &TextSet) -> Option<String> {
         let letters = letters(self, other);
         let mut trail = vec![((self.start(), other.start()), None)];
         let mut seen = HashMap::from([(trail[0].0, ())]);
@@ -113,35 +113,35 @@ impl Texts {
         None
     }
 
-    fn start(&self) -> State {
+    fn start(&self) -> TextState {
         self.enter(0)
     }
 
-    fn enter(&self, piece: usize) -> State {
+    fn enter(&self, piece: usize) -> TextState {
         let hole = match self.pieces.get(piece) {
-            Some(Piece::Hole(grammar)) => Some(grammar.start()),
-            Some(Piece::Text(_)) | None => None,
+            Some(TextPiece::Hole(grammar)) => Some(grammar.start()),
+            Some(TextPiece::Text(_)) | None => None,
         };
-        State {
+        TextState {
             piece,
             seen: 0,
             hole,
         }
     }
 
-    fn ends(&self, state: State) -> bool {
+    fn ends(&self, state: TextState) -> bool {
         match (self.pieces.get(state.piece), state.hole) {
             (None, _) => true,
-            (Some(Piece::Hole(grammar)), Some(cursor)) => {
+            (Some(TextPiece::Hole(grammar)), Some(cursor)) => {
                 state.piece + 1 == self.pieces.len() && grammar.ends(cursor)
             }
-            (Some(Piece::Hole(_) | Piece::Text(_)), _) => false,
+            (Some(TextPiece::Hole(_) | TextPiece::Text(_)), _) => false,
         }
     }
 
-    fn step(&self, state: State, letter: char) -> Option<State> {
+    fn step(&self, state: TextState, letter: char) -> Option<TextState> {
         match (self.pieces.get(state.piece)?, state.hole) {
-            (Piece::Text(text), _) => {
+            (TextPiece::Text(text), _) => {
                 if text.letters[state.seen] != letter {
                     return None;
                 }
@@ -149,17 +149,19 @@ impl Texts {
                 Some(if seen == text.letters.len() {
                     self.enter(state.piece + 1)
                 } else {
-                    State { seen, ..state }
+                    TextState { seen, ..state }
                 })
             }
-            (Piece::Hole(grammar), Some(cursor)) => match self.pieces.get(state.piece + 1) {
-                Some(Piece::Text(after)) => self.look_for(after, grammar, (state, cursor), letter),
-                Some(Piece::Hole(_)) | None => Some(State {
+            (TextPiece::Hole(grammar), Some(cursor)) => match self.pieces.get(state.piece + 1) {
+                Some(TextPiece::Text(after)) => {
+                    self.look_for(after, grammar, (state, cursor), letter)
+                }
+                Some(TextPiece::Hole(_)) | None => Some(TextState {
                     hole: Some(grammar.step(cursor, letter)?),
                     ..state
                 }),
             },
-            (Piece::Hole(_), None) => None,
+            (TextPiece::Hole(_), None) => None,
         }
     }
 
@@ -168,9 +170,9 @@ impl Texts {
         &self,
         after: &Terminator,
         grammar: &Grammar,
-        (state, mut cursor): (State, Cursor),
+        (state, mut cursor): (TextState, Cursor),
         letter: char,
-    ) -> Option<State> {
+    ) -> Option<TextState> {
         let mut seen = state.seen;
         loop {
             if after.letters[seen] == letter {
@@ -190,7 +192,7 @@ impl Texts {
         if seen == after.letters.len() {
             return grammar.ends(cursor).then(|| self.enter(state.piece + 2));
         }
-        Some(State {
+        Some(TextState {
             seen,
             hole: Some(cursor),
             ..state
@@ -198,8 +200,8 @@ impl Texts {
     }
 }
 
-impl Piece {
-    fn text(text: &str) -> Piece {
+impl TextPiece {
+    fn text(text: &str) -> TextPiece {
         let letters: Vec<char> = text.chars().collect();
         let mut back = vec![0; letters.len()];
         for index in 1..letters.len() {
@@ -209,17 +211,17 @@ impl Piece {
             }
             back[index] = length + usize::from(letters[length] == letters[index]);
         }
-        Piece::Text(Terminator { letters, back })
+        TextPiece::Text(Terminator { letters, back })
     }
 }
 
 /// The letters that two sets tell apart, and one that stands for all others.
-fn letters(one: &Texts, other: &Texts) -> Vec<char> {
+fn letters(one: &TextSet, other: &TextSet) -> Vec<char> {
     let mut letters = Vec::new();
     for piece in one.pieces.iter().chain(&other.pieces) {
         match piece {
-            Piece::Text(text) => letters.extend(&text.letters),
-            Piece::Hole(grammar) => grammar.letters(&mut letters),
+            TextPiece::Text(text) => letters.extend(&text.letters),
+            TextPiece::Hole(grammar) => grammar.letters(&mut letters),
         }
     }
     letters.sort_unstable();

@@ -2,31 +2,31 @@
 //! of a query, headers, methods.
 
 use super::grammar::{Empty, Fit, Grammar};
-use super::texts::Texts;
-use super::{DEPTH, World, meeting, within};
+use super::texts::TextSet;
+use super::{DEPTH, MemberPolicy, intersection, subsumption};
 use crate::domain::pattern::{
-    Bindings, Codec, Part, Pattern, Reading, Role, Scalar, Shape, Slot, Strangers, TextPattern,
-    Words,
+    Bindings, Codec, Pattern, PatternReader, Role, Scalar, Shape, Slot, TextPart, TextPattern,
+    TextPatterns, UnknownMembers,
 };
 
 /// Whether all texts that fit `one` fit `other`: none, one, several.
 #[must_use]
-pub fn words_within(one: &Words, other: &Words) -> bool {
-    if let Words::Literal(text) = one {
+pub fn words_within(one: &TextPatterns, other: &TextPatterns) -> bool {
+    if let TextPatterns::Literal(text) = one {
         return reads(other, &[text]);
     }
     let none = !one.may_be_absent() || other.may_be_absent();
     let several = match (several(one), several(other)) {
         (None, _) => true,
         (Some(_), None) => false,
-        (Some(one), Some(other)) => Texts::grammar(one).within(&Texts::grammar(other)),
+        (Some(one), Some(other)) => TextSet::grammar(one).within(&TextSet::grammar(other)),
     };
     none && several && once_within(one, other)
 }
 
 /// Texts that fit both: one where one does, else none, else several.
 #[must_use]
-pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
+pub fn words_meeting(one: &TextPatterns, other: &TextPatterns) -> Option<Vec<String>> {
     let both = |texts: &[&str]| reads(one, texts) && reads(other, texts);
     for fit in [Fit::Below, Fit::Above] {
         let found = once(one, fit).meeting(&once(other, fit));
@@ -35,7 +35,7 @@ pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
         }
     }
     // A hole that stands in a text twice takes a search.
-    let found = meeting(&as_pattern(one), &as_pattern(other), World::Closed);
+    let found = intersection(&as_pattern(one), &as_pattern(other), MemberPolicy::Closed);
     if let Some(Ok(found)) = found.and_then(|found| found.text())
         && both(&[&found])
     {
@@ -44,32 +44,32 @@ pub fn words_meeting(one: &Words, other: &Words) -> Option<Vec<String>> {
     if one.may_be_absent() && other.may_be_absent() {
         return Some(Vec::new());
     }
-    let found = Texts::grammar(several(one)?).meeting(&Texts::grammar(several(other)?))?;
+    let found = TextSet::grammar(several(one)?).meeting(&TextSet::grammar(several(other)?))?;
     Some(vec![found.clone(), found])
 }
 
-fn reads(words: &Words, texts: &[&str]) -> bool {
+fn reads(words: &TextPatterns, texts: &[&str]) -> bool {
     words.read(texts, &mut reading(words)).is_ok()
 }
 
 /// A reading of words.
-pub(super) fn reading(words: &Words) -> Reading {
+pub(super) fn reading(words: &TextPatterns) -> PatternReader {
     let holes = words.slots().into_iter().filter_map(Slot::binds).max();
-    Reading {
-        bindings: Bindings::of(holes.map_or(0, |most| most + 1)),
-        ..Reading::of(0, Strangers::Refused, DEPTH)
+    PatternReader {
+        bindings: Bindings::new(holes.map_or(0, |most| most + 1)),
+        ..PatternReader::new(0, UnknownMembers::Refused, DEPTH)
     }
 }
 
 /// Whether a single text that fits one always fits the other.
-fn once_within(one: &Words, other: &Words) -> bool {
-    if let (Words::Hole(one), Words::Hole(other)) = (one, other)
+fn once_within(one: &TextPatterns, other: &TextPatterns) -> bool {
+    if let (TextPatterns::Hole(one), TextPatterns::Hole(other)) = (one, other)
         && let (true, true) = (holds_json(one), holds_json(other))
     {
-        return within::shape_within(&one.shape, &other.shape);
+        return subsumption::shape_within(&one.shape, &other.shape);
     }
-    if let (Words::Mixed(_), Words::Mixed(_)) = (one, other) {
-        return super::within(&as_pattern(one), &as_pattern(other), World::Closed);
+    if let (TextPatterns::Mixed(_), TextPatterns::Mixed(_)) = (one, other) {
+        return super::within(&as_pattern(one), &as_pattern(other), MemberPolicy::Closed);
     }
     once(one, Fit::Above).within(&once(other, Fit::Below)) && !repeats(other)
 }
@@ -79,7 +79,7 @@ fn holds_json(slot: &Slot) -> bool {
 }
 
 /// Whether a hole stands in the words twice, which asks for equal values.
-fn repeats(words: &Words) -> bool {
+fn repeats(words: &TextPatterns) -> bool {
     let mut holes: Vec<usize> = words.slots().into_iter().filter_map(Slot::binds).collect();
     let places = holes.len();
     holes.sort_unstable();
@@ -88,11 +88,11 @@ fn repeats(words: &Words) -> bool {
 }
 
 /// The texts that fit where there is one.
-fn once(words: &Words, fit: Fit) -> Texts {
+fn once(words: &TextPatterns, fit: Fit) -> TextSet {
     match words {
-        Words::Literal(text) => Texts::one(text),
-        Words::Mixed(text) => Texts::pattern(text, fit),
-        Words::Hole(slot) => Texts::grammar(hole(slot, fit)),
+        TextPatterns::Literal(text) => TextSet::one(text),
+        TextPatterns::Mixed(text) => TextSet::pattern(text, fit),
+        TextPatterns::Hole(slot) => TextSet::grammar(hole(slot, fit)),
     }
 }
 
@@ -127,28 +127,28 @@ fn hole(slot: &Slot, fit: Fit) -> Grammar {
 }
 
 /// What each of several texts is.
-fn several(words: &Words) -> Option<Grammar> {
-    let Words::Hole(slot) = words else {
+fn several(words: &TextPatterns) -> Option<Grammar> {
+    let TextPatterns::Hole(slot) = words else {
         return None;
     };
     match (&slot.shape, slot.codec) {
         _ if slot.binds().is_none() => Some(Grammar::ANY),
-        (Shape::Repeated(scalar), Codec::Plain) => Some(Grammar::of(scalar)),
+        (Shape::Repeated(scalar), Codec::Plain) => Some(Grammar::from_scalar(scalar)),
         (_, _) => None,
     }
 }
 
 /// The single texts that fit, or more, as strings of JSON.
-fn as_pattern(words: &Words) -> Pattern {
+fn as_pattern(words: &TextPatterns) -> Pattern {
     let parts = match words {
-        Words::Literal(text) => vec![Part::Text(text.clone())],
-        Words::Mixed(text) => text.parts.clone(),
-        Words::Hole(slot) => {
+        TextPatterns::Literal(text) => vec![TextPart::Text(text.clone())],
+        TextPatterns::Mixed(text) => text.parts.clone(),
+        TextPatterns::Hole(slot) => {
             let mut slot = slot.clone();
             if matches!(slot.shape, Shape::Separated(..)) {
                 slot.role = Role::Forgotten(None);
             }
-            vec![Part::Hole(slot)]
+            vec![TextPart::Hole(slot)]
         }
     };
     Pattern::Text(TextPattern { parts })

@@ -14,7 +14,7 @@ const STEPS: usize = 250;
 #[derive(Debug)]
 struct Caller {
     deadline: Duration,
-    repeat: Repeat,
+    repeat: RetryRule,
     /// The links that its question was written to.
     written: Vec<u64>,
     ending: Ending,
@@ -71,8 +71,8 @@ use told::subscription;
 struct World {
     seed: u64,
     dice: Dice,
-    pending: Pending,
-    order: Order,
+    pending: LinkMachine,
+    order: AnswerOrder,
     now: Duration,
     link: Link,
     /// How many links there were.
@@ -96,15 +96,15 @@ impl World {
     fn new(seed: u64) -> World {
         let mut dice = Dice(seed);
         let order = if dice.one_in(2) {
-            Order::Serial
+            AnswerOrder::Serial
         } else {
-            Order::Pipelined(1 + dice.below(4) as usize)
+            AnswerOrder::Pipelined(1 + dice.below(4) as usize)
         };
         let heartbeat = dice.one_in(3).then_some(Heartbeat {
             every: seconds(3),
             within: seconds(2),
         });
-        let settings = Settings {
+        let settings = LinkSettings {
             greeting: if dice.one_in(2) { greeting() } else { None },
             unanswered: dice.below(4) as usize,
             pause: Duration::from_millis(dice.below(2) * 50),
@@ -114,7 +114,7 @@ impl World {
         World {
             seed,
             dice,
-            pending: Pending::new(settings),
+            pending: LinkMachine::new(settings),
             order,
             now: Duration::ZERO,
             link: Link::None,
@@ -130,7 +130,7 @@ impl World {
         }
     }
 
-    fn take(&mut self, input: Input) {
+    fn take(&mut self, input: LinkInput) {
         self.pending.take(self.now, input);
         while let Some(output) = self.pending.output() {
             self.obey(output);
@@ -145,34 +145,34 @@ impl World {
         check!(self, self.pending.queued() <= most, "too many wait");
         check!(
             self,
-            self.pending.left_over() <= 1024 + 64,
+            self.pending.remaining() <= 1024 + 64,
             "too much is kept"
         );
     }
 
-    fn obey(&mut self, output: Output) {
+    fn obey(&mut self, output: LinkOutput) {
         match output {
-            Output::Open => {
+            LinkOutput::Open => {
                 check!(self, self.link == Link::None, "two links");
                 self.link = Link::Opening;
                 self.links += 1;
             }
-            Output::Close(_) => {
+            LinkOutput::Close(_) => {
                 let known = matches!(self.link, Link::Opening | Link::Open);
                 check!(self, known, "nothing to close");
                 self.link = Link::Closing;
             }
-            Output::Write(message) => self.written(message),
-            Output::Ping | Output::Ready => {
+            LinkOutput::Write(message) => self.written(message),
+            LinkOutput::Ping | LinkOutput::Ready => {
                 check!(self, self.link == Link::Open, "nothing is open");
             }
-            Output::Notified {
+            LinkOutput::Notified {
                 message, hearers, ..
             } => {
                 check!(self, self.link == Link::Open, "nothing is open");
                 self.hears(hearers, &message);
             }
-            Output::Answer {
+            LinkOutput::Answer {
                 ticket,
                 id,
                 message,
@@ -188,19 +188,19 @@ impl World {
                 );
                 self.settle(ticket);
             }
-            Output::Told(ticket) => self.settle(ticket),
-            Output::Ended(ticket) => self.ends(ticket),
-            Output::Failed(ticket, why) => {
+            LinkOutput::Told(ticket) => self.settle(ticket),
+            LinkOutput::Ended(ticket) => self.ends(ticket),
+            LinkOutput::Failed(ticket, why) => {
                 let writes = self.callers[&ticket.0].written.len();
                 let agrees = match why {
-                    Unanswered::Busy | Unanswered::Unreachable => writes == 0,
-                    Unanswered::Cut
-                    | Unanswered::Late
-                    | Unanswered::TooLarge(_)
-                    | Unanswered::NoRoom
-                    | Unanswered::CodedStream
-                    | Unanswered::Misnumbered
-                    | Unanswered::Unusable(_) => writes > 0,
+                    RequestError::Busy | RequestError::Unreachable => writes == 0,
+                    RequestError::Cut
+                    | RequestError::Late
+                    | RequestError::TooLarge(_)
+                    | RequestError::NoRoom
+                    | RequestError::CodedStream
+                    | RequestError::Misnumbered
+                    | RequestError::Unusable(_) => writes > 0,
                 };
                 let agrees = agrees || self.failed.contains(&(ticket.0, format!("{why:?}")));
                 check!(self, agrees, format!("{why:?} after {writes} writes"));
@@ -234,8 +234,9 @@ impl World {
             let before = caller.written.len();
             let ticket = said.ticket.unwrap_or(u64::MAX);
             let untaken = self.untaken.contains(&ticket);
-            let again = before == 0 || ((caller.repeat == Repeat::Once || untaken) && before == 1);
-            let cut = format!("{:?}", Unanswered::Cut);
+            let again =
+                before == 0 || ((caller.repeat == RetryRule::Once || untaken) && before == 1);
+            let cut = format!("{:?}", RequestError::Cut);
             let elsewhere =
                 !caller.written.contains(&self.links) || self.failed.contains(&(ticket, cut));
             let gone = caller.ending != Ending::Waits;
@@ -250,23 +251,26 @@ impl World {
         let start_by = self.now + Duration::from_millis(1 + self.dice.below(3000));
         let deadline = start_by + Duration::from_millis(self.dice.below(4000));
         let say = match self.dice.below(8) {
-            0 => Say::Notice(Bytes::from(format!(
+            0 => Outbound::Notice(Bytes::from(format!(
                 "{{\"method\":\"n\",\"params\":[{ticket}]}}"
             ))),
-            1 if self.pending.settings.greeting.is_some() => Say::Greeting,
+            1 if self.pending.settings.greeting.is_some() => Outbound::Greeting,
             2 => subscription(ticket),
             _ => call(ticket),
         };
-        let subscribes = matches!(say, Say::Subscription(..)).then_some(Acknowledged::No);
+        let subscribes = matches!(say, Outbound::Subscription(..)).then_some(Acknowledged::No);
         // A notice is never said twice.
         let repeat = match say {
-            Say::Call(_) if self.dice.one_in(2) => Repeat::Once,
-            Say::Call(_) | Say::Subscription(..) | Say::Notice(_) | Say::Greeting => Repeat::Never,
+            Outbound::Call(_) if self.dice.one_in(2) => RetryRule::Once,
+            Outbound::Call(_)
+            | Outbound::Subscription(..)
+            | Outbound::Notice(_)
+            | Outbound::Greeting => RetryRule::Never,
         };
         let rank = if self.dice.one_in(4) {
-            Rank::Candidate
+            Priority::Candidate
         } else {
-            Rank::Client
+            Priority::Client
         };
         self.callers.insert(
             ticket,
@@ -278,7 +282,7 @@ impl World {
                 subscribes,
             },
         );
-        self.take(Input::Ask(Ask {
+        self.take(LinkInput::Ask(Request {
             ticket: Ticket(ticket),
             say,
             start_by,
@@ -295,7 +299,7 @@ impl World {
         if let Some((ticket, caller)) = waiting.by_ref().take(count).nth(pick as usize) {
             caller.ending = Ending::Gone;
             let ticket = Ticket(*ticket);
-            let away = [Input::Cancel, Input::Recall][self.dice.below(2) as usize];
+            let away = [LinkInput::Cancel, LinkInput::Recall][self.dice.below(2) as usize];
             self.take(away(ticket));
         }
     }
@@ -308,9 +312,9 @@ impl World {
         // What needs no answer is dealt with when it is read.
         let notice = self.read.iter().position(|read| read.id.is_none());
         let place = match (self.order, notice) {
-            (Order::Serial, _) => 0,
-            (Order::Pipelined(_), Some(first)) => first,
-            (Order::Pipelined(_), None) => self.dice.below(self.read.len() as u64) as usize,
+            (AnswerOrder::Serial, _) => 0,
+            (AnswerOrder::Pipelined(_), Some(first)) => first,
+            (AnswerOrder::Pipelined(_), None) => self.dice.below(self.read.len() as u64) as usize,
         };
         let Read { id, ticket } = self.read.remove(place);
         let whose = ticket.map_or("-1".to_owned(), |ticket| ticket.to_string());
@@ -339,7 +343,7 @@ impl World {
                 self.says(result.clone());
                 self.says(result);
             }
-            3 if ticket.is_some() => self.link_takes(Input::Overlong),
+            3 if ticket.is_some() => self.link_takes(LinkInput::Overlong),
             _ => {
                 self.says(result);
                 self.answered.push(id);
@@ -353,14 +357,14 @@ impl World {
         if let Some(ticket) = ticket {
             self.failed.insert((ticket, format!("{why:?}")));
         }
-        self.link_takes(Input::Failed(id, why));
+        self.link_takes(LinkInput::Failed(id, why));
     }
 
     /// The server knows the link no longer, and has not taken a question, or has said so to nobody.
     fn forgets(&mut self, id: u64, ticket: Option<u64>) {
         let to = if self.dice.one_in(3) { None } else { Some(id) };
         self.untaken.extend(ticket.filter(|_| to.is_some()));
-        self.link_takes(Input::Forgotten(to));
+        self.link_takes(LinkInput::Forgotten(to));
     }
 
     /// What is being written reaches nobody. Only of a notice can a link say so.
@@ -374,15 +378,15 @@ impl World {
         if let Some(ticket) = message.and_then(|message| read(&message).ticket) {
             self.failed.insert((ticket, format!("{why:?}")));
         }
-        self.take(Input::Unwritten(why));
+        self.take(LinkInput::Unwritten(why));
     }
 
     fn says(&mut self, text: String) {
-        self.link_takes(Input::Message(text.into()));
+        self.link_takes(LinkInput::Message(text.into()));
     }
 
     /// Something comes over the link, if there is one still.
-    fn link_takes(&mut self, input: Input) {
+    fn link_takes(&mut self, input: LinkInput) {
         if self.link == Link::Open {
             self.take(input);
         }
@@ -396,8 +400,8 @@ impl World {
         self.writing = None;
         self.read.clear();
         let luck = self.dice.below(1 << 16) as u16;
-        self.take(Input::Lost { luck });
-        check!(self, self.pending.left_over() == 0, "left over");
+        self.take(LinkInput::Lost { luck });
+        check!(self, self.pending.remaining() == 0, "left over");
     }
 
     /// Time passes, and no alarm is missed.
@@ -407,7 +411,7 @@ impl World {
             // Nothing may ask for a time that is past again and again.
             until = until.max(alarm);
             self.now = self.now.max(alarm);
-            self.take(Input::Tick);
+            self.take(LinkInput::Tick);
             let next = self.pending.alarm();
             check!(
                 self,
@@ -416,7 +420,7 @@ impl World {
             );
         }
         self.now = until;
-        self.take(Input::Tick);
+        self.take(LinkInput::Tick);
     }
 
     fn step(&mut self) {
@@ -428,14 +432,14 @@ impl World {
             10 if self.dice.one_in(6) || self.link == Link::Closing => self.loses(),
             11 | 12 if self.link == Link::Opening => {
                 self.link = Link::Open;
-                self.take(Input::Opened);
+                self.take(LinkInput::Opened);
             }
-            13 if self.link == Link::Open => self.take(Input::Sign),
+            13 if self.link == Link::Open => self.take(LinkInput::Sign),
             18 if self.dice.one_in(4) => self.drops(),
             14..=16 => {
                 if let Some(message) = self.writing.take().filter(|_| self.link == Link::Open) {
                     self.read.push(read(&message));
-                    self.take(Input::Written);
+                    self.take(LinkInput::Written);
                 }
             }
             _ => self.serves(),
@@ -443,7 +447,7 @@ impl World {
     }
 
     fn run(mut self) -> usize {
-        self.take(Input::Tick);
+        self.take(LinkInput::Tick);
         for _ in 0..STEPS {
             self.step();
         }
@@ -452,8 +456,8 @@ impl World {
             self.waits();
         }
         self.now += seconds(10);
-        self.take(Input::Tick);
-        self.take(Input::Unsubscribe);
+        self.take(LinkInput::Tick);
+        self.take(LinkInput::Unsubscribe);
         let waits = self.callers.values();
         let waits = waits
             .filter(|caller| caller.ending == Ending::Waits)
@@ -468,7 +472,7 @@ impl World {
         self.loses();
         check!(
             self,
-            self.pending.left_over() == 0,
+            self.pending.remaining() == 0,
             "something is left over"
         );
         self.told

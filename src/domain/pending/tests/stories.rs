@@ -8,54 +8,57 @@ mod subscriptions;
 
 /// A link that is driven by hand.
 struct Driven {
-    pending: Pending,
+    pending: LinkMachine,
     now: Duration,
 }
 
 impl Driven {
-    fn open(settings: Settings) -> Driven {
+    fn open(settings: LinkSettings) -> Driven {
         let mut driven = Driven {
-            pending: Pending::new(settings),
+            pending: LinkMachine::new(settings),
             now: Duration::ZERO,
         };
-        assert_eq!(driven.take(Input::Tick), [Output::Open]);
+        assert_eq!(driven.take(LinkInput::Tick), [LinkOutput::Open]);
         driven
     }
 
-    fn ready(order: Order) -> Driven {
+    fn ready(order: AnswerOrder) -> Driven {
         let mut driven = Driven::open(settings(order));
-        assert_eq!(driven.take(Input::Opened), [Output::Ready]);
+        assert_eq!(driven.take(LinkInput::Opened), [LinkOutput::Ready]);
         driven
     }
 
-    fn take(&mut self, input: Input) -> Vec<Output> {
+    fn take(&mut self, input: LinkInput) -> Vec<LinkOutput> {
         self.pending.take(self.now, input);
         std::iter::from_fn(|| self.pending.output()).collect()
     }
 
-    fn says(&mut self, text: &str) -> Vec<Output> {
-        self.take(Input::Message(Bytes::copy_from_slice(text.as_bytes())))
+    fn says(&mut self, text: &str) -> Vec<LinkOutput> {
+        self.take(LinkInput::Message(Bytes::copy_from_slice(text.as_bytes())))
     }
 
     /// Asks, and takes it that it is written.
     fn asks(&mut self, ticket: u64) {
-        let written = self.take(Input::Ask(ask(ticket, call(ticket))));
-        assert!(matches!(&written[..], [Output::Write(_)]), "{written:?}");
-        assert_eq!(self.take(Input::Written), []);
+        let written = self.take(LinkInput::Ask(ask(ticket, call(ticket))));
+        assert!(
+            matches!(&written[..], [LinkOutput::Write(_)]),
+            "{written:?}"
+        );
+        assert_eq!(self.take(LinkInput::Written), []);
     }
 
-    fn at(&mut self, at: u64) -> Vec<Output> {
+    fn at(&mut self, at: u64) -> Vec<LinkOutput> {
         self.now = seconds(at);
-        self.take(Input::Tick)
+        self.take(LinkInput::Tick)
     }
 }
 
-fn write(text: &str) -> Output {
-    Output::Write(Bytes::copy_from_slice(text.as_bytes()))
+fn write(text: &str) -> LinkOutput {
+    LinkOutput::Write(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn answer(ticket: u64, id: u64, text: &str) -> Output {
-    Output::Answer {
+fn answer(ticket: u64, id: u64, text: &str) -> LinkOutput {
+    LinkOutput::Answer {
         ticket: Ticket(ticket),
         id,
         message: Bytes::copy_from_slice(text.as_bytes()),
@@ -66,12 +69,12 @@ const NULL: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message
 
 #[test]
 fn a_serial_link_asks_one_after_the_other() {
-    let mut link = Driven::ready(Order::Serial);
-    let asked = link.take(Input::Ask(ask(7, call(7))));
+    let mut link = Driven::ready(AnswerOrder::Serial);
+    let asked = link.take(LinkInput::Ask(ask(7, call(7))));
     let wanted = r#"{"jsonrpc":"2.0","id":1,"method":"do","params":[7]}"#;
     assert_eq!(asked, [write(wanted)]);
-    assert_eq!(link.take(Input::Ask(ask(8, call(8)))), []);
-    assert_eq!(link.take(Input::Written), []);
+    assert_eq!(link.take(LinkInput::Ask(ask(8, call(8)))), []);
+    assert_eq!(link.take(LinkInput::Written), []);
     let text = r#"{"jsonrpc":"2.0","id":1,"result":1.0}"#;
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[8]}"#);
     assert_eq!(link.says(text), [answer(7, 1, text), next]);
@@ -79,24 +82,28 @@ fn a_serial_link_asks_one_after_the_other() {
 
 #[test]
 fn a_pipelined_link_asks_at_once_and_answers_in_any_order() {
-    let mut link = Driven::ready(Order::Pipelined(2));
+    let mut link = Driven::ready(AnswerOrder::Pipelined(2));
     link.asks(1);
     link.asks(2);
-    assert_eq!(link.take(Input::Ask(ask(3, call(3)))), [], "two at a time");
+    assert_eq!(
+        link.take(LinkInput::Ask(ask(3, call(3)))),
+        [],
+        "two at a time"
+    );
     let text = r#"{"id":2,"error":{"code":1}}"#;
     let said = link.says(text);
     assert_eq!(said[0], answer(2, 2, text));
-    assert_eq!(link.take(Input::Written), []);
+    assert_eq!(link.take(LinkInput::Written), []);
     let text = r#"{"id":1,"result":null}"#;
     assert_eq!(link.says(text), [answer(1, 1, text)]);
 }
 
 #[test]
 fn a_call_that_is_late_frees_its_turn_and_its_answer_reaches_nobody() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
     let late = link.at(10);
-    assert_eq!(late, [Output::Failed(Ticket(1), Unanswered::Late)]);
+    assert_eq!(late, [LinkOutput::Failed(Ticket(1), RequestError::Late)]);
     link.now = Duration::ZERO;
     link.asks(2);
     assert_eq!(link.says(NULL), [], "it may be about the first");
@@ -105,17 +112,17 @@ fn a_call_that_is_late_frees_its_turn_and_its_answer_reaches_nobody() {
     assert_eq!((counts.late, counts.foreign), (1, 1));
     let text = r#"{"id":2,"result":"new"}"#;
     assert_eq!(link.says(text), [answer(2, 2, text)]);
-    assert_eq!(link.pending.left_over(), 0);
+    assert_eq!(link.pending.remaining(), 0);
 }
 
 #[test]
 fn an_error_without_an_id_belongs_to_the_only_one_who_can_have_caused_it() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
     assert_eq!(link.says(NULL), [answer(1, 1, NULL)]);
     assert_eq!(link.says(NULL), [], "nobody asked");
 
-    let mut link = Driven::ready(Order::Pipelined(2));
+    let mut link = Driven::ready(AnswerOrder::Pipelined(2));
     link.asks(1);
     link.asks(2);
     assert_eq!(link.says(NULL), [], "either may be meant");
@@ -126,11 +133,11 @@ fn an_error_without_an_id_belongs_to_the_only_one_who_can_have_caused_it() {
 
 #[test]
 fn an_error_without_an_id_may_be_about_a_notice() {
-    let mut link = Driven::ready(Order::Serial);
-    let notice = Say::Notice(Bytes::from_static(b"{\"method\":\"n\"}"));
-    let written = link.take(Input::Ask(ask(1, notice)));
+    let mut link = Driven::ready(AnswerOrder::Serial);
+    let notice = Outbound::Notice(Bytes::from_static(b"{\"method\":\"n\"}"));
+    let written = link.take(LinkInput::Ask(ask(1, notice)));
     assert_eq!(written, [write(r#"{"method":"n"}"#)]);
-    assert_eq!(link.take(Input::Written), [Output::Told(Ticket(1))]);
+    assert_eq!(link.take(LinkInput::Written), [LinkOutput::Told(Ticket(1))]);
     link.asks(2);
     assert_eq!(link.says(NULL), []);
     let text = r#"{"id":2,"result":1}"#;
@@ -141,20 +148,20 @@ fn an_error_without_an_id_may_be_about_a_notice() {
 
 #[test]
 fn what_is_too_long_fails_the_one_who_must_have_asked() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
-    let large = [Output::Failed(Ticket(1), Unanswered::TooLarge(0))];
-    assert_eq!(link.take(Input::Overlong), large);
-    assert_eq!(link.take(Input::Overlong), []);
+    let large = [LinkOutput::Failed(Ticket(1), RequestError::TooLarge(0))];
+    assert_eq!(link.take(LinkInput::Overlong), large);
+    assert_eq!(link.take(LinkInput::Overlong), []);
     assert_eq!(link.pending.counts().skipped, 1);
 }
 
 #[test]
 fn requests_of_the_server_are_declined_and_pings_answered() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     let pong = link.says(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);
     assert_eq!(pong, [write(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#)]);
-    assert_eq!(link.take(Input::Written), []);
+    assert_eq!(link.take(LinkInput::Written), []);
     let declined = link.says(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
     let wanted = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"this client answers no requests"}}"#;
     assert_eq!(declined, [write(wanted)]);
@@ -163,11 +170,13 @@ fn requests_of_the_server_are_declined_and_pings_answered() {
 
 #[test]
 fn notifications_are_handed_out_and_noise_is_skipped() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
     let text = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
     let told = link.says(text);
-    assert!(matches!(&told[..], [Output::Notified { method, .. }] if method.ends_with("message")));
+    assert!(
+        matches!(&told[..], [LinkOutput::Notified { method, .. }] if method.ends_with("message"))
+    );
     for noise in [
         "",
         "hello",
@@ -185,7 +194,7 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
 
 #[test]
 fn an_answer_with_neither_result_nor_error_ends_the_wait() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
     for noise in [
         r#"{"id":1}"#,
@@ -198,30 +207,30 @@ fn an_answer_with_neither_result_nor_error_ends_the_wait() {
     }
     let told = link.says(r#"{"jsonrpc":"2.0","id":1}"#);
     assert!(
-        matches!(&told[..], [Output::Answer { id: 1, .. }]),
+        matches!(&told[..], [LinkOutput::Answer { id: 1, .. }]),
         "{told:?}"
     );
 }
 
 #[test]
 fn a_link_begins_with_a_greeting_where_it_is_to() {
-    let mut link = Driven::open(Settings {
+    let mut link = Driven::open(LinkSettings {
         greeting: greeting(),
-        ..settings(Order::Serial)
+        ..settings(AnswerOrder::Serial)
     });
     let hello = write(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"v":1}}"#);
-    assert_eq!(link.take(Input::Opened), [hello]);
-    assert_eq!(link.take(Input::Written), []);
-    assert_eq!(link.take(Input::Ask(ask(1, call(1)))), []);
-    assert_eq!(link.take(Input::Ask(ask(2, Say::Greeting))), []);
+    assert_eq!(link.take(LinkInput::Opened), [hello]);
+    assert_eq!(link.take(LinkInput::Written), []);
+    assert_eq!(link.take(LinkInput::Ask(ask(1, call(1)))), []);
+    assert_eq!(link.take(LinkInput::Ask(ask(2, Outbound::Greeting))), []);
     let text = r#"{"id":1,"result":{"protocolVersion":"x"}}"#;
     let initialized =
         write(r#"{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}"#);
-    assert_eq!(link.says(text), [Output::Ready, initialized]);
+    assert_eq!(link.says(text), [LinkOutput::Ready, initialized]);
     let first = write(r#"{"jsonrpc":"2.0","id":3,"method":"do","params":[1]}"#);
-    assert_eq!(link.take(Input::Written), [first]);
-    assert_eq!(link.take(Input::Written), [answer(2, 1, text)]);
-    let cancelled = link.take(Input::Cancel(Ticket(1)));
+    assert_eq!(link.take(LinkInput::Written), [first]);
+    assert_eq!(link.take(LinkInput::Written), [answer(2, 1, text)]);
+    let cancelled = link.take(LinkInput::Cancel(Ticket(1)));
     let wanted = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
     assert_eq!(cancelled, [write(wanted)]);
 }
@@ -234,127 +243,137 @@ fn a_refused_greeting_gives_the_link_up() {
         r#"{"id":"1","result":{}}"#,
         r#"{"id":true,"result":{}}"#,
     ] {
-        let mut link = Driven::open(Settings {
+        let mut link = Driven::open(LinkSettings {
             greeting: greeting(),
-            ..settings(Order::Serial)
+            ..settings(AnswerOrder::Serial)
         });
-        link.take(Input::Opened);
-        assert_eq!(link.says(refusal), [Output::Close(Fault::Refused)]);
-        assert_eq!(link.take(Input::Lost { luck: 0 }), []);
+        link.take(LinkInput::Opened);
+        assert_eq!(link.says(refusal), [LinkOutput::Close(LinkFault::Refused)]);
+        assert_eq!(link.take(LinkInput::Lost { luck: 0 }), []);
         assert_eq!(link.pending.alarm(), Some(Duration::from_millis(100)));
     }
 }
 
 #[test]
 fn a_greeting_that_agrees_on_something_strange_gives_the_link_up_and_says_what() {
-    let mut link = Driven::open(Settings {
+    let mut link = Driven::open(LinkSettings {
         greeting: greeting(),
         revisions: vec!["a".to_owned(), "b".to_owned()],
-        ..settings(Order::Serial)
+        ..settings(AnswerOrder::Serial)
     });
-    link.take(Input::Opened);
+    link.take(LinkInput::Opened);
     let said = link.says(r#"{"id":1,"result":{"protocolVersion":"c"}}"#);
     let why = "it agrees on the revision `c`, and those that are spoken here are a, b";
-    assert_eq!(said, [Output::Close(Fault::Foreign(why.to_owned()))]);
+    assert_eq!(
+        said,
+        [LinkOutput::Close(LinkFault::Foreign(why.to_owned()))]
+    );
 }
 
 #[test]
 fn a_link_that_is_not_ready_in_time_is_given_up() {
-    let mut link = Driven::open(settings(Order::Serial));
+    let mut link = Driven::open(settings(AnswerOrder::Serial));
     assert_eq!(link.pending.alarm(), Some(seconds(5)));
-    assert_eq!(link.at(5), [Output::Close(Fault::Slow)]);
-    assert_eq!(link.take(Input::Opened), [], "too late");
+    assert_eq!(link.at(5), [LinkOutput::Close(LinkFault::Slow)]);
+    assert_eq!(link.take(LinkInput::Opened), [], "too late");
 }
 
 #[test]
 fn what_a_broken_link_had_is_cut_and_what_waits_goes_to_the_next() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
-    assert_eq!(link.take(Input::Ask(ask(2, call(2)))), []);
-    let lost = link.take(Input::Lost { luck: 0 });
-    assert_eq!(lost, [Output::Failed(Ticket(1), Unanswered::Cut)]);
-    assert_eq!(link.at(1), [Output::Open]);
-    let opened = link.take(Input::Opened);
+    assert_eq!(link.take(LinkInput::Ask(ask(2, call(2)))), []);
+    let lost = link.take(LinkInput::Lost { luck: 0 });
+    assert_eq!(lost, [LinkOutput::Failed(Ticket(1), RequestError::Cut)]);
+    assert_eq!(link.at(1), [LinkOutput::Open]);
+    let opened = link.take(LinkInput::Opened);
     let second = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[2]}"#);
-    assert_eq!(opened, [Output::Ready, second]);
+    assert_eq!(opened, [LinkOutput::Ready, second]);
 }
 
 #[test]
 fn what_may_be_repeated_is_repeated_once() {
-    let mut link = Driven::ready(Order::Serial);
-    let repeatable = Ask {
-        repeat: Repeat::Once,
+    let mut link = Driven::ready(AnswerOrder::Serial);
+    let repeatable = Request {
+        repeat: RetryRule::Once,
         ..ask(1, call(1))
     };
-    link.take(Input::Ask(repeatable));
-    assert_eq!(link.take(Input::Lost { luck: 0 }), []);
-    assert_eq!(link.at(6), [Output::Open], "its start is no longer awaited");
-    assert_eq!(link.take(Input::Opened).len(), 2);
-    let lost = link.take(Input::Lost { luck: 0 });
-    assert_eq!(lost, [Output::Failed(Ticket(1), Unanswered::Cut)]);
+    link.take(LinkInput::Ask(repeatable));
+    assert_eq!(link.take(LinkInput::Lost { luck: 0 }), []);
+    assert_eq!(
+        link.at(6),
+        [LinkOutput::Open],
+        "its start is no longer awaited"
+    );
+    assert_eq!(link.take(LinkInput::Opened).len(), 2);
+    let lost = link.take(LinkInput::Lost { luck: 0 });
+    assert_eq!(lost, [LinkOutput::Failed(Ticket(1), RequestError::Cut)]);
 }
 
 #[test]
 fn waits_double_and_a_steady_link_begins_them_anew() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     let mut waits = Vec::new();
     for _ in 0..3 {
-        link.take(Input::Lost { luck: u16::MAX });
+        link.take(LinkInput::Lost { luck: u16::MAX });
         let at = link.pending.alarm().unwrap();
         waits.push((at - link.now).as_millis());
         link.now = at;
-        assert_eq!(link.take(Input::Tick), [Output::Open]);
-        assert_eq!(link.take(Input::Opened), [Output::Ready]);
+        assert_eq!(link.take(LinkInput::Tick), [LinkOutput::Open]);
+        assert_eq!(link.take(LinkInput::Opened), [LinkOutput::Ready]);
     }
     assert_eq!(waits, [50, 100, 200]);
     link.now += seconds(10);
-    link.take(Input::Lost { luck: 0 });
+    link.take(LinkInput::Lost { luck: 0 });
     let wait = link.pending.alarm().unwrap() - link.now;
     assert_eq!(wait.as_millis(), 100);
-    let backoff = settings(Order::Serial).backoff;
+    let backoff = settings(AnswerOrder::Serial).backoff;
     assert_eq!(backoff.wait(u32::MAX, 0), seconds(30));
     assert_eq!(backoff.wait(9, u16::MAX), seconds(15));
 }
 
 #[test]
 fn where_the_next_link_is_far_away_a_call_fails_at_once() {
-    let mut link = Driven::open(settings(Order::Serial));
+    let mut link = Driven::open(settings(AnswerOrder::Serial));
     for _ in 0..8 {
-        link.take(Input::Lost { luck: 0 });
+        link.take(LinkInput::Lost { luck: 0 });
         link.now = link.pending.alarm().unwrap();
-        link.take(Input::Tick);
+        link.take(LinkInput::Tick);
     }
-    link.take(Input::Lost { luck: 0 });
-    let waits = Ask {
+    link.take(LinkInput::Lost { luck: 0 });
+    let waits = Request {
         start_by: link.now + seconds(5),
         deadline: link.now + seconds(10),
         ..ask(1, call(1))
     };
-    let failed = link.take(Input::Ask(waits));
-    assert_eq!(failed, [Output::Failed(Ticket(1), Unanswered::Unreachable)]);
+    let failed = link.take(LinkInput::Ask(waits));
+    assert_eq!(
+        failed,
+        [LinkOutput::Failed(Ticket(1), RequestError::Unreachable)]
+    );
 }
 
 #[test]
 fn those_who_wait_for_too_long_or_are_too_many_are_told_so() {
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(0);
     for ticket in 1..=4 {
-        let candidate = Ask {
-            rank: Rank::Candidate,
+        let candidate = Request {
+            rank: Priority::Candidate,
             ..ask(ticket, call(ticket))
         };
-        assert_eq!(link.take(Input::Ask(candidate)), []);
+        assert_eq!(link.take(LinkInput::Ask(candidate)), []);
     }
-    let candidate = Ask {
-        rank: Rank::Candidate,
+    let candidate = Request {
+        rank: Priority::Candidate,
         ..ask(5, call(5))
     };
-    let busy = |ticket| Output::Failed(Ticket(ticket), Unanswered::Busy);
-    assert_eq!(link.take(Input::Ask(candidate)), [busy(5)]);
+    let busy = |ticket| LinkOutput::Failed(Ticket(ticket), RequestError::Busy);
+    assert_eq!(link.take(LinkInput::Ask(candidate)), [busy(5)]);
     for ticket in 6..=9 {
-        assert_eq!(link.take(Input::Ask(ask(ticket, call(ticket)))), []);
+        assert_eq!(link.take(LinkInput::Ask(ask(ticket, call(ticket)))), []);
     }
-    assert_eq!(link.take(Input::Ask(ask(10, call(10)))), [busy(10)]);
+    assert_eq!(link.take(LinkInput::Ask(ask(10, call(10)))), [busy(10)]);
     let said = link.says(r#"{"id":1,"result":1}"#);
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[6]}"#);
     assert_eq!(said[1], next, "clients come first");
@@ -365,48 +384,48 @@ fn those_who_wait_for_too_long_or_are_too_many_are_told_so() {
 
 #[test]
 fn a_link_on_which_nothing_is_answered_is_given_up() {
-    let mut link = Driven::open(Settings {
+    let mut link = Driven::open(LinkSettings {
         unanswered: 2,
-        ..settings(Order::Serial)
+        ..settings(AnswerOrder::Serial)
     });
-    link.take(Input::Opened);
+    link.take(LinkInput::Opened);
     link.asks(1);
     assert_eq!(link.at(10).len(), 1);
     link.now = Duration::ZERO;
     link.asks(2);
-    let late = Output::Failed(Ticket(2), Unanswered::Late);
-    assert_eq!(link.at(10), [late, Output::Close(Fault::Stalled)]);
+    let late = LinkOutput::Failed(Ticket(2), RequestError::Late);
+    assert_eq!(link.at(10), [late, LinkOutput::Close(LinkFault::Stalled)]);
 }
 
 #[test]
 fn a_silent_link_is_asked_for_a_sign_and_given_up_without() {
-    let mut link = Driven::open(Settings {
+    let mut link = Driven::open(LinkSettings {
         heartbeat: Some(Heartbeat {
             every: seconds(20),
             within: seconds(5),
         }),
-        ..settings(Order::Serial)
+        ..settings(AnswerOrder::Serial)
     });
-    link.take(Input::Opened);
+    link.take(LinkInput::Opened);
     assert_eq!(link.pending.alarm(), Some(seconds(20)));
-    assert_eq!(link.at(20), [Output::Ping]);
+    assert_eq!(link.at(20), [LinkOutput::Ping]);
     link.now = seconds(22);
-    assert_eq!(link.take(Input::Sign), []);
-    assert_eq!(link.at(42), [Output::Ping]);
-    assert_eq!(link.at(47), [Output::Close(Fault::Silent)]);
+    assert_eq!(link.take(LinkInput::Sign), []);
+    assert_eq!(link.at(42), [LinkOutput::Ping]);
+    assert_eq!(link.at(47), [LinkOutput::Close(LinkFault::Silent)]);
 }
 
 #[test]
 fn nothing_comes_right_behind_what_is_not_answered() {
-    let mut link = Driven::open(Settings {
+    let mut link = Driven::open(LinkSettings {
         pause: seconds(1),
-        ..settings(Order::Serial)
+        ..settings(AnswerOrder::Serial)
     });
-    link.take(Input::Opened);
-    let notice = Say::Notice(Bytes::from_static(b"{}"));
-    assert_eq!(link.take(Input::Ask(ask(1, notice))).len(), 1);
-    assert_eq!(link.take(Input::Ask(ask(2, call(2)))), []);
-    assert_eq!(link.take(Input::Written), [Output::Told(Ticket(1))]);
+    link.take(LinkInput::Opened);
+    let notice = Outbound::Notice(Bytes::from_static(b"{}"));
+    assert_eq!(link.take(LinkInput::Ask(ask(1, notice))).len(), 1);
+    assert_eq!(link.take(LinkInput::Ask(ask(2, call(2)))), []);
+    assert_eq!(link.take(LinkInput::Written), [LinkOutput::Told(Ticket(1))]);
     assert_eq!(link.pending.alarm(), Some(seconds(1)));
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[2]}"#);
     assert_eq!(link.at(1), [next]);
@@ -414,14 +433,14 @@ fn nothing_comes_right_behind_what_is_not_answered() {
 
 /// Two calls on a link that begins with a greeting, and what the server has said of the first.
 fn two_on_a_session() -> Driven {
-    let mut driven = Driven::open(Settings {
+    let mut driven = Driven::open(LinkSettings {
         greeting: greeting(),
-        ..settings(Order::Pipelined(4))
+        ..settings(AnswerOrder::Pipelined(4))
     });
-    driven.take(Input::Opened);
-    driven.take(Input::Written);
+    driven.take(LinkInput::Opened);
+    driven.take(LinkInput::Written);
     driven.says(r#"{"id":1,"result":{}}"#);
-    driven.take(Input::Written);
+    driven.take(LinkInput::Written);
     driven.asks(1);
     driven.asks(2);
     driven
@@ -430,27 +449,30 @@ fn two_on_a_session() -> Driven {
 #[test]
 fn what_a_server_that_forgot_the_link_has_refused_is_asked_on_the_next() {
     let mut driven = two_on_a_session();
-    assert_eq!(driven.take(Input::Forgotten(Some(3))), []);
+    assert_eq!(driven.take(LinkInput::Forgotten(Some(3))), []);
     // The other may have been taken, and is waited for.
     let late = r#"{"id":4,"result":2}"#;
     let told = driven.says(late);
-    assert_eq!(told, [answer(2, 4, late), Output::Close(Fault::Forgotten)]);
-    assert_eq!(driven.take(Input::Lost { luck: 0 }), []);
-    assert_eq!(driven.at(1), [Output::Open]);
-    driven.take(Input::Opened);
-    driven.take(Input::Written);
+    assert_eq!(
+        told,
+        [answer(2, 4, late), LinkOutput::Close(LinkFault::Forgotten)]
+    );
+    assert_eq!(driven.take(LinkInput::Lost { luck: 0 }), []);
+    assert_eq!(driven.at(1), [LinkOutput::Open]);
+    driven.take(LinkInput::Opened);
+    driven.take(LinkInput::Written);
     let ready = driven.says(r#"{"id":5,"result":{}}"#);
-    assert!(ready.contains(&Output::Ready), "{ready:?}");
-    let again = driven.take(Input::Written);
-    assert!(matches!(&again[..], [Output::Write(_)]), "{again:?}");
-    driven.take(Input::Written);
+    assert!(ready.contains(&LinkOutput::Ready), "{ready:?}");
+    let again = driven.take(LinkInput::Written);
+    assert!(matches!(&again[..], [LinkOutput::Write(_)]), "{again:?}");
+    driven.take(LinkInput::Written);
     // Once is enough.
-    let refused = driven.take(Input::Forgotten(Some(7)));
+    let refused = driven.take(LinkInput::Forgotten(Some(7)));
     assert_eq!(
         refused,
         [
-            Output::Failed(Ticket(1), Unanswered::Cut),
-            Output::Close(Fault::Forgotten)
+            LinkOutput::Failed(Ticket(1), RequestError::Cut),
+            LinkOutput::Close(LinkFault::Forgotten)
         ]
     );
 }
@@ -458,10 +480,13 @@ fn what_a_server_that_forgot_the_link_has_refused_is_asked_on_the_next() {
 #[test]
 fn a_link_that_the_server_forgot_ends_though_an_answer_is_missing() {
     let mut driven = two_on_a_session();
-    driven.take(Input::Forgotten(None));
+    driven.take(LinkInput::Forgotten(None));
     let closed = driven.at(1);
-    assert_eq!(closed.last(), Some(&Output::Close(Fault::Forgotten)));
-    let cut = |ticket| Output::Failed(Ticket(ticket), Unanswered::Cut);
+    assert_eq!(
+        closed.last(),
+        Some(&LinkOutput::Close(LinkFault::Forgotten))
+    );
+    let cut = |ticket| LinkOutput::Failed(Ticket(ticket), RequestError::Cut);
     assert!(
         closed.contains(&cut(1)) && closed.contains(&cut(2)),
         "{closed:?}"
@@ -471,22 +496,25 @@ fn a_link_that_the_server_forgot_ends_though_an_answer_is_missing() {
 #[test]
 fn a_call_fails_alone() {
     let mut driven = two_on_a_session();
-    let failed = driven.take(Input::Failed(3, Unanswered::Unusable(500)));
+    let failed = driven.take(LinkInput::Failed(3, RequestError::Unusable(500)));
     assert_eq!(
         failed,
-        [Output::Failed(Ticket(1), Unanswered::Unusable(500))]
+        [LinkOutput::Failed(Ticket(1), RequestError::Unusable(500))]
     );
-    assert_eq!(driven.take(Input::Failed(3, Unanswered::Cut)), []);
+    assert_eq!(driven.take(LinkInput::Failed(3, RequestError::Cut)), []);
     let good = r#"{"id":4,"result":2}"#;
     assert_eq!(driven.says(good), [answer(2, 4, good)]);
 }
 
 #[test]
 fn a_notice_that_reaches_nobody_is_told_as_that() {
-    let mut driven = Driven::ready(Order::Serial);
-    let notice = Say::Notice(Bytes::from_static(b"{}"));
-    driven.take(Input::Ask(ask(1, notice)));
-    let told = driven.take(Input::Unwritten(Unanswered::Unreachable));
-    assert_eq!(told, [Output::Failed(Ticket(1), Unanswered::Unreachable)]);
+    let mut driven = Driven::ready(AnswerOrder::Serial);
+    let notice = Outbound::Notice(Bytes::from_static(b"{}"));
+    driven.take(LinkInput::Ask(ask(1, notice)));
+    let told = driven.take(LinkInput::Unwritten(RequestError::Unreachable));
+    assert_eq!(
+        told,
+        [LinkOutput::Failed(Ticket(1), RequestError::Unreachable)]
+    );
     driven.asks(2);
 }

@@ -15,7 +15,7 @@ pub(super) struct Rate {
 
 impl Rate {
     /// Some of so many calls.
-    pub(super) fn of(some: f64, calls: f64) -> Rate {
+    pub(super) fn new(some: f64, calls: f64) -> Rate {
         let share = if calls > 0.0 { some / calls } else { 0.0 };
         Rate {
             share: share.clamp(0.0, 1.0),
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_bound_keeps_what_it_promises_with_few_calls_and_rare_failures() {
         for (calls, failed) in [(20, 1), (100, 7), (100, 2), (600, 20), (50, 50), (3000, 9)] {
-            let lower = Rate::of(f64::from(failed), f64::from(calls)).lower(EVIDENCE);
+            let lower = Rate::new(f64::from(failed), f64::from(calls)).lower(EVIDENCE);
             let chance = tail(calls, failed, lower);
             assert!(
                 chance <= (-EVIDENCE).exp() * 1.01,
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn no_calls_bound_nothing() {
-        let none = Rate::of(0.0, 0.0);
+        let none = Rate::new(0.0, 0.0);
         assert!(none.lower(EVIDENCE).abs() < f64::EPSILON);
         assert!((none.upper(EVIDENCE) - 1.0).abs() < f64::EPSILON);
-        assert!(excess(Rate::of(10.0, 10.0), none, EVIDENCE) < 0.0);
+        assert!(excess(Rate::new(10.0, 10.0), none, EVIDENCE) < 0.0);
         assert_eq!(around(0.95, 0.0, EVIDENCE), (0.0, None));
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn the_difference_of_equal_rates_is_never_shown() {
         for calls in [1.0, 10.0, 1e3, 1e6, 1e12] {
             for share in [0.0, 0.003, 0.5, 1.0] {
-                let rate = Rate::of(share * calls, calls);
+                let rate = Rate::new(share * calls, calls);
                 assert!(excess(rate, rate, EVIDENCE) <= 1e-9, "{share} of {calls}");
             }
         }
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn more_failures_of_the_other_way_never_widen_the_excess() {
-        let one = Rate::of(40.0, 100.0);
+        let one = Rate::new(40.0, 100.0);
         let mut before = f64::INFINITY;
         for failed in 0..=200 {
-            let found = excess(one, Rate::of(f64::from(failed), 200.0), EVIDENCE);
+            let found = excess(one, Rate::new(f64::from(failed), 200.0), EVIDENCE);
             assert!(found <= before + 1e-9, "{failed}");
             before = found;
         }

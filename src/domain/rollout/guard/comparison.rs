@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::bounds::{Rate, around, excess};
-use super::looks::{Among, Compared, Counts, Look, number};
-use super::ruling::{Against, Breach, Quantile};
+use super::decision::{Baseline, Breach, Quantile};
+use super::windows::{Population, Window, WindowCounts, WindowTotals, number};
 use super::{Ratio, Share};
 use crate::domain::rollout::{ArmTally, Latency, Tally};
 
@@ -15,33 +15,33 @@ const EVIDENCE: f64 = 8.0;
 const UNFELT: Duration = Duration::from_millis(5);
 
 /// A breach, and the calls that show it.
-pub(super) struct Found {
+pub(super) struct FoundBreach {
     pub(super) breach: Breach,
     pub(super) new_calls: f64,
     pub(super) old_calls: f64,
     pub(super) windows: u32,
-    pub(super) against: Against,
+    pub(super) against: Baseline,
 }
 
 /// What the new way is compared with.
-pub(super) struct Comparison<'c> {
+pub(super) struct GuardComparison<'c> {
     pub(super) least: f64,
-    pub(super) looks: &'c [Look],
+    pub(super) looks: &'c [Window],
     pub(super) reference: Option<&'c ArmTally>,
     /// The calls that rates are of.
-    pub(super) among: Among,
+    pub(super) among: Population,
 }
 
-impl Comparison<'_> {
+impl GuardComparison<'_> {
     /// The shortest look in which the share of one kind is too high. What the old way tells as another kind `instead`,
     /// beyond what the new way tells so, counts as this kind of the old way.
     pub(super) fn rates(
         &self,
         limit: Share,
-        (of, instead): (impl Fn(&Counts) -> f64, impl Fn(&Counts) -> f64),
+        (of, instead): (impl Fn(&WindowCounts) -> f64, impl Fn(&WindowCounts) -> f64),
         breach: impl Fn(Share, Share) -> Breach,
-    ) -> Option<Found> {
-        let rates = |compared: &Compared| {
+    ) -> Option<FoundBreach> {
+        let rates = |compared: &WindowTotals| {
             let (new, old) = self.both(compared, &of);
             let (new_instead, old_instead) = self.both(compared, &instead);
             let like = old.raised(old_instead.share - new_instead.share);
@@ -57,39 +57,39 @@ impl Comparison<'_> {
             let (young, _, young_like) = rates(&look.young);
             let lasts = young.share - young_like.share > limit.get() / 2.0;
             let shown = enough && lasts && new.share - like.share > limit.get();
-            (shown && excess(new, like, EVIDENCE) > limit.get()).then(|| Found {
+            (shown && excess(new, like, EVIDENCE) > limit.get()).then(|| FoundBreach {
                 breach: breach(Share::near(new.share), Share::near(old.share)),
                 new_calls: new.calls,
                 old_calls,
                 windows: look.windows,
                 against: match self.reference {
-                    Some(_) => Against::Earlier,
-                    None => Against::SameTime,
+                    Some(_) => Baseline::Earlier,
+                    None => Baseline::SameTime,
                 },
             })
         })
     }
 
     /// The rates of the new way and of the old.
-    fn both(&self, compared: &Compared, of: impl Fn(&Counts) -> f64) -> (Rate, Rate) {
+    fn both(&self, compared: &WindowTotals, of: impl Fn(&WindowCounts) -> f64) -> (Rate, Rate) {
         let sides = compared.sides(self.among);
         match self.reference {
             None => sides.rates(of),
             Some(earlier) => {
-                let counts = Counts::of(earlier, self.among);
-                let new = Rate::of(of(&sides.alone), sides.alone.calls);
-                (new, Rate::of(of(&counts), counts.calls))
+                let counts = WindowCounts::new(earlier, self.among);
+                let new = Rate::new(of(&sides.alone), sides.alone.calls);
+                (new, Rate::new(of(&counts), counts.calls))
             }
         }
     }
 
     /// Whether calls take too long, at the median or at the 95th percentile. Only the window is looked at: over longer
     /// times latency changes for everybody.
-    pub(super) fn latency(&self, limit: Ratio, window: &Tally) -> Option<Found> {
+    pub(super) fn latency(&self, limit: Ratio, window: &Tally) -> Option<FoundBreach> {
         let new = &window.new.latency;
         let (old, against) = match self.reference {
-            Some(earlier) => (&earlier.latency, Against::Earlier),
-            None => (&window.old.latency, Against::SameTime),
+            Some(earlier) => (&earlier.latency, Baseline::Earlier),
+            None => (&window.old.latency, Baseline::SameTime),
         };
         let (new_calls, old_calls) = (number(new.count()), number(old.count()));
         if new_calls < self.least || old_calls < self.least {
@@ -97,7 +97,7 @@ impl Comparison<'_> {
         }
         let mut quantiles = [Quantile::P95, Quantile::Median].into_iter();
         let breach = quantiles.find_map(|quantile| slower(quantile, limit, (new, old)))?;
-        Some(Found {
+        Some(FoundBreach {
             breach,
             new_calls,
             old_calls,
@@ -107,12 +107,12 @@ impl Comparison<'_> {
     }
 
     /// The shortest look in which too many answers differ. There is no least number: the bound says all.
-    pub(super) fn mismatches(&self, limit: Share) -> Option<Found> {
+    pub(super) fn mismatches(&self, limit: Share) -> Option<FoundBreach> {
         self.looks.iter().find_map(|look| {
-            let share = Rate::of(look.whole.mismatched, look.whole.answers);
-            let young = Rate::of(look.young.mismatched, look.young.answers);
+            let share = Rate::new(look.whole.mismatched, look.whole.answers);
+            let young = Rate::new(look.young.mismatched, look.young.answers);
             let shown = young.share > limit.get() / 2.0 && share.share > limit.get();
-            (shown && share.lower(EVIDENCE) > limit.get()).then(|| Found {
+            (shown && share.lower(EVIDENCE) > limit.get()).then(|| FoundBreach {
                 breach: Breach::Mismatches {
                     share: Share::near(share.share),
                     limit,
@@ -120,7 +120,7 @@ impl Comparison<'_> {
                 new_calls: share.calls,
                 old_calls: 0.0,
                 windows: look.windows,
-                against: Against::SameTime,
+                against: Baseline::SameTime,
             })
         })
     }

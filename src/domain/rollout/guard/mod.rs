@@ -1,17 +1,17 @@
 //! The guard of a flag: whether the new way is worse than the old one, by more than chance.
 //!
-//! [`Watch::observe`] is fed about each second with what a flag counted so far, and rules. It compares both ways over
+//! [`GuardState::observe`] is fed about each second with what a flag counted so far, and rules. It compares both ways over
 //! the same slices of time and the same clients, so that what befalls both is no fault of the new one; it trips only
 //! where a confidence bound, and not merely the observed figure, lies beyond a limit. Too few calls are
-//! [`Ruling::Inconclusive`], which neither advances nor goes back. Laws: a ruling depends on sums only, never on
+//! [`GuardDecision::Inconclusive`], which neither advances nor goes back. Laws: a ruling depends on sums only, never on
 //! which worker counted; failures of the old way never cause a trip; no input makes it panic.
 
 mod bounds;
+mod burst;
 mod comparison;
-mod looks;
-mod ruling;
-mod sudden;
-mod watch;
+mod decision;
+mod state;
+mod windows;
 
 #[cfg(test)]
 mod tests;
@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use ruling::{Against, Breach, Limit, Pace, Quantile, Ruling, Trip, Unclear};
-pub use watch::Watch;
+pub use decision::{Baseline, Breach, GuardDecision, Inconclusive, Limit, Quantile, Trigger, Trip};
+pub use state::GuardState;
 
 /// What a flag promises its callers.
 #[derive(Debug, Clone, PartialEq, Eq)]

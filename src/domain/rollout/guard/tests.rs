@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::rollout::{ArmTally, At, Fate, Tally, Way};
+use crate::domain::rollout::{ArmTally, CallEnd, Path, Tally, UnixMillis};
 
 mod laws;
 mod tools;
@@ -19,9 +19,9 @@ fn arm((calls, failed, refused): (u64, u64, u64)) -> ArmTally {
     let mut arm = ArmTally::default();
     for call in 0..calls {
         let fate = match call {
-            _ if call < failed => Fate::Failed,
-            _ if call < failed + refused => Fate::Refused,
-            _ => Fate::Served,
+            _ if call < failed => CallEnd::Failed,
+            _ if call < failed + refused => CallEnd::Refused,
+            _ => CallEnd::Served,
         };
         arm.count(fate, Duration::from_millis(40));
     }
@@ -41,7 +41,7 @@ impl Second {
 /// A watch, its clock and its sums.
 struct Scene {
     guard: Guard,
-    watch: Watch,
+    watch: GuardState,
     sums: Tally,
     now: u64,
 }
@@ -50,7 +50,7 @@ impl Scene {
     fn new(guard: Guard) -> Scene {
         let mut scene = Scene {
             guard,
-            watch: Watch::new(),
+            watch: GuardState::new(),
             sums: Tally::default(),
             now: 1_800_000_000,
         };
@@ -58,23 +58,23 @@ impl Scene {
         scene
     }
 
-    fn observe(&mut self) -> Ruling {
-        let at = At::from_millis(self.now * 1000);
+    fn observe(&mut self) -> GuardDecision {
+        let at = UnixMillis::from_millis(self.now * 1000);
         self.watch.observe(&self.guard, at, &self.sums)
     }
 
-    fn add(&mut self, tally: &Tally) -> Ruling {
+    fn add(&mut self, tally: &Tally) -> GuardDecision {
         self.now += 1;
         self.sums.add(tally);
         self.observe()
     }
 
     /// The ruling after so many seconds that are alike, or the first trip.
-    fn run(&mut self, seconds: u64, second: Second) -> Ruling {
+    fn run(&mut self, seconds: u64, second: Second) -> GuardDecision {
         let mut ruling = self.observe();
         for _ in 0..seconds {
             ruling = self.add(&second.tally());
-            if matches!(ruling, Ruling::Trip(_)) {
+            if matches!(ruling, GuardDecision::Trip(_)) {
                 break;
             }
         }
@@ -87,18 +87,21 @@ const FINE: Second = Second {
     old: (10, 0, 0),
 };
 
-fn trip(ruling: Ruling) -> Trip {
+fn trip(ruling: GuardDecision) -> Trip {
     match ruling {
-        Ruling::Trip(trip) => trip,
-        other @ (Ruling::Content | Ruling::Inconclusive(_)) => panic!("{other}"),
+        GuardDecision::Trip(trip) => trip,
+        other @ (GuardDecision::Content | GuardDecision::Inconclusive(_)) => panic!("{other}"),
     }
 }
 
 #[test]
 fn it_is_content_after_a_window_with_enough_calls() {
     let mut scene = Scene::new(Guard::default());
-    assert_eq!(scene.run(59, FINE), Ruling::Inconclusive(Unclear::Young));
-    assert_eq!(scene.run(1, FINE), Ruling::Content);
+    assert_eq!(
+        scene.run(59, FINE),
+        GuardDecision::Inconclusive(Inconclusive::Young)
+    );
+    assert_eq!(scene.run(1, FINE), GuardDecision::Content);
 }
 
 #[test]
@@ -108,16 +111,16 @@ fn too_few_calls_are_inconclusive_and_never_a_trip() {
         new: (1, 0, 0),
         old: (10, 0, 0),
     };
-    let few = Ruling::Inconclusive(Unclear::FewNew { calls: 60, of: 100 });
+    let few = GuardDecision::Inconclusive(Inconclusive::FewNew { calls: 60, of: 100 });
     assert_eq!(scene.run(66, thin), few);
     let thin = Second {
         new: (10, 0, 0),
         old: (1, 0, 0),
     };
     let mut scene = Scene::new(Guard::default());
-    let few = Ruling::Inconclusive(Unclear::FewOld { calls: 60, of: 100 });
+    let few = GuardDecision::Inconclusive(Inconclusive::FewOld { calls: 60, of: 100 });
     assert_eq!(scene.run(66, thin), few);
-    let nothing = Ruling::Inconclusive(Unclear::FewNew { calls: 0, of: 100 });
+    let nothing = GuardDecision::Inconclusive(Inconclusive::FewNew { calls: 0, of: 100 });
     let mut scene = Scene::new(Guard::default());
     assert_eq!(scene.run(90, Second::default()), nothing);
 }
@@ -148,7 +151,7 @@ fn where_both_ways_fail_it_does_not_trip_and_says_so() {
     };
     for _ in 0..300 {
         let ruling = scene.add(&down.tally());
-        assert_eq!(ruling, Ruling::Inconclusive(Unclear::BothFail));
+        assert_eq!(ruling, GuardDecision::Inconclusive(Inconclusive::BothFail));
     }
 }
 
@@ -165,9 +168,15 @@ fn a_trip_stays_until_a_person_begins_the_watch_anew() {
     assert_eq!(scene.add(&FINE.tally()), first);
     assert!(scene.watch.trip().is_some());
     scene.watch.rearm();
-    assert_eq!(scene.observe(), Ruling::Inconclusive(Unclear::Young));
-    assert_eq!(scene.run(59, FINE), Ruling::Inconclusive(Unclear::Young));
-    assert_eq!(scene.run(1, FINE), Ruling::Content);
+    assert_eq!(
+        scene.observe(),
+        GuardDecision::Inconclusive(Inconclusive::Young)
+    );
+    assert_eq!(
+        scene.run(59, FINE),
+        GuardDecision::Inconclusive(Inconclusive::Young)
+    );
+    assert_eq!(scene.run(1, FINE), GuardDecision::Content);
 }
 
 #[test]
@@ -217,7 +226,7 @@ fn a_limit_that_is_off_never_trips() {
         new: (10, 10, 0),
         old: (10, 0, 0),
     };
-    assert_eq!(scene.run(300, broken), Ruling::Content);
+    assert_eq!(scene.run(300, broken), GuardDecision::Content);
 }
 
 #[test]
@@ -228,13 +237,13 @@ fn without_the_old_way_its_last_windows_are_the_reference() {
         new: (20, 0, 0),
         old: (0, 0, 0),
     };
-    assert_eq!(scene.run(5_000, alone), Ruling::Content);
+    assert_eq!(scene.run(5_000, alone), GuardDecision::Content);
     let worse = Second {
         new: (20, 2, 0),
         old: (0, 0, 0),
     };
     let trip = trip(scene.run(60, worse));
-    assert_eq!(trip.against, Against::Earlier);
+    assert_eq!(trip.against, Baseline::Earlier);
     let text = trip.to_string();
     assert!(
         text.contains(" calls in 60 s and ") && text.ends_with(" calls before"),
@@ -249,7 +258,10 @@ fn without_any_reference_it_cannot_tell() {
         new: (20, 10, 0),
         old: (0, 0, 0),
     };
-    assert_eq!(scene.run(1000, alone), Ruling::Inconclusive(Unclear::NoOld));
+    assert_eq!(
+        scene.run(1000, alone),
+        GuardDecision::Inconclusive(Inconclusive::NoOld)
+    );
 }
 
 #[test]
@@ -261,7 +273,7 @@ fn a_burst_that_is_over_is_no_reason_to_go_back() {
         old: (10, 0, 0),
     };
     scene.run(5, burst);
-    assert_eq!(scene.run(600, FINE), Ruling::Content);
+    assert_eq!(scene.run(600, FINE), GuardDecision::Content);
 }
 
 #[test]
@@ -271,13 +283,21 @@ fn slower_answers_trip_and_a_difference_that_nobody_feels_does_not() {
         let mut second = Tally::default();
         for call in 0..20 {
             let spread = Duration::from_micros(50 * call);
-            second.count(Way::New, Fate::Served, Duration::from_millis(new) + spread);
-            second.count(Way::Old, Fate::Served, Duration::from_millis(old) + spread);
+            second.count(
+                Path::New,
+                CallEnd::Served,
+                Duration::from_millis(new) + spread,
+            );
+            second.count(
+                Path::Old,
+                CallEnd::Served,
+                Duration::from_millis(old) + spread,
+            );
         }
         let rulings = (0..300).map(|_| scene.add(&second)).collect::<Vec<_>>();
         let tripped = rulings
             .iter()
-            .any(|ruling| matches!(ruling, Ruling::Trip(_)));
+            .any(|ruling| matches!(ruling, GuardDecision::Trip(_)));
         assert_eq!(tripped, trips, "{new} ms against {old} ms");
     }
 }
@@ -297,7 +317,7 @@ fn one_mismatch_trips_where_none_is_allowed() {
     (0..100).for_each(|_| {
         scene.add(&second);
     });
-    assert_eq!(scene.add(&second), Ruling::Content);
+    assert_eq!(scene.add(&second), GuardDecision::Content);
     let mut other = second.clone();
     other.count_mismatch();
     scene.add(&other);
@@ -321,7 +341,7 @@ fn a_counter_that_begins_anew_and_a_gap_are_survived() {
         old: (5, 0, 0),
     }
     .tally();
-    assert_eq!(scene.run(2, FINE), Ruling::Content);
+    assert_eq!(scene.run(2, FINE), GuardDecision::Content);
     scene.now += 3600;
     scene.sums.add(
         &Second {
@@ -330,8 +350,11 @@ fn a_counter_that_begins_anew_and_a_gap_are_survived() {
         }
         .tally(),
     );
-    assert_eq!(scene.observe(), Ruling::Inconclusive(Unclear::Young));
-    assert_eq!(scene.run(60, FINE), Ruling::Content);
+    assert_eq!(
+        scene.observe(),
+        GuardDecision::Inconclusive(Inconclusive::Young)
+    );
+    assert_eq!(scene.run(60, FINE), GuardDecision::Content);
 }
 
 #[test]
@@ -339,12 +362,12 @@ fn a_clock_that_steps_back_does_not_stop_the_guard() {
     let mut scene = Scene::new(Guard::default());
     scene.run(100, FINE);
     scene.now -= 7200;
-    assert_eq!(scene.run(70, FINE), Ruling::Content);
+    assert_eq!(scene.run(70, FINE), GuardDecision::Content);
     let worse = Second {
         new: (10, 2, 0),
         old: (10, 0, 0),
     };
-    assert!(matches!(scene.run(120, worse), Ruling::Trip(_)));
+    assert!(matches!(scene.run(120, worse), GuardDecision::Trip(_)));
 }
 
 #[test]

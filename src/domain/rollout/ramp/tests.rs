@@ -1,9 +1,9 @@
 use super::*;
-use crate::domain::rollout::{Against, Breach, Pace, Share, Trip, Unclear};
+use crate::domain::rollout::{Baseline, Breach, Inconclusive, Share, Trigger, Trip};
 
 const EVERY: Duration = Duration::from_secs(600);
-const CONTENT: Ruling = Ruling::Content;
-const UNCLEAR: Ruling = Ruling::Inconclusive(Unclear::Young);
+const CONTENT: GuardDecision = GuardDecision::Content;
+const UNCLEAR: GuardDecision = GuardDecision::Inconclusive(Inconclusive::Young);
 
 fn percent(whole: u32) -> Percent {
     Percent::from_thousandths(whole * 1000).unwrap()
@@ -13,38 +13,38 @@ fn ramp(steps: &[u32]) -> Ramp {
     Ramp::new(steps.iter().copied().map(percent).collect(), EVERY).unwrap()
 }
 
-fn trip(mode: Mode) -> Ruling {
+fn trip(mode: Mode) -> GuardDecision {
     let share = Share::ALL;
-    Ruling::Trip(Trip {
-        at: At::default(),
+    GuardDecision::Trip(Trip {
+        at: UnixMillis::default(),
         breach: Breach::Mismatches {
             share,
             limit: share,
         },
-        pace: Pace::Slow,
+        pace: Trigger::Slow,
         new_calls: 1,
         old_calls: 1,
         span: EVERY,
-        against: Against::SameTime,
+        against: Baseline::SameTime,
         mode,
     })
 }
 
-fn at(seconds: u64) -> At {
-    At::from_millis(seconds * 1000)
+fn at(seconds: u64) -> UnixMillis {
+    UnixMillis::from_millis(seconds * 1000)
 }
 
 /// Looks each second; gives the seconds that it took to leave the step.
-fn leaves(ramp: &Ramp, mut state: RampState, ruling: impl Fn(u64) -> Ruling) -> Option<u64> {
+fn leaves(ramp: &Ramp, mut state: RampState, ruling: impl Fn(u64) -> GuardDecision) -> Option<u64> {
     let from = state.since.millis() / 1000;
     for second in 1..10_000 {
         match ramp.advance(&state, at(from + second), &ruling(second)) {
-            Step::Stay(next) => state = next,
-            Step::Advance(next) => {
+            RampStep::Stay(next) => state = next,
+            RampStep::Advance(next) => {
                 assert_eq!(next, RampState::begin(state.step + 1, at(from + second)));
                 return Some(second);
             }
-            Step::Finished | Step::Ended => return None,
+            RampStep::Finished | RampStep::Ended => return None,
         }
     }
     None
@@ -80,28 +80,28 @@ fn a_trip_ends_it_and_in_a_dry_run_holds_it() {
     let state = RampState::begin(0, at(0));
     assert_eq!(
         ramp.advance(&state, at(9_999), &trip(Mode::Act)),
-        Step::Ended
+        RampStep::Ended
     );
     let held = ramp.advance(&state, at(9_999), &trip(Mode::DryRun));
     let seen = at(9_999);
-    assert_eq!(held, Step::Stay(RampState { seen, ..state }));
+    assert_eq!(held, RampStep::Stay(RampState { seen, ..state }));
 }
 
 #[test]
 fn the_last_step_is_the_end() {
     let ramp = ramp(&[50, 100]);
     let last = RampState::begin(1, at(0));
-    assert_eq!(ramp.advance(&last, at(1), &UNCLEAR), Step::Finished);
+    assert_eq!(ramp.advance(&last, at(1), &UNCLEAR), RampStep::Finished);
     let beyond = RampState::begin(usize::MAX - 1, at(0));
-    assert_eq!(ramp.advance(&beyond, at(1), &CONTENT), Step::Finished);
+    assert_eq!(ramp.advance(&beyond, at(1), &CONTENT), RampStep::Finished);
 }
 
 #[test]
 fn time_that_nobody_watched_does_not_count() {
     let ramp = ramp(&[1, 5]);
     let state = RampState::begin(0, at(100_000));
-    for moment in [at(200_000), at(0), At::from_millis(u64::MAX)] {
-        let Step::Stay(next) = ramp.advance(&state, moment, &CONTENT) else {
+    for moment in [at(200_000), at(0), UnixMillis::from_millis(u64::MAX)] {
+        let RampStep::Stay(next) = ramp.advance(&state, moment, &CONTENT) else {
             panic!("it stays");
         };
         assert!(next.healthy <= BELIEVED);

@@ -4,19 +4,19 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn calls() -> impl Strategy<Value = Vec<(Way, Fate, u64)>> {
-    let arm = prop_oneof![Just(Way::New), Just(Way::Old)];
+fn calls() -> impl Strategy<Value = Vec<(Path, CallEnd, u64)>> {
+    let arm = prop_oneof![Just(Path::New), Just(Path::Old)];
     let fate = prop_oneof![
-        Just(Fate::Served),
-        Just(Fate::Refused),
-        Just(Fate::Failed),
-        Just(Fate::ToolError),
-        Just(Fate::ToolUnknown),
+        Just(CallEnd::Served),
+        Just(CallEnd::Refused),
+        Just(CallEnd::Failed),
+        Just(CallEnd::ToolError),
+        Just(CallEnd::ToolUnknown),
     ];
     prop::collection::vec((arm, fate, 0u64..100_000), 0..60)
 }
 
-fn tally(calls: &[(Way, Fate, u64)]) -> Tally {
+fn tally(calls: &[(Path, CallEnd, u64)]) -> Tally {
     let mut tally = Tally::default();
     for (arm, fate, millis) in calls {
         tally.count(*arm, *fate, Duration::from_millis(*millis));
@@ -27,9 +27,9 @@ fn tally(calls: &[(Way, Fate, u64)]) -> Tally {
 #[test]
 fn the_text_of_a_tally_is_a_format_between_replicas() {
     let mut tally = tally(&[
-        (Way::New, Fate::Served, 12),
-        (Way::New, Fate::Failed, 30_000),
-        (Way::Old, Fate::Refused, 1),
+        (Path::New, CallEnd::Served, 12),
+        (Path::New, CallEnd::Failed, 30_000),
+        (Path::Old, CallEnd::Refused, 1),
     ]);
     tally.count_match();
     tally.count_mismatch();

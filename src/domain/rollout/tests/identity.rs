@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::hops::{Hops, Network, Peer};
+use crate::domain::client_ip::{Network, Peer, TrustedProxies};
 use crate::domain::token::{ClaimPath, Claims, Tokens};
 
 fn client(name: &str, matcher: Matcher, key: Option<KeySource>) -> Client {
@@ -94,11 +94,11 @@ impl Shown {
     }
 
     fn certified(mut self) -> Shown {
-        let name = Attribute {
+        let name = NameAttribute {
             kind: "2.5.4.3".to_owned(),
             value: Some("ios-1".to_owned()),
         };
-        let alternatives = vec![Alternative::Dns("a.example".to_owned())];
+        let alternatives = vec![AlternativeName::Dns("a.example".to_owned())];
         self.subject = Some(Subject::new(vec![vec![name]], alternatives));
         self
     }
@@ -117,7 +117,7 @@ impl Shown {
             Some(Rc::new(Claims::new(claims.as_object().unwrap().clone())))
         };
         let peer = self.peer.map(Peer::at);
-        let identity = clients.identify(Evidence {
+        let identity = clients.identify(ClientEvidence {
             headers: &headers,
             peer: peer.as_ref(),
             subject: self.subject.as_ref(),
@@ -228,7 +228,7 @@ fn what_proves_nothing_is_not_there() {
 
 #[test]
 fn where_hops_are_named_what_others_declare_is_ignored() {
-    let clients = clients().trusting(Hops::new(vec![network("10.0.0.0/8")]));
+    let clients = clients().trusting(TrustedProxies::new(vec![network("10.0.0.0/8")]));
     let said = Shown::default()
         .with("x-client-id", "ios-9")
         .with("user-agent", "cli/1")

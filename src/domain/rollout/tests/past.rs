@@ -6,40 +6,40 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A rollout, and what was before it.
 struct Timeline {
-    past: Past,
+    past: FlagHistory,
     now: Rollout,
 }
 
 impl Timeline {
     fn of(flags: Vec<Flag>) -> Timeline {
         Timeline {
-            past: Past::new(GRACE),
+            past: FlagHistory::new(GRACE),
             now: rollout(flags),
         }
     }
 
     /// Other flags are in force from a second on, which is the number of their plan as well.
-    fn become_at(&mut self, flags: Vec<Flag>, at: Clock) {
+    fn become_at(&mut self, flags: Vec<Flag>, at: ProcessTime) {
         let next = rollout(flags);
-        let epoch = Epoch(at.as_secs());
+        let epoch = Generation(at.as_secs());
         self.past = self.past.followed((&self.now.flags, &next), (epoch, at));
         self.now = next;
     }
 
     /// The decision for a session that began then, now.
-    fn decide(&self, key: &str, began: Clock, now: Clock) -> Decision {
+    fn decide(&self, key: &str, began: ProcessTime, now: ProcessTime) -> Decision {
         self.decide_for(Some(key), began, now)
     }
 
-    fn decide_for(&self, key: Option<&str>, began: Clock, now: Clock) -> Decision {
-        self.now.decide(&Call {
+    fn decide_for(&self, key: Option<&str>, began: ProcessTime, now: ProcessTime) -> Decision {
+        self.now.decide(&CallFacts {
             caller: caller("other", key),
             route: "r",
             side: Side::Rest,
             headers: &HeaderMap::new(),
-            session: Some(Session {
+            session: Some(SessionStart {
                 past: &self.past,
-                began: Epoch(began.as_secs()),
+                began: Generation(began.as_secs()),
                 now,
             }),
         })
@@ -73,13 +73,16 @@ fn the_reason_says_that_a_session_is_why() {
     let decision = line.decide("k", SECOND, 11 * SECOND);
     assert_eq!(
         (decision.stage, decision.why),
-        (Stage::Translate, Why::Session(0))
+        (Stage::Translate, DecisionReason::Session(0))
     );
     assert_eq!(
         line.now.describe(decision.why),
         "flag f as the session began"
     );
-    assert_eq!(line.decide("k", 10 * SECOND, 11 * SECOND).why, Why::Default);
+    assert_eq!(
+        line.decide("k", 10 * SECOND, 11 * SECOND).why,
+        DecisionReason::Default
+    );
 }
 
 #[test]
@@ -89,22 +92,40 @@ fn a_trip_acts_on_open_sessions_and_re_arming_does_not_take_them_back() {
     tripped[0].arming = Arming::Tripped;
     let mut line = Timeline::of(armed());
     line.become_at(tripped, 10 * SECOND);
-    assert_eq!(line.decide("k", SECOND, 11 * SECOND).why, Why::Default);
+    assert_eq!(
+        line.decide("k", SECOND, 11 * SECOND).why,
+        DecisionReason::Default
+    );
     line.become_at(armed(), 20 * SECOND);
-    assert_eq!(line.decide("k", SECOND, 21 * SECOND).why, Why::Default);
-    assert_eq!(line.decide("k", 12 * SECOND, 21 * SECOND).why, Why::Default);
-    assert_eq!(line.decide("k", 20 * SECOND, 21 * SECOND).why, Why::Flag(0));
+    assert_eq!(
+        line.decide("k", SECOND, 21 * SECOND).why,
+        DecisionReason::Default
+    );
+    assert_eq!(
+        line.decide("k", 12 * SECOND, 21 * SECOND).why,
+        DecisionReason::Default
+    );
+    assert_eq!(
+        line.decide("k", 20 * SECOND, 21 * SECOND).why,
+        DecisionReason::Flag(0)
+    );
 }
 
 #[test]
 fn a_new_flag_takes_no_open_session_and_an_edit_of_what_a_flag_covers_acts_at_once() {
     let mut line = Timeline::of(vec![]);
     line.become_at(vec![share(Stage::Translate, 100)], 10 * SECOND);
-    assert_eq!(line.decide("k", SECOND, 11 * SECOND).why, Why::Default);
+    assert_eq!(
+        line.decide("k", SECOND, 11 * SECOND).why,
+        DecisionReason::Default
+    );
     let mut wider = share(Stage::Retired, 100);
     wider.side = Some(Side::Rest);
     line.become_at(vec![wider], 20 * SECOND);
-    assert_eq!(line.decide("k", SECOND, 21 * SECOND).why, Why::Flag(0));
+    assert_eq!(
+        line.decide("k", SECOND, 21 * SECOND).why,
+        DecisionReason::Flag(0)
+    );
 }
 
 #[test]
@@ -116,14 +137,14 @@ fn a_new_or_re_armed_flag_takes_no_open_session_without_a_key_either() {
     let mut line = Timeline::of(vec![]);
     line.become_at(vec![keyless()], 10 * SECOND);
     let why = |line: &Timeline, began| line.decide_for(None, began, 100 * SECOND).why;
-    assert_eq!(why(&line, SECOND), Why::Default);
-    assert_eq!(why(&line, 10 * SECOND), Why::Keyless(0));
+    assert_eq!(why(&line, SECOND), DecisionReason::Default);
+    assert_eq!(why(&line, 10 * SECOND), DecisionReason::Keyless(0));
     let mut tripped = keyless();
     tripped.arming = Arming::Tripped;
     line.become_at(vec![tripped], 20 * SECOND);
     line.become_at(vec![keyless()], 30 * SECOND);
-    assert_eq!(why(&line, 10 * SECOND), Why::Default);
-    assert_eq!(why(&line, 30 * SECOND), Why::Keyless(0));
+    assert_eq!(why(&line, 10 * SECOND), DecisionReason::Default);
+    assert_eq!(why(&line, 30 * SECOND), DecisionReason::Keyless(0));
 }
 
 #[test]

@@ -1,15 +1,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::hops::Network;
+use crate::domain::client_ip::Network;
 
 const CN: &str = "2.5.4.3";
 const O: &str = "2.5.4.10";
 const OU: &str = "2.5.4.11";
 const UID: &str = "0.9.2342.19200300.100.1.1";
 
-fn attribute((kind, value): &(&str, &str)) -> Attribute {
-    Attribute {
+fn attribute((kind, value): &(&str, &str)) -> NameAttribute {
+    NameAttribute {
         kind: (*kind).to_owned(),
         value: Some((*value).to_owned()),
     }
@@ -150,10 +150,10 @@ fn an_alternative_name_fits_patterns_of_its_own_kind() {
     let uri = |text: &str| SubjectPattern::Uri(UriPattern::new(text));
     let ip = |text: &str| SubjectPattern::Address(Network::parse(text).unwrap());
     let names = vec![
-        Alternative::Dns("Ios-1.Phones.example".to_owned()),
-        Alternative::Email("Ann@Mail.example".to_owned()),
-        Alternative::Uri("SPIFFE://Trust.example/ns/App".to_owned()),
-        Alternative::Address("192.0.2.7".parse().unwrap()),
+        AlternativeName::Dns("Ios-1.Phones.example".to_owned()),
+        AlternativeName::Email("Ann@Mail.example".to_owned()),
+        AlternativeName::Uri("SPIFFE://Trust.example/ns/App".to_owned()),
+        AlternativeName::Address("192.0.2.7".parse().unwrap()),
     ];
     let subject = Subject::new(Vec::new(), names);
     for pattern in [
@@ -185,7 +185,7 @@ fn an_alternative_name_fits_patterns_of_its_own_kind() {
 #[test]
 fn a_path_never_reads_as_the_host_of_a_uri() {
     let pattern = SubjectPattern::Uri(UriPattern::new("spiffe://*.example/app"));
-    let of = |uri: &str| Subject::new(Vec::new(), vec![Alternative::Uri(uri.to_owned())]);
+    let of = |uri: &str| Subject::new(Vec::new(), vec![AlternativeName::Uri(uri.to_owned())]);
     assert!(of("spiffe://a.example/app").fits(&pattern));
     for uri in [
         "spiffe://evil/a.example/app",

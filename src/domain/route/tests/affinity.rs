@@ -1,19 +1,19 @@
 //! The hole that tells sessions apart.
 
 use super::*;
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 
 #[test]
 fn the_hole_of_affinity_is_shared_and_known_before_the_decision() {
     let affinity = |name: &str, from: Option<Side>| {
         let mut route = source("r", "POST /chats/{chat}?as={who}", "m");
-        route.body = Some(Tree::Table(vec![
-            ("text".into(), Tree::Text("{text}".into())),
-            ("note".into(), Tree::Text("{_}".into())),
+        route.body = Some(SourceTree::Table(vec![
+            ("text".into(), SourceTree::Text("{text}".into())),
+            ("note".into(), SourceTree::Text("{_}".into())),
         ]));
-        let params =
-            ["chat", "who", "text"].map(|hole| (hole.into(), Tree::Text(format!("{{{hole}}}"))));
-        route.params = Some(Tree::Table(params.into()));
+        let params = ["chat", "who", "text"]
+            .map(|hole| (hole.into(), SourceTree::Text(format!("{{{hole}}}"))));
+        route.params = Some(SourceTree::Table(params.into()));
         route.affinity = Some(name.into());
         route.from = from;
         let route = parse_route(route).map_err(|errors| errors[0].to_string())?;

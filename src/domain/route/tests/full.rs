@@ -4,21 +4,21 @@ use http::{HeaderMap, Method};
 
 use super::source;
 use crate::domain::json::Json;
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Extra, RestSelection, RouteSource, RouteTable, Segments, parse_route};
 use crate::domain::translate::RestHead;
 
 #[test]
 fn a_full_form_that_means_nothing_is_refused_with_the_key() {
-    let text = |text: &str| Tree::Text(text.into());
+    let text = |text: &str| SourceTree::Text(text.into());
     let table = |members: &[(&str, &str)]| {
         let members = members
             .iter()
             .map(|(name, value)| ((*name).to_owned(), text(value)));
-        Tree::Table(members.collect())
+        SourceTree::Table(members.collect())
     };
     let twins = table(&[("a", "{a}"), ("A", "{b}")]);
-    let middle = Tree::List(vec![text("{a}"), text("*"), text("{b}")]);
+    let middle = SourceTree::List(vec![text("{a}"), text("*"), text("{b}")]);
     let both = table(&[("a", "{a}"), ("b", "{b}")]);
     for (params, body, key, words) in [
         (both.clone(), Some(twins), "body.A", "only in letter case"),
@@ -53,10 +53,11 @@ fn a_full_form_that_means_nothing_is_refused_with_the_key() {
 #[test]
 fn a_header_that_cannot_be_written_without_its_value_is_refused() {
     let parsed = |header: &str, param: &str| {
-        let text = |name: &str, text: &str| vec![(name.to_owned(), Tree::Text(text.to_owned()))];
+        let text =
+            |name: &str, text: &str| vec![(name.to_owned(), SourceTree::Text(text.to_owned()))];
         let errors = parse_route(RouteSource {
             headers: text("x-a", header),
-            params: Some(Tree::Table(text("a", param))),
+            params: Some(SourceTree::Table(text("a", param))),
             ..source("r", "GET /a", "m")
         });
         errors
@@ -90,11 +91,14 @@ fn a_header_that_cannot_be_written_without_its_value_is_refused() {
 fn what_one_sibling_takes_of_a_body_and_the_other_refuses_tells_them_apart() {
     let route = |name: &str, rest: &str, extra| {
         let full = RouteSource {
-            params: Some(Tree::Table(vec![
-                ("k".into(), Tree::Text("{k}".into())),
-                ("b".into(), Tree::Text("{b?}".into())),
+            params: Some(SourceTree::Table(vec![
+                ("k".into(), SourceTree::Text("{k}".into())),
+                ("b".into(), SourceTree::Text("{b?}".into())),
             ])),
-            body: Some(Tree::Table(vec![("b".into(), Tree::Text("{b?}".into()))])),
+            body: Some(SourceTree::Table(vec![(
+                "b".into(),
+                SourceTree::Text("{b?}".into()),
+            )])),
             extra: Some(extra),
             ..source(name, rest, name)
         };

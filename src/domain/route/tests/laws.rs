@@ -3,20 +3,20 @@
 use bytes::Bytes;
 
 use super::*;
-use crate::domain::pattern::Tree;
+use crate::domain::pattern::SourceTree;
 use crate::domain::pattern::arbitrary::{Dice, thrown};
 use crate::domain::route::arbitrary::{Sent, rest_call, rpc_call};
 use crate::domain::route::specificity::refines;
 use crate::domain::side::Side;
 use crate::domain::translate::{RestHead, read_body, read_rest, read_rpc};
 
-const TERMS: Terms = Terms {
+const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: String::new,
 };
 
-fn text(text: &str) -> Tree {
-    Tree::Text(text.to_owned())
+fn text(text: &str) -> SourceTree {
+    SourceTree::Text(text.to_owned())
 }
 
 /// A route of a small world, in which many share a path, a method, or both.
@@ -76,8 +76,8 @@ fn full_form(index: usize, dice: &mut Dice) -> RouteSource {
         name: format!("r{index}"),
         rest: url,
         rpc: dice.pick(&["m", "m", "n", "o"]).to_owned(),
-        params: Some(Tree::Table(params)),
-        body: has_body.then_some(Tree::Table(body)),
+        params: Some(SourceTree::Table(params)),
+        body: has_body.then_some(SourceTree::Table(body)),
         extra: [Some(Extra::Drop), Some(Extra::Reject), None][dice.below(3)],
         ..RouteSource::default()
     }

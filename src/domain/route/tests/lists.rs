@@ -94,7 +94,7 @@ fn a_list_in_a_path_is_one_segment_with_commas() {
 #[test]
 fn a_list_of_a_path_is_no_call_of_a_sibling() {
     let table = table(&[("GET /a/{x:string[,]}", "m0"), ("GET /a/b", "m1")]).unwrap();
-    let terms = Terms {
+    let terms = TranslateContext {
         depth: 8,
         now: String::new,
     };

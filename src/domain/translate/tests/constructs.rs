@@ -1,7 +1,7 @@
 //! Each construct of the language in a call, with the very bytes on both sides.
 
 use super::*;
-use crate::domain::route::spelled::route;
+use crate::domain::route::test_syntax::route;
 
 /// `target`, then ` name: value` in brackets, then the body: `/a?x=1 [h: v] {"b":1}`.
 pub(super) fn rest_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {

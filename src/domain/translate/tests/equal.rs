@@ -2,7 +2,7 @@
 
 use super::constructs::{both_ways, from_rest, from_rpc, rest_call, rpc_call};
 use super::*;
-use crate::domain::route::spelled::{route, route_source};
+use crate::domain::route::test_syntax::{route, route_source};
 
 fn changing(id: &str) -> Route {
     let more = format!(

@@ -5,7 +5,7 @@ use proptest::strategy::ValueTree;
 
 use super::*;
 use crate::domain::pattern::arbitrary::{Dice, thrown};
-use crate::domain::pattern::{Bound, Tree};
+use crate::domain::pattern::{BoundValue, SourceTree};
 use crate::domain::route::arbitrary::{Sent, rest_call, rpc_call, source};
 
 /// A call as an RPC client sends it.
@@ -45,21 +45,22 @@ fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), Bi
 }
 
 /// Whether a value is another one, or its normal form on the other side.
-fn is_normal(before: &Bound, after: &Bound, defaults: &[&Json]) -> bool {
+fn is_normal(before: &BoundValue, after: &BoundValue, defaults: &[&Json]) -> bool {
     let is_default = |value: &Json| defaults.iter().any(|default| default.same(value));
-    let is_empty = |value: &Json| value.kind() == Kind::Array && value.elements().count() == 0;
+    let is_empty = |value: &Json| value.kind() == JsonKind::Array && value.elements().count() == 0;
     match (before, after) {
         (before, after) if before.same(after) => true,
         // An absent default is written.
-        (Bound::Absent, Bound::Value(value)) => is_default(value),
+        (BoundValue::Absent, BoundValue::Value(value)) => is_default(value),
         // An empty list is none in a URL.
-        (Bound::Value(list), Bound::Absent) => is_empty(list),
-        (Bound::Value(list), Bound::Value(value)) => is_empty(list) && is_default(value),
+        (BoundValue::Value(list), BoundValue::Absent) => is_empty(list),
+        (BoundValue::Value(list), BoundValue::Value(value)) => is_empty(list) && is_default(value),
         // The members of nothing are none.
-        (Bound::Absent, Bound::Members(members)) | (Bound::Members(members), Bound::Absent) => {
+        (BoundValue::Absent, BoundValue::Members(members))
+        | (BoundValue::Members(members), BoundValue::Absent) => {
             members.whole().same(&Json::literal("{}"))
         }
-        (Bound::Each(before), Bound::Each(after)) => {
+        (BoundValue::Each(before), BoundValue::Each(after)) => {
             before.len() == after.len()
                 && before
                     .iter()
@@ -203,12 +204,12 @@ proptest! {
         prop_assert_eq!(&params, &whole);
         prop_assert_eq!(to_rest("POST /a", Some(&params)).unwrap().1.unwrap(), whole.clone());
         // A hole of any type carries its value.
-        let text = |text: &str| Tree::Text(text.into());
+        let text = |text: &str| SourceTree::Text(text.into());
         let route = parse_route(RouteSource {
             rest: "POST /a".into(),
             rpc: "m".into(),
-            body: Some(Tree::Table(vec![("x".into(), text("{x}")), ("...".into(), text("{others}"))])),
-            params: Some(Tree::List(vec![text("{others}"), text("{x}")])),
+            body: Some(SourceTree::Table(vec![("x".into(), text("{x}")), ("...".into(), text("{others}"))])),
+            params: Some(SourceTree::List(vec![text("{others}"), text("{x}")])),
             ..RouteSource::default()
         }).unwrap();
         let headers = HeaderMap::new();
@@ -318,19 +319,20 @@ fn any_json(depth: u32) -> impl Strategy<Value = String> {
 }
 
 /// What a route table may say where a pattern stands, sense or nonsense.
-fn any_tree(depth: u32) -> impl Strategy<Value = Tree> {
+fn any_tree(depth: u32) -> impl Strategy<Value = SourceTree> {
     let leaf = prop_oneof![
-        "[{}a-z:?=|,\\[\\]()_>\".é]{0,16}".prop_map(Tree::Text),
+        "[{}a-z:?=|,\\[\\]()_>\".é]{0,16}".prop_map(SourceTree::Text),
         "\\{[>]?[ab_](:(integer|json|string\\[\\]|object|null|enum\\(a\\|b\\)))?[?]?(=[1a]?)?\\}"
-            .prop_map(Tree::Text),
-        Just(Tree::Text("{b...}".into())),
-        Just(Tree::Text("*".into())),
-        Just(Tree::Literal(Json::literal("7"))),
+            .prop_map(SourceTree::Text),
+        Just(SourceTree::Text("{b...}".into())),
+        Just(SourceTree::Text("*".into())),
+        Just(SourceTree::Literal(Json::literal("7"))),
     ];
     leaf.prop_recursive(depth, 16, 4, |inner| {
         prop_oneof![
-            proptest::collection::vec(inner.clone(), 0..4).prop_map(Tree::List),
-            proptest::collection::vec(("[aA]|\\.\\.\\.|x y", inner), 0..4).prop_map(Tree::Table),
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(SourceTree::List),
+            proptest::collection::vec(("[aA]|\\.\\.\\.|x y", inner), 0..4)
+                .prop_map(SourceTree::Table),
         ]
     })
 }

@@ -129,7 +129,7 @@ proptest! {
         pieces in vec(1_usize..30, 1..20),
     ) {
         check_any_cut(&input);
-        let limits = Limits { head: 200, target: 10 };
+        let limits = HeadLimits { head: 200, target: 10 };
         let uncut = follow(limits, &input, &[usize::MAX]);
         prop_assert_eq!(follow(limits, &input, &pieces), uncut);
     }

@@ -4,7 +4,7 @@ use http_body_util::Full;
 use serde_json::json;
 
 use super::{ELSEWHERE, LOOPBACK, ask, ask_with, empty, put, read, request, text};
-use crate::server::admin::Tokens;
+use crate::server::admin::AdminTokens;
 
 #[tokio::test]
 async fn a_flip_is_taken_back() {
@@ -57,7 +57,7 @@ async fn a_change_of_what_was_changed_since_is_412_and_a_lost_race_409() {
 #[tokio::test]
 async fn where_tokens_were_given_out_the_api_takes_nobody_without_one() {
     let digest = <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest("secret"));
-    let tokens = || Tokens::new(vec![("anna".to_owned(), digest)]);
+    let tokens = || AdminTokens::new(vec![("anna".to_owned(), digest)]);
     for address in [LOOPBACK, ELSEWHERE] {
         let asked = |token: Option<&str>| {
             let mut request = put("ios-first", r#"{"stage": "translate", "percent": 25}"#);

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{obey, within};
-use crate::server::admin::{Tokens, serve};
+use crate::server::admin::{AdminTokens, serve};
 
 /// Runs `test` against a listener with the scripted owner; then ends the listener, and waits until it has ended.
 async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
@@ -15,7 +15,7 @@ async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
     let address = listener.local_addr().unwrap();
     let (control, mut commands) = mpsc::channel(1);
     let (end, ended) = oneshot::channel::<()>();
-    let served = serve(listener, (control, Tokens::default()), async {
+    let served = serve(listener, (control, AdminTokens::default()), async {
         drop(ended.await)
     });
     let script = async {

@@ -4,7 +4,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::store::error::{CommitError, StoreError};
 use crate::store::file::FileStore;
-use crate::store::state::{Health, Report, Reports, Versioned};
+use crate::store::state::{Health, ReplicaReport, Reports, Versioned};
 
 /// A store, and the runtime on which its work is waited for.
 pub(super) struct Waiting {
@@ -42,7 +42,7 @@ impl Waiting {
         self.store.health()
     }
 
-    pub(super) fn exchange(&mut self, own: &Report) -> Result<Reports, StoreError> {
+    pub(super) fn exchange(&mut self, own: &ReplicaReport) -> Result<Reports, StoreError> {
         self.runtime.block_on(async {
             let told = self.store.exchange(own).await;
             self.store.flush().await;
@@ -54,7 +54,7 @@ impl Waiting {
         &mut self,
         expected: u64,
         text: &str,
-        folded: &[Report],
+        folded: &[ReplicaReport],
     ) -> Result<(), CommitError> {
         self.runtime.block_on(async {
             let told = self.store.fold(expected, text, folded).await;

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
-use crate::telemetry::metrics::labels::{CallLabels, Names};
+use crate::telemetry::metrics::labels::{CallLabels, LabelNames};
 use crate::telemetry::metrics::shard::{Shard, Timing};
 use crate::telemetry::metrics::tests::{page_with, process};
-use crate::telemetry::metrics::{Process, render};
+use crate::telemetry::metrics::{GlobalMetrics, render};
 
 fn rules(limit: u64, labels: &[(&str, &[&str])]) -> SeriesRules {
     let labels = labels.iter().map(|(family, kept)| {
@@ -19,7 +19,7 @@ fn rules(limit: u64, labels: &[(&str, &[&str])]) -> SeriesRules {
 }
 
 /// One call of each pair of so many routes and clients.
-fn calls(names: &Names, shard: &mut Shard, routes: usize, clients: usize) {
+fn calls(names: &LabelNames, shard: &mut Shard, routes: usize, clients: usize) {
     for route in 0..routes {
         for client in 0..clients {
             let labels = CallLabels {
@@ -37,7 +37,7 @@ fn calls(names: &Names, shard: &mut Shard, routes: usize, clients: usize) {
                 head: took,
             };
             shard.record(labels, timing, None);
-            shard.seen(labels, None, Moment::from_unix(1_800_000_000));
+            shard.seen(labels, None, Timestamp::from_unix(1_800_000_000));
         }
     }
 }
@@ -61,10 +61,10 @@ fn the_families_that_the_configuration_knows_are_those_with_a_limit() {
 
 #[test]
 fn pairs_beyond_the_limit_are_counted_together() {
-    let (names, mut shard) = (Names::new(), Shard::new());
+    let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 200, 400);
     let snapshots = [shard.snapshot()];
-    let mut shown = Shown::default();
+    let mut shown = ShownSeries::default();
     let page = page_with(&names, &snapshots, (&rules(10_000, &[]), &mut shown));
     assert!(page.lines().count() < 11_000, "{}", page.lines().count());
     assert!(page.len() < 3_000_000, "{}", page.len());
@@ -81,8 +81,8 @@ fn pairs_beyond_the_limit_are_counted_together() {
 
 #[test]
 fn no_series_falls_or_goes_when_others_come() {
-    let (names, mut shard) = (Names::new(), Shard::new());
-    let (rules, mut shown) = (rules(1_000, &[]), Shown::default());
+    let (names, mut shard) = (LabelNames::new(), Shard::new());
+    let (rules, mut shown) = (rules(1_000, &[]), ShownSeries::default());
     let mut before = BTreeMap::new();
     for clients in [1, 5, 50, 50] {
         calls(&names, &mut shard, 30, clients);
@@ -98,8 +98,8 @@ fn no_series_falls_or_goes_when_others_come() {
 
 #[test]
 fn counters_find_a_place_beside_histograms() {
-    let (names, mut shard) = (Names::new(), Shard::new());
-    let (rules, mut shown) = (rules(1_000, &[]), Shown::default());
+    let (names, mut shard) = (LabelNames::new(), Shard::new());
+    let (rules, mut shown) = (rules(1_000, &[]), ShownSeries::default());
     // 40 pairs would fill the limit with their histograms alone.
     calls(&names, &mut shard, 2, 20);
     let _ = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
@@ -114,7 +114,7 @@ fn counters_find_a_place_beside_histograms() {
 
 #[test]
 fn a_label_that_is_left_out_is_summed_over() {
-    let (names, mut shard) = (Names::new(), Shard::new());
+    let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 3, 4);
     let kept: &[&str] = &["route", "side"];
     let rules = rules(
@@ -124,7 +124,11 @@ fn a_label_that_is_left_out_is_summed_over() {
             ("dualgauge_last_seen_timestamp_seconds", &["side"]),
         ],
     );
-    let page = page_with(&names, &[shard.snapshot()], (&rules, &mut Shown::default()));
+    let page = page_with(
+        &names,
+        &[shard.snapshot()],
+        (&rules, &mut ShownSeries::default()),
+    );
     let taken = values(&page, "dualgauge_call_duration_seconds_count");
     let wanted = (0..3).map(|route| (format!(r#"{{route="route-{route}",side="rest"}}"#), 4.0));
     assert_eq!(taken, wanted.collect());
@@ -136,11 +140,11 @@ fn a_label_that_is_left_out_is_summed_over() {
 
 #[test]
 fn a_call_was_last_seen_no_later_than_now() {
-    let (names, mut shard) = (Names::new(), Shard::new());
+    let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 1, 1);
     let now = UNIX_EPOCH + Duration::from_secs(1_799_999_000);
-    let process = Process { now, ..process() };
-    let series = (&rules(1_000, &[]), &mut Shown::default());
+    let process = GlobalMetrics { now, ..process() };
+    let series = (&rules(1_000, &[]), &mut ShownSeries::default());
     let page = render(&names, &[shard.snapshot()], &process, series);
     let last = values(&page, "dualgauge_last_seen_timestamp_seconds");
     assert_eq!(last.into_values().collect::<Vec<_>>(), [1_799_999_000.0]);
@@ -148,10 +152,10 @@ fn a_call_was_last_seen_no_later_than_now() {
 
 #[test]
 fn other_rules_begin_anew() {
-    let (names, mut shard) = (Names::new(), Shard::new());
+    let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 10, 100);
     let snapshots = [shard.snapshot()];
-    let mut shown = Shown::default();
+    let mut shown = ShownSeries::default();
     let _ = page_with(&names, &snapshots, (&rules(1_000, &[]), &mut shown));
     assert!(shown.over() > 0);
     let _ = page_with(&names, &snapshots, (&rules(1_000_000, &[]), &mut shown));
@@ -160,9 +164,9 @@ fn other_rules_begin_anew() {
 
 #[test]
 fn a_histogram_has_as_many_lines_as_it_counts_for() {
-    let (names, mut shard) = (Names::new(), Shard::new());
+    let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 1, 1);
-    let mut shown = Shown::default();
+    let mut shown = ShownSeries::default();
     let page = page_with(
         &names,
         &[shard.snapshot()],

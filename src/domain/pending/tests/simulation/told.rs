@@ -4,11 +4,11 @@ use super::*;
 use crate::domain::jsonrpc::RequestId;
 
 /// A subscription, with a client's id that names the caller.
-pub(super) fn subscription(ticket: u64) -> Say {
-    let params = Pieces::from(Bytes::from(format!("[{ticket}]")));
-    let call = Unnumbered::new("subscriptions/listen", params, &[]);
+pub(super) fn subscription(ticket: u64) -> Outbound {
+    let params = Rope::from(Bytes::from(format!("[{ticket}]")));
+    let call = RequestTemplate::new("subscriptions/listen", params, &[]);
     let own = RequestId::new(Json::string(&format!("c{ticket}"))).unwrap();
-    Say::Subscription(call, own)
+    Outbound::Subscription(call, own)
 }
 
 impl World {
@@ -27,15 +27,15 @@ impl World {
         self.says(text);
     }
 
-    pub(super) fn why(&mut self) -> Unanswered {
+    pub(super) fn why(&mut self) -> RequestError {
         match self.dice.below(7) {
-            0 => Unanswered::Cut,
-            1 => Unanswered::TooLarge(200),
-            2 => Unanswered::Unusable(500),
-            3 => Unanswered::Unreachable,
-            4 => Unanswered::Busy,
-            5 => Unanswered::Late,
-            _ => Unanswered::Unusable(0),
+            0 => RequestError::Cut,
+            1 => RequestError::TooLarge(200),
+            2 => RequestError::Unusable(500),
+            3 => RequestError::Unreachable,
+            4 => RequestError::Busy,
+            5 => RequestError::Late,
+            _ => RequestError::Unusable(0),
         }
     }
 
@@ -58,7 +58,7 @@ impl World {
             1 if known => self.says(format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
             )),
-            2 if known => self.link_takes(Input::Failed(id, Unanswered::Cut)),
+            2 if known => self.link_takes(LinkInput::Failed(id, RequestError::Cut)),
             _ => {
                 self.says(format!(
                     r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
@@ -70,8 +70,8 @@ impl World {
     }
 
     /// Whether a notification may reach a caller: it bears the id that the caller gave.
-    pub(super) fn hears(&self, hearers: Hearers, message: &Bytes) {
-        let Hearers::Caller(Ticket(ticket)) = hearers else {
+    pub(super) fn hears(&self, hearers: Recipients, message: &Bytes) {
+        let Recipients::Caller(Ticket(ticket)) = hearers else {
             return;
         };
         let own = format!(r#""io.modelcontextprotocol/subscriptionId":"c{ticket}""#);

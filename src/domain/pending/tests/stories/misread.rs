@@ -4,8 +4,13 @@ use super::*;
 
 #[test]
 fn a_response_with_an_id_of_another_type_fails_its_call_at_once() {
-    let failed = |ticket| [Output::Failed(Ticket(ticket), Unanswered::Misnumbered)];
-    let mut link = Driven::ready(Order::Pipelined(2));
+    let failed = |ticket| {
+        [LinkOutput::Failed(
+            Ticket(ticket),
+            RequestError::Misnumbered,
+        )]
+    };
+    let mut link = Driven::ready(AnswerOrder::Pipelined(2));
     link.asks(1);
     link.asks(2);
     // Either may be meant.
@@ -15,7 +20,7 @@ fn a_response_with_an_id_of_another_type_fails_its_call_at_once() {
     assert_eq!(link.says(r#"{"id":1.0,"error":{"code":1}}"#), failed(1));
     assert_eq!(link.pending.counts().foreign, 2);
     for id in [r#""id":"a","#, r#""id":[1],"#, r#""id":null,"#, ""] {
-        let mut link = Driven::ready(Order::Serial);
+        let mut link = Driven::ready(AnswerOrder::Serial);
         link.asks(1);
         assert_eq!(link.says(&format!(r#"{{{id}"result":1}}"#)), failed(1));
         link.asks(2);
@@ -31,10 +36,10 @@ fn a_response_that_is_nested_too_deeply_goes_to_its_call_at_once() {
         "[".repeat(70_000),
         "]".repeat(70_000)
     );
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
     assert_eq!(link.says(&deep), [answer(1, 1, &deep)]);
-    let mut link = Driven::ready(Order::Serial);
+    let mut link = Driven::ready(AnswerOrder::Serial);
     link.asks(1);
     assert_eq!(link.says(&format!("[{deep}]")), [answer(1, 1, &deep)]);
 }

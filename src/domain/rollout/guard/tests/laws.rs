@@ -34,7 +34,7 @@ fn small() -> Guard {
 /// The first second at which it trips.
 fn trips_at(scene: &mut Scene, seconds: impl Iterator<Item = Tally>) -> Option<usize> {
     let mut rulings = seconds.map(|tally| scene.add(&tally));
-    rulings.position(|ruling| matches!(ruling, Ruling::Trip(_)))
+    rulings.position(|ruling| matches!(ruling, GuardDecision::Trip(_)))
 }
 
 proptest! {
@@ -105,7 +105,7 @@ proptest! {
         step in prop_oneof![Just(1u64), Just(1 << 40), Just(1 << 60)],
     ) {
         let guard = Guard { window: Duration::from_millis(window), min_calls: least, ..Guard::default() };
-        let mut watch = Watch::new();
+        let mut watch = GuardState::new();
         let mut sums = Tally::default();
         for (number, (at, counts)) in (0u64..).zip(observations) {
             let [calls, failed, refused, old, old_failed, old_refused, compared, mismatched] = counts;
@@ -118,8 +118,8 @@ proptest! {
             // Sometimes a sum, sometimes whatever comes.
             if number % 3 == 0 { sums = more } else { sums.add(&more) }
             let at = if number % 2 == 0 { at } else { number.saturating_mul(1000) };
-            watch.observe(&guard, At::from_millis(at), &sums);
+            watch.observe(&guard, UnixMillis::from_millis(at), &sums);
         }
-        serde_json::from_str::<Watch>(&serde_json::to_string(&watch).unwrap()).unwrap();
+        serde_json::from_str::<GuardState>(&serde_json::to_string(&watch).unwrap()).unwrap();
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 fn tool_errors(new: u64, refused: u64) -> Tally {
     let mut arm = arm((10 - new, 0, 0));
     for _ in 0..new {
-        arm.count(Fate::ToolError, Duration::from_millis(40));
+        arm.count(CallEnd::ToolError, Duration::from_millis(40));
     }
     Tally {
         new: arm,
@@ -20,7 +20,7 @@ fn tool_errors(new: u64, refused: u64) -> Tally {
 
 #[test]
 fn tool_errors_have_a_limit_of_their_own() {
-    for (new, pace) in [(3, Pace::Slow), (10, Pace::Fast)] {
+    for (new, pace) in [(3, Trigger::Slow), (10, Trigger::Fast)] {
         let mut scene = Scene::new(Guard::default());
         scene.run(60, FINE);
         let rulings = (0..300).map(|_| scene.add(&tool_errors(new, 0)));
@@ -38,7 +38,7 @@ fn tool_errors_have_a_limit_of_their_own() {
         ..Guard::default()
     });
     let rulings = (0..300).map(|_| scene.add(&tool_errors(10, 0)));
-    assert_eq!(rulings.last().unwrap(), Ruling::Content);
+    assert_eq!(rulings.last().unwrap(), GuardDecision::Content);
 }
 
 #[test]
@@ -47,7 +47,10 @@ fn tool_errors_that_the_old_way_tells_as_refusals_trip_nothing() {
         let mut scene = Scene::new(Guard::default());
         let rulings = (0..300).map(|_| scene.add(&tool_errors(share, share)));
         let ruling = rulings.last().unwrap();
-        assert!(!matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
+        assert!(
+            !matches!(ruling, GuardDecision::Trip(_)),
+            "{share}: {ruling}"
+        );
     }
 }
 
@@ -63,7 +66,10 @@ fn failures_and_refusals_that_the_old_way_tells_as_tool_errors_trip_nothing() {
             };
             let rulings = (0..300).map(|_| scene.add(&second));
             let ruling = rulings.last().unwrap();
-            assert!(!matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
+            assert!(
+                !matches!(ruling, GuardDecision::Trip(_)),
+                "{share}: {ruling}"
+            );
             // Neither does a refusal that the old way tells as a failure.
             let mut scene = Scene::new(Guard::default());
             let second = Tally {
@@ -73,7 +79,10 @@ fn failures_and_refusals_that_the_old_way_tells_as_tool_errors_trip_nothing() {
             };
             let rulings = (0..300).map(|_| scene.add(&second));
             let ruling = rulings.last().unwrap();
-            assert!(!matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
+            assert!(
+                !matches!(ruling, GuardDecision::Trip(_)),
+                "{share}: {ruling}"
+            );
             // Beside tool errors of both ways they do.
             let mut scene = Scene::new(Guard::default());
             let mut second = tool_errors(2, 0);
@@ -81,7 +90,10 @@ fn failures_and_refusals_that_the_old_way_tells_as_tool_errors_trip_nothing() {
             second.new.add(&arm((share, failed, refused)));
             let rulings = (0..300).map(|_| scene.add(&second));
             let ruling = rulings.last().unwrap();
-            assert!(matches!(ruling, Ruling::Trip(_)), "{share}: {ruling}");
+            assert!(
+                matches!(ruling, GuardDecision::Trip(_)),
+                "{share}: {ruling}"
+            );
         }
     }
 }
@@ -95,7 +107,7 @@ fn a_watch_that_was_written_with_fewer_limits_is_read() {
     let mut before: serde_json::Value = serde_json::from_str(&before).unwrap();
     without_tools(&mut before);
     assert!(!before.to_string().contains("tool_"), "{before}");
-    let read: Watch = serde_json::from_value(before.clone()).unwrap();
+    let read: GuardState = serde_json::from_value(before.clone()).unwrap();
     let mut again = serde_json::to_value(&read).unwrap();
     without_tools(&mut again);
     before["suspicion"] = again["suspicion"].clone();
@@ -105,8 +117,8 @@ fn a_watch_that_was_written_with_fewer_limits_is_read() {
     scene.sums = Tally::default();
     let rulings = (0..40).map(|_| scene.add(&unknown(10, 3)));
     let ruling = rulings.last().unwrap();
-    let few = Unclear::FewKnown { calls: 0, of: 100 };
-    assert_eq!(ruling, Ruling::Inconclusive(few));
+    let few = Inconclusive::FewKnown { calls: 0, of: 100 };
+    assert_eq!(ruling, GuardDecision::Inconclusive(few));
 }
 
 /// Removes what an earlier version did not write.
@@ -125,9 +137,9 @@ fn unknown(unread: u64, failing: u64) -> Tally {
     let mut old = ArmTally::default();
     for call in 0..10 {
         let fate = match call {
-            _ if call < unread => Fate::ToolUnknown,
-            _ if (call - unread) * 10 < failing * (10 - unread) => Fate::ToolError,
-            _ => Fate::Served,
+            _ if call < unread => CallEnd::ToolUnknown,
+            _ if (call - unread) * 10 < failing * (10 - unread) => CallEnd::ToolError,
+            _ => CallEnd::Served,
         };
         old.count(fate, Duration::from_millis(40));
     }
@@ -144,14 +156,14 @@ fn calls_whose_tool_errors_are_unknown_are_no_calls_without_one() {
         let rulings = (0..300).map(|_| scene.add(&unknown(unread, failing)));
         rulings.last().unwrap()
     };
-    let few = Unclear::FewKnown { calls: 0, of: 100 };
+    let few = Inconclusive::FewKnown { calls: 0, of: 100 };
     for failing in [3, 5, 10] {
         let ruling = last(10, failing);
-        assert_eq!(ruling, Ruling::Inconclusive(few), "{failing}");
+        assert_eq!(ruling, GuardDecision::Inconclusive(few), "{failing}");
     }
     // No tool errors of the new way, or enough calls of the old way that tell of theirs.
-    assert_eq!(last(10, 0), Ruling::Content);
-    assert_eq!(last(5, 4), Ruling::Content);
+    assert_eq!(last(10, 0), GuardDecision::Content);
+    assert_eq!(last(5, 4), GuardDecision::Content);
     // Without a limit of tool errors it does not matter.
     let mut scene = Scene::new(Guard {
         limits: Limits {
@@ -161,7 +173,7 @@ fn calls_whose_tool_errors_are_unknown_are_no_calls_without_one() {
         ..Guard::default()
     });
     let rulings = (0..300).map(|_| scene.add(&unknown(10, 5)));
-    assert_eq!(rulings.last().unwrap(), Ruling::Content);
+    assert_eq!(rulings.last().unwrap(), GuardDecision::Content);
 }
 
 #[test]

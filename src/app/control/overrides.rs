@@ -1,0 +1,75 @@
+//! The flags with the standing over them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::compile::compile;
+use crate::config::problem::{Problems, SourceLocation};
+use crate::config::raw::{RawConfig, RawFlag};
+use crate::domain::lifecycle::Brownouts;
+use crate::domain::plan::Plan;
+use crate::domain::rollout::overrides::{ChangeMeta, FlagStanding, Standing};
+use crate::domain::rollout::{Arming, Kill, Percent};
+
+/// Lays the standing over the flags of the file, and what was taken back in this process only; their order stays.
+pub(super) fn laid(
+    file_flags: &[RawFlag],
+    standing: &Standing,
+    tripped_here: &BTreeMap<String, String>,
+) -> Vec<RawFlag> {
+    let flags = file_flags.iter().cloned();
+    flags
+        .map(|mut flag| {
+            let plain = FlagStanding::default();
+            let stands = standing.of(&flag.name.value, &flag.text_hash);
+            lay(&mut flag, stands.unwrap_or(&plain));
+            if tripped_here.contains_key(&flag.name.value) {
+                flag.arming = Arming::Tripped;
+            }
+            flag
+        })
+        .collect()
+}
+
+fn lay(flag: &mut RawFlag, stands: &FlagStanding) {
+    flag.arming = stands.arming();
+    // Problems with what a flip says are its own, not those of the file.
+    let place = || SourceLocation::Flip(Arc::from(flag.name.value.as_str()));
+    if let Some(flip) = &stands.flip {
+        (flag.stage.place, flag.percent.place) = (place(), place());
+        flag.stage.value = flip.stage;
+        flag.percent.value = flip.percent.thousandths();
+    } else if let Some(ramp) = &flag.ramp {
+        // A ramp that has not begun is at its first step.
+        let step = stands.ramp.map_or(0, |ramp| ramp.step);
+        let share = ramp.steps.get(step).or(ramp.steps.last());
+        flag.percent.value = share.map_or(flag.percent.value, |share| share.value);
+    }
+}
+
+/// The plan of the configuration with these flags; `thrown` has the person who has thrown the kill switch.
+pub(super) fn plan(
+    config: &RawConfig,
+    flags: &[RawFlag],
+    (standing, thrown): (&Standing, Option<&ChangeMeta>),
+) -> Result<Plan, Problems> {
+    let mut plan = compile(config, flags)?;
+    if !standing.called_off.is_empty() {
+        plan.rollout.brownouts = Brownouts::OffFor(standing.called_off.clone());
+    }
+    plan.rollout.kill = kill(thrown);
+    Ok(plan)
+}
+
+/// Returns the state of the kill switch that this person has thrown, or nobody.
+pub(super) const fn kill(thrown: Option<&ChangeMeta>) -> Kill {
+    match thrown {
+        Some(_) => Kill::On,
+        None => Kill::Off,
+    }
+}
+
+/// The share that a flag gives. The kinds of the files and of flips know none above all.
+pub(super) fn percent(flag: &RawFlag) -> Percent {
+    Percent::from_thousandths(flag.percent.value).unwrap_or(Percent::ALL)
+}

@@ -1,0 +1,305 @@
+//! What other replicas have changed, and a store that is away.
+
+use super::{Control, Known, StartError, Tenure};
+use crate::config::raw::RawConfig;
+use crate::domain::rollout::overrides::{ChangeMeta, FlagStanding, Flip, Standing};
+use crate::server::admin::{Readiness, Refusal};
+use crate::store::{
+    Health, START_LIMIT, SnapshotContents, SnapshotDir, Store, StoreError, StoreSettings,
+    Versioned, legacy, within,
+};
+use crate::telemetry::clock::rfc3339;
+
+/// What a process begins with.
+pub(super) struct InitialState {
+    pub(super) standing: Standing,
+    pub(super) revision: u64,
+    pub(super) known: Known,
+    pub(super) trouble: Option<String>,
+    /// The file of the state folder that the standing is of, where it is of one.
+    pub(super) way_out: Option<&'static str>,
+    /// Where the standing of a shared store is copied.
+    pub(super) copies: Option<SnapshotDir>,
+}
+
+/// Reads the store for the first time. A shared one that is away does not keep the process from starting: it begins
+/// with the last copy, and without one it serves as the files say, and is not ready.
+pub(super) async fn begin(
+    store: &mut Store,
+    (config, tenure): (&RawConfig, Tenure),
+) -> Result<InitialState, StartError> {
+    let mut copies = copies(config, tenure).await;
+    let (standing, revision, known) = match store.read(0).await {
+        Ok(Some(found)) => {
+            let standing = Standing::read(&found.text)?;
+            if let Some(copies) = copies.as_mut().filter(|_| tenure == Tenure::Own) {
+                copies.note(&found, rfc3339());
+                copies.flush().await;
+            }
+            (standing, found.revision, Known::Yes)
+        }
+        Ok(None) => (earlier(config).await?, 0, Known::Yes),
+        Err(error) => match store {
+            Store::File(_) => return Err(error.into()),
+            Store::Shared(_) => {
+                let copied = match &copies {
+                    Some(copies) => copies.recall().await,
+                    None => None,
+                };
+                without_store(store, copied, &error)
+            }
+        },
+    };
+    let way_out = match (&*store, &known) {
+        (Store::File(_), _) => Some("rollout.json"),
+        (Store::Shared(_), Known::Copied { .. }) => Some("rollout.copy.json"),
+        (Store::Shared(_), Known::Yes | Known::NotYet) => None,
+    };
+    Ok(InitialState {
+        way_out,
+        standing,
+        revision,
+        known,
+        trouble: None,
+        copies,
+    })
+}
+
+/// A file store needs no copy.
+async fn copies(config: &RawConfig, tenure: Tenure) -> Option<SnapshotDir> {
+    let StoreSettings::Shared(settings) = StoreSettings::new(&config.rollout) else {
+        return None;
+    };
+    let folder = config.rollout.state.value.clone();
+    let open = match tenure {
+        Tenure::Own => SnapshotDir::open,
+        Tenure::Awaited => SnapshotDir::await_turn,
+    };
+    Some(SnapshotDir::begin(folder, settings.place(), open).await)
+}
+
+/// What holds as long as a shared store has not answered.
+fn without_store(
+    store: &mut Store,
+    copied: Option<SnapshotContents>,
+    error: &StoreError,
+) -> (Standing, u64, Known) {
+    if let Some(SnapshotContents { state, at }) = copied {
+        match Standing::read(&state.text) {
+            Ok(standing) => {
+                let revision = state.revision;
+                tracing::error!(%error, revision, at, "the store is away; a copy of its last good flags holds");
+                store.recall(&state);
+                return (standing, revision, Known::Copied { at });
+            }
+            Err(damage) => {
+                tracing::warn!(%damage, "the copy of the last good flags is no standing")
+            }
+        }
+    }
+    tracing::error!(%error, "the store is away; calls are served as the flags file says");
+    (Standing::default(), 0, Known::NotYet)
+}
+
+/// The flips that a version of before has left.
+async fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
+    let mut standing = Standing::default();
+    let StoreSettings::File { folder } = StoreSettings::new(&config.rollout) else {
+        return Ok(standing);
+    };
+    let flips = within(START_LIMIT, move || legacy(&folder)).await??;
+    for flip in flips.into_iter().flatten() {
+        let by = ChangeMeta {
+            who: flip.who,
+            at: flip.at,
+            why: None,
+        };
+        let stands = FlagStanding {
+            text_hash: flip.text_hash,
+            flip: Some(Flip {
+                stage: flip.stage,
+                percent: flip.percent,
+                by,
+            }),
+            ..FlagStanding::default()
+        };
+        standing.flags.insert(flip.flag, stands);
+    }
+    Ok(standing)
+}
+
+impl Control {
+    /// Whether other replicas may change the standing.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.store, Store::Shared(_))
+    }
+
+    /// Whether others may change what is stored: other replicas, or the other process of a restart.
+    #[must_use]
+    pub const fn follows_store(&self) -> bool {
+        self.is_shared() || self.store.is_elsewhere()
+    }
+
+    /// Leaves what is stored to the process that follows: nothing is changed here any more.
+    pub fn hand_over(&mut self) {
+        self.store.release();
+        if let Some(copies) = &mut self.copies {
+            copies.release();
+        }
+    }
+
+    /// Ends what is still to be written, within a time: the process is about to end.
+    pub async fn flush(&mut self) {
+        self.store.flush().await;
+        if let Some(copies) = &mut self.copies {
+            copies.flush().await;
+        }
+    }
+
+    /// Goes on with what is written off this task. What was written after it was refused for being late is stored, and so in
+    /// force.
+    pub(super) async fn tend(&mut self) {
+        let before = self.store.health();
+        self.store.tend().await;
+        match (before, self.store.health()) {
+            (Health::Fine, Health::Away { error, .. }) => {
+                tracing::error!(
+                    error,
+                    "the state is not written; it is tried again each second"
+                );
+            }
+            (Health::Away { .. }, Health::Fine) => tracing::info!("the state is written again"),
+            (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}
+        }
+        if !self.follows_store()
+            && let Ok(Some(found)) = self.store.read(self.revision).await
+        {
+            self.take(found);
+        }
+    }
+
+    /// Looks whether another replica has changed something. A store that has forgotten gets the last good standing.
+    pub async fn sync(&mut self) {
+        let before = self.store.health();
+        if let Err(error) = self.store.acquire().await {
+            tracing::error!(%error, "the state of the process before cannot be taken over");
+        }
+        self.look_at_store().await;
+        match (before, self.store.health()) {
+            (Health::Fine, Health::Away { error, .. }) => {
+                tracing::error!(error, "the store is away; the flags stay as they are");
+            }
+            (Health::Away { .. }, Health::Fine) => tracing::info!("the store is back"),
+            (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}
+        }
+    }
+
+    async fn look_at_store(&mut self) {
+        match self.store.read(self.revision).await {
+            Ok(found) => {
+                self.known = Known::Yes;
+                found.into_iter().for_each(|found| self.take(found));
+            }
+            Err(StoreError::Forgot { .. }) => self.give_back().await,
+            // Readiness tells.
+            Err(_) => {}
+        }
+    }
+
+    /// Looks at a shared store before a change: a tag that another replica has told is known here as well, and what is
+    /// so already is so everywhere.
+    ///
+    /// # Errors
+    /// [`Refusal::Store`] where the store cannot tell.
+    pub(super) async fn refresh(&mut self) -> Result<(), Refusal> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        match self.store.read(self.revision).await {
+            Ok(found) => {
+                self.known = Known::Yes;
+                found.into_iter().for_each(|found| self.take(found));
+            }
+            Err(StoreError::Forgot { .. }) => self.give_back().await,
+            Err(error) => return Err(Refusal::Store(error)),
+        }
+        Ok(())
+    }
+
+    /// Notes what the store has told or taken and what is in force, to be copied: not at once, since no change waits for a disk
+    /// before it acts.
+    pub(super) fn copy(&mut self, state: &Versioned) {
+        if let Some(copies) = &mut self.copies {
+            copies.note(state, rfc3339());
+        }
+    }
+
+    /// Makes the copy that is due.
+    pub(super) async fn copy_now(&mut self) {
+        if let Some(copies) = &mut self.copies {
+            copies.tend().await;
+        }
+    }
+
+    pub(super) async fn give_back(&mut self) {
+        let Ok(text) = self.standing.written() else {
+            return;
+        };
+        tracing::warn!(
+            revision = self.revision,
+            "the store has forgotten what was changed at run time; it is given back"
+        );
+        let good = Versioned {
+            revision: self.revision,
+            text,
+        };
+        if let Err(error) = self.store.restore(&good).await {
+            tracing::error!(%error, "the store could not be given back what it has forgotten");
+        }
+    }
+
+    /// Whether calls can be served, and what an operator should look at.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        let mut readiness = Readiness::default();
+        match &self.known {
+            Known::Yes => {}
+            Known::Copied { at } => readiness.notes.push(format!(
+                "the store has been away since the start: a copy of revision {} from {at} is in force",
+                self.revision
+            )),
+            Known::NotYet => readiness.obstacles.push(
+                "the store has been away since the start: which flags are flipped is not known"
+                    .to_owned(),
+            ),
+        }
+        if self.refused.is_some() {
+            readiness.notes.push(
+                "the configuration has problems, which are in the log; what was in force before is in force"
+                    .to_owned(),
+            );
+        }
+        if let Health::Away { error, .. } = self.store.health() {
+            let hold = match &self.known {
+                Known::Yes | Known::Copied { .. } => "the last good flags hold",
+                Known::NotYet => "calls are served as the flags file says",
+            };
+            let note = format!("the store is away, and {hold}: {error}");
+            readiness.notes.push(note);
+        }
+        if self.store.is_elsewhere() {
+            readiness.notes.push(
+                "what is changed at run time is with the other process of a restart; it cannot be changed here now"
+                    .to_owned(),
+            );
+        }
+        if let Some(error) = self.kill_unstored() {
+            readiness.notes.push(format!(
+                "the kill switch acts and is not stored yet, which is tried each second: {error}"
+            ));
+        }
+        readiness.notes.extend(self.trouble.clone());
+        readiness
+    }
+}

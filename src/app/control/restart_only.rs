@@ -1,0 +1,76 @@
+//! What a reload cannot change: it takes effect at a start only.
+
+use crate::config::raw::RawConfig;
+
+/// All of that by its key, as the files say it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RestartOnly([(&'static str, String); 10]);
+
+impl RestartOnly {
+    pub(super) fn from_config(config: &RawConfig) -> Self {
+        RestartOnly([
+            ("listen.address", config.listen.address.value.to_string()),
+            ("listen.workers", config.listen.workers.value.to_string()),
+            ("listen.tls", tls(config)),
+            ("admin.address", config.admin.value.to_string()),
+            (
+                "rollout.state",
+                config.rollout.state.value.display().to_string(),
+            ),
+            ("admin.tokens", format!("{:?}", config.admin_tokens)),
+            ("rollout.store", format!("{:?}", config.rollout.store)),
+            ("trace.endpoint", format!("{:?}", exported(config))),
+            ("log.format", format!("{:?}", config.log.format.value)),
+            ("log.level", config.log.level.value.as_str().to_owned()),
+        ])
+    }
+
+    /// Names what is no longer what it was before and at the start, so that each change is named once.
+    pub(super) fn warn_of_changes(&self, before: &RestartOnly, started: &RestartOnly) {
+        for key in self.changes(before, started) {
+            tracing::warn!("`{key}` changed; it takes effect at the next start");
+        }
+    }
+
+    pub(super) fn changes(&self, before: &RestartOnly, started: &RestartOnly) -> Vec<&'static str> {
+        let values = self.0.iter().zip(&before.0).zip(&started.0);
+        values
+            .filter(|((now, before), started)| now != before && now != started)
+            .map(|(((key, _), _), _)| *key)
+            .collect()
+    }
+}
+
+/// Where spans are sent.
+fn exported(config: &RawConfig) -> Option<(String, &str)> {
+    let trace = config.trace.as_ref()?;
+    let endpoint = trace.endpoint.as_ref()?.value.to_string();
+    Some((endpoint, &trace.service.value))
+}
+
+/// Whether there is TLS. Its files may change at any time: connections from then on are shown what is new.
+fn tls(config: &RawConfig) -> String {
+    config.listen.tls.is_some().to_string()
+}
+
+/// Sets it back to what it was at the start, the workers among it: the plan's limits are shares of those that are
+/// there.
+pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
+    let (listen, before) = (&mut config.listen, &started.listen);
+    listen.address.clone_from(&before.address);
+    listen.workers.clone_from(&before.workers);
+    if listen.tls.is_some() != before.tls.is_some() {
+        listen.tls.clone_from(&before.tls);
+    }
+    config.admin = started.admin.clone();
+    config.admin_tokens.clone_from(&started.admin_tokens);
+    config.rollout.store.clone_from(&started.rollout.store);
+    config.rollout.state = started.rollout.state.clone();
+    let sent = started.trace.as_ref();
+    if let Some(trace) = &mut config.trace {
+        trace.endpoint = sent.and_then(|sent| sent.endpoint.clone());
+        trace.service = sent.map_or_else(|| trace.service.clone(), |sent| sent.service.clone());
+    }
+    config.log.format = started.log.format.clone();
+    config.log.level = started.log.level.clone();
+}

@@ -1,0 +1,135 @@
+//! What was changed for flags that were edited or removed since: it is dropped, and the history tells.
+//!
+//! It has no effect from the edit on, since it is of another text. That it is taken out of the store is tried until the
+//! store has taken it. Only what the files that were read here make void is dropped: as long as replicas are given new
+//! files one after the other, those with the old ones change flags of the old text, and nobody fights them.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use super::Control;
+use super::apply::{ATTEMPTS, log_change};
+use crate::domain::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
+use crate::store::{CommitError, StoreError, Versioned};
+use crate::telemetry::clock::Rfc3339;
+
+/// Who undoes what nobody can want any more.
+const PROGRAM: &str = "dualgauge";
+
+/// The flags whose changes are to be dropped, and why.
+pub(super) type StaleChanges = BTreeMap<String, &'static str>;
+
+impl Control {
+    /// Takes off what was changed for flags that were edited or removed since, and says so.
+    pub(super) async fn forget(&mut self, at: SystemTime) {
+        self.void = self.void_now();
+        for (flag, reason) in &self.void {
+            tracing::warn!(
+                flag,
+                by = PROGRAM,
+                "what was changed at run time is dropped: {reason}"
+            );
+        }
+        if self.void.is_empty() && self.trouble.is_some() {
+            // What the files say now may go with what is stored.
+            self.hold_against_store().await;
+        }
+        self.drop_void(at).await;
+    }
+
+    fn void_now(&self) -> StaleChanges {
+        let void = self.standing.flags.iter().filter_map(|(name, stands)| {
+            let mut flags = self.file_flags.iter();
+            let reason = match flags.find(|flag| flag.name.value == *name) {
+                Some(flag) if flag.text_hash == stands.text_hash => return None,
+                Some(_) if stands.trip.is_some() => {
+                    "the flag was edited in the flags file since; its guard had taken it back, and it is in force again"
+                }
+                Some(_) => "the flag was edited in the flags file since",
+                None => "the flag is no longer in the flags file",
+            };
+            Some((name.clone(), reason))
+        });
+        void.collect()
+    }
+
+    /// Takes what is void out of the store, or tries again later.
+    pub(super) async fn drop_void(&mut self, at: SystemTime) {
+        for _ in 0..ATTEMPTS {
+            let still = self.void_now();
+            self.void.retain(|flag, _| still.contains_key(flag));
+            if self.void.is_empty() {
+                return;
+            }
+            let next = self.without_void(at);
+            let text = match next.written() {
+                Ok(text) => text,
+                Err(error) => return self.cannot_drop(&error),
+            };
+            match self.store.commit(self.revision, &text).await {
+                Ok(revision) => {
+                    for (change, by) in self.drops(at) {
+                        log_change(&change, &by);
+                    }
+                    self.copy(&Versioned { revision, text });
+                    self.revision = revision;
+                    self.standing = next;
+                    self.trouble = None;
+                    self.void.clear();
+                    return;
+                }
+                Err(CommitError::Conflict(found)) => self.take(found),
+                Err(CommitError::Store(StoreError::Forgot { .. })) => self.give_back().await,
+                Err(CommitError::Store(error)) => return self.cannot_drop(&error),
+            }
+        }
+    }
+
+    fn drops(&self, at: SystemTime) -> impl Iterator<Item = (Change, ChangeMeta)> {
+        self.void.iter().map(move |(flag, reason)| {
+            let by = ChangeMeta {
+                who: PROGRAM.to_owned(),
+                at: Rfc3339(at).to_string(),
+                why: Some((*reason).to_owned()),
+            };
+            let flag = flag.clone();
+            (Change::Drop { flag }, by)
+        })
+    }
+
+    /// The standing without what is void; all of it goes under one revision.
+    fn without_void(&self, at: SystemTime) -> Standing {
+        let revision = self.revision + 1;
+        let mut next = self.standing.clone();
+        for (change, by) in self.drops(at) {
+            let changed = next.change(&change, (revision, &by), |flag| self.text_hash(flag));
+            match changed {
+                Ok(ChangeResult::To(without)) => next = *without,
+                // It is not there.
+                Ok(ChangeResult::Already) | Err(_) => {}
+            }
+        }
+        next
+    }
+
+    async fn hold_against_store(&mut self) {
+        match self.store.read(self.revision).await {
+            Ok(Some(found)) => self.take(found),
+            Ok(None) => self.trouble = None,
+            // Readiness tells.
+            Err(_) => {}
+        }
+    }
+
+    /// It is tried again, and said once.
+    fn cannot_drop(&mut self, error: &dyn std::error::Error) {
+        let trouble = Some(format!(
+            "what was changed for flags that were edited since is still stored: {error}"
+        ));
+        if self.trouble != trouble {
+            let error = error.to_string();
+            tracing::error!(error, "dropped changes could not be taken out of the store");
+            self.trouble = trouble;
+        }
+    }
+}

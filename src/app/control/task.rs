@@ -1,0 +1,401 @@
+//! The task that owns the state: commands in, a look at the files now and then, plans out to the workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{self, MissedTickBehavior};
+
+use super::file_watch::FileChange;
+use super::reading::{Done, Reading, Waiting};
+use super::reports::ReportCounts;
+use super::{Control, Facts, Trigger};
+use crate::domain::compare::Mismatches;
+use crate::domain::lifecycle::{ReportQuery, UsageReport, report};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::Glob;
+use crate::domain::rollout::overrides::Change;
+use crate::domain::time::Timestamp;
+use crate::server::admin::{
+    AdminCommand, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
+};
+use crate::telemetry::clock::{millis, moment, now, wall};
+
+/// How often the files are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How soon they are looked at again when they have just changed.
+const SETTLE: Duration = Duration::from_millis(100);
+/// How often a shared store is asked whether another replica has changed something; well under the second within which
+/// a flip must act everywhere.
+const SYNC_EVERY: Duration = Duration::from_millis(250);
+/// How often guards look at what was counted.
+const OBSERVE_EVERY: Duration = Duration::from_secs(1);
+/// How long the workers may take for a plan or for their counts; less than the asker waits.
+const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What the owner needs of the workers.
+#[derive(Debug)]
+pub struct Hooks<I, M, C, D, F, N> {
+    /// Hands a plan to every worker; ready when all of them have it for their next call.
+    pub install: I,
+    /// Renders the page of metrics.
+    pub metrics: M,
+    /// Tells what every worker has counted, for guards and for usage.
+    pub counts: C,
+    /// Puts the last mismatches of all workers together.
+    pub mismatches: D,
+    /// Lets all workers forget the mismatches of routes; returns the names of these.
+    pub forget: F,
+    /// Tells how the servers behind stand: what keeps some calls from being served, and what makes the process unready.
+    pub upstreams: N,
+}
+
+/// Whether every worker has the plan in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InstalledPlan {
+    Everywhere,
+    NotYet,
+}
+
+/// Whether calls are still wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ControlPhase {
+    Serving,
+    Draining,
+    /// Another process has taken over.
+    Replaced,
+}
+
+struct ControlTask<I, M, C, D, F, N> {
+    control: Control,
+    hooks: Hooks<I, M, C, D, F, N>,
+    /// The plan that the workers were given last.
+    offered: Arc<Plan>,
+    installed: InstalledPlan,
+    phase: ControlPhase,
+    reading: Reading,
+}
+
+/// Answers commands and watches the files until every sender of `commands` is gone.
+///
+/// The workers are expected to have [`ControlResponse::plan`] of before this call. It compiles between its waits, so it runs on a
+/// thread that serves no calls.
+pub async fn own<I, M, C, D, F, N>(
+    control: Control,
+    mut commands: mpsc::Receiver<AdminCommand>,
+    hooks: Hooks<I, M, C, D, F, N>,
+) where
+    I: AsyncFn(Arc<Plan>),
+    M: AsyncFn(Arc<Plan>, Facts) -> String,
+    C: AsyncFn(Arc<Plan>, Timestamp) -> ReportCounts,
+    D: AsyncFn() -> Mismatches,
+    F: AsyncFn(&Glob) -> Vec<String>,
+    N: AsyncFn(Arc<Plan>) -> Readiness,
+{
+    let mut owner = ControlTask {
+        offered: control.plan(),
+        control,
+        hooks,
+        installed: InstalledPlan::Everywhere,
+        phase: ControlPhase::Serving,
+        reading: Reading::default(),
+    };
+    // What guards see later, they hold against what was counted when they began.
+    owner.observe().await;
+    let mut looks = time::interval_at(now() + LOOK_EVERY, LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut syncs = time::interval_at(now() + SYNC_EVERY, SYNC_EVERY);
+    syncs.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut observations = time::interval_at(now() + OBSERVE_EVERY, OBSERVE_EVERY);
+    observations.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        // Every branch is cancel-safe: nothing is taken from the channel, a read or an interval unless it is handled.
+        tokio::select! {
+            command = commands.recv() => match command {
+                Some(command) => owner.obey(command).await,
+                None => return,
+            },
+            done = owner.reading.done() => {
+                if owner.take_read(done).await == Some(FileChange::Settling) {
+                    looks.reset_after(SETTLE);
+                }
+            }
+            _ = looks.tick() => owner.look().await,
+            _ = observations.tick(), if owner.phase == ControlPhase::Serving => owner.observe().await,
+            _ = syncs.tick(), if owner.follows_store() => owner.sync().await,
+        }
+    }
+}
+
+impl<I, M, C, D, F, N> ControlTask<I, M, C, D, F, N>
+where
+    I: AsyncFn(Arc<Plan>),
+    M: AsyncFn(Arc<Plan>, Facts) -> String,
+    C: AsyncFn(Arc<Plan>, Timestamp) -> ReportCounts,
+    D: AsyncFn() -> Mismatches,
+    F: AsyncFn(&Glob) -> Vec<String>,
+    N: AsyncFn(Arc<Plan>) -> Readiness,
+{
+    /// One that has handed over takes nothing back.
+    fn follows_store(&self) -> bool {
+        match self.phase {
+            ControlPhase::Serving | ControlPhase::Draining => self.control.follows_store(),
+            ControlPhase::Replaced => false,
+        }
+    }
+
+    async fn obey(&mut self, command: AdminCommand) {
+        match command {
+            AdminCommand::Flags(reply) => tell(reply, self.control.flags()),
+            AdminCommand::Flag { name, reply } => tell(reply, self.control.flag(&name)),
+            AdminCommand::Plan(reply) => tell(reply, self.control.plan_view()),
+            AdminCommand::Document { side, reply } => tell(reply, self.control.document(side)),
+            AdminCommand::Ready(reply) => tell(reply, self.readiness().await),
+            AdminCommand::Change { asked, reply } => self.change(&asked, reply).await,
+            AdminCommand::Explain { call, reply } => {
+                tell(reply, self.control.explained(&call));
+            }
+            AdminCommand::History(reply) => tell(reply, self.control.history()),
+            AdminCommand::Metrics(reply) => self.metrics(reply).await,
+            AdminCommand::Usage { route, idle, reply } => self.usage((route, idle), reply).await,
+            AdminCommand::Mismatches(reply) => self.mismatches(reply).await,
+            AdminCommand::ForgetMismatches {
+                routes,
+                signed,
+                reply,
+            } => self.forget(&routes, signed, reply).await,
+            AdminCommand::Reload(reply) => self.reload(Waiting::Process(reply)),
+            AdminCommand::Reread {
+                signed: (who, why),
+                reply,
+            } => {
+                tracing::info!(who, why, "the files are read again for the admin API");
+                self.reload(Waiting::Api(reply));
+            }
+            AdminCommand::Drain(reply) => {
+                self.phase = ControlPhase::Draining;
+                // The workers are still there to tell.
+                self.take_counts().await;
+                self.control.leave(millis(wall())).await;
+                self.control.flush().await;
+                tell(reply, ());
+            }
+            AdminCommand::HandOver(reply) => {
+                self.phase = ControlPhase::Replaced;
+                self.take_counts().await;
+                self.control.leave(millis(wall())).await;
+                self.control.flush().await;
+                self.control.hand_over();
+                tell(reply, ());
+            }
+        }
+    }
+
+    /// Changes the standing for an asker who still waits; one who was told that there is no answer is not surprised
+    /// later. The kill switch acts in any case, and before it is stored.
+    async fn change(
+        &mut self,
+        asked: &ChangeRequest,
+        reply: oneshot::Sender<Result<FlagsView, Refusal>>,
+    ) {
+        let kills = asked.change == Change::Kill;
+        if reply.is_closed() && !kills {
+            return;
+        }
+        if kills {
+            if let Err(refusal) = self.control.throw(asked, wall()) {
+                return tell(reply, Err(refusal));
+            }
+            self.install_if_new().await;
+        }
+        let changed = self.control.change(asked, wall()).await;
+        // Whatever came of it, another replica may have changed the plan on the way.
+        self.install_if_new().await;
+        let answer = match (changed, self.installed) {
+            (Err(refusal), _) => Err(refusal),
+            (Ok(_), InstalledPlan::NotYet) if self.control.kill_unstored().is_some() => {
+                Err(Refusal::PendingKill(StillMissing))
+            }
+            (Ok(_), InstalledPlan::NotYet) => Err(Refusal::Pending(StillMissing)),
+            (Ok(_), InstalledPlan::Everywhere) => Ok(self.control.flags()),
+        };
+        tell(reply, answer);
+    }
+
+    /// Reads the files again for somebody who is told what came of it.
+    fn reload(&mut self, who: Waiting) {
+        self.reading.ask(who, self.control.sources());
+    }
+
+    /// Takes what was read. Returns what a look has shown.
+    async fn take_read(&mut self, done: Option<Done>) -> Option<FileChange> {
+        let look = match done {
+            Some(Done::Looked(contents)) => Some(self.control.looked(contents)),
+            Some(Done::Read(said, trigger)) => {
+                let reloaded = self.control.take_files(*said, trigger, wall()).await;
+                self.follow(reloaded).await;
+                for who in self.reading.answered() {
+                    self.answer(who, reloaded);
+                }
+                None
+            }
+            None => {
+                // They learn from the replies that are dropped that there is no answer.
+                self.reading.answered().clear();
+                None
+            }
+        };
+        let due = (look == Some(FileChange::Due)).then_some(Trigger::Watched);
+        self.reading.read(self.control.sources(), due);
+        look
+    }
+
+    fn answer(&self, who: Waiting, reloaded: Reloaded) {
+        match who {
+            Waiting::Process(reply) => tell(reply, reloaded),
+            Waiting::Api(reply) => {
+                let told = match (self.control.reloaded(reloaded), self.installed) {
+                    (Ok(_), InstalledPlan::NotYet) => Err(Refusal::Pending(StillMissing)),
+                    (told, InstalledPlan::Everywhere | InstalledPlan::NotYet) => told,
+                };
+                tell(reply, told);
+            }
+        }
+    }
+
+    /// Looks whether another replica has changed something.
+    async fn sync(&mut self) {
+        self.control.sync().await;
+        self.install_if_new().await;
+    }
+
+    /// Takes what the workers have counted; what is not told now is told the next time.
+    async fn take_counts(&mut self) {
+        let at = wall();
+        let counts = (self.hooks.counts)(self.control.plan(), moment(at));
+        if let Ok(counts) = time::timeout(WORKERS_TIMEOUT, counts).await {
+            self.control.report(counts, at).await;
+        }
+    }
+
+    /// Takes what was counted, and does what the guards say.
+    async fn observe(&mut self) {
+        self.take_counts().await;
+        self.control.observe(wall()).await;
+        // What another replica was faster with is new as well.
+        self.install_if_new().await;
+    }
+
+    async fn install_if_new(&mut self) {
+        if !Arc::ptr_eq(&self.offered, &self.control.plan()) {
+            self.install().await;
+        }
+    }
+
+    /// Begins a look at the files, unless they are read already.
+    async fn look(&mut self) {
+        self.reading.check();
+        self.reading.look(self.control.watched());
+        if self.installed == InstalledPlan::NotYet {
+            self.install().await;
+        }
+    }
+
+    async fn follow(&mut self, reloaded: Reloaded) {
+        match reloaded {
+            Reloaded::Swapped => self.install().await,
+            Reloaded::Unchanged | Reloaded::Refused => {}
+        }
+    }
+
+    async fn install(&mut self) {
+        self.offered = self.control.plan();
+        let install = (self.hooks.install)(self.offered.clone());
+        self.installed = match time::timeout(WORKERS_TIMEOUT, install).await {
+            Ok(()) => InstalledPlan::Everywhere,
+            Err(_) => {
+                tracing::error!("not every worker has taken the new plan; it is offered again");
+                InstalledPlan::NotYet
+            }
+        };
+    }
+
+    async fn metrics(&self, reply: oneshot::Sender<String>) {
+        let page = (self.hooks.metrics)(self.control.plan(), self.control.facts());
+        match time::timeout(WORKERS_TIMEOUT, page).await {
+            Ok(page) => tell(reply, page),
+            // The asker learns it from the reply that is dropped.
+            Err(_) => tracing::error!("not every worker has told its counts"),
+        }
+    }
+
+    /// Who still calls what, on all replicas, with what was counted until now.
+    async fn usage(&mut self, (route, idle): (Glob, u64), reply: oneshot::Sender<UsageReport>) {
+        self.take_counts().await;
+        let (plan, at) = (self.control.plan(), moment(wall()));
+        let mut usage = self.control.usage();
+        usage.keep(&plan);
+        tell(
+            reply,
+            report(&plan, &usage, &ReportQuery { route, idle, at }),
+        );
+    }
+
+    async fn mismatches(&self, reply: oneshot::Sender<Mismatches>) {
+        match time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)()).await {
+            Ok(found) => tell(reply, found),
+            // As above.
+            Err(_) => tracing::error!("not every worker has told its mismatches"),
+        }
+    }
+
+    async fn forget(
+        &self,
+        routes: &Glob,
+        (who, why): (String, Option<String>),
+        reply: oneshot::Sender<Vec<String>>,
+    ) {
+        match time::timeout(WORKERS_TIMEOUT, (self.hooks.forget)(routes)).await {
+            Ok(forgotten) => {
+                tracing::info!(
+                    who,
+                    why,
+                    routes = routes.as_str(),
+                    forgotten = forgotten.len(),
+                    "the mismatches were reset"
+                );
+                tell(reply, forgotten);
+            }
+            // As above.
+            Err(_) => tracing::error!("not every worker has reset its mismatches"),
+        }
+    }
+
+    async fn readiness(&self) -> Readiness {
+        let mut readiness = self.control.readiness();
+        if self.phase != ControlPhase::Serving {
+            readiness.obstacles.push("draining".to_owned());
+        }
+        if self.installed == InstalledPlan::NotYet {
+            let behind = "not every worker has the plan in force".to_owned();
+            readiness.obstacles.push(behind);
+        }
+        readiness.notes.extend(self.reading.note());
+        let upstreams = (self.hooks.upstreams)(self.control.plan());
+        match time::timeout(WORKERS_TIMEOUT, upstreams).await {
+            Ok(upstreams) => {
+                readiness.obstacles.extend(upstreams.obstacles);
+                readiness.notes.extend(upstreams.notes);
+            }
+            Err(_) => readiness
+                .obstacles
+                .push("not every worker has told how its upstreams stand".to_owned()),
+        }
+        readiness
+    }
+}
+
+/// An asker that no longer waits needs no answer.
+fn tell<T>(reply: oneshot::Sender<T>, answer: T) {
+    drop(reply.send(answer));
+}

@@ -1,0 +1,142 @@
+//! The process that is to replace this one: the same program with the same arguments, and with this one's sockets.
+//!
+//! It says on a socket pair that it serves. Until then this process serves as well, and goes on where the other one
+//! fails: connections wait in sockets that both have, so none is lost either way.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram as StdDatagram;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use command_fds::{CommandFdExt, FdMapping};
+use tokio::net::UnixDatagram;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::inherited_sockets::{ADMIN, CALLS, PREDECESSOR};
+use crate::config::load::SOFT_NOFILE;
+
+/// How long it may take until it serves.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The first file descriptor of sd_listen_fds(3).
+const FIRST: i32 = 3;
+const SERVING: &[u8] = b"serving";
+
+/// Why there is no successor.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RestartError {
+    /// It could not be started.
+    #[error("it could not be started: {0}")]
+    Start(#[from] io::Error),
+    /// It ended.
+    #[error("it ended before it served: {0}")]
+    Ended(ExitStatus),
+    /// It did not serve in time.
+    #[error("it did not serve within {PATIENCE:?}")]
+    Late,
+    /// It said something else.
+    #[error("it said what no such process says")]
+    Odd,
+}
+
+/// What takes part in a hand-over.
+#[derive(Debug)]
+pub(super) struct PassedSockets {
+    pub(super) calls: Vec<TcpListener>,
+    pub(super) admin: TcpListener,
+    /// The soft limit of open files that this process was started with, if it has another one now.
+    pub(super) open_files: Option<u64>,
+}
+
+/// A successor that does not serve yet.
+#[derive(Debug)]
+pub(super) struct Successor {
+    child: Child,
+    word: UnixDatagram,
+}
+
+impl Successor {
+    /// Starts it.
+    pub(super) fn start(sockets: &PassedSockets) -> Result<Successor, RestartError> {
+        let (own, theirs) = StdDatagram::pair()?;
+        own.set_nonblocking(true)?;
+        let word = UnixDatagram::from_std(own)?;
+        let mut given: Vec<(&str, OwnedFd)> = Vec::new();
+        for listener in &sockets.calls {
+            given.push((CALLS, listener.try_clone()?.into()));
+        }
+        given.push((ADMIN, sockets.admin.try_clone()?.into()));
+        given.push((PREDECESSOR, theirs.into()));
+        let names: Vec<_> = given.iter().map(|(name, _)| *name).collect();
+        let mut arguments = std::env::args_os();
+        let program = arguments
+            .next()
+            .unwrap_or_else(|| OsString::from("dualgauge"));
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .env("LISTEN_FDS", given.len().to_string())
+            .env("LISTEN_FDNAMES", names.join(":"))
+            // They name this process.
+            .env_remove("LISTEN_PID")
+            .env_remove("WATCHDOG_PID");
+        match sockets.open_files {
+            Some(limit) => command.env(SOFT_NOFILE, limit.to_string()),
+            None => command.env_remove(SOFT_NOFILE),
+        };
+        let mappings = (FIRST..)
+            .zip(given)
+            .map(|(child_fd, (_, parent_fd))| FdMapping {
+                parent_fd,
+                child_fd,
+            });
+        command
+            .fd_mappings(mappings.collect())
+            .map_err(io::Error::other)?;
+        let child = command.spawn()?;
+        Ok(Successor { child, word })
+    }
+
+    /// Its process.
+    pub(super) fn process(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits until it serves. Dropped, nothing is lost.
+    pub(super) async fn serves(&mut self) -> Result<(), RestartError> {
+        let mut said = [0; 16];
+        let word = async {
+            // Cancel-safe, both.
+            tokio::select! {
+                biased;
+                length = self.word.recv(&mut said) => match length {
+                    Ok(length) if said.get(..length) == Some(SERVING) => Ok(()),
+                    Ok(_) => Err(RestartError::Odd),
+                    Err(error) => Err(RestartError::Start(error)),
+                },
+                ended = self.child.wait() => match ended {
+                    Ok(status) => Err(RestartError::Ended(status)),
+                    Err(error) => Err(RestartError::Start(error)),
+                },
+            }
+        };
+        timeout(PATIENCE, word)
+            .await
+            .unwrap_or(Err(RestartError::Late))
+    }
+
+    /// Ends it, and waits for its end.
+    pub(super) async fn give_up(mut self) {
+        // One that has ended is only waited for.
+        let _ = self.child.kill().await;
+    }
+}
+
+/// Tells the process before that this one serves.
+pub(super) fn tell(predecessor: &StdDatagram) -> io::Result<()> {
+    predecessor.send(SERVING).map(drop)
+}

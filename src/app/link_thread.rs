@@ -1,0 +1,363 @@
+//! The thread of the tasks that own links: one link for each upstream that is spoken to over one, in the whole process.
+//!
+//! A link is kept for as long as its upstream's plan stays what it was. Else another is opened, and the old one ends when
+//! the last call that began with it is over: the workers hold its handle, and this module does not. Clients on sockets hold
+//! those of links of their own, which go on while the same server is planned, and are told here when it is not any more.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::sockets::Server;
+use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
+use crate::telemetry::metrics::{LinkState, StoreNeed};
+use crate::upstream::link::{
+    LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
+    Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, own,
+};
+use crate::upstream::{Mcp, MemoryBudget, Stdio, Tasks};
+
+/// How many links may wait to be begun.
+const LAUNCHES: usize = 16;
+
+/// A link that is to be owned.
+struct LinkCommand {
+    plan: UpstreamPlan,
+    work: LinkWork,
+    standing: Arc<LinkStats>,
+}
+
+/// What there is to own.
+enum LinkWork {
+    /// One link.
+    One(RequestReceiver),
+    /// Links that clients have for themselves, as they come.
+    Each(mpsc::Receiver<LinkLaunch>, watch::Receiver<bool>),
+}
+
+/// The links of the process.
+#[derive(Debug)]
+pub(super) struct LinkThread {
+    thread: RefCell<Option<RunningLink>>,
+    known: RefCell<KnownUpstream>,
+}
+
+#[derive(Debug)]
+struct RunningLink {
+    launches: mpsc::Sender<LinkCommand>,
+    ended: oneshot::Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+/// What is known of links; borrowed only between awaits.
+#[derive(Debug, Default)]
+struct KnownUpstream {
+    /// Those that all share.
+    links: Vec<(UpstreamPlan, WeakLinkHandle)>,
+    /// The servers at which clients have links of their own.
+    servers: Vec<OwnServer>,
+    /// By the names of upstreams, those of former plans among them: counts never go back.
+    standings: BTreeMap<String, Arc<LinkStats>>,
+    /// The upstreams of the plan in force.
+    names: Vec<String>,
+    /// Those of them whose links come and go with clients.
+    apart: Vec<String>,
+}
+
+/// A server at which clients have links of their own.
+#[derive(Debug)]
+struct OwnServer {
+    /// As it is planned now.
+    plan: UpstreamPlan,
+    /// What opens links by that plan.
+    opener: WeakLinkOpener,
+    places: LinkSlots,
+}
+
+impl LinkThread {
+    /// Starts the thread. What its links decode is counted in `memory`; children get the limit `open_files`, if there is one.
+    ///
+    /// # Errors
+    /// What the system says of it.
+    pub(super) fn start(memory: MemoryBudget, open_files: Option<u64>) -> io::Result<LinkThread> {
+        let (launches, inbox) = mpsc::channel(LAUNCHES);
+        let (over, ended) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("links".to_owned())
+            .spawn(move || {
+                if let Err(error) = serve(inbox, (&memory, open_files)) {
+                    tracing::error!(%error, "the thread of the links has failed");
+                }
+                // Dropped, it says the same.
+                let _ = over.send(());
+            })?;
+        Ok(LinkThread {
+            thread: RefCell::new(Some(RunningLink {
+                launches,
+                ended,
+                thread,
+            })),
+            known: RefCell::default(),
+        })
+    }
+
+    /// The links of a plan: those that are there, and new ones for upstreams that are new, or no longer what they were.
+    pub(super) async fn follow(&self, plan: &Plan) -> Links {
+        let (links, wanted) = self.known.borrow_mut().follow(plan);
+        let launches = self
+            .thread
+            .borrow()
+            .as_ref()
+            .map(|own| own.launches.clone());
+        if let Some(launches) = launches {
+            for launch in wanted {
+                // Without the thread the inbox is dropped, and its callers learn that nobody is there.
+                let _ = launches.send(launch).await;
+            }
+        }
+        links
+    }
+
+    /// How the links of the plan in force stand.
+    pub(super) fn states(&self) -> Vec<LinkState> {
+        let known = self.known.borrow();
+        let state = |name: &String| {
+            let standing = known.standings.get(name)?;
+            let need = match known.apart.contains(name) && standing.no_links() {
+                true => StoreNeed::None,
+                false => StoreNeed::Open,
+            };
+            Some(LinkState {
+                need,
+                ..standing.state(name)
+            })
+        };
+        known.names.iter().filter_map(state).collect()
+    }
+
+    /// Whether an upstream of the plan in force is spoken to over a link of the whole process.
+    pub(super) fn is_linked(&self, upstream: &str) -> bool {
+        let known = self.known.borrow();
+        let named = |names: &[String]| names.iter().any(|name| name == upstream);
+        named(&known.names) && !named(&known.apart)
+    }
+
+    /// The upstreams whose links take no calls.
+    pub(super) fn down(&self) -> Vec<String> {
+        let down = self.states().into_iter().filter(|link| link.ready == 0);
+        let down = down.map(|link| link.upstream);
+        down.filter(|upstream| self.is_linked(upstream)).collect()
+    }
+
+    /// Waits until every link has ended, which each does when nobody can ask it any more.
+    pub(super) async fn end(&self) {
+        let Some(running) = self.thread.borrow_mut().take() else {
+            return;
+        };
+        drop(running.launches);
+        let _ = running.ended.await;
+        // It has sent its last word, so this is no wait.
+        let _ = running.thread.join();
+    }
+}
+
+impl KnownUpstream {
+    fn follow(&mut self, plan: &Plan) -> (Links, Vec<LinkCommand>) {
+        let mut wanted = Vec::new();
+        self.names.clear();
+        self.apart.clear();
+        self.links.retain(|(_, link)| link.upgrade().is_some());
+        let all = plan.upstreams.all.iter();
+        let all = all.map(|upstream| match &upstream.transport {
+            Transport::Frames(_) => LinkRoute::Frames(self.framed(upstream)),
+            Transport::Http | Transport::WebSocket(_) | Transport::Stdio(_) | Transport::Mcp(_) => {
+                let link = self.link(upstream, &mut wanted);
+                link.map_or(LinkRoute::Other, LinkRoute::Link)
+            }
+        });
+        let links = Links::new(all.collect());
+        self.servers.retain(|server| {
+            let mut all = plan.upstreams.all.iter();
+            let stays = all.any(|now| server.plan.is_same_server(now));
+            if !stays {
+                server.places.end();
+            }
+            stays
+        });
+        (links, wanted)
+    }
+
+    /// Where the sockets of frames are counted, which workers own.
+    fn framed(&mut self, plan: &UpstreamPlan) -> Arc<LinkStats> {
+        self.names.push(plan.name.clone());
+        self.apart.push(plan.name.clone());
+        let own = self.standings.entry(plan.name.clone());
+        let standing = own.or_insert_with(|| Arc::new(LinkStats::of_frames()));
+        standing.clone()
+    }
+
+    fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<LinkCommand>) -> Option<LinkSharing> {
+        let queue = plan.transport.link()?.settings.queue;
+        self.names.push(plan.name.clone());
+        let (reach, work) = match plan.transport.sharing() {
+            Sharing::Shared => {
+                let (link, inbox) = self.shared(plan, queue);
+                (LinkSharing::Shared(link), inbox.map(LinkWork::One))
+            }
+            Sharing::Client => {
+                self.apart.push(plan.name.clone());
+                let (opener, work) = self.apart(plan, queue);
+                (LinkSharing::PerClient(opener), work)
+            }
+        };
+        let standing = self.standings.entry(plan.name.clone()).or_default();
+        wanted.extend(work.map(|work| LinkCommand {
+            plan: plan.clone(),
+            work,
+            standing: standing.clone(),
+        }));
+        Some(reach)
+    }
+
+    /// The link that all share, and what its owner takes questions from, where it has none yet.
+    fn shared(
+        &mut self,
+        plan: &UpstreamPlan,
+        queue: usize,
+    ) -> (LinkHandle, Option<RequestReceiver>) {
+        let mut known = self.links.iter().filter(|(known, _)| known == plan);
+        if let Some(link) = known.find_map(|(_, link)| link.upgrade()) {
+            return (link, None);
+        }
+        let (link, inbox) = open(queue);
+        self.links.push((plan.clone(), link.downgrade()));
+        (link, Some(inbox))
+    }
+
+    /// What opens links that clients have for themselves, and what is to be done with them, where that is not done yet.
+    /// Links that a former plan began go on, and count among those that may be open.
+    fn apart(&mut self, plan: &UpstreamPlan, queue: usize) -> (LinkOpener, Option<LinkWork>) {
+        let mut servers = self.servers.iter_mut();
+        let known = servers.find(|server| server.plan.is_same_server(plan));
+        let opener_by = |places: &LinkSlots| {
+            let bounds = LinkLimits {
+                most: plan.connections,
+                idle: plan.idle_timeout,
+                queue,
+            };
+            opener(bounds, places.clone())
+        };
+        if let Some(server) = known {
+            let same = server.opener.upgrade().filter(|_| server.plan == *plan);
+            if let Some(opener) = same {
+                return (opener, None);
+            }
+            let (opener, links) = opener_by(&server.places);
+            (server.plan, server.opener) = (plan.clone(), opener.downgrade());
+            return (opener, Some(LinkWork::Each(links, server.places.over())));
+        }
+        let places = LinkSlots::default();
+        let (opener, links) = opener_by(&places);
+        let over = places.over();
+        self.servers.push(OwnServer {
+            plan: plan.clone(),
+            opener: opener.downgrade(),
+            places,
+        });
+        (opener, Some(LinkWork::Each(links, over)))
+    }
+}
+
+/// Runs the owners until no more can be launched and all have ended.
+fn serve(
+    mut launches: mpsc::Receiver<LinkCommand>,
+    (memory, open_files): (&MemoryBudget, Option<u64>),
+) -> io::Result<()> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    runtime.block_on(async {
+        let tasks = Tasks::default();
+        while let Some(launch) = launches.recv().await {
+            let shared = Shared {
+                tasks: tasks.clone(),
+                memory: memory.clone(),
+                open_files,
+            };
+            tasks.start(begin(launch, shared));
+        }
+        tasks.idle().await;
+    });
+    Ok(())
+}
+
+/// What all links of the process share.
+#[derive(Clone)]
+struct Shared {
+    tasks: Tasks,
+    memory: MemoryBudget,
+    /// The limit of open files that children get, if it is another one than that of this process.
+    open_files: Option<u64>,
+}
+
+async fn begin(launch: LinkCommand, shared: Shared) {
+    let LinkCommand {
+        plan,
+        work,
+        standing,
+    } = launch;
+    match work {
+        LinkWork::One(inbox) => conduct(plan, inbox, standing, shared).await,
+        LinkWork::Each(mut links, over) => {
+            while let Some(LinkLaunch { inbox, place }) = links.recv().await {
+                let inbox = inbox.until(over.clone());
+                let (plan, standing) = (plan.clone(), standing.clone());
+                let own = shared.clone();
+                shared.tasks.start(async move {
+                    conduct(plan, inbox, standing, own).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+}
+
+async fn conduct(
+    plan: UpstreamPlan,
+    inbox: RequestReceiver,
+    standing: Arc<LinkStats>,
+    shared: Shared,
+) {
+    let Shared {
+        tasks,
+        memory,
+        open_files,
+    } = shared;
+    match plan.transport.clone() {
+        // They have no link that the process owns.
+        Transport::Http | Transport::Frames(_) => {}
+        Transport::Mcp(server) => {
+            let settings = server.link.settings.clone();
+            let transport = Mcp::new(&plan, *server, (tasks, memory));
+            own((&plan.name, transport), settings, inbox, &standing).await;
+        }
+        Transport::Stdio(child) => {
+            let settings = child.link.settings.clone();
+            let transport = Stdio::new(&plan.name, *child).with_open_files(open_files);
+            own((&plan.name, transport), settings, inbox, &standing).await;
+        }
+        Transport::WebSocket(ref socket) => {
+            let server = Server::new(&plan, socket, tasks);
+            match (socket.sharing, socket.sockets) {
+                (Sharing::Client, _) => server.own(inbox.aging(plan.max_age), standing).await,
+                (Sharing::Shared, ..=1) => server.conduct(inbox, standing).await,
+                (Sharing::Shared, several) => server.spread(several, inbox, standing).await,
+            }
+        }
+    }
+}

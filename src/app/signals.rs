@@ -1,0 +1,237 @@
+//! What ends a process, or lets another one follow: the signals, and what the service manager is told of it.
+//!
+//! SIGHUP reads the files again. SIGTERM and SIGINT drain, a second one of them ends the program at once. SIGUSR2 starts
+//! the successor; once that serves, this process drains, and where it does not, nothing has changed.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::io;
+use std::pin::Pin;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::hot_restart::{PassedSockets, RestartError, Successor};
+use super::link_thread::LinkThread;
+use super::run::{BoundAddresses, RunError};
+use super::service_manager::ServiceManager;
+use super::workers::Workers;
+use crate::server::admin::AdminCommand;
+
+/// What lives, and what it lives by.
+#[derive(Debug)]
+pub(super) struct Lifetime {
+    pub(super) workers: Workers,
+    pub(super) signals: Signals,
+    pub(super) sockets: PassedSockets,
+    pub(super) supervisor: ServiceManager,
+    pub(super) addresses: BoundAddresses,
+}
+
+/// Why it ends.
+enum StopReason {
+    /// A signal says so.
+    Asked,
+    /// Another process serves in its place.
+    Replaced(Option<u32>),
+}
+
+/// Waits for the end, and drains. `close` ends the admin listener when it is dropped.
+pub(super) async fn live(
+    (mut life, links): (Lifetime, &LinkThread),
+    (commands, close): (mpsc::Sender<AdminCommand>, oneshot::Sender<()>),
+) -> Result<(), RunError> {
+    let end = serve(&mut life, &commands).await?;
+    let Lifetime {
+        workers,
+        signals,
+        sockets,
+        supervisor,
+        ..
+    } = life;
+    let mut ends = signals.ends;
+    // The last ones that keep the addresses taken once the workers have left them.
+    drop(sockets);
+    let drain = async {
+        let (reply, kept) = oneshot::channel();
+        let (command, close) = match end {
+            StopReason::Asked => {
+                supervisor.stopping();
+                tracing::info!("draining; a second signal ends the program at once");
+                (AdminCommand::Drain(reply), Some(close))
+            }
+            StopReason::Replaced(process) => {
+                process
+                    .into_iter()
+                    .for_each(|process| supervisor.replaced(process));
+                tracing::info!(process, "the new process serves; this one drains");
+                // From here on the other one's word counts.
+                drop(close);
+                (AdminCommand::HandOver(reply), None)
+            }
+        };
+        if commands.send(command).await.is_ok() {
+            let _ = kept.await;
+        }
+        match close {
+            Some(_) => workers.drain().await,
+            None => workers.retire().await,
+        }
+        links.end().await;
+    };
+    // Dropped at the second signal, the drain leaves calls in progress.
+    tokio::select! {
+        () = drain => tracing::info!("drained"),
+        () = ends.recv() => tracing::warn!("ended before the drain was over"),
+    }
+    Ok(())
+}
+
+/// Serves until something ends it.
+async fn serve(
+    life: &mut Lifetime,
+    commands: &mpsc::Sender<AdminCommand>,
+) -> Result<StopReason, RunError> {
+    let Lifetime {
+        workers,
+        signals,
+        sockets,
+        supervisor,
+        addresses,
+    } = life;
+    let status = addresses.to_string();
+    supervisor.serving(&status);
+    let mut heir: Option<Successor> = None;
+    let mut reload: Option<Reload> = None;
+    loop {
+        // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn, and so is a
+        // reload that is under way. Nothing waits for that one: files may take their time.
+        tokio::select! {
+            () = signals.ends.recv() => break,
+            // One that comes meanwhile waits, and reads the files once more.
+            _ = signals.hang_up.recv(), if reload.is_none() => {
+                supervisor.reloading();
+                reload = Some(Box::pin(reread(commands.clone())));
+            }
+            () = over(&mut reload) => {
+                reload = None;
+                supervisor.serving(&status);
+            }
+            _ = signals.replace.recv() => if heir.is_none() {
+                heir = begin(sockets);
+            },
+            serves = succession(&mut heir) => match serves {
+                Ok(()) => return Ok(StopReason::Replaced(heir.and_then(|heir| heir.process()))),
+                Err(fault) => {
+                    say(&fault);
+                    give_up(heir.take()).await;
+                }
+            },
+            error = workers.failed() => {
+                give_up(heir).await;
+                return Err(RunError::Worker(error));
+            }
+        }
+    }
+    give_up(heir).await;
+    Ok(StopReason::Asked)
+}
+
+/// A reload that is under way.
+type Reload = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Lets the owner of the state read the files again. What came of it is in the log.
+async fn reread(commands: mpsc::Sender<AdminCommand>) {
+    let (reply, reloaded) = oneshot::channel();
+    if commands.send(AdminCommand::Reload(reply)).await.is_ok() {
+        let _ = reloaded.await;
+    }
+}
+
+async fn over(reload: &mut Option<Reload>) {
+    match reload {
+        Some(reload) => reload.await,
+        None => pending().await,
+    }
+}
+
+fn begin(sockets: &PassedSockets) -> Option<Successor> {
+    tracing::info!("starting the process that is to replace this one");
+    Successor::start(sockets).inspect_err(say).ok()
+}
+
+async fn succession(heir: &mut Option<Successor>) -> Result<(), RestartError> {
+    match heir {
+        Some(heir) => heir.serves().await,
+        None => pending().await,
+    }
+}
+
+async fn give_up(heir: Option<Successor>) {
+    if let Some(heir) = heir {
+        heir.give_up().await;
+    }
+}
+
+fn say(fault: &RestartError) {
+    tracing::error!(error = %fault, "there is no new process; this one goes on serving");
+}
+
+/// Gives the signs of life that the service manager wants, as long as the owner of the state answers.
+pub(super) async fn lively(
+    supervisor: &ServiceManager,
+    commands: &mpsc::Sender<AdminCommand>,
+) -> Infallible {
+    let Some(beat) = supervisor.beat() else {
+        return pending().await;
+    };
+    loop {
+        let (reply, answer) = oneshot::channel();
+        if commands.send(AdminCommand::Ready(reply)).await.is_ok() && answer.await.is_ok() {
+            supervisor.alive();
+        }
+        sleep(beat).await;
+    }
+}
+
+/// The signals that a run listens to.
+#[derive(Debug)]
+pub(super) struct Signals {
+    ends: Shutdown,
+    hang_up: Signal,
+    replace: Signal,
+}
+
+impl Signals {
+    pub(super) fn listen() -> io::Result<Signals> {
+        Ok(Signals {
+            ends: Shutdown::listen()?,
+            hang_up: signal(SignalKind::hangup())?,
+            replace: signal(SignalKind::user_defined2())?,
+        })
+    }
+}
+
+/// The signals that end a run.
+#[derive(Debug)]
+struct Shutdown {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Shutdown {
+    fn listen() -> io::Result<Shutdown> {
+        Ok(Shutdown {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

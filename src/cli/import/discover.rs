@@ -1,0 +1,471 @@
+//! A running server, asked what it can do: `rpc.discover`, or `tools/list`.
+//!
+//! One connection for each call, everything within one limit of time, every answer within one limit of size.
+//! Answers are JSON, or the event stream that an MCP server may answer with.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::{Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{LARGEST, Method, json};
+use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
+use crate::config::compile::tls::{Alpn, TlsFault, client};
+use crate::domain::import::{DocumentKind, Given, printable};
+use crate::domain::tls::{ClientTls, Pem};
+use crate::upstream::Connector;
+
+/// Pages of a list of tools, at most; `--timeout` bounds them as well.
+const MOST_PAGES: usize = 10_000;
+/// How long `rpc.discover` may take before `tools/list` is tried; at most half of the time that there is.
+const DISCOVER: Duration = Duration::from_secs(2);
+/// The revision of MCP that is offered; a server names the one it speaks.
+const MCP: &str = "2025-06-18";
+const SESSION: &str = "mcp-session-id";
+
+/// Why a server tells nothing.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum DiscoverError {
+    /// The address cannot be used.
+    #[error("`{url}`: {why}")]
+    Url {
+        /// The address.
+        url: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// The file of the authorities cannot be read.
+    #[error("`{0}` cannot be read")]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// Nobody can be believed by it.
+    #[error("`{0}` is of no use")]
+    Authorities(PathBuf, #[source] TlsFault),
+    /// A header cannot be sent.
+    #[error("the header `{0}` cannot be sent; write `Name: value`")]
+    Header(String),
+    /// No connection, or no runtime to make one.
+    #[error("no connection to {0}")]
+    Unreachable(String, #[source] io::Error),
+    /// The connection broke, or what came is no HTTP.
+    #[error("{0} gave no answer")]
+    Broken(String, #[source] hyper::Error),
+    /// Nothing came in time.
+    #[error("{server} did not answer within {limit:?}; `--timeout` gives it more")]
+    Late {
+        /// Whom.
+        server: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// More than anybody says.
+    #[error("the answer to `{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
+    TooLarge(&'static str),
+    /// Another status than 200.
+    #[error("`{method}` was answered with the status {status}")]
+    Status {
+        /// What was asked.
+        method: &'static str,
+        /// The status.
+        status: StatusCode,
+    },
+    /// The server knows how to refuse.
+    #[error("`{method}` was refused: {error}")]
+    Refused {
+        /// What was asked.
+        method: &'static str,
+        /// The error member, cut.
+        error: String,
+    },
+    /// Something else than JSON-RPC.
+    #[error("the answer to `{0}` is no JSON-RPC")]
+    NoRpc(&'static str),
+    /// More than anybody lists.
+    #[error("`tools/list` has more than {MOST_PAGES} pages")]
+    TooManyPages,
+    /// The pages together are more than anybody lists.
+    #[error("the pages of `tools/list` are larger than {mib} MiB together", mib = LARGEST / 1024 / 1024)]
+    TooLargeTogether,
+    /// An answer that is JSON, and no document.
+    #[error("the answer to `{0}` is refused")]
+    Document(&'static str, #[source] serde_json::Error),
+    /// Neither of the two ways.
+    #[error("the server tells nothing of itself: {0}; {1}")]
+    Neither(Box<DiscoverError>, Box<DiscoverError>),
+}
+
+/// A server to ask.
+#[derive(Debug)]
+pub(super) struct DiscoverServer {
+    uri: Uri,
+    authority: String,
+    connector: Connector,
+    headers: HeaderMap,
+}
+
+/// An answer, and what else its head said.
+struct DiscoverAnswer {
+    result: Value,
+    /// The bytes of the answer.
+    size: usize,
+    session: Option<HeaderValue>,
+}
+
+impl DiscoverServer {
+    /// Reads an address, further headers, and whose certificates are believed if not those of the public authorities.
+    pub(super) fn parse(
+        url: &str,
+        headers: &[String],
+        ca: Option<&Path>,
+    ) -> Result<DiscoverServer, DiscoverError> {
+        let wrong = |why| DiscoverError::Url {
+            url: without_credentials(url),
+            why,
+        };
+        let uri: Uri = url
+            .parse()
+            .map_err(|_| wrong("it is no URL; write `https://host[:port]/path`"))?;
+        let authority = uri.authority().map(ToString::to_string);
+        let authority = authority.ok_or_else(|| wrong("it names no host"))?;
+        if authority.contains('@') {
+            return Err(wrong(
+                "credentials belong into `--header`, not into the URL",
+            ));
+        }
+        let connector = match uri.scheme_str() {
+            Some("http") if ca.is_some() => {
+                return Err(wrong(
+                    "`--ca` is for an address that begins with `https://`",
+                ));
+            }
+            Some("http") => Connector::new(&address(&authority, 80), None, Alpn::Http),
+            Some("https") => {
+                let tls = tls(uri.host().unwrap_or_default(), ca)?;
+                Connector::new(&address(&authority, 443), Some(&tls), Alpn::Http)
+            }
+            Some(_) | None => {
+                return Err(wrong("it must begin with `http://` or `https://`"));
+            }
+        };
+        let headers = headers.iter().map(|text| header(text));
+        Ok(DiscoverServer {
+            uri,
+            authority,
+            connector,
+            headers: headers.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Asks in the way that was chosen, or in both.
+    pub(super) fn ask(
+        &self,
+        method: Option<Method>,
+        limit: Duration,
+    ) -> Result<Given, DiscoverError> {
+        let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
+        let told = within(limit, self.tell(method, limit)).map_err(unreachable)?;
+        told.unwrap_or_else(|| {
+            Err(DiscoverError::Late {
+                server: self.name(),
+                limit,
+            })
+        })
+    }
+
+    /// The address without what may be secret in it.
+    fn name(&self) -> String {
+        let scheme = self.uri.scheme_str().unwrap_or("http");
+        format!("{scheme}://{}{}", self.authority, self.uri.path())
+    }
+
+    async fn tell(&self, method: Option<Method>, limit: Duration) -> Result<Given, DiscoverError> {
+        match method {
+            Some(Method::Discover) => return self.discover().await,
+            Some(Method::Tools) => return self.tools().await,
+            None => {}
+        }
+        // A server that does not know the method may leave the call unanswered.
+        let first = timeout(DISCOVER.min(limit / 2), self.discover()).await;
+        match first {
+            Ok(Err(first)) if first.is_refusal() => self.tools().await.map_err(|second| {
+                if second.is_refusal() {
+                    DiscoverError::Neither(Box::new(first), Box::new(second))
+                } else {
+                    second
+                }
+            }),
+            Ok(told) => told,
+            Err(_) => match self.tools().await {
+                // It has no tools, so it may only be slow.
+                Err(second) if second.is_refusal() => self.discover().await,
+                told => told,
+            },
+        }
+    }
+
+    async fn discover(&self) -> Result<Given, DiscoverError> {
+        let answer = self.call("rpc.discover", json!({}), &self.headers).await?;
+        Ok(self.given("rpc.discover", DocumentKind::OpenRpc, answer.result))
+    }
+
+    fn given(&self, method: &str, kind: DocumentKind, document: Value) -> Given {
+        Given {
+            name: format!("`{method}` of {}", self.name()),
+            kind,
+            document,
+        }
+    }
+
+    /// Asks for the tools; a server that wants a session first gets one.
+    async fn tools(&self) -> Result<Given, DiscoverError> {
+        let first = self.call("tools/list", json!({}), &self.headers).await;
+        let (headers, mut answer) = match first {
+            Ok(answer) => (self.headers.clone(), answer),
+            Err(fault) if fault.is_refusal() => {
+                let Ok(headers) = self.initialize().await else {
+                    return Err(fault);
+                };
+                let answer = self.call("tools/list", json!({}), &headers).await?;
+                (headers, answer)
+            }
+            Err(fault) => return Err(fault),
+        };
+        let mut tools = Vec::new();
+        let mut cursors = BTreeSet::new();
+        let mut size = answer.size;
+        while cursors.len() < MOST_PAGES {
+            let page = answer.result.get_mut("tools").map(Value::take);
+            let Some(Value::Array(page)) = page else {
+                return Err(DiscoverError::NoRpc("tools/list"));
+            };
+            tools.extend(page);
+            let next = answer.result.get("nextCursor").and_then(Value::as_str);
+            let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
+            // A cursor that was sent before leads to pages that were read before.
+            let Some(next) = next.filter(|next| cursors.insert(next.clone())) else {
+                let document = json!({ "tools": tools });
+                return Ok(self.given("tools/list", DocumentKind::Tools, document));
+            };
+            let params = json!({ "cursor": next });
+            answer = self.call("tools/list", params, &headers).await?;
+            size += answer.size;
+            if size > LARGEST {
+                return Err(DiscoverError::TooLargeTogether);
+            }
+        }
+        Err(DiscoverError::TooManyPages)
+    }
+
+    /// Begins a session of MCP: the headers that bear it.
+    async fn initialize(&self) -> Result<HeaderMap, DiscoverError> {
+        let params = json!({
+            "protocolVersion": MCP,
+            "capabilities": {},
+            "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let answer = self.call("initialize", params, &self.headers).await?;
+        let mut headers = self.headers.clone();
+        if let Some(session) = answer.session {
+            headers.insert(HeaderName::from_static(SESSION), session);
+        }
+        let version = answer.result.get("protocolVersion").and_then(Value::as_str);
+        if let Some(Ok(version)) = version.map(HeaderValue::from_str) {
+            headers.insert(HeaderName::from_static("mcp-protocol-version"), version);
+        }
+        let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        // A server that does not care for the notification still lists its tools.
+        let _ = self
+            .post("notifications/initialized", &note, &headers)
+            .await;
+        Ok(headers)
+    }
+
+    async fn call(
+        &self,
+        method: &'static str,
+        params: Value,
+        headers: &HeaderMap,
+    ) -> Result<DiscoverAnswer, DiscoverError> {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let (session, text) = self.post(method, &call, headers).await?;
+        let message = message(&text).map_err(|source| DiscoverError::Document(method, source))?;
+        let mut message = message.ok_or(DiscoverError::NoRpc(method))?;
+        if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
+            let error: String = printable(&error.to_string()).chars().take(200).collect();
+            return Err(DiscoverError::Refused { method, error });
+        }
+        let result = message.get_mut("result").map(Value::take);
+        Ok(DiscoverAnswer {
+            result: result.ok_or(DiscoverError::NoRpc(method))?,
+            size: text.len(),
+            session,
+        })
+    }
+
+    /// One request on a connection of its own: the session, and the body of a 200.
+    async fn post(
+        &self,
+        method: &'static str,
+        message: &Value,
+        headers: &HeaderMap,
+    ) -> Result<(Option<HeaderValue>, Vec<u8>), DiscoverError> {
+        let mut request = Request::new(Full::new(Bytes::from(message.to_string())));
+        *request.method_mut() = http::Method::POST;
+        let target = self
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        *request.uri_mut() = target.parse().unwrap_or_default();
+        *request.headers_mut() = headers.clone();
+        for (name, value) in [
+            (CONTENT_TYPE, "application/json"),
+            (ACCEPT, "application/json, text/event-stream"),
+        ] {
+            request
+                .headers_mut()
+                .insert(name, HeaderValue::from_static(value));
+        }
+        if let Ok(host) = HeaderValue::from_str(&self.authority) {
+            request.headers_mut().entry(HOST).or_insert(host);
+        }
+        let told = exchange(&self.connector, async |sender| {
+            self.exchange(sender, request, method).await
+        });
+        told.await.map_err(|fault| match fault {
+            ConnectionFault::Unreachable(source) => DiscoverError::Unreachable(self.name(), source),
+            ConnectionFault::Broken(source) => DiscoverError::Broken(self.name(), source),
+        })?
+    }
+
+    async fn exchange(
+        &self,
+        mut sender: Sender,
+        request: Request<Full<Bytes>>,
+        method: &'static str,
+    ) -> Result<(Option<HeaderValue>, Vec<u8>), DiscoverError> {
+        let broken = |source| DiscoverError::Broken(self.name(), source);
+        let response = sender.send_request(request).await.map_err(broken)?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(DiscoverError::Status { method, status });
+        }
+        let session = response.headers().get(SESSION).cloned();
+        let body = self.collect(response.into_body(), method).await?;
+        Ok((session, body))
+    }
+
+    async fn collect(
+        &self,
+        mut body: Incoming,
+        method: &'static str,
+    ) -> Result<Vec<u8>, DiscoverError> {
+        let mut text = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|source| DiscoverError::Broken(self.name(), source))?;
+            let Ok(more) = frame.into_data() else {
+                continue;
+            };
+            text.extend_from_slice(&more);
+            if text.len() > LARGEST {
+                return Err(DiscoverError::TooLarge(method));
+            }
+            // A stream of events may stay open behind the answer.
+            let event_is_over = text.ends_with(b"\n\n") || text.ends_with(b"\r\n\r\n");
+            if event_is_over && !matches!(message(&text), Ok(None)) {
+                break;
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl DiscoverError {
+    /// Whether the server is there, and does not know what it was asked.
+    fn is_refusal(&self) -> bool {
+        match self {
+            DiscoverError::Status { status, .. } => status.is_client_error(),
+            DiscoverError::Refused { .. } | DiscoverError::NoRpc(_) => true,
+            DiscoverError::Url { .. }
+            | DiscoverError::Unreadable(..)
+            | DiscoverError::Authorities(..)
+            | DiscoverError::Header(_)
+            | DiscoverError::Unreachable(..)
+            | DiscoverError::Broken(..)
+            | DiscoverError::Late { .. }
+            | DiscoverError::TooLarge(_)
+            | DiscoverError::TooManyPages
+            | DiscoverError::TooLargeTogether
+            | DiscoverError::Document(..)
+            | DiscoverError::Neither(..) => false,
+        }
+    }
+}
+
+fn tls(host: &str, ca: Option<&Path>) -> Result<ClientTls, DiscoverError> {
+    let read = ca.map(|path| {
+        let text = fs::read(path).map_err(|source| DiscoverError::Unreadable(path.into(), source));
+        text.map(|text| Pem::new(&text))
+    });
+    let tls = ClientTls {
+        server_name: host.trim_matches(['[', ']']).to_owned(),
+        ca: read.transpose()?,
+        own: None,
+    };
+    if let (Some(path), Err(fault)) = (ca, client(&tls, Alpn::Http)) {
+        return Err(DiscoverError::Authorities(path.into(), fault));
+    }
+    Ok(tls)
+}
+
+fn without_credentials(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        (None, _) | (_, None) => url.to_owned(),
+    }
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), DiscoverError> {
+    // The value may be a secret, so only the name is told.
+    let name = text.split(':').next().unwrap_or_default().trim();
+    let wrong = || DiscoverError::Header(name.to_owned());
+    let (_, value) = text.split_once(':').ok_or_else(wrong)?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| wrong())?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// The answer among what came: JSON, or the event that bears it.
+///
+/// # Errors
+/// What is JSON, and beyond the limits of a document.
+fn message(text: &[u8]) -> Result<Option<Value>, serde_json::Error> {
+    let is_answer = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
+    let Ok(text) = std::str::from_utf8(text) else {
+        return Ok(None);
+    };
+    match json::parse(text) {
+        Ok(value) => return Ok(is_answer(&value).then_some(value)),
+        Err(error) if error.is_data() => return Err(error),
+        Err(_) => {}
+    }
+    let text = text.replace("\r\n", "\n");
+    for event in text.split("\n\n") {
+        let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
+        let data: Vec<&str> = lines.map(str::trim_start).collect();
+        match json::parse(&data.join("\n")) {
+            Ok(value) if is_answer(&value) => return Ok(Some(value)),
+            Err(error) if error.is_data() => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,78 @@
+//! How the proxy presents itself as an MCP server: what the file says, else what the routes can do.
+
+use serde_json::{Map, Value, json};
+
+use crate::config::problem::Problem;
+use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall};
+use crate::domain::document::TITLE;
+use crate::domain::local_reply::McpServerInfo;
+use crate::domain::route::RouteTable;
+
+/// What an MCP server may offer, and the methods that tell.
+const OFFERS: [(&str, &str); 4] = [
+    ("tools", "tools/"),
+    ("resources", "resources/"),
+    ("prompts", "prompts/"),
+    ("completions", "completion/"),
+];
+
+/// Keys of a greeting belong to answers that are one.
+pub(super) fn unless_greeting(local: &RawLocal, problems: &mut Vec<Problem>) {
+    let greets = matches!(
+        local.answer.value,
+        RawAnswer::Word(LocalWord::Initialize | LocalWord::Discover)
+    );
+    if let (false, Some(said)) = (greets, local.greeting.said()) {
+        let message = "`server`, `capabilities`, `instructions` and `versions` stand beside `answer = \"initialize\"` or `answer = \"discover\"` only";
+        problems.push(said.problem(message));
+    }
+}
+
+/// The greeting of a `[[local_reply]]`.
+pub(super) fn greeting(
+    raw: &RawConfig,
+    (local, routes): (&RawLocal, &RouteTable),
+    versions: &[&str],
+) -> McpServerInfo {
+    let said = &local.greeting;
+    let versions = match said.versions.as_slice() {
+        [] => versions
+            .iter()
+            .map(|version| (*version).to_owned())
+            .collect(),
+        said => said.iter().map(|version| version.value.clone()).collect(),
+    };
+    let table = |table: &Map<String, Value>| table.clone();
+    let capabilities = said.capabilities.as_ref().map(|said| table(&said.value));
+    let server = said.server.as_ref().map(|said| table(&said.value));
+    McpServerInfo {
+        versions,
+        capabilities: capabilities.unwrap_or_else(|| offers(raw, routes)),
+        server: named(server.unwrap_or_default()),
+        instructions: said.instructions.as_ref().map(|said| said.value.clone()),
+    }
+}
+
+/// A server has a name and a version, whatever else it says of itself.
+fn named(mut server: Map<String, Value>) -> Map<String, Value> {
+    server.entry("name").or_insert_with(|| json!(TITLE));
+    let version = env!("CARGO_PKG_VERSION");
+    server.entry("version").or_insert_with(|| json!(version));
+    server
+}
+
+/// What the routes and the other local answers offer.
+fn offers(raw: &RawConfig, routes: &RouteTable) -> Map<String, Value> {
+    let routes = routes.routes().iter().map(|route| route.rpc.as_str());
+    let locals = raw.locals.iter().filter_map(|local| match &local.call {
+        RawLocalCall::Rpc(method) => Some(method.value.as_str()),
+        RawLocalCall::Rest(_) | RawLocalCall::Frame(_) => None,
+    });
+    let methods: Vec<&str> = routes.chain(locals).collect();
+    let offered =
+        |(_, prefix): &(&str, &str)| methods.iter().any(|method| method.starts_with(prefix));
+    let offers = OFFERS.iter().filter(|offer| offered(offer));
+    offers
+        .map(|(name, _)| ((*name).to_owned(), json!({})))
+        .collect()
+}

@@ -1,0 +1,427 @@
+//! The walk over the merged tree that reports every problem and never stops at the first.
+//!
+//! Each table is read by a function that asks for its keys; a key that nobody asked for is reported as unknown.
+//! A getter gives `None` for a value that is wrong (and reports it), so a function asks for all its keys before
+//! it gives up. [`Table::get`] alone also gives `None` for a key that is absent.
+
+mod json_values;
+mod named_tables;
+#[cfg(test)]
+pub(super) mod requested_keys;
+
+use figment::value::{Dict, Value};
+
+use crate::config::layer::{Merged, element, join};
+use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
+use crate::config::value::{NameForm, RawValue, ValueError, cut};
+
+const TABLE: &str = "table";
+
+/// Reads the whole tree by one function; what it returns holds only if there are no problems.
+pub(super) fn read<T>(
+    tree: &Merged,
+    problems: &mut Vec<Problem>,
+    by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+) -> Option<T> {
+    let mut walk = TableWalk { tree, problems };
+    walk.table(&tree.values, String::new(), by)
+}
+
+/// What is carried along: the tree, for the places, and the problems.
+struct TableWalk<'w> {
+    tree: &'w Merged,
+    problems: &'w mut Vec<Problem>,
+}
+
+impl TableWalk<'_> {
+    fn table<T>(
+        &mut self,
+        entries: &Dict,
+        key: String,
+        by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let mut table = Table {
+            walk: TableWalk {
+                tree: self.tree,
+                problems: self.problems,
+            },
+            entries,
+            key,
+            known: Vec::new(),
+        };
+        let value = by(&mut table);
+        table.finish();
+        value
+    }
+
+    fn tables<T>(
+        &mut self,
+        items: &[Value],
+        array: &str,
+        by: impl Fn(&mut Table<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let key = element(array, index);
+            if let Value::Dict(_, entries) = item {
+                read.extend(self.table(entries, key, &by));
+            } else {
+                let shown = found(item, &self.tree.place(&key)).describe();
+                self.report(key, ValueError::new(format!("{shown} is no table")));
+            }
+        }
+        read
+    }
+
+    fn report(&mut self, key: String, wrong: ValueError) {
+        self.problems.push(Problem {
+            place: self.tree.place(&key),
+            key,
+            message: wrong.message,
+            hint: wrong.hint,
+        });
+    }
+
+    fn value<T>(
+        &mut self,
+        value: &Value,
+        key: String,
+        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+    ) -> Option<Spanned<T>> {
+        let place = self.tree.place(&key);
+        match kind(found(value, &place)) {
+            Ok(value) => Some(Spanned { value, place, key }),
+            Err(wrong) => {
+                self.report(key, wrong);
+                None
+            }
+        }
+    }
+}
+
+fn found<'v>(value: &'v Value, place: &SourceLocation) -> RawValue<'v> {
+    let spelling = match place {
+        SourceLocation::Variable(_) => NameForm::Text,
+        SourceLocation::Default
+        | SourceLocation::File { .. }
+        | SourceLocation::Argument(_)
+        | SourceLocation::Flip(_) => NameForm::Typed,
+    };
+    RawValue { value, spelling }
+}
+
+/// One table of the tree while it is read.
+pub(super) struct Table<'t> {
+    walk: TableWalk<'t>,
+    entries: &'t Dict,
+    key: String,
+    known: Vec<&'static str>,
+}
+
+impl<'t> Table<'t> {
+    /// A value that may be absent.
+    pub(super) fn get<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+    ) -> Option<Spanned<T>> {
+        let value = self.ask(name)?;
+        self.walk.value(value, join(&self.key, name), kind)
+    }
+
+    /// A value that must be there.
+    pub(super) fn require<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+    ) -> Option<Spanned<T>> {
+        if self.ask(name).is_none() {
+            self.missing(name);
+        }
+        self.get(name, kind)
+    }
+
+    /// A value that has a default.
+    pub(super) fn get_or<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+        default: T,
+    ) -> Option<Spanned<T>> {
+        if self.ask(name).is_some() {
+            return self.get(name, kind);
+        }
+        Some(Spanned {
+            value: default,
+            place: SourceLocation::Default,
+            key: join(&self.key, name),
+        })
+    }
+
+    /// A list of values; empty when it is absent.
+    pub(super) fn list<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+    ) -> Option<Vec<Spanned<T>>> {
+        let Some(value) = self.ask(name) else {
+            return Some(Vec::new());
+        };
+        let items = self.array(value, name, "list; write one such as `[\"a\", \"b\"]`")?;
+        let key = join(&self.key, name);
+        self.items(items, &key, kind)
+    }
+
+    /// One value, or a list of at least one; empty when it is absent.
+    pub(super) fn one_or_many<T>(
+        &mut self,
+        name: &'static str,
+        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+    ) -> Option<Vec<Spanned<T>>> {
+        let Some(value) = self.ask(name) else {
+            return Some(Vec::new());
+        };
+        let key = join(&self.key, name);
+        let Value::Array(_, items) = value else {
+            return self.walk.value(value, key, kind).map(|one| vec![one]);
+        };
+        if items.is_empty() {
+            self.report(
+                name,
+                ValueError::new("the list is empty; write at least one"),
+            );
+            return None;
+        }
+        self.items(items, &key, kind)
+    }
+
+    /// A table, read by a function.
+    pub(super) fn table<T>(
+        &mut self,
+        name: &'static str,
+        by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.ask(name)?;
+        let entries = self.dict(value, name)?;
+        self.walk.table(entries, join(&self.key, name), by)
+    }
+
+    /// A table that must be there.
+    pub(super) fn require_table<T>(
+        &mut self,
+        name: &'static str,
+        by: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        if self.ask(name).is_none() {
+            self.missing(name);
+        }
+        self.table(name, by)
+    }
+
+    /// An array of tables, each read by the same function; empty when it is absent.
+    pub(super) fn tables<T>(
+        &mut self,
+        name: &'static str,
+        by: impl Fn(&mut Table<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let Some(items) = self.ask(name).and_then(|value| {
+            let header = join(&without_indexes(&self.key), name);
+            self.array(
+                value,
+                name,
+                &format!("list of tables; write `[[{header}]]`"),
+            )
+        }) else {
+            return Vec::new();
+        };
+        self.walk.tables(items, &join(&self.key, name), by)
+    }
+
+    /// Whether something stands under this key, and whether it is a table.
+    pub(super) fn shape(&mut self, name: &'static str) -> Shape {
+        match self.ask(name) {
+            None => Shape::Absent,
+            Some(Value::Dict(..)) => Shape::Table,
+            Some(_) => Shape::Value,
+        }
+    }
+
+    /// The name that the user chose for this table.
+    pub(super) fn named(
+        &mut self,
+        chosen: &str,
+        kind: impl Fn(RawValue<'_>) -> Result<String, ValueError>,
+    ) -> Option<Spanned<String>> {
+        let chosen = Value::from(chosen);
+        self.walk.value(&chosen, self.key.clone(), kind)
+    }
+
+    /// This table itself, for a fault that no single key has.
+    pub(super) fn here(&self) -> Spanned<()> {
+        Spanned {
+            value: (),
+            place: self.walk.tree.place(&self.key),
+            key: self.key.clone(),
+        }
+    }
+
+    /// The place of a key of this table.
+    pub(super) fn at(&self, name: &str) -> Spanned<()> {
+        let key = join(&self.key, name);
+        Spanned {
+            value: (),
+            place: self.walk.tree.place(&key),
+            key,
+        }
+    }
+
+    /// Reports something wrong with a key of this table.
+    pub(super) fn report(&mut self, name: &str, wrong: ValueError) {
+        self.walk.report(join(&self.key, name), wrong);
+    }
+
+    /// Reports a problem that was found by comparing values.
+    pub(super) fn add(&mut self, problem: Problem) {
+        self.walk.problems.push(problem);
+    }
+
+    fn ask(&mut self, name: &'static str) -> Option<&'t Value> {
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
+        self.entries.get(name)
+    }
+
+    fn missing(&mut self, name: &str) {
+        let mut problem = self.here().problem(format!("`{name}` is missing"));
+        if problem.key.is_empty() {
+            name.clone_into(&mut problem.key);
+        }
+        self.add(problem);
+    }
+
+    fn dict(&mut self, value: &'t Value, name: &str) -> Option<&'t Dict> {
+        if let Value::Dict(_, entries) = value {
+            return Some(entries);
+        }
+        self.wrong_shape(value, name, TABLE);
+        None
+    }
+
+    fn array(&mut self, value: &'t Value, name: &str, what: &str) -> Option<&'t [Value]> {
+        if let Value::Array(_, items) = value {
+            return Some(items);
+        }
+        self.wrong_shape(value, name, what);
+        None
+    }
+
+    fn wrong_shape(&mut self, value: &Value, name: &str, what: &str) {
+        let place = self.walk.tree.place(&join(&self.key, name));
+        let message = format!("{} is no {what}", found(value, &place).describe());
+        let hint = match place {
+            SourceLocation::Variable(variable) if what == TABLE => {
+                Some(format!("a key of a table is said as `{variable}__KEY`"))
+            }
+            SourceLocation::Variable(_)
+            | SourceLocation::Default
+            | SourceLocation::File { .. }
+            | SourceLocation::Argument(_)
+            | SourceLocation::Flip(_) => None,
+        };
+        self.report(name, ValueError { message, hint });
+    }
+
+    /// Reads every item, also after a wrong one.
+    fn items<T>(
+        &mut self,
+        items: &[Value],
+        key: &str,
+        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+    ) -> Option<Vec<Spanned<T>>> {
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            read.extend(self.walk.value(item, element(key, index), &kind));
+        }
+        (read.len() == items.len()).then_some(read)
+    }
+
+    /// Reports each key that nobody asked for.
+    fn finish(mut self) {
+        #[cfg(test)]
+        requested_keys::note(&self.key, &self.known);
+        for name in self.entries.keys() {
+            if self.known.contains(&name.as_str()) {
+                continue;
+            }
+            let near = || nearest(name, self.known.iter().copied());
+            let hint = match self.walk.tree.place(&join(&self.key, name)) {
+                SourceLocation::Variable(variable) => with_separator(&variable, name, &self.known),
+                SourceLocation::Default
+                | SourceLocation::File { .. }
+                | SourceLocation::Argument(_)
+                | SourceLocation::Flip(_) => None,
+            };
+            let wrong = ValueError {
+                message: "unknown key".to_owned(),
+                hint: hint.or_else(|| near().map(|known| format!("did you mean `{known}`?"))),
+            };
+            self.report(name, wrong);
+        }
+    }
+}
+
+/// Returns a hint for a variable that has one `_` between a table and its key in place of two.
+fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> {
+    let mut tables = name.match_indices('_').map(|(at, _)| name.split_at(at));
+    let (table, key) = tables.rfind(|(table, _)| known.contains(table))?;
+    let (said, meant) = (name.to_uppercase(), format!("{table}_{key}").to_uppercase());
+    let meant = variable
+        .contains(&said)
+        .then(|| variable.replacen(&said, &meant, 1))?;
+    Some(format!(
+        "did you mean `{meant}`? `__` stands between a table and its key"
+    ))
+}
+
+/// A key as a header of TOML says it: `route[3].reply` is `route.reply`.
+fn without_indexes(key: &str) -> String {
+    let pieces = key.split('[');
+    let kept = pieces.map(|piece| match piece.split_once(']') {
+        Some((index, rest)) if index.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        Some(_) | None => piece,
+    });
+    kept.collect()
+}
+
+/// What stands under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Nothing.
+    Absent,
+    /// A table.
+    Table,
+    /// Anything else.
+    Value,
+}
+
+/// Reports each name that is given twice.
+pub(super) fn unique<'n>(
+    names: impl IntoIterator<Item = &'n Spanned<String>>,
+    table: &mut Table<'_>,
+) {
+    let mut first: std::collections::BTreeMap<&str, &Spanned<String>> =
+        std::collections::BTreeMap::new();
+    for name in names {
+        if let Some(earlier) = first.get(name.value.as_str()) {
+            let shown = cut(&name.value);
+            let message = format!(
+                "the name `{shown}` is taken by {} at {}",
+                earlier.key, earlier.place
+            );
+            table.add(name.problem(message));
+        } else {
+            first.insert(&name.value, name);
+        }
+    }
+}

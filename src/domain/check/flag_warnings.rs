@@ -1,0 +1,195 @@
+//! What keeps a flag from doing what it is there for, although it can run. None of it is wrong: a flag may wait for a
+//! flip at run time, or for a route that is still to come.
+
+use core::fmt;
+
+use crate::domain::plan::Plan;
+use crate::domain::rollout::{Flag, Mode, OTHER, Percent, Stage};
+use crate::domain::route::Route;
+use crate::domain::shadow_limits::never;
+use crate::domain::side::Side;
+
+/// How many names a remark tells.
+const NAMES: usize = 5;
+
+/// A remark about one flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlagWarning {
+    /// The flag, by its place.
+    pub flag: usize,
+    /// What it never does.
+    pub what: Never,
+}
+
+/// What a flag never does as long as it is what the file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Never {
+    /// It compares nothing: no call of its routes is ever made twice.
+    Compares {
+        /// What the flag gives.
+        stage: Stage,
+        /// Its routes.
+        routes: Vec<String>,
+    },
+    /// Its guard judges nothing: no call goes the new way.
+    Judges {
+        /// What the flag gives.
+        stage: Stage,
+        /// What waits for the guard.
+        ramp: Ramps,
+    },
+    /// It decides nothing: another flag, by its name, takes whatever it covers.
+    Decides {
+        /// The flag that is tried before.
+        behind: String,
+    },
+}
+
+/// Whether a ramp waits for a guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ramps {
+    /// One does.
+    Yes,
+    /// None does.
+    No,
+}
+
+impl fmt::Display for Never {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Never::Compares { stage, routes } => {
+                let named: Vec<_> = routes
+                    .iter()
+                    .take(NAMES)
+                    .map(|name| format!("`{name}`"))
+                    .collect();
+                let more = match routes.len().saturating_sub(NAMES) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(
+                    f,
+                    "`{}` compares nothing here: no call of {}{more} is ever made twice; say `effect = \"safe\"` of a route whose calls may be",
+                    stage.as_str(),
+                    named.join(", ")
+                )
+            }
+            Never::Judges { stage, ramp } => {
+                let waits = match ramp {
+                    Ramps::Yes => "the guard and the ramp have",
+                    Ramps::No => "the guard has",
+                };
+                write!(
+                    f,
+                    "`{}` leads no call the new way, so {waits} nothing to go by until the flag has another stage",
+                    stage.as_str()
+                )
+            }
+            Never::Decides { behind } => write!(
+                f,
+                "the flag never decides: `{behind}`, which is tried before, takes every call that it covers"
+            ),
+        }
+    }
+}
+
+/// The remarks about all flags of a plan, in their order.
+#[must_use]
+pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
+    let covered: Vec<Covered<'_>> = plan
+        .rollout
+        .flags
+        .iter()
+        .map(|flag| Covered::new(plan, flag))
+        .collect();
+    let mut idle = Vec::new();
+    for (place, covers) in covered.iter().enumerate() {
+        let earlier = covered
+            .iter()
+            .take(place)
+            .find(|earlier| earlier.hides(covers));
+        let behind = earlier.map(|earlier| Never::Decides {
+            behind: earlier.flag.name.clone(),
+        });
+        let all = [covers.compares_nothing(), covers.judges_nothing(), behind];
+        idle.extend(
+            all.into_iter()
+                .flatten()
+                .map(|what| FlagWarning { flag: place, what }),
+        );
+    }
+    idle
+}
+
+/// What a flag covers of a plan.
+struct Covered<'p> {
+    flag: &'p Flag,
+    clients: Vec<&'p str>,
+    /// Each with a side that it is entered from.
+    calls: Vec<(&'p Route, Side)>,
+}
+
+impl<'p> Covered<'p> {
+    fn new(plan: &'p Plan, flag: &'p Flag) -> Covered<'p> {
+        let clients = plan.rollout.clients.all().iter();
+        let clients = clients.map(|client| client.name.as_str()).chain([OTHER]);
+        let routes = plan.routes.routes().iter();
+        let routes = routes.filter(|route| flag.route.fits(&route.name));
+        let calls = routes.flat_map(|route| {
+            let sides = Side::ALL.into_iter();
+            let sides = sides.filter(|side| flag.side.is_none_or(|own| own == *side));
+            let sides = sides.filter(|side| route.enters_from(*side));
+            sides.map(move |side| (route, side))
+        });
+        Covered {
+            flag,
+            clients: clients.filter(|name| flag.client.fits(name)).collect(),
+            calls: calls.collect(),
+        }
+    }
+
+    fn compares_nothing(&self) -> Option<Never> {
+        let stage = self.flag.stage;
+        stage.candidate()?;
+        if self.calls.is_empty() || self.calls.iter().any(|(route, _)| never(route).is_none()) {
+            return None;
+        }
+        let mut routes: Vec<_> = self
+            .calls
+            .iter()
+            .map(|(route, _)| route.name.clone())
+            .collect();
+        routes.dedup();
+        Some(Never::Compares { stage, routes })
+    }
+
+    fn judges_nothing(&self) -> Option<Never> {
+        self.flag.guard.as_ref()?;
+        let ramp = match self.flag.ramp {
+            Some(_) => Ramps::Yes,
+            None => Ramps::No,
+        };
+        match self.flag.stage {
+            stage @ (Stage::Passthrough | Stage::Retired) => Some(Never::Judges { stage, ramp }),
+            Stage::Shadow | Stage::Verify | Stage::Translate => None,
+        }
+    }
+
+    /// Whether no call that the other one covers ever comes to it. Whose guard may take it back leaves calls to the
+    /// flags behind it, and so does a ramp.
+    fn hides(&self, other: &Covered<'_>) -> bool {
+        let own = self.flag;
+        let acts = own
+            .guard
+            .as_ref()
+            .is_some_and(|guard| guard.mode == Mode::Act);
+        let takes_all = own.share() == Percent::ALL && own.headers.is_empty();
+        takes_all
+            && !acts
+            && own.ramp.is_none()
+            && other.clients.iter().all(|name| own.client.fits(name))
+            && other.calls.iter().all(|(route, side)| {
+                own.route.fits(&route.name) && own.side.is_none_or(|own| own == *side)
+            })
+    }
+}

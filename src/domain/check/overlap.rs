@@ -1,0 +1,69 @@
+//! Messages that two rows, or two routes, have in common: what the one writes and the other might read.
+
+use super::message::Message;
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::ResponseReply;
+use crate::domain::outcome::{BodyPattern, OutcomeRow, RpcReplyPattern};
+use crate::domain::pattern::{MemberPolicy, Pattern, intersection};
+use crate::domain::route::Route;
+
+/// A plain reply of the first row, with what both rows read in place of its content.
+pub(super) fn reply(plain: &Message, (one, other): (&OutcomeRow, &OutcomeRow)) -> Option<Message> {
+    let both = |one: Option<&Pattern>, other: Option<&Pattern>| match (one, other) {
+        (Some(one), Some(other)) => intersection(one, other, MemberPolicy::Open).map(Some),
+        (Some(_), None) | (None, Some(_)) | (None, None) => Some(None),
+    };
+    match plain {
+        Message::RestReply(reply) => {
+            one.rest.status.meeting(&other.rest.status)?;
+            let (BodyPattern::Json(one), BodyPattern::Json(other)) =
+                (&one.rest.body, &other.rest.body)
+            else {
+                return Some(plain.clone());
+            };
+            let mut reply = reply.clone();
+            reply.body = intersection(one, other, MemberPolicy::Open)?.into_bytes();
+            Some(Message::RestReply(reply))
+        }
+        Message::RpcReply(reply) => match (&one.rpc, &other.rpc, reply) {
+            (RpcReplyPattern::Result(one), RpcReplyPattern::Result(other), _) => {
+                let result = intersection(one, other, MemberPolicy::Open)?;
+                Some(Message::RpcReply(ResponseReply::Result(result)))
+            }
+            (
+                RpcReplyPattern::Error {
+                    code,
+                    message,
+                    data,
+                },
+                RpcReplyPattern::Error {
+                    code: other_code,
+                    message: other_message,
+                    data: other_data,
+                },
+                ResponseReply::Error(error),
+            ) => {
+                code.meeting(other_code)?;
+                let mut error = error.clone();
+                if let Some(met) = both(message.as_ref(), other_message.as_ref())? {
+                    error.message = met;
+                }
+                if let Some(met) = both(data.as_ref(), other_data.as_ref())? {
+                    error.data = Some(met);
+                }
+                Some(Message::RpcReply(ResponseReply::Error(error)))
+            }
+            (RpcReplyPattern::Result(_) | RpcReplyPattern::Error { .. }, _, _) => None,
+        },
+        Message::RestCall { .. } | Message::RpcCall { .. } => None,
+    }
+}
+
+/// Params that two routes read.
+pub(super) fn params(one: &Route, other: &Route) -> Option<Json> {
+    intersection(
+        &one.rpc_call.params,
+        &other.rpc_call.params,
+        MemberPolicy::Closed,
+    )
+}

@@ -1,0 +1,124 @@
+//! Routes whose calls another route might take: those that one side tells apart by what a hole holds.
+//!
+//! The cost is bounded: calls are made up once for each route, and only those are compared that no literal
+//! of path or params tells apart at once.
+
+use std::collections::HashMap;
+
+use http::Method;
+
+use super::message::Message;
+use super::overlap;
+use super::subject::CheckSubject;
+use crate::domain::json::Json;
+use crate::domain::pattern::{Pattern, TextPatterns};
+use crate::domain::route::{Route, RouteTable, SegmentPattern, Template};
+use crate::domain::side::Side;
+
+/// How many neighbours of one route are looked at.
+const MOST: usize = 64;
+
+/// A plain call of each route, on both sides.
+pub(super) struct Neighbours {
+    rest: HashMap<Method, Vec<usize>>,
+    rpc: HashMap<String, Vec<usize>>,
+    calls: [Vec<Option<Message>>; 2],
+    /// The texts that params must have, by where they stand.
+    told: Vec<HashMap<String, Json>>,
+}
+
+impl Neighbours {
+    pub(super) fn new(table: &RouteTable) -> Neighbours {
+        let mut rest: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut rpc: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut told = Vec::new();
+        for (place, route) in table.routes().iter().enumerate() {
+            rest.entry(route.method.clone()).or_default().push(place);
+            if let TextPatterns::Literal(method) = &route.rpc_call.method {
+                rpc.entry(method.clone()).or_default().push(place);
+            }
+            let mut texts = HashMap::new();
+            literals(&route.rpc_call.params, "", &mut texts);
+            told.push(texts);
+        }
+        let calls = Side::ALL.map(|side| {
+            let places = 0..table.routes().len();
+            let plain = places.map(|place| {
+                let enters = table.route(place).enters_from(side);
+                let subject = enters.then(|| CheckSubject::calls(table, place, side));
+                subject.and_then(|subject| subject.message(None, &[]))
+            });
+            plain.collect()
+        });
+        Neighbours {
+            rest,
+            rpc,
+            calls,
+            told,
+        }
+    }
+
+    /// Plain calls of other routes, on one side, that this route might write.
+    pub(super) fn of_route(&self, table: &RouteTable, place: usize, side: Side) -> Vec<Message> {
+        let route = table.route(place);
+        let calls = &self.calls[usize::from(side == Side::Rpc)];
+        let others: Vec<usize> = match side {
+            Side::Rest => self.rest.get(&route.method).cloned().unwrap_or_default(),
+            Side::Rpc => match &route.rpc_call.method {
+                TextPatterns::Literal(method) => self.rpc.get(method).cloned().unwrap_or_default(),
+                TextPatterns::Hole(_) | TextPatterns::Mixed(_) => {
+                    let mut all: Vec<usize> = self.rpc.values().flatten().copied().collect();
+                    all.sort_unstable();
+                    all
+                }
+            },
+        };
+        let apart = |other: &usize| match side {
+            Side::Rest => paths_differ(route, table.route(*other)),
+            Side::Rpc => self.told[place].iter().any(|(at, text)| {
+                let twin = self.told[*other].get(at);
+                twin.is_some_and(|twin| !twin.same(text))
+            }),
+        };
+        let near = others
+            .into_iter()
+            .filter(|other| *other != place && !apart(other))
+            .filter(|other| table.route(*other).speech == route.speech);
+        let both = near.take(MOST).flat_map(|other| {
+            let call = calls.get(other).cloned().flatten();
+            let met = call.as_ref().and_then(|call| {
+                let Message::RpcCall { method, .. } = call else {
+                    return None;
+                };
+                Some(Message::RpcCall {
+                    method: method.clone(),
+                    params: Some(overlap::params(route, table.route(other))?),
+                })
+            });
+            call.into_iter().chain(met)
+        });
+        both.collect()
+    }
+}
+
+fn paths_differ(one: &Route, other: &Route) -> bool {
+    let (one, other) = (&one.rest_call.path, &other.rest_call.path);
+    let literals = |(one, other): (&SegmentPattern, &SegmentPattern)| matches!((one, other), (SegmentPattern::Literal(one), SegmentPattern::Literal(other)) if one != other);
+    let is_open = |path: &Template| path.segments.last() == Some(&SegmentPattern::Rest);
+    let lengths = one.segments.len() != other.segments.len() && !is_open(one) && !is_open(other);
+    lengths || one.verb != other.verb || one.segments.iter().zip(&other.segments).any(literals)
+}
+
+fn literals(pattern: &Pattern, at: &str, found: &mut HashMap<String, Json>) {
+    match pattern {
+        Pattern::Literal(json) => {
+            found.insert(at.to_owned(), json.clone());
+        }
+        Pattern::Object(object) => {
+            for (name, member) in &object.members {
+                literals(member, &format!("{at}/{name}"), found);
+            }
+        }
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => {}
+    }
+}

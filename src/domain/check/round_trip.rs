@@ -1,0 +1,266 @@
+//! There and back: messages of a subject, through the same code that serves calls.
+
+use super::message::{Message, header_map};
+use super::subject::{CheckSubject, LIMITS, TERMS, json};
+use crate::domain::pattern::{Bindings, BoundValue, TextPatterns};
+use crate::domain::route::{RestSelection, Route, RouteTable, Segments, Wire};
+use crate::domain::translate::{RestHead, read_rest_call, rest_to_rpc};
+
+/// What became of a message.
+#[derive(Debug)]
+pub(super) struct RoundTrip {
+    /// What the other side gets.
+    pub(super) there: Message,
+    /// What comes back, or why nothing does.
+    pub(super) back: Result<Message, String>,
+    /// Which route or row read the way back; none for the built-in table.
+    pub(super) by: Option<usize>,
+}
+
+impl RoundTrip {
+    fn new(there: Message, back: Result<Hop, String>) -> RoundTrip {
+        RoundTrip {
+            there,
+            by: back.as_ref().ok().and_then(|leg| leg.by),
+            back: back.map(|leg| leg.message),
+        }
+    }
+}
+
+/// One translation: what it made, and which route or row did it.
+struct Hop {
+    message: Message,
+    by: Option<usize>,
+    /// What the holes of the call are.
+    call: Bindings,
+}
+
+impl CheckSubject<'_> {
+    /// Sends a message there and back; `None` where it is refused, or belongs to another route or row.
+    pub(super) fn trip(&self, sent: &Message) -> Option<RoundTrip> {
+        let enters = self.route.enters_from(self.from.other());
+        let own = self.own();
+        let there = self.leg(sent, (None, None)).ok()?;
+        if there.by != Some(own) {
+            return None;
+        }
+        // The other side of a one-way route is entered by others, so the way back is its own.
+        let way = (self.row.is_none() && !enters).then_some(self.place);
+        // The id of a call goes along beside what the patterns of the RPC side say.
+        let id = self.route.id.map(|hole| there.call.get(hole).clone());
+        let back = self.leg(&there.message, (way, id));
+        Some(RoundTrip::new(there.message, back))
+    }
+
+    /// The route, or the row, by its place.
+    pub(super) fn own(&self) -> usize {
+        self.row.unwrap_or(self.place)
+    }
+
+    /// What the other side gets, whichever route reads it.
+    pub(super) fn there(&self, sent: &Message) -> Option<Message> {
+        Some(self.leg(sent, (None, None)).ok()?.message)
+    }
+
+    /// Sends an answer there and back that no row fits; with the key of the row that took what was written.
+    pub(super) fn built_in_round_trip(
+        &self,
+        sent: &Message,
+    ) -> Option<(RoundTrip, Option<String>)> {
+        let there = self.leg(sent, (None, None)).ok()?;
+        if there.by.is_some() {
+            return None;
+        }
+        let back = self.leg(&there.message, (None, None));
+        let rows = self.route.outcomes.rows();
+        let trip = RoundTrip::new(there.message, back);
+        let taken = trip.by.and_then(|row| Some(rows.get(row)?.key.clone()));
+        Some((trip, taken))
+    }
+
+    /// Translates one message, by the table unless the route is told.
+    fn leg(
+        &self,
+        message: &Message,
+        (way, id): (Option<usize>, Option<BoundValue>),
+    ) -> Result<Hop, String> {
+        match message {
+            Message::RestCall { .. } => self.rest_leg(message, way),
+            Message::RpcCall { method, params } => {
+                let call = (method.as_str(), params.as_ref());
+                let selected = || self.table.select_rpc_to(self.route.speech, call);
+                let by = way.or_else(selected).ok_or("no route has this method")?;
+                let route = self.table.route(by);
+                let id = id.unwrap_or_else(|| route.id_for(1));
+                let call = self.table.write_rest_of(by, (call, id), TERMS);
+                let call = call.map_err(|misfit| misfit.to_string())?;
+                Ok(Hop {
+                    message: Message::RestCall {
+                        method: route.method.clone(),
+                        target: call.target,
+                        headers: header_map(call.headers),
+                        body: call.body.map(json),
+                    },
+                    by: Some(by),
+                    call: call.call,
+                })
+            }
+            Message::RestReply(_) | Message::RpcReply(_) => self.reply_leg(message, &self.call),
+        }
+    }
+
+    fn reply_leg(&self, message: &Message, call: &Bindings) -> Result<Hop, String> {
+        let outcomes = &self.route.outcomes;
+        let (message, by) = match message {
+            Message::RestReply(reply) => {
+                let answered = outcomes.rest_to_rpc(reply, call, (LIMITS, TERMS));
+                let answered = answered.map_err(|failure| failure.to_string())?;
+                (Message::of_rpc_answer(answered.answer), answered.row)
+            }
+            Message::RpcReply(reply) => {
+                let answered = outcomes.rpc_to_rest(reply.clone(), call, TERMS);
+                (Message::of_rest_answer(answered.answer), answered.row)
+            }
+            Message::RestCall { .. } | Message::RpcCall { .. } => {
+                return Err("no reply".to_owned());
+            }
+        };
+        Ok(Hop {
+            message,
+            by,
+            call: Bindings::default(),
+        })
+    }
+
+    /// What the route makes of a call, and what its holes are.
+    pub(super) fn call_of(&self, sent: &Message) -> Result<(Message, Bindings), String> {
+        let leg = self.leg(sent, (Some(self.place), None))?;
+        Ok((leg.message, leg.call))
+    }
+
+    /// What the rows make of an answer to a call.
+    pub(super) fn reply_of(&self, sent: &Message, call: &Bindings) -> Result<Message, String> {
+        self.reply_leg(sent, call).map(|leg| leg.message)
+    }
+
+    fn rest_leg(&self, message: &Message, way: Option<usize>) -> Result<Hop, String> {
+        let Message::RestCall {
+            target,
+            headers,
+            body,
+            ..
+        } = message
+        else {
+            return Err("no REST call".to_owned());
+        };
+        let by = match way {
+            Some(by) => by,
+            None => select_rest((self.table, self.route.speech), message)
+                .ok_or("no route has this path")?,
+        };
+        let route = self.table.route(by);
+        let (path, query) = cut(target);
+        let segments = Segments::split(path);
+        let head = RestHead {
+            segments: &segments,
+            query,
+            headers,
+        };
+        let call = read_rest_call(route, head, TERMS)
+            .and_then(|reading| rest_to_rpc(route, reading, body.clone(), TERMS))
+            .map_err(|misfit| misfit.to_string())?;
+        Ok(Hop {
+            message: Message::RpcCall {
+                method: call.method.into_owned(),
+                params: Some(json(call.params)),
+            },
+            by: Some(by),
+            call: call.call,
+        })
+    }
+
+    /// The message of this side from which the other side gets what is given, if this route or row reads it.
+    pub(super) fn source_of(&self, there: &Message) -> Option<Message> {
+        match (self.pair(), there) {
+            (None, Message::RestCall { .. }) => {
+                fits_path(self.route, there).then_some(())?;
+                Some(self.rest_leg(there, Some(self.place)).ok()?.message)
+            }
+            (None, Message::RpcCall { method, .. }) => {
+                if let TextPatterns::Literal(own) = &self.route.rpc_call.method
+                    && own != method
+                {
+                    return None;
+                }
+                Some(self.leg(there, (Some(self.place), None)).ok()?.message)
+            }
+            (Some(row), Message::RestReply(reply)) => {
+                let reading = row.read_rest_whole(reply, TERMS.depth).ok()?;
+                let written = row.write_rpc(&reading, &self.call, TERMS).ok()?;
+                Some(Message::of_rpc_answer(written.answer))
+            }
+            (Some(row), Message::RpcReply(reply)) => {
+                let reading = row.read_rpc(reply, TERMS.depth).ok()?;
+                let written = row.write_rest(&reading, &self.call, TERMS).ok()?;
+                Some(Message::of_rest_answer(written.answer))
+            }
+            (
+                None | Some(_),
+                Message::RestCall { .. }
+                | Message::RpcCall { .. }
+                | Message::RestReply(_)
+                | Message::RpcReply(_),
+            ) => None,
+        }
+    }
+}
+
+/// The route that the table selects for a REST call.
+pub(super) fn select_rest(
+    (table, speech): (&RouteTable, Wire),
+    message: &Message,
+) -> Option<usize> {
+    let Message::RestCall {
+        method,
+        target,
+        headers,
+        body,
+    } = message
+    else {
+        return None;
+    };
+    if speech == Wire::Frame {
+        return table.select_frame(body.as_ref()?);
+    }
+    let (path, query) = cut(target);
+    let segments = Segments::split(path);
+    let head = RestHead {
+        segments: &segments,
+        query,
+        headers,
+    };
+    match table.select_rest(method, &segments, query, headers) {
+        RestSelection::Route(route) => Some(route),
+        RestSelection::ByBody(group) => table.select_by_body(group, head, body.as_ref()),
+        RestSelection::OtherMethods(_)
+        | RestSelection::OtherLiterals
+        | RestSelection::Unrouted
+        | RestSelection::Near(_) => None,
+    }
+}
+
+fn cut(target: &str) -> (&str, Option<&str>) {
+    match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    }
+}
+
+/// Whether a REST call has the method and a path of a route.
+fn fits_path(route: &Route, message: &Message) -> bool {
+    let Message::RestCall { method, target, .. } = message else {
+        return false;
+    };
+    let segments = Segments::split(cut(target).0);
+    *method == route.method && route.rest_call.path.fits(&segments)
+}

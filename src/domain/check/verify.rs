@@ -1,0 +1,277 @@
+//! From rules to verdicts: what a rule suspects is executed, and only what is seen to differ is said.
+
+use super::examples;
+use super::mapped::Replies;
+use super::message::Message;
+use super::overlap;
+use super::report::{
+    Direction, Finding, FindingKind, Never, RouteReport, Strange, Weight, Witness,
+};
+use super::rivals::Neighbours;
+use super::round_trip::RoundTrip;
+use super::rules::{CheckRule, Hypothesis, RULES, RuleFn, built_in};
+use super::subject::CheckSubject;
+use crate::domain::outcome::{BodyPattern, OutcomeRow, RpcReplyPattern};
+use crate::domain::pattern::Pattern;
+use crate::domain::route::{ExpectsReply, Extra, Route, RouteTable};
+use crate::domain::side::Side;
+
+/// Finds out what survives on every route of a table.
+#[must_use]
+pub fn check(table: &RouteTable) -> Vec<RouteReport> {
+    check_by(table, RULES)
+}
+
+/// The same by fewer rules, for tests that show what each of them is needed for.
+pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport> {
+    let neighbours = Neighbours::new(table);
+    let places = 0..table.routes().len();
+    places
+        .map(|place| RouteReport {
+            route: place,
+            directions: directions(table, place, (&neighbours, rules)),
+            replies: Replies::new(table.route(place)),
+            examples: examples::run(table, place),
+        })
+        .collect()
+}
+
+/// The same for the only route of a table.
+pub(super) fn only(table: &RouteTable) -> Vec<Direction> {
+    directions(table, 0, (&Neighbours::new(table), RULES))
+}
+
+fn directions(
+    table: &RouteTable,
+    place: usize,
+    (neighbours, rules): (&Neighbours, &[RuleFn]),
+) -> Vec<Direction> {
+    let route = table.route(place);
+    let calls = Side::ALL.map(|from| CheckSubject::calls(table, place, from));
+    let mut found = Vec::new();
+    for (subject, from) in calls.iter().zip(Side::ALL) {
+        found.push(if route.enters_from(from) {
+            let near = neighbours.of_route(table, place, from.other());
+            prove(subject, &near, rules)
+        } else {
+            never(subject, Never::NotEntered)
+        });
+    }
+    if route.waits == ExpectsReply::No {
+        return found;
+    }
+    let rows = route.outcomes.rows().len();
+    let replies = |from: Side| {
+        let rows = 0..rows;
+        rows.map(|row| CheckSubject::replies(&calls[0], row, from))
+            .collect::<Vec<_>>()
+    };
+    let sides = Side::ALL.map(replies);
+    let written = sides.each_ref().map(|subjects| {
+        let plain = subjects.iter().map(|subject| subject.message(None, &[]));
+        plain.collect::<Vec<_>>()
+    });
+    for row in 0..rows {
+        for (from, subjects) in Side::ALL.into_iter().zip(&sides) {
+            let entered = route.enters_from(from.other());
+            let hidden = route.outcomes.hides(row, from);
+            let never_so = hidden.map(Never::Hidden);
+            let never_so = never_so.or((!entered).then_some(Never::NotEntered));
+            found.push(match never_so {
+                Some(why) => never(&subjects[row], why),
+                None => {
+                    let there = usize::from(from == Side::Rest);
+                    let near = earlier(route, row, (from.other(), &written[there]));
+                    prove(&subjects[row], &near, rules)
+                }
+            });
+        }
+    }
+    // A frame that no row fits is no answer, so there is nothing that could be lost.
+    if !route.is_frame() {
+        found.extend(Side::ALL.map(|from| built_in(&calls[0], from)));
+    }
+    found
+}
+
+/// What the rows write that are tried before this one.
+fn earlier(route: &Route, row: usize, (side, written): (Side, &[Option<Message>])) -> Vec<Message> {
+    let order = route.outcomes.order(side).iter();
+    let earlier = order.take_while(|place| **place != row);
+    let rows = route.outcomes.rows();
+    let own = written.get(row).and_then(Option::as_ref);
+    let messages = earlier.flat_map(|place| {
+        let met = own.and_then(|own| overlap::reply(own, (&rows[row], &rows[*place])));
+        let written = written.get(*place).cloned().flatten();
+        written.into_iter().chain(met)
+    });
+    messages.collect()
+}
+
+fn never(subject: &CheckSubject<'_>, why: Never) -> Direction {
+    Direction {
+        never: Some(why),
+        ..blank(subject)
+    }
+}
+
+fn blank(subject: &CheckSubject<'_>) -> Direction {
+    Direction {
+        from: subject.from,
+        kind: subject
+            .row
+            .map_or(FindingKind::Request, FindingKind::Outcome),
+        never: None,
+        norms: Vec::new(),
+        losses: Vec::new(),
+        strange: strange(subject),
+        tried: 0,
+    }
+}
+
+/// What happens to members that no pattern names.
+fn strange(subject: &CheckSubject<'_>) -> Strange {
+    match subject.pair() {
+        None => match subject.route.extra {
+            Extra::Drop => Strange::Dropped,
+            Extra::Reject => Strange::Refused,
+            Extra::Carry => Strange::Carried,
+        },
+        Some(row) if carries(row, subject.from) => Strange::Carried,
+        Some(_) => Strange::Dropped,
+    }
+}
+
+/// Whether a row leaves nothing of an answer's content unnamed.
+fn carries(row: &OutcomeRow, from: Side) -> bool {
+    let whole = |pattern: &Pattern| match pattern {
+        Pattern::Object(object) => object.rest.is_some() || object.is_empty(),
+        Pattern::Hole(_) | Pattern::Literal(_) => true,
+        Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
+    };
+    match (from, &row.rest.body, &row.rpc) {
+        (Side::Rest, BodyPattern::Json(pattern), _) => whole(pattern),
+        (Side::Rest, BodyPattern::Nothing | BodyPattern::Anything | BodyPattern::Text(_), _) => {
+            true
+        }
+        (Side::Rpc, _, RpcReplyPattern::Result(pattern)) => whole(pattern),
+        (Side::Rpc, _, RpcReplyPattern::Error { data, .. }) => data.as_ref().is_some_and(whole),
+    }
+}
+
+/// Lets the rules look at a subject, then looks whether what they do not name survives.
+fn prove(subject: &CheckSubject<'_>, near: &[Message], rules: &[RuleFn]) -> Direction {
+    let mut direction = blank(subject);
+    for rule in rules {
+        for suspicion in rule(subject, near) {
+            if let Some((weight, finding)) = execute(subject, suspicion) {
+                let findings = match weight {
+                    Weight::Norm => &mut direction.norms,
+                    Weight::Loss => &mut direction.losses,
+                };
+                let known = |known: &Finding| known.rule == finding.rule && known.at == finding.at;
+                if !findings.iter().any(known) {
+                    findings.push(finding);
+                }
+            }
+        }
+    }
+    cross_check(subject, &mut direction);
+    direction
+}
+
+/// Sends what a rule made up there and back: the first message that differs is the witness.
+fn execute(subject: &CheckSubject<'_>, suspicion: Hypothesis) -> Option<(Weight, Finding)> {
+    for sent in suspicion.messages {
+        let Some(trip) = subject.trip(&sent) else {
+            continue;
+        };
+        if !differs(&sent, &trip) {
+            continue;
+        }
+        let sense = TranslationDirection::new(suspicion.rule);
+        let is_norm = suspicion.weight == Weight::Norm && is_stable(subject, &trip, sense);
+        let weight = if is_norm { Weight::Norm } else { Weight::Loss };
+        let finding = Finding {
+            rule: suspicion.rule,
+            at: spoken(subject, suspicion.at),
+            witness: witness(sent, trip),
+        };
+        return Some((weight, finding));
+    }
+    None
+}
+
+/// The place in the words of the table: a frame has no body, it is one.
+fn spoken(subject: &CheckSubject<'_>, at: String) -> String {
+    match at.strip_prefix("body") {
+        Some(inside) if subject.route.is_frame() => format!("frame{inside}"),
+        Some(_) | None => at,
+    }
+}
+
+fn witness(sent: Message, trip: RoundTrip) -> Witness {
+    Witness {
+        sent,
+        there: trip.there,
+        back: trip.back,
+    }
+}
+
+fn differs(sent: &Message, trip: &RoundTrip) -> bool {
+    !trip.back.as_ref().is_ok_and(|back| back.same(sent))
+}
+
+/// Whether the other side gets the same from a normal form as from what it is the form of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TranslationDirection {
+    Same,
+    /// An empty list and none at all mean the same where only one of them can be written.
+    Alike,
+}
+
+impl TranslationDirection {
+    fn new(rule: CheckRule) -> TranslationDirection {
+        if rule == CheckRule::EmptyList {
+            TranslationDirection::Alike
+        } else {
+            TranslationDirection::Same
+        }
+    }
+}
+
+/// A normal form comes back as it is; one that another route reads goes where its other spelling went.
+fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, sense: TranslationDirection) -> bool {
+    let Ok(back) = &trip.back else { return false };
+    if trip.by.is_some_and(|by| by != subject.own()) {
+        return subject
+            .there(back)
+            .is_some_and(|there| there.same(&trip.there));
+    }
+    let again = subject.trip(back);
+    again.is_some_and(|again| {
+        !differs(back, &again)
+            && (sense == TranslationDirection::Alike || again.there.same(&trip.there))
+    })
+}
+
+/// What no rule names survives; here it is seen to.
+fn cross_check(subject: &CheckSubject<'_>, direction: &mut Direction) {
+    for sent in subject.made_up() {
+        let Some(trip) = subject.trip(&sent) else {
+            continue;
+        };
+        direction.tried += 1;
+        let explained = !differs(&sent, &trip)
+            || !direction.losses.is_empty()
+            || (!direction.norms.is_empty()
+                && is_stable(subject, &trip, TranslationDirection::Same));
+        if !explained {
+            direction.losses.push(Finding {
+                rule: CheckRule::Unexplained,
+                at: String::new(),
+                witness: witness(sent, trip),
+            });
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The walk along two values of JSON, which notes where they differ.
+//!
+//! Laws: equal texts have no difference; what is found does not depend on white space, the order of members or the
+//! spelling of strings and numbers; the cost is that of reading both, and of sorting members and lists.
+
+use super::canonical_key::{CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder, Spent};
+use super::decimal::Decimal;
+use super::diff_list::Notes;
+use super::pointer::{PointerBuilder, PointerPart, PointerStep};
+use super::redacted::{RedactedValue, Visibility};
+use super::rules::{Active, Rules};
+use super::{Kind, Terms};
+use crate::domain::json::{self, Spelled, Value};
+
+/// Deeper values are compared as texts. No answer is: `limits.depth` goes up to here.
+const DEEPEST: usize = 512;
+
+/// Two values at one place.
+type ValuePair<'a> = (Value<'a>, Value<'a>);
+
+/// Both answers' values, walked side by side.
+pub(super) struct Differ<'a, 'r> {
+    pub(super) rules: &'r Rules,
+    pub(super) terms: &'r Terms,
+    pub(super) budget: KeyBudget,
+    pub(super) trail: PointerBuilder<'a>,
+    pub(super) notes: Notes,
+}
+
+impl<'a> Differ<'a, '_> {
+    /// Two values that may be absent.
+    pub(super) fn maybe(
+        &mut self,
+        control: Option<Value<'a>>,
+        candidate: Option<Value<'a>>,
+        active: &Active,
+    ) {
+        match (control, candidate) {
+            (None, None) => {}
+            (Some(control), Some(candidate)) => self.values((control, candidate), active),
+            (control, candidate) if self.rules.ignores(active) => {
+                debug_assert!(control.is_some() || candidate.is_some());
+                self.notes.ignore();
+            }
+            (Some(control), None) => {
+                let shown = self.light().value(&control);
+                self.note(Kind::Missing, shown, RedactedValue::absent());
+            }
+            (None, Some(candidate)) => {
+                let shown = self.light().value(&candidate);
+                self.note(Kind::Extra, RedactedValue::absent(), shown);
+            }
+        }
+    }
+
+    /// Two values at the place where the trail ends.
+    fn values(&mut self, pair: ValuePair<'a>, active: &Active) {
+        let (control, candidate) = pair;
+        if control.value() == candidate.value() {
+            return;
+        }
+        if self.rules.ignores(active) {
+            if !equal(&control, &candidate) {
+                self.notes.ignore();
+            }
+            return;
+        }
+        if self.trail.depth() > DEEPEST {
+            self.differ(Kind::Value, &pair);
+            return;
+        }
+        match (control.kind(), candidate.kind()) {
+            (json::JsonKind::Object, json::JsonKind::Object) => self.objects(&pair, active),
+            (json::JsonKind::Array, json::JsonKind::Array) if self.rules.is_unordered(active) => {
+                self.unordered(&pair, active);
+            }
+            (json::JsonKind::Array, json::JsonKind::Array) => self.ordered(&pair, active),
+            (json::JsonKind::Number, json::JsonKind::Number) => self.numbers(&pair, active),
+            (json::JsonKind::String, json::JsonKind::String) => {
+                if Spelled::read(control.value()) != Spelled::read(candidate.value()) {
+                    self.differ(Kind::Value, &pair);
+                }
+            }
+            (one, two) if one == two => self.differ(Kind::Value, &pair),
+            (_, _) => self.differ(Kind::Type, &pair),
+        }
+    }
+
+    fn numbers(&mut self, pair: &ValuePair<'a>, active: &Active) {
+        let one = Decimal::read(pair.0.value());
+        let two = Decimal::read(pair.1.value());
+        if one == two {
+            return;
+        }
+        match self.rules.tolerance(active) {
+            Some(tolerance) if one.is_near(&two, tolerance.decimal()) => self.notes.ignore(),
+            Some(_) | None => self.differ(Kind::Value, pair),
+        }
+    }
+
+    /// Members by name; of a name given several times, in their order.
+    fn objects(&mut self, pair: &ValuePair<'a>, active: &Active) {
+        let mut control = pair.0.sorted().into_iter().peekable();
+        let mut candidate = pair.1.sorted().into_iter().peekable();
+        loop {
+            let order = match (control.peek(), candidate.peek()) {
+                (None, None) => return,
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some(one), Some(two)) => one.0.cmp(&two.0),
+            };
+            let one = if order.is_le() { control.next() } else { None };
+            let two = if order.is_ge() {
+                candidate.next()
+            } else {
+                None
+            };
+            let (one_name, one) = one.unzip();
+            let (two_name, two) = two.unzip();
+            let Some(name) = one_name.or(two_name) else {
+                return;
+            };
+            let inside = self.rules.of(active, &name);
+            self.trail.enter(PointerStep::Name(name));
+            self.maybe(one, two, &inside);
+            self.trail.leave();
+        }
+    }
+
+    /// Elements by index. Where the same elements come in another order, that alone is the difference.
+    fn ordered(&mut self, pair: &ValuePair<'a>, active: &Active) {
+        let control: Vec<_> = pair.0.children().collect();
+        let candidate: Vec<_> = pair.1.children().collect();
+        if control.len() != candidate.len() {
+            self.lengths(control.len(), candidate.len());
+            return;
+        }
+        if self.is_permuted(pair, active) {
+            self.differ(Kind::Order, pair);
+            return;
+        }
+        for (index, pair) in control.into_iter().zip(candidate).enumerate() {
+            let inside = self.rules.element(active, index);
+            self.trail.enter(PointerStep::Element(index, index));
+            self.values(pair, &inside);
+            self.trail.leave();
+        }
+    }
+
+    fn is_permuted(&mut self, pair: &ValuePair<'a>, active: &Active) -> bool {
+        let Ok((control, candidate)) = self.keys(pair, active, KeyOrder::Matters) else {
+            return false;
+        };
+        if control == candidate {
+            return false;
+        }
+        let sorted = |mut keys: Vec<CanonicalKey<'a>>| {
+            keys.sort();
+            keys
+        };
+        sorted(control) == sorted(candidate)
+    }
+
+    fn keys(
+        &mut self,
+        pair: &ValuePair<'a>,
+        active: &Active,
+        order: KeyOrder,
+    ) -> Result<(Vec<CanonicalKey<'a>>, Vec<CanonicalKey<'a>>), Spent> {
+        let mut keys = CanonicalKeys {
+            rules: self.rules,
+            budget: &mut self.budget,
+        };
+        let control = keys.elements(&pair.0, active, order)?;
+        Ok((control, keys.elements(&pair.1, active, order)?))
+    }
+
+    /// Elements by what they are: equal ones first, then the others as they come when both lists are sorted.
+    fn unordered(&mut self, pair: &ValuePair<'a>, active: &Active) {
+        let Ok((control, candidate)) = self.keys(pair, active, KeyOrder::Free) else {
+            self.notes.fall_back();
+            self.ordered(pair, active);
+            return;
+        };
+        if control.len() != candidate.len() {
+            self.lengths(control.len(), candidate.len());
+            return;
+        }
+        let inside = self.rules.any_element(active);
+        let elements: (Vec<_>, Vec<_>) = (pair.0.children().collect(), pair.1.children().collect());
+        for (one, two) in paired(&control, &candidate) {
+            self.trail.enter(PointerStep::Element(one, two));
+            self.values((elements.0[one], elements.1[two]), &inside);
+            self.trail.leave();
+        }
+    }
+
+    fn lengths(&mut self, control: usize, candidate: usize) {
+        self.note(
+            Kind::Length,
+            RedactedValue::count(control),
+            RedactedValue::count(candidate),
+        );
+    }
+
+    fn differ(&mut self, kind: Kind, pair: &ValuePair<'a>) {
+        let light = self.light();
+        let (control, candidate) = (light.value(&pair.0), light.value(&pair.1));
+        self.note(kind, control, candidate);
+    }
+
+    /// Notes a difference at the place where the trail ends.
+    pub(super) fn note(&mut self, kind: Kind, control: RedactedValue, candidate: RedactedValue) {
+        let of = match kind {
+            Kind::Extra => PointerPart::Candidate,
+            Kind::Missing
+            | Kind::Type
+            | Kind::Value
+            | Kind::Length
+            | Kind::Order
+            | Kind::Status
+            | Kind::Header
+            | Kind::Code => PointerPart::Control,
+        };
+        let (pointer, field) = self.trail.told(of);
+        self.notes.add(super::Difference {
+            pointer,
+            field,
+            kind,
+            control,
+            candidate,
+            times: 1,
+        });
+    }
+
+    /// How values are shown at the place where the trail ends.
+    pub(super) fn light(&self) -> Visibility<'_> {
+        Visibility {
+            show: self.rules.source().show,
+            salt: &self.terms.salt,
+            secrecy: self.trail.secrecy(&self.rules.source().redaction),
+        }
+    }
+}
+
+/// Whether both are the same value, whatever the rules.
+pub(super) fn equal(one: &Value<'_>, two: &Value<'_>) -> bool {
+    if one.value() == two.value() {
+        return true;
+    }
+    match (one.kind(), two.kind()) {
+        (json::JsonKind::Number, json::JsonKind::Number) => {
+            Decimal::read(one.value()) == Decimal::read(two.value())
+        }
+        (json::JsonKind::String, json::JsonKind::String) => {
+            Spelled::read(one.value()) == Spelled::read(two.value())
+        }
+        (json::JsonKind::Array, json::JsonKind::Array) => {
+            let (mut one, mut two) = (one.children(), two.children());
+            loop {
+                match (one.next(), two.next()) {
+                    (None, None) => return true,
+                    (Some(one), Some(two)) if equal(&one, &two) => {}
+                    (Some(_), _) | (None, _) => return false,
+                }
+            }
+        }
+        (json::JsonKind::Object, json::JsonKind::Object) => {
+            let (one, two) = (one.sorted(), two.sorted());
+            let mut pairs = one.iter().zip(&two);
+            one.len() == two.len()
+                && pairs.all(|(one, two)| one.0 == two.0 && equal(&one.1, &two.1))
+        }
+        (_, _) => false,
+    }
+}
+
+/// The indexes of elements that belong together, of two lists of one length.
+fn paired(control: &[CanonicalKey<'_>], candidate: &[CanonicalKey<'_>]) -> Vec<(usize, usize)> {
+    let (one, two) = (ranked(control), ranked(candidate));
+    let mut pairs = Vec::with_capacity(one.len());
+    let (mut only_one, mut only_two) = (Vec::new(), Vec::new());
+    let (mut one, mut two) = (one.into_iter().peekable(), two.into_iter().peekable());
+    loop {
+        let order = match (one.peek(), two.peek()) {
+            (None, None) => break,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(one), Some(two)) => control[*one].text.cmp(&candidate[*two].text),
+        };
+        match order {
+            std::cmp::Ordering::Less => only_one.extend(one.next()),
+            std::cmp::Ordering::Greater => only_two.extend(two.next()),
+            std::cmp::Ordering::Equal => pairs.extend(one.next().zip(two.next())),
+        }
+    }
+    pairs.extend(only_one.into_iter().zip(only_two));
+    pairs
+}
+
+/// The indexes of the keys, in the order of the keys.
+fn ranked(keys: &[CanonicalKey<'_>]) -> Vec<usize> {
+    let mut indexes: Vec<usize> = (0..keys.len()).collect();
+    indexes.sort_by(|one, two| keys[*one].cmp(&keys[*two]));
+    indexes
+}

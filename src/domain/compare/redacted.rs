@@ -1,0 +1,248 @@
+//! What of a value may stand in a report.
+//!
+//! Never the value itself, unless the route says `show = true`: a string is its length and eight digits of a hash
+//! that is salted for this process, so that equal texts look equal and nobody can guess at them elsewhere. Of a
+//! member or header whose name, or whose container's name, looks like a credential's, nothing but the kind is told.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::json::{JsonKind, Spelled, Value};
+
+use super::rules::Show;
+
+/// The longest number that is shown as it is; a longer one may be the number of a card or of a person.
+const SHORT_NUMBER: usize = 8;
+/// Characters of a value that a route allows to be shown.
+const LONGEST: usize = 80;
+
+/// Random bytes of this process, which keep hashes from being guessed at.
+#[derive(Clone, Copy)]
+pub struct Salt(pub [u8; 16]);
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt(***)")
+    }
+}
+
+/// A value as a report shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RedactedValue(String);
+
+impl RedactedValue {
+    /// A value of which a report was kept; what is longer than any report is cut.
+    #[must_use]
+    pub fn kept(text: &str) -> RedactedValue {
+        /// Six bytes at most for a character, and the quotes.
+        const KEPT: usize = LONGEST * 10 + 2;
+        RedactedValue(text.chars().take(KEPT).collect())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn absent() -> RedactedValue {
+        RedactedValue("absent".into())
+    }
+
+    pub(super) fn number(number: impl fmt::Display) -> RedactedValue {
+        RedactedValue(number.to_string())
+    }
+
+    pub(super) fn count(count: usize) -> RedactedValue {
+        RedactedValue(format!("array of {count}"))
+    }
+}
+
+impl fmt::Display for RedactedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a value is shown.
+#[derive(Clone, Copy)]
+pub(super) struct Visibility<'t> {
+    pub(super) show: Show,
+    pub(super) salt: &'t Salt,
+    pub(super) secrecy: Secrecy,
+}
+
+/// Whether a value may be a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Secrecy {
+    /// Its name says nothing of the kind.
+    Open,
+    /// Its name looks like one.
+    Secret,
+}
+
+impl Visibility<'_> {
+    /// A value of JSON.
+    pub(super) fn value(&self, value: &Value<'_>) -> RedactedValue {
+        let text = value.value();
+        let plain = || String::from_utf8_lossy(text).into_owned();
+        let shown = match value.kind() {
+            JsonKind::Null => "null".into(),
+            JsonKind::Object => format!("object of {}", value.children().count()),
+            JsonKind::Array => format!("array of {}", value.children().count()),
+            kind @ (JsonKind::Boolean | JsonKind::Number | JsonKind::String)
+                if self.secrecy == Secrecy::Secret =>
+            {
+                format!("{} (hidden)", word(kind))
+            }
+            JsonKind::Boolean => plain(),
+            JsonKind::Number if text.len() <= SHORT_NUMBER => plain(),
+            JsonKind::Number => match self.show {
+                Show::Values => cut(&plain()),
+                Show::Likeness => {
+                    format!("number of {} characters #{}", text.len(), self.hash(text))
+                }
+            },
+            JsonKind::String => return self.text("string", &Spelled::read(text).shown()),
+        };
+        RedactedValue(shown)
+    }
+
+    /// A text that is no JSON, or the inside of a string.
+    pub(super) fn text(&self, what: &str, text: &str) -> RedactedValue {
+        RedactedValue(match (self.secrecy, self.show) {
+            (Secrecy::Secret, _) => format!("{what} (hidden)"),
+            (Secrecy::Open, Show::Values) => format!("\"{}\"", cut(text)),
+            (Secrecy::Open, Show::Likeness) => {
+                let length = text.chars().count();
+                format!("{what} of {length} #{}", self.hash(text.as_bytes()))
+            }
+        })
+    }
+
+    /// Bytes that need not be a text.
+    pub(super) fn bytes(&self, what: &str, bytes: &[u8]) -> RedactedValue {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(what, text),
+            Err(_) => {
+                let (length, hash) = (bytes.len(), self.hash(bytes));
+                RedactedValue(format!("{length} bytes #{hash}"))
+            }
+        }
+    }
+
+    fn hash(&self, bytes: &[u8]) -> String {
+        let digest = Sha256::new().chain_update(self.salt.0).chain_update(bytes);
+        let digest = digest.finalize();
+        let start = digest.iter().take(4);
+        start.map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+const fn word(kind: JsonKind) -> &'static str {
+    match kind {
+        JsonKind::Object => "object",
+        JsonKind::Array => "array",
+        JsonKind::String => "string",
+        JsonKind::Number => "number",
+        JsonKind::Boolean => "boolean",
+        JsonKind::Null => "null",
+    }
+}
+
+/// The beginning of a text, with what is no plain character escaped.
+fn cut(text: &str) -> String {
+    let mut characters = text.chars();
+    let start: String = characters.by_ref().take(LONGEST).collect();
+    let rest = if characters.next().is_some() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{}{rest}", start.escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::json::JsonIndex;
+
+    const SALT: Salt = Salt([7; 16]);
+
+    fn shown(text: &str, show: Show, secrecy: Secrecy) -> String {
+        let light = Visibility {
+            show,
+            salt: &SALT,
+            secrecy,
+        };
+        light
+            .value(&JsonIndex::read(text.as_bytes()).root())
+            .to_string()
+    }
+
+    #[test]
+    fn a_value_is_told_by_what_it_is_like() {
+        let plain = |text| shown(text, Show::Likeness, Secrecy::Open);
+        for (text, expected) in [
+            ("null", "null"),
+            ("true", "true"),
+            ("-12.5e3", "-12.5e3"),
+            ("[1,[2]]", "array of 2"),
+            ("{\"a\":{\"b\":1}}", "object of 1"),
+        ] {
+            assert_eq!(plain(text), expected);
+        }
+        let card = plain("4111111111111111");
+        assert!(card.starts_with("number of 16 characters #"), "{card}");
+        let text = plain("\"K\\u00e4se\"");
+        assert!(text.starts_with("string of 4 #"), "{text}");
+        assert_eq!(text.len(), "string of 4 #".len() + 8);
+        assert_eq!(plain("\"Käse\""), text, "one text has one hash");
+        assert_ne!(plain("\"Kase\""), text);
+    }
+
+    #[test]
+    fn the_salt_makes_the_hash() {
+        let other = Salt([8; 16]);
+        let light = |salt| Visibility {
+            show: Show::Likeness,
+            salt,
+            secrecy: Secrecy::Open,
+        };
+        assert_ne!(
+            light(&SALT).text("string", "a"),
+            light(&other).text("string", "a")
+        );
+        assert_eq!(format!("{SALT:?}"), "Salt(***)");
+    }
+
+    #[test]
+    fn a_route_may_allow_values_but_not_those_of_credentials() {
+        let open = |text| shown(text, Show::Values, Secrecy::Open);
+        assert_eq!(open("\"a\\nb\""), "\"a\\nb\"");
+        assert_eq!(open("1234567890"), "1234567890");
+        let long = format!("\"{}\"", "x".repeat(200));
+        assert_eq!(open(&long), format!("\"{}…\"", "x".repeat(LONGEST)));
+        assert_eq!(open("[\"a\"]"), "array of 1");
+        for show in [Show::Likeness, Show::Values] {
+            let secret = |text| shown(text, show, Secrecy::Secret);
+            assert_eq!(secret("\"hunter2\""), "string (hidden)");
+            assert_eq!(secret("1234"), "number (hidden)");
+            assert_eq!(secret("true"), "boolean (hidden)");
+            assert_eq!(secret("null"), "null");
+            assert_eq!(secret("[1]"), "array of 1");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_of_some_length_is_shown_unless_allowed(text in "[a-z]{12,40}") {
+            let quoted = format!("\"{text}\"");
+            prop_assert!(!shown(&quoted, Show::Likeness, Secrecy::Open).contains(&text));
+            prop_assert!(!shown(&quoted, Show::Values, Secrecy::Secret).contains(&text));
+        }
+    }
+}

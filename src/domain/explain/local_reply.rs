@@ -1,0 +1,111 @@
+//! What the proxy itself answers, explained.
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::{Case, Decided, ExplainedAnswer, Explanation, Value};
+use crate::domain::failure::Failure;
+use crate::domain::jsonrpc::{self, Call};
+use crate::domain::rollout::DecisionReason;
+use crate::domain::rope::Rope;
+use crate::domain::routing;
+
+/// Whether the proxy itself answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LocalExplanation {
+    /// It does, and everything is told.
+    Told,
+    /// It does not.
+    No,
+}
+
+/// A REST call: one that a `[[local]]` answers, or a preflight.
+pub(super) fn rest(
+    case: &Case<'_>,
+    explanation: &mut Explanation,
+) -> Result<LocalExplanation, Failure> {
+    let (plan, head) = (case.plan, case.asked.head);
+    let found = routing::local(plan, head, case.entry());
+    if !matches!(found, Ok(None)) {
+        decided(case, DecisionReason::Local, explanation);
+    }
+    if let Some(local) = found? {
+        explanation.answer = Some(answer(
+            case,
+            (local.status.as_u16(), &local.headers),
+            &local.body,
+        ));
+        return Ok(LocalExplanation::Told);
+    }
+    Ok(preflight(case, explanation))
+}
+
+/// A preflight that the proxy answers.
+pub(super) fn preflight(case: &Case<'_>, explanation: &mut Explanation) -> LocalExplanation {
+    let head = case.asked.head;
+    let Some(headers) = routing::preflight(case.plan, (case.caller, case.at()), head) else {
+        return LocalExplanation::No;
+    };
+    decided(case, DecisionReason::Preflight, explanation);
+    explanation.answer = Some(answer(case, (204, &headers), &Bytes::new()));
+    LocalExplanation::Told
+}
+
+/// An RPC call that a `[[local]]` answers.
+pub(super) fn rpc(
+    case: &Case<'_>,
+    call: &Call,
+    explanation: &mut Explanation,
+) -> Result<LocalExplanation, Failure> {
+    let Some(local) = case.plan.locals.rpc(&call.method) else {
+        return Ok(LocalExplanation::No);
+    };
+    decided(case, DecisionReason::Local, explanation);
+    routing::guard(case.plan, case.asked.head, case.entry())?;
+    if let Some(id) = &call.id {
+        let message = match local.to(call.params.as_ref()) {
+            Ok(result) => jsonrpc::result(id, Rope::from(result.into_bytes())),
+            Err(error) => jsonrpc::error(id, &error),
+        };
+        let message = message.into_bytes();
+        explanation.answer = Some(answer(case, (200, &HeaderMap::new()), &message));
+    }
+    Ok(LocalExplanation::Told)
+}
+
+pub(super) fn decided(case: &Case<'_>, why: DecisionReason, explanation: &mut Explanation) {
+    explanation.decision = Some(Decided {
+        stage: "none".into(),
+        flag: None,
+        changed: None,
+        candidate: None,
+        why: case.plan.rollout.describe(why).into_owned(),
+        passed_over: Vec::new(),
+    });
+}
+
+/// An answer of the proxy's own, of which only this is known beforehand.
+pub(super) fn noted(
+    case: &Case<'_>,
+    (status, headers): (u16, &HeaderMap),
+    note: &'static str,
+) -> ExplainedAnswer {
+    ExplainedAnswer {
+        note: Some(note.into()),
+        ..answer(case, (status, headers), &Bytes::new())
+    }
+}
+
+fn answer(case: &Case<'_>, (status, headers): (u16, &HeaderMap), body: &Bytes) -> ExplainedAnswer {
+    let mut secrets = case.secrets();
+    secrets.note_members(&case.plan.redaction, body, case.terms.depth);
+    let hidden = secrets.hide_bytes(body);
+    ExplainedAnswer {
+        row: None,
+        status,
+        headers: case.headers(headers),
+        body: (!body.is_empty()).then(|| Value::from_text(hidden)),
+        dropped: 0,
+        note: Some("by the proxy itself".into()),
+    }
+}

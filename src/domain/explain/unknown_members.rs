@@ -1,0 +1,76 @@
+//! The names of what a route has no place for: reading counts them, people want to see them.
+
+use crate::domain::json::{Json, JsonKind};
+use crate::domain::pattern::{ListPattern, ObjectPattern, Pattern};
+use crate::domain::route::{Query, Route};
+
+/// The query parameters that a route does not know.
+pub(super) fn of_query(route: &Route, query: Option<&str>) -> Vec<String> {
+    let Ok(query) = Query::parse(query) else {
+        return Vec::new();
+    };
+    let unknown = query.unknown(&route.rest_call);
+    unknown
+        .map(|name| format!("query parameter `{name}`"))
+        .collect()
+}
+
+/// The members that a pattern does not name, below a place.
+pub(super) fn of_value(pattern: Option<&Pattern>, value: &Json, place: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    match pattern {
+        Some(pattern) => walk(pattern, value, place, &mut found),
+        None => found.extend(names(value).map(|(name, _)| format!("{place}/{name}"))),
+    }
+    found
+}
+
+fn walk(pattern: &Pattern, value: &Json, place: &str, found: &mut Vec<String>) {
+    match pattern {
+        Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => {}
+        Pattern::Object(object) => walk_object(object, value, place, found),
+        Pattern::List(list) => walk_list(list, value, place, found),
+        Pattern::Each(each) if value.kind() == JsonKind::Array => {
+            for (index, element) in value.elements().enumerate() {
+                walk(
+                    &each.item,
+                    &value.piece(element),
+                    &format!("{place}/{index}"),
+                    found,
+                );
+            }
+        }
+        Pattern::Each(_) => {}
+    }
+}
+
+fn walk_object(object: &ObjectPattern, value: &Json, place: &str, found: &mut Vec<String>) {
+    for (name, member) in names(value) {
+        let known = object.members.iter().find(|(known, _)| *known == name);
+        let below = format!("{place}/{name}");
+        match known {
+            Some((_, pattern)) => walk(pattern, &member, &below, found),
+            None if object.rest.is_none() => found.push(below),
+            None => {}
+        }
+    }
+}
+
+fn walk_list(list: &ListPattern, value: &Json, place: &str, found: &mut Vec<String>) {
+    if value.kind() != JsonKind::Array {
+        return;
+    }
+    for (index, (pattern, element)) in list.items.iter().zip(value.elements()).enumerate() {
+        walk(
+            pattern,
+            &value.piece(element),
+            &format!("{place}/{index}"),
+            found,
+        );
+    }
+}
+
+fn names(value: &Json) -> impl Iterator<Item = (String, Json)> {
+    let members = value.open().unwrap_or_default().into_iter();
+    members.map(|member| (member.name.into_owned(), value.piece(member.value)))
+}

@@ -1,0 +1,56 @@
+//! Which protocol a message of a socket is in: found out anew for each of them.
+
+use bytes::Bytes;
+
+use crate::domain::json::{Json, JsonKind, unmarked};
+
+/// One message of a socket where both protocols may be spoken.
+#[derive(Debug, Clone)]
+pub enum SocketMessage {
+    /// JSON-RPC, one message or several; whether it is valid is found out by those who read it.
+    Rpc(Bytes),
+    /// A frame: an object of the legacy protocol.
+    Frame(Json),
+    /// Neither. Such a message gets no answer, for nobody knows in which protocol.
+    Noise(Unrecognized),
+}
+
+/// Why a message is of no protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unrecognized {
+    /// It is no JSON, or nested too deep.
+    NotJson,
+    /// It is JSON, but no object.
+    NotAnObject,
+}
+
+/// The member that only JSON-RPC has (JSON-RPC 2.0 §4).
+const VERSION: &str = "jsonrpc";
+
+impl SocketMessage {
+    /// Tells the protocol of a message: what has `jsonrpc` is JSON-RPC, any other object is a frame.
+    #[must_use]
+    pub fn new(text: &Bytes, depth: u16) -> SocketMessage {
+        // RFC 8259 §8.1 lets a reader ignore a byte order mark.
+        let text = unmarked(text.clone());
+        let Ok(json) = Json::parse(text.clone(), depth) else {
+            return SocketMessage::Noise(Unrecognized::NotJson);
+        };
+        match json.kind() {
+            JsonKind::Object if json.has(VERSION) => SocketMessage::Rpc(text),
+            JsonKind::Object => SocketMessage::Frame(json),
+            // A batch is one where any of its elements is a message.
+            JsonKind::Array if is_batch(&json) => SocketMessage::Rpc(text),
+            JsonKind::Array
+            | JsonKind::String
+            | JsonKind::Number
+            | JsonKind::Boolean
+            | JsonKind::Null => SocketMessage::Noise(Unrecognized::NotAnObject),
+        }
+    }
+}
+
+fn is_batch(list: &Json) -> bool {
+    let mut elements = list.elements().map(|place| list.piece(place));
+    elements.any(|element| element.kind() == JsonKind::Object && element.has(VERSION))
+}

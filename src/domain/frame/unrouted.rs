@@ -1,0 +1,91 @@
+//! Frames of a client that no route reads: the next frame that bears the id of one is taken for its answer.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::domain::json::{Json, JsonKind};
+use crate::domain::pattern::BoundValue;
+use crate::domain::pending::Ticket;
+use crate::domain::route::RouteTable;
+
+use super::correlator::spelled;
+
+/// Those whose answers were not heard yet, in the order of coming.
+#[derive(Debug, Default)]
+pub(super) struct UnroutedRequests(VecDeque<UnroutedRequest>);
+
+#[derive(Debug)]
+struct UnroutedRequest {
+    ticket: Ticket,
+    id: String,
+    deadline: Duration,
+}
+
+/// The id of a frame, where any command of the table has one.
+pub(super) fn id_of(table: &RouteTable, frame: &Json) -> Option<String> {
+    let mut routes = table.routes().iter();
+    let id = routes.find_map(|route| match route.unread(frame).get(route.id?) {
+        BoundValue::Value(id) => Some(id.clone()),
+        BoundValue::Unbound | BoundValue::Absent | BoundValue::Members(_) | BoundValue::Each(_) => {
+            None
+        }
+    })?;
+    matches!(id.kind(), JsonKind::String | JsonKind::Number).then(|| spelled(&id))
+}
+
+impl UnroutedRequests {
+    pub(super) fn add(&mut self, ticket: Ticket, id: String, deadline: Duration) {
+        self.0.push_back(UnroutedRequest {
+            ticket,
+            id,
+            deadline,
+        });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn has(&self, ticket: Ticket) -> bool {
+        self.0.iter().any(|own| own.ticket == ticket)
+    }
+
+    pub(super) fn carries_id(&self, id: &str) -> bool {
+        self.0.iter().any(|own| own.id == id)
+    }
+
+    pub(super) fn cancel(&mut self, ticket: Ticket) {
+        self.0.retain(|own| own.ticket != ticket);
+    }
+
+    pub(super) fn alarm(&self) -> Option<Duration> {
+        self.0.iter().map(|own| own.deadline).min()
+    }
+
+    /// Whose answer a frame is, wherever an answer of the table has the id.
+    pub(super) fn answered(&mut self, table: &RouteTable, frame: &Json) -> Option<Ticket> {
+        let strangers = &self.0;
+        let routes = table.routes().iter();
+        let ids = routes.filter_map(|route| Some(route.outcomes.ids_at(frame, route.id?)));
+        let mut places = ids.flatten().filter_map(|id| {
+            let id = spelled(&id);
+            strangers.iter().position(|own| own.id == id)
+        });
+        let place = (!strangers.is_empty()).then(|| places.next()).flatten()?;
+        self.0.remove(place).map(|own| own.ticket)
+    }
+
+    /// Those that have waited for long enough.
+    pub(super) fn expired(&mut self, now: Duration) -> Vec<Ticket> {
+        let over = self.0.iter().filter(|own| own.deadline <= now);
+        let over: Vec<Ticket> = over.map(|own| own.ticket).collect();
+        self.0.retain(|own| own.deadline > now);
+        over
+    }
+
+    /// All of them, who wait no longer.
+    pub(super) fn take(&mut self) -> Vec<Ticket> {
+        let all = std::mem::take(&mut self.0);
+        all.into_iter().map(|own| own.ticket).collect()
+    }
+}

@@ -1,0 +1,250 @@
+//! Names cut into words, and what two names have in common.
+//!
+//! `listPets`, `list_pets`, `pets/list` and `GET /pets` all mean the verb *list* and the noun *pet*.
+
+use super::model::{RestOperation, Segment};
+
+/// Words that mean the same kind of operation.
+const VERBS: &[(&str, &[&str])] = &[
+    (
+        "get",
+        &[
+            "get", "read", "fetch", "retrieve", "show", "describe", "load",
+        ],
+    ),
+    ("list", &["list", "all", "index", "enumerate"]),
+    ("create", &["create", "add", "new", "insert", "post"]),
+    (
+        "update",
+        &["update", "replace", "put", "edit", "modify", "patch", "set"],
+    ),
+    ("delete", &["delete", "remove", "destroy", "del"]),
+];
+
+/// Words of a path that say nothing of the operation.
+const EMPTY: &[&str] = &["api", "apis", "rest", "rpc", "mcp", "public"];
+
+/// What a name means: a verb, and nouns in the singular and in alphabetical order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NameWords {
+    pub(super) verb: &'static str,
+    pub(super) nouns: Vec<String>,
+}
+
+/// Cuts at every sign, and at the capital letters of camel case; all in lower case.
+pub(super) fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let letters: Vec<char> = name.chars().collect();
+    for (at, letter) in letters.iter().copied().enumerate() {
+        let before = at.checked_sub(1).map(|at| letters[at]);
+        let after = letters.get(at + 1);
+        let begins = letter.is_uppercase()
+            && (before.is_some_and(|before| !before.is_uppercase())
+                || after.is_some_and(|after| after.is_lowercase()));
+        if (begins || !letter.is_alphanumeric()) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// A word in the singular, as far as its letters tell.
+pub(super) fn singular(word: &str) -> String {
+    let cut = |ending: &str| word.strip_suffix(ending);
+    if word.len() < 4 || cut("ss").is_some() || cut("us").is_some() || cut("is").is_some() {
+        return word.to_owned();
+    }
+    if let Some(stem) = cut("ies") {
+        return format!("{stem}y");
+    }
+    for ending in ["sses", "shes", "ches", "xes", "zes"] {
+        if cut(ending).is_some() {
+            return word[..word.len() - 2].to_owned();
+        }
+    }
+    cut("s").unwrap_or(word).to_owned()
+}
+
+fn is_plural(word: &str) -> bool {
+    singular(word) != word
+}
+
+fn verb(word: &str) -> Option<&'static str> {
+    let found = VERBS.iter().find(|(_, words)| words.contains(&word));
+    found.map(|(verb, _)| *verb)
+}
+
+/// Two names that are the same but for signs, case and number.
+pub(super) fn same_name(one: &str, other: &str) -> bool {
+    plain(one) == plain(other)
+}
+
+pub(super) fn plain(name: &str) -> Vec<String> {
+    words(name).iter().map(|word| singular(word)).collect()
+}
+
+/// What the name of an operation means. A name without a known verb has its words as nouns, and the verb that is
+/// empty.
+pub(super) fn of_name(name: &str) -> NameWords {
+    let words = words(name);
+    let at = match (words.first(), words.last()) {
+        (Some(first), _) if verb(first).is_some() => Some(0),
+        (_, Some(last)) if verb(last).is_some() => Some(words.len() - 1),
+        (_, _) => None,
+    };
+    let meant = at.and_then(|at| verb(&words[at])).unwrap_or_default();
+    let rest = words
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| Some(*index) != at);
+    let rest: Vec<&str> = rest.map(|(_, word)| word.as_str()).collect();
+    // `getPets` lists; `pets.get` gets one of the pets.
+    let meant = if at == Some(0) {
+        number(meant, &rest)
+    } else {
+        meant
+    };
+    meaning(meant, &rest)
+}
+
+fn number(verb: &'static str, nouns: &[&str]) -> &'static str {
+    let plural = nouns.last().is_some_and(|word| is_plural(word));
+    if verb == "get" && plural {
+        "list"
+    } else {
+        verb
+    }
+}
+
+fn meaning(verb: &'static str, nouns: &[&str]) -> NameWords {
+    // `getPetById` gets a pet.
+    let by = nouns.iter().position(|word| *word == "by");
+    let nouns = &nouns[..by.unwrap_or(nouns.len())];
+    let mut nouns: Vec<String> = nouns.iter().map(|word| singular(word)).collect();
+    nouns.sort_unstable();
+    nouns.dedup();
+    NameWords { verb, nouns }
+}
+
+/// The literal words of a path, without prefixes and versions.
+pub(super) fn of_path(operation: &RestOperation) -> Vec<String> {
+    let literals = operation
+        .segments
+        .iter()
+        .filter_map(|segment| match segment {
+            Segment::Literal(text) => Some(text.as_str()),
+            Segment::Hole { verb, .. } => verb.as_deref(),
+        });
+    let known = literals.filter(|text| !says_nothing(text));
+    known.flat_map(words).collect()
+}
+
+fn says_nothing(segment: &str) -> bool {
+    let version = segment
+        .strip_prefix(['v', 'V'])
+        .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()));
+    version || EMPTY.contains(&segment.to_ascii_lowercase().as_str())
+}
+
+/// What an HTTP method does to what its path names.
+pub(super) fn verb_of(operation: &RestOperation) -> &'static str {
+    let ends_in_hole = matches!(operation.last_segment(), Some(Segment::Hole { .. }));
+    match operation.method.as_str() {
+        "GET" | "HEAD" if ends_in_hole => "get",
+        "GET" | "HEAD" => {
+            let plural = of_path(operation)
+                .last()
+                .is_some_and(|word| is_plural(word));
+            if plural { "list" } else { "get" }
+        }
+        "POST" => "create",
+        "PUT" | "PATCH" => "update",
+        "DELETE" => "delete",
+        _ => "",
+    }
+}
+
+/// What method and path mean, with all the literals of the path.
+pub(super) fn of_whole_path(operation: &RestOperation) -> NameWords {
+    let words = of_path(operation);
+    let nouns: Vec<&str> = words.iter().map(String::as_str).collect();
+    meaning(verb_of(operation), &nouns)
+}
+
+/// What method and path mean, with the last literal alone.
+pub(super) fn of_last_literal(operation: &RestOperation) -> NameWords {
+    let literals = operation.segments.iter().rev();
+    let last = literals
+        .filter_map(|segment| match segment {
+            Segment::Literal(text) => Some(text.as_str()),
+            Segment::Hole { .. } => None,
+        })
+        .find(|text| !text.is_empty() && !says_nothing(text));
+    let words = last.map(words).unwrap_or_default();
+    let nouns: Vec<&str> = words.iter().map(String::as_str).collect();
+    meaning(verb_of(operation), &nouns)
+}
+
+/// The words of a path alone, where they name what is done: `/tools/call`.
+pub(super) fn spelled_by_path(operation: &RestOperation) -> Vec<String> {
+    let mut words: Vec<String> = of_path(operation)
+        .iter()
+        .map(|word| singular(word))
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// The same of the name of an RPC operation.
+pub(super) fn spelled_by_name(name: &str) -> Vec<String> {
+    let mut words = plain(name);
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// A name for an operation that has none: `users.pets.list`.
+pub(super) fn invented(operation: &RestOperation) -> String {
+    with_verb(operation, of_path(operation))
+}
+
+/// The same with the names of the parameters of the path: `users.id.section.get`.
+pub(super) fn invented_with_holes(operation: &RestOperation) -> String {
+    let segments = operation.segments.iter().flat_map(|segment| match segment {
+        Segment::Literal(text) => [Some(text.as_str()), None],
+        Segment::Hole { name, verb } => [Some(name.as_str()), verb.as_deref()],
+    });
+    let known = segments.flatten().filter(|text| !says_nothing(text));
+    with_verb(operation, known.flat_map(words).collect())
+}
+
+fn with_verb(operation: &RestOperation, mut words: Vec<String>) -> String {
+    let verb = match operation.method.as_str() {
+        "PATCH" => "patch".to_owned(),
+        _ => match verb_of(operation) {
+            "" => operation.method.to_lowercase(),
+            verb => verb.to_owned(),
+        },
+    };
+    if words.is_empty() {
+        words.push("root".to_owned());
+    }
+    // `/notes:archive` has said what is done.
+    let said = match operation.last_segment() {
+        Some(Segment::Literal(text)) => text.contains(':'),
+        Some(Segment::Hole { verb, .. }) => verb.is_some(),
+        None => false,
+    };
+    if !said {
+        words.push(verb);
+    }
+    words.join(".")
+}

@@ -1,0 +1,148 @@
+//! Names that lenient parsers take for one: the same, or differing only in letter case.
+//!
+//! Law: finding twins among n names costs no more than sorting them, whoever chose the names.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::{OpenFault, OpenMember};
+
+/// So many names are looked at without a list: nearly always that is enough.
+const FEW: usize = 16;
+
+/// The first member that has a twin before it.
+pub(super) fn twins(members: &[OpenMember<'_>]) -> Option<OpenFault> {
+    let (one, other) = if !members.iter().all(|member| member.name.is_ascii()) {
+        let folded: Vec<_> = members.iter().map(|member| fold(&member.name)).collect();
+        among_many(members.len(), |index| &*folded[index], str::cmp)
+    } else if members.len() <= FEW && !few_fall_together(members) {
+        None
+    } else {
+        among_many(
+            members.len(),
+            |index| &*members[index].name,
+            cmp_ignoring_ascii_case,
+        )
+    }?;
+    let (one, other) = (&*members[one].name, &*members[other].name);
+    Some(match one.cmp(other) {
+        Ordering::Equal => OpenFault::Twice(one.to_owned()),
+        Ordering::Less => OpenFault::Twins(other.to_owned(), one.to_owned()),
+        Ordering::Greater => OpenFault::Twins(one.to_owned(), other.to_owned()),
+    })
+}
+
+/// Whether the keys of two names fall upon the same of 1024 bits; without that there are no twins.
+fn few_fall_together(members: &[OpenMember<'_>]) -> bool {
+    let mut fallen = [0_u64; 16];
+    let mut together = 0;
+    for member in members {
+        let place = key(&member.name) >> 54;
+        let (word, bit) = (&mut fallen[place as usize >> 6], 1 << (place & 63));
+        together |= *word & bit;
+        *word |= bit;
+    }
+    together != 0
+}
+
+/// The names whose keys fall together, by their keys. With 32 bits for each name, few do unless somebody chose them so.
+fn fallen_together<'a>(count: usize, name: impl Fn(usize) -> &'a str) -> Vec<(u64, usize)> {
+    let words = (count / 2).next_power_of_two().max(2);
+    let place = |key: u64| {
+        let bit = key >> (58 - words.ilog2());
+        (bit as usize >> 6, 1_u64 << (bit & 63))
+    };
+    let mut once = vec![0_u64; words];
+    let mut twice = vec![0_u64; words];
+    for index in 0..count {
+        let (word, bit) = place(key(name(index)));
+        twice[word] |= once[word] & bit;
+        once[word] |= bit;
+    }
+    let keyed = (0..count).map(|index| (key(name(index)), index));
+    keyed
+        .filter(|(key, _)| {
+            let (word, bit) = place(*key);
+            twice[word] & bit != 0
+        })
+        .collect()
+}
+
+/// Sorted by a key that nearly always tells two names apart; where it does not, by the names themselves.
+fn among_many<'a>(
+    count: usize,
+    name: impl Fn(usize) -> &'a str + Copy,
+    compare: impl Fn(&str, &str) -> Ordering,
+) -> Option<(usize, usize)> {
+    let mut keyed = fallen_together(count, name);
+    keyed.sort_unstable();
+    let mut first: Option<(usize, usize)> = None;
+    for alike in keyed.chunk_by_mut(|one, other| one.0 == other.0) {
+        if alike.len() == 1 {
+            continue;
+        }
+        alike.sort_unstable_by(|one, other| {
+            compare(name(one.1), name(other.1)).then(one.1.cmp(&other.1))
+        });
+        for [one, other] in alike.array_windows() {
+            let nearer = first.is_none_or(|(_, later)| other.1 < later);
+            if nearer && compare(name(one.1), name(other.1)) == Ordering::Equal {
+                first = Some((one.1, other.1));
+            }
+        }
+    }
+    first
+}
+
+/// The same for names that differ only in the case of ASCII letters, made of their ends and their length; the
+/// upper bits are the best mixed.
+#[inline]
+fn key(name: &str) -> u64 {
+    /// Sets the bit that tells lower-case letters from upper-case ones, whatever else that confuses.
+    const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
+    /// Any odd number with ones all over it.
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let bytes = name.as_bytes();
+    let (head, tail) = if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        (u64::from_le_bytes(*head), u64::from_le_bytes(*tail))
+    } else if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
+        (u64::from(head), u64::from(tail))
+    } else {
+        let short = bytes
+            .iter()
+            .fold(0, |word, byte| (word << 8) | u64::from(*byte));
+        (short, 0)
+    };
+    let head = (head | LOWER).wrapping_add(bytes.len() as u64);
+    (head.wrapping_mul(SPREAD).rotate_left(29) ^ (tail | LOWER)).wrapping_mul(SPREAD)
+}
+
+fn cmp_ignoring_ascii_case(one: &str, other: &str) -> Ordering {
+    let lengths = one.len().cmp(&other.len());
+    let lower = |byte: u8| byte.to_ascii_lowercase();
+    lengths.then_with(|| one.bytes().map(lower).cmp(other.bytes().map(lower)))
+}
+
+/// Whether two names differ at most in letter case, as lenient parsers compare them.
+#[must_use]
+pub fn same_ignoring_case(one: &str, other: &str) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        one.eq_ignore_ascii_case(other)
+    } else {
+        fold(one) == fold(other)
+    }
+}
+
+/// One spelling for all names that [`same_ignoring_case`].
+fn fold(name: &str) -> Cow<'_, str> {
+    if !name.is_ascii() {
+        // Upper and lower in turn folds what has no single partner, such as `ſ` and the Kelvin sign.
+        return name.to_uppercase().to_lowercase().into();
+    }
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        name.to_ascii_lowercase().into()
+    } else {
+        name.into()
+    }
+}

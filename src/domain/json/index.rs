@@ -1,0 +1,172 @@
+//! A valid text as a tree of places: read in one pass, so that depth costs nothing, and nothing is copied.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::trusted_scan::{skip_scalar, skip_string, skip_white};
+use super::{JsonKind, decode, kind_of};
+
+/// A text that is equal to another where both mean the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::domain) enum Spelled<'a> {
+    /// A Unicode text, decoded.
+    Text(Cow<'a, str>),
+    /// Another string, as it is spelled.
+    Raw(&'a [u8]),
+}
+
+impl<'a> Spelled<'a> {
+    /// Reads a string with its quotes.
+    pub(in crate::domain) fn read(quoted: &'a [u8]) -> Spelled<'a> {
+        let inner = quoted
+            .get(1..quoted.len().saturating_sub(1))
+            .unwrap_or_default();
+        decode(inner).map_or(Spelled::Raw(inner), Spelled::Text)
+    }
+
+    /// The text, or the spelling of what is none.
+    pub(in crate::domain) fn shown(&self) -> Cow<'_, str> {
+        match self {
+            Spelled::Text(text) => Cow::Borrowed(text),
+            Spelled::Raw(spelling) => String::from_utf8_lossy(spelling),
+        }
+    }
+}
+
+/// All values of a text, each before those inside it.
+pub(in crate::domain) struct JsonIndex<'a> {
+    text: &'a [u8],
+    nodes: Vec<IndexNode>,
+}
+
+struct IndexNode {
+    /// The name with its quotes, of a member; empty otherwise.
+    name: Range<usize>,
+    /// The value.
+    value: Range<usize>,
+    /// The first node that is not inside this one.
+    next: usize,
+}
+
+impl<'a> JsonIndex<'a> {
+    /// Reads a text that is known to be valid.
+    pub(in crate::domain) fn read(text: &'a [u8]) -> JsonIndex<'a> {
+        let mut nodes: Vec<IndexNode> = Vec::new();
+        let mut open = Vec::new();
+        let mut name = 0..0;
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
+            let start = at;
+            at = match byte {
+                b'{' | b'[' => {
+                    open.push(nodes.len());
+                    at + 1
+                }
+                b'}' | b']' => {
+                    let next = nodes.len();
+                    if let Some(node) = open.pop().and_then(|index| nodes.get_mut(index)) {
+                        node.value.end = at + 1;
+                        node.next = next;
+                    }
+                    at += 1;
+                    continue;
+                }
+                b'"' => skip_string(text, at).0,
+                b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' => {
+                    at += 1;
+                    continue;
+                }
+                _ => skip_scalar(text, at),
+            };
+            if *byte == b'"' && text.get(skip_white(text, at)) == Some(&b':') {
+                name = start..at;
+                continue;
+            }
+            nodes.push(IndexNode {
+                name: std::mem::take(&mut name),
+                value: start..at,
+                next: nodes.len() + 1,
+            });
+        }
+        JsonIndex { text, nodes }
+    }
+
+    /// The whole value.
+    pub(in crate::domain) fn root(&self) -> Value<'_> {
+        Value {
+            tree: self,
+            index: 0,
+        }
+    }
+}
+
+/// One value of a tree, with what is inside it.
+#[derive(Clone, Copy)]
+pub(in crate::domain) struct Value<'a> {
+    tree: &'a JsonIndex<'a>,
+    index: usize,
+}
+
+impl<'a> Value<'a> {
+    fn node(&self) -> &'a IndexNode {
+        &self.tree.nodes[self.index]
+    }
+
+    /// Its text.
+    pub(in crate::domain) fn value(&self) -> &'a [u8] {
+        &self.tree.text[self.node().value.clone()]
+    }
+
+    /// What kind of value it is.
+    pub(in crate::domain) fn kind(&self) -> JsonKind {
+        kind_of(self.value())
+    }
+
+    /// The name of a member.
+    pub(in crate::domain) fn name(&self) -> Spelled<'a> {
+        Spelled::read(&self.tree.text[self.node().name.clone()])
+    }
+
+    /// The elements or members, in order.
+    pub(in crate::domain) fn children(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        let (tree, end) = (self.tree, self.node().next);
+        let first = self.index + 1;
+        let inside = move |index: usize| (index < end).then_some(Value { tree, index });
+        std::iter::successors(inside(first), move |child| inside(child.node().next))
+    }
+
+    /// Whether both are the same value; see [`super::Json::same`].
+    pub(in crate::domain) fn same(&self, other: &Value<'_>) -> bool {
+        let (one, two) = (self.value(), other.value());
+        match (self.kind(), other.kind()) {
+            (JsonKind::Array, JsonKind::Array) => {
+                let (mut one, mut two) = (self.children(), other.children());
+                loop {
+                    match (one.next(), two.next()) {
+                        (None, None) => return true,
+                        (Some(one), Some(two)) if one.same(&two) => {}
+                        (Some(_), _) | (None, _) => return false,
+                    }
+                }
+            }
+            (JsonKind::Object, JsonKind::Object) => {
+                let (one, two) = (self.sorted(), other.sorted());
+                one.len() == two.len()
+                    && one.iter().zip(&two).all(|(one, two)| one.0 == two.0)
+                    && one.iter().zip(&two).all(|(one, two)| one.1.same(&two.1))
+            }
+            (JsonKind::String, JsonKind::String) => {
+                one == two || Spelled::read(one) == Spelled::read(two)
+            }
+            _ => one == two,
+        }
+    }
+
+    /// The members by name; of one name, in their order.
+    pub(in crate::domain) fn sorted(&self) -> Vec<(Spelled<'a>, Value<'a>)> {
+        let members = self.children().map(|member| (member.name(), member));
+        let mut members: Vec<_> = members.collect();
+        members.sort_by(|one, two| one.0.cmp(&two.0));
+        members
+    }
+}

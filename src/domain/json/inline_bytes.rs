@@ -1,0 +1,142 @@
+//! Where the bytes of a value are: short ones are kept in place, which costs less than to share them.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+/// As much as fits into the room that a shared text takes.
+const SHORT: usize = 23;
+
+/// The bytes of a value.
+#[derive(Clone)]
+pub(super) enum InlineBytes {
+    /// A part of a text that others may hold as well.
+    Shared(Bytes),
+    /// How many of these bytes it is.
+    Short(u8, [u8; SHORT]),
+}
+
+impl InlineBytes {
+    /// A text kept in place, if it is short enough.
+    #[inline]
+    pub(super) fn short(text: &[u8]) -> Option<InlineBytes> {
+        let mut bytes = [0; SHORT];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(InlineBytes::Short(text.len() as u8, bytes))
+    }
+
+    /// A plain text between quotes, if it is short enough.
+    #[inline]
+    pub(super) fn quoted(text: &[u8]) -> Option<InlineBytes> {
+        let mut bytes = [b'"'; SHORT];
+        let behind = text.len() + 1;
+        bytes.get(behind)?;
+        bytes.get_mut(1..behind)?.copy_from_slice(text);
+        Some(InlineBytes::Short(behind as u8 + 1, bytes))
+    }
+
+    /// A part of a text. Where it is short, the bytes behind it come along: as many are always moved in a few steps.
+    #[inline(always)]
+    pub(super) fn part(text: &Bytes, range: Range<usize>) -> InlineBytes {
+        let length = range.len();
+        match text.get(range.start..).and_then(|from| from.first_chunk()) {
+            Some(bytes) if length <= SHORT => InlineBytes::Short(length as u8, *bytes),
+            _ => InlineBytes::Shared(text.slice(range)),
+        }
+    }
+
+    /// A part of this.
+    #[inline(always)]
+    pub(super) fn piece(&self, range: Range<usize>) -> InlineBytes {
+        match self {
+            InlineBytes::Shared(text) => InlineBytes::part(text, range),
+            InlineBytes::Short(..) => match InlineBytes::short(&self.as_bytes()[range]) {
+                Some(short) => short,
+                None => self.clone(),
+            },
+        }
+    }
+
+    #[inline]
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        match self {
+            InlineBytes::Shared(text) => text,
+            InlineBytes::Short(length, bytes) => {
+                bytes.get(..usize::from(*length)).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Copies it to the end of a text; as many bytes are always moved for a short one, in a few steps.
+    #[inline(always)]
+    pub(super) fn copy_to(&self, out: &mut Vec<u8>) {
+        match self {
+            InlineBytes::Shared(text) => out.extend_from_slice(text),
+            InlineBytes::Short(length, bytes) => {
+                let end = out.len() + usize::from(*length);
+                out.extend_from_slice(bytes);
+                out.truncate(end);
+            }
+        }
+    }
+
+    pub(super) fn into_bytes(self) -> Bytes {
+        match self {
+            InlineBytes::Shared(text) => text,
+            InlineBytes::Short(..) => Bytes::copy_from_slice(self.as_bytes()),
+        }
+    }
+}
+
+/// A short text that is being written.
+#[derive(Default)]
+pub(in crate::domain) struct InlineBuffer {
+    length: usize,
+    bytes: [u8; SHORT],
+}
+
+impl InlineBuffer {
+    /// Writes some bytes, if there is room for them.
+    #[inline(always)]
+    pub(in crate::domain) fn push<const COUNT: usize>(&mut self, bytes: [u8; COUNT]) -> Option<()> {
+        let behind = self.bytes.get_mut(self.length..)?;
+        *behind.first_chunk_mut()? = bytes;
+        self.length += COUNT;
+        Some(())
+    }
+
+    #[inline(always)]
+    pub(super) fn finish(self) -> InlineBytes {
+        InlineBytes::Short(self.length as u8, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_takes_no_more_room_than_a_shared_one() {
+        assert_eq!(size_of::<InlineBytes>(), size_of::<Bytes>());
+    }
+
+    #[test]
+    fn a_text_is_what_it_was_wherever_it_is_kept() {
+        for length in 0..2 * SHORT {
+            let text: Bytes = (0..length).map(|at| b'a' + at as u8 % 26).collect();
+            let short = InlineBytes::short(&text);
+            assert_eq!(short.is_some(), length <= SHORT);
+            let shared = InlineBytes::Shared(text.clone());
+            for whole in std::iter::once(shared).chain(short) {
+                assert_eq!(whole.as_bytes(), text);
+                let half = 0..length / 2;
+                assert_eq!(whole.piece(half.clone()).as_bytes(), &text[half]);
+                assert_eq!(whole.into_bytes(), text);
+            }
+            if let Some(quoted) = InlineBytes::quoted(&text) {
+                let text = std::str::from_utf8(&text).unwrap();
+                assert_eq!(quoted.as_bytes(), format!("\"{text}\"").as_bytes());
+            }
+        }
+    }
+}

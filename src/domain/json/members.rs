@@ -1,0 +1,147 @@
+//! Objects that a rule opens: each name once, in any letter case, so that no two parsers read two values.
+//!
+//! The text was validated when it came in, so opening only steps over it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::duplicate_names::twins;
+use super::trusted_scan::{self, Elements, Span, StringForm};
+use super::{Json, decode, same_ignoring_case};
+
+/// A member of an opened object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenMember<'a> {
+    /// The name, decoded; borrowed unless it is spelled with escapes.
+    pub name: Cow<'a, str>,
+    /// The member with its name, as a place in the object's text.
+    pub whole: Range<usize>,
+    /// The value, as a place in the object's text.
+    pub value: Range<usize>,
+}
+
+/// Why an object cannot be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenFault {
+    /// A name that is no Unicode text.
+    #[error("a member name: a lone surrogate escape is no Unicode text")]
+    NoText,
+    /// A name given twice.
+    #[error("member `{0}`: it is given twice")]
+    Twice(String),
+    /// Two names that lenient parsers take for one.
+    #[error("member `{0}`: it differs from `{1}` only in letter case")]
+    Twins(String, String),
+}
+
+impl Json {
+    /// The members of an object, in order; none for other kinds.
+    ///
+    /// # Errors
+    /// [`OpenFault`] where two parsers could read two values.
+    pub fn open(&self) -> Result<Vec<OpenMember<'_>>, OpenFault> {
+        /// Few objects have more members, and growing a list costs more than some room that stays empty.
+        const USUAL: usize = 16;
+        /// The shortest member with its comma: `"":0,`.
+        const SHORTEST: usize = 5;
+        let text = self.as_bytes();
+        let names = NameSource::from_text(text);
+        let mut found = Vec::with_capacity((text.len() / SHORTEST).min(USUAL));
+        for place in trusted_scan::members(text) {
+            found.push(OpenMember {
+                name: names.decode(&place).ok_or(OpenFault::NoText)?,
+                whole: place.name.start - 1..place.value.end,
+                value: place.value,
+            });
+        }
+        match twins(&found) {
+            None => Ok(found),
+            Some(fault) => Err(fault),
+        }
+    }
+
+    /// The number of members of an object, repeated ones included; zero for other kinds.
+    #[must_use]
+    pub fn member_count(&self) -> usize {
+        trusted_scan::members(self.as_bytes()).count()
+    }
+
+    /// The value of one member of an object: `None` where it is absent, and where it is given twice or beside a
+    /// name that differs only in letter case. The other members are stepped over and may be twins themselves.
+    #[must_use]
+    pub fn member(&self, wanted: &str) -> Option<Json> {
+        let text = self.as_bytes();
+        let names = NameSource::Bytes(text);
+        let mut found = None;
+        let mut rivals = 0;
+        for place in trusted_scan::members(text) {
+            let inner = &text[place.name.clone()];
+            // Only an escape or a letter beyond ASCII makes one name of texts that differ in length.
+            let told_apart = inner.len() != wanted.len()
+                && place.spelling == StringForm::Plain
+                && inner.is_ascii()
+                && wanted.is_ascii();
+            if told_apart {
+                continue;
+            }
+            let Some(name) = names.decode(&place) else {
+                continue;
+            };
+            if name == wanted {
+                found = Some(place.value);
+                rivals += 1;
+            } else if same_ignoring_case(&name, wanted) {
+                rivals += 1;
+            }
+        }
+        found.filter(|_| rivals == 1).map(|value| self.piece(value))
+    }
+
+    /// Whether an object has a member of this name, once or more often.
+    #[must_use]
+    pub fn has(&self, wanted: &str) -> bool {
+        let names = NameSource::Bytes(self.as_bytes());
+        trusted_scan::members(self.as_bytes())
+            .any(|place| names.decode(&place).is_some_and(|name| name == wanted))
+    }
+
+    /// The places of the elements of an array, in order; none for other kinds.
+    #[must_use]
+    pub fn elements(&self) -> Elements<'_> {
+        trusted_scan::elements(self.as_bytes())
+    }
+}
+
+/// Where names are taken from.
+enum NameSource<'a> {
+    /// A short text, as such: looking at it once costs less than looking at each name.
+    Text(&'a str),
+    /// A long text, of which only the names are looked at.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> NameSource<'a> {
+    /// The longest text that is looked at whole.
+    const SHORT: usize = 512;
+
+    fn from_text(text: &'a [u8]) -> NameSource<'a> {
+        if text.len() > Self::SHORT {
+            return NameSource::Bytes(text);
+        }
+        std::str::from_utf8(text).map_or(NameSource::Bytes(text), NameSource::Text)
+    }
+
+    /// The name of a member; `None` where it is no Unicode text.
+    #[inline]
+    fn decode(&self, place: &Span) -> Option<Cow<'a, str>> {
+        let inner = place.name.clone();
+        match (self, place.spelling) {
+            (NameSource::Text(text), StringForm::Plain) => text.get(inner).map(Cow::Borrowed),
+            (NameSource::Text(text), StringForm::Escaped) => decode(&text.as_bytes()[inner]).ok(),
+            (NameSource::Bytes(text), StringForm::Plain) => {
+                std::str::from_utf8(&text[inner]).ok().map(Cow::Borrowed)
+            }
+            (NameSource::Bytes(text), StringForm::Escaped) => decode(&text[inner]).ok(),
+        }
+    }
+}

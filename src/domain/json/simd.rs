@@ -1,0 +1,351 @@
+//! Strings and brackets many bytes at a time: short texts in one word, others in vectors; escapes, characters and brackets in
+//! blocks of sixty-four bytes.
+
+use wide::u8x32;
+
+use crate::domain::simd::{below_space, bits};
+use crate::domain::swar::overlapping;
+
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+
+/// The top bit of each of eight lanes: set where a byte is not ASCII.
+pub(super) const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+
+/// How much of a string's inside comes before the next quote, backslash or control character.
+/// Where a byte before it, and maybe one behind it, is not ASCII, one of the `HIGHS` is set in `seen`.
+#[inline(always)]
+pub(super) fn plain_length(text: &[u8], seen: &mut u64) -> usize {
+    // Many names and texts are this short; the rest is a call, so that this can be a part of its callers.
+    let Some(chunk) = text.first_chunk::<8>() else {
+        return long_plain_length(text, 0, seen);
+    };
+    let word = u64::from_le_bytes(*chunk);
+    *seen |= word;
+    match special(word) {
+        0 => long_plain_length(text, 8, seen),
+        lanes => lanes.trailing_zeros() as usize / 8,
+    }
+}
+
+/// The same, where nothing comes before `at`.
+#[inline(never)]
+fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
+    let mut laid = u8x32::ZERO;
+    while let Some(chunk) = text[at..].first_chunk::<32>() {
+        let bytes = u8x32::new(*chunk);
+        laid |= bytes;
+        let specials = specials(bytes).to_bitmask();
+        if specials != 0 {
+            *seen |= highs(laid);
+            return at + specials.trailing_zeros() as usize;
+        }
+        at += 32;
+    }
+    *seen |= highs(laid);
+    while let Some(chunk) = text[at..].first_chunk::<8>() {
+        let word = u64::from_le_bytes(*chunk);
+        *seen |= word;
+        match special(word) {
+            0 => at += 8,
+            lanes => return at + lanes.trailing_zeros() as usize / 8,
+        }
+    }
+    while let Some(byte) = text.get(at)
+        && *byte >= 0x20
+        && *byte != b'"'
+        && *byte != b'\\'
+    {
+        *seen |= u64::from(*byte);
+        at += 1;
+    }
+    at
+}
+
+/// What sixty-four bytes within a string are. The first is the lowest bit.
+pub(super) struct StringBlock {
+    backslashes: u64,
+    /// The bytes behind a backslash that escapes.
+    pub(super) escaped: u64,
+}
+
+impl StringBlock {
+    /// Of the bytes behind those that `escapes` are of. All blocks are as long, so that the processor need not know what is
+    /// in one to begin with the next.
+    #[inline(always)]
+    pub(super) fn new(bytes: &[u8; 64], escapes: &mut Escapes) -> StringBlock {
+        let backslashes = bits(bytes, |bytes| bytes.simd_eq(b'\\'));
+        StringBlock {
+            backslashes,
+            escaped: escapes.of(backslashes),
+        }
+    }
+
+    /// The quotes that end a string.
+    #[inline(always)]
+    pub(super) fn ends(&self, bytes: &[u8; 64]) -> u64 {
+        bits(bytes, |bytes| bytes.simd_eq(b'"')) & !self.escaped
+    }
+
+    /// What has to be looked at: quotes that end a string, and escaped bytes but for those of [`are_escapes`]. Behind the
+    /// first such quote they mean nothing.
+    #[inline(always)]
+    pub(super) fn notable(&self, bytes: &[u8; 64]) -> u64 {
+        let quotes = bits(bytes, |bytes| bytes.simd_eq(b'"'));
+        let ends = quotes & !self.escaped;
+        let unusual = match self.escaped {
+            0 => 0,
+            // These are in most texts.
+            escaped => {
+                let breaks = bits(bytes, |bytes| bytes.simd_eq(b'n'));
+                escaped & !(quotes | self.backslashes | breaks)
+            }
+        };
+        match unusual {
+            0 => ends,
+            unusual => ends | (unusual & !bits(bytes, are_escapes)),
+        }
+    }
+}
+
+/// What was seen of the characters in blocks of 64 bytes.
+///
+/// It knows those of one and two bytes: the letters of Latin, Greek, Cyrillic, Hebrew and Arabic. What else there is it
+/// doubts, and leaves to those who know all of UTF-8.
+#[derive(Debug)]
+pub(super) struct Utf8Check {
+    /// All ones where a byte does not fit the one before it.
+    torn: u8x32,
+    /// The highest byte in each place.
+    highest: u8x32,
+    /// How far above the lowest first byte of two they were at most, where lower ones are above the highest.
+    farthest: u8x32,
+}
+
+/// The first of two bytes (RFC 3629 §4: UTF8-2 is %xC2-DF UTF8-tail).
+const LOWEST: u8 = 0xC2;
+const HIGHEST: u8 = 0xDF;
+
+impl Utf8Check {
+    pub(super) const NONE: Utf8Check = Utf8Check {
+        torn: u8x32::ZERO,
+        highest: u8x32::ZERO,
+        farthest: u8x32::ZERO,
+    };
+
+    /// Sees a block behind one that was seen, or behind ASCII; and the byte before it.
+    #[inline(always)]
+    pub(super) fn see(&mut self, bytes: &[u8; 65]) {
+        let before = bytes.as_chunks::<32>().0.iter();
+        for (before, bytes) in before.zip(bytes[1..].as_chunks::<32>().0) {
+            let (above, bytes) = (u8x32::new(*before) - LOWEST, u8x32::new(*bytes));
+            let is_first = above.min(u8x32::splat(HIGHEST - LOWEST)).simd_eq(above);
+            // UTF8-tail is %x80-BF.
+            let is_second = (bytes & 0xC0).simd_eq(0x80);
+            self.torn |= is_first ^ is_second;
+            self.highest = self.highest.max(bytes);
+            self.farthest = self.farthest.max(above);
+        }
+    }
+
+    /// Whether what was seen may be other than UTF-8.
+    #[inline(always)]
+    pub(super) fn are_doubted(&self) -> bool {
+        let reaches = |most: u8x32, bound: u8| most.max(u8x32::splat(bound)).simd_eq(most);
+        let others = reaches(self.highest, HIGHEST + 1);
+        // %xC0 and %xC1 would say in two bytes what one says.
+        let overlong = reaches(self.farthest, 0xC0_u8.wrapping_sub(LOWEST));
+        (self.torn | others | overlong).any()
+    }
+}
+
+/// The lowest byte in each place of blocks within a string.
+pub(super) struct ControlCheck(u8x32);
+
+impl ControlCheck {
+    pub(super) const NONE: ControlCheck = ControlCheck(u8x32::MAX);
+
+    /// All of a block is within the string.
+    #[inline(always)]
+    pub(super) fn see(&mut self, bytes: &[u8; 64]) {
+        for bytes in bytes.as_chunks::<32>().0 {
+            self.0 = self.0.min(u8x32::new(*bytes));
+        }
+    }
+
+    /// Whether there was a control character.
+    #[inline(always)]
+    pub(super) fn has_control(&self) -> bool {
+        below_space(self.0).any()
+    }
+}
+
+/// Which are one of `"\/bfnrt`: behind a backslash they need nothing more (RFC 8259 §7).
+#[inline(always)]
+fn are_escapes(bytes: u8x32) -> u8x32 {
+    // Two bytes that differ in one bit are one comparison without it.
+    let quote_or_b = (bytes & !0x40).simd_eq(b'"');
+    let b_or_r = (bytes & !0x10).simd_eq(b'b');
+    let f_or_n = (bytes & !0x08).simd_eq(b'f');
+    let t = bytes.simd_eq(b't');
+    let slashes = bytes.simd_eq(b'/') | bytes.simd_eq(b'\\');
+    slashes | quote_or_b | b_or_r | f_or_n | t
+}
+
+/// Which are a quote, a backslash or a control character.
+#[inline(always)]
+pub(super) fn specials(bytes: u8x32) -> u8x32 {
+    // So the quote comes right behind the control characters, and nothing else there.
+    let flipped = bytes ^ 2;
+    let quotes_and_controls = flipped.min(u8x32::splat(b'"' ^ 2)).simd_eq(flipped);
+    quotes_and_controls | bytes.simd_eq(b'\\')
+}
+
+/// One of the `HIGHS` where a byte is not ASCII.
+#[inline(always)]
+fn highs(bytes: u8x32) -> u64 {
+    u64::from(bytes.to_bitmask() != 0) << 7
+}
+
+/// Whether there is no quote, backslash or control character.
+#[inline]
+pub(in crate::domain) fn all_plain(text: &[u8]) -> bool {
+    // What is left behind the last whole step is looked at together with what comes before it.
+    if let Some(last) = text.last_chunk::<8>() {
+        let words = text.as_chunks::<8>().0.iter().chain([last]);
+        let specials = words.map(|word| special(u64::from_le_bytes(*word)));
+        return specials.fold(0, |one, other| one | other) == 0;
+    }
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return special(overlapping(*first, *last)) == 0;
+    }
+    text.iter()
+        .all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')
+}
+
+/// The top bits of the lanes that hold a quote, a backslash or a control character. A borrow may set
+/// bits above the first true one as well, so only the lowest counts.
+#[inline(always)]
+fn special(word: u64) -> u64 {
+    // Flipping the second bit puts the quote right behind the control characters, and nothing else there.
+    let quotes_and_controls = (word ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
+    let backslashes = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
+    (quotes_and_controls | backslashes) & !word & HIGHS
+}
+
+/// What a bracket does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bracket {
+    /// `[` or `{`
+    Opens,
+    /// `]` or `}`
+    Closes,
+}
+
+/// The bits in which all four brackets are alike, and nothing else that valid JSON has outside of a string.
+const BRACKET_BITS: u8 = 0xD9;
+/// What they are in a bracket.
+const BRACKET: u8 = 0x59;
+
+/// Which bracket a byte is, in valid JSON and outside of a string.
+#[inline(always)]
+pub(super) fn bracket(byte: u8) -> Option<Bracket> {
+    if byte & BRACKET_BITS != BRACKET {
+        None
+    } else if byte & 2 != 0 {
+        Some(Bracket::Opens)
+    } else {
+        Some(Bracket::Closes)
+    }
+}
+
+/// What is carried from one block of 64 bytes of valid JSON to the next, first block outside of a string.
+#[derive(Debug, Default)]
+pub(super) struct Structure {
+    /// All ones where the next block begins inside a string.
+    inside: u64,
+    escapes: Escapes,
+}
+
+/// What is carried from one block of 64 bytes to the next of the backslashes in it.
+#[derive(Debug, Default)]
+pub(super) struct Escapes {
+    /// One where the first byte of the next block is escaped.
+    pub(super) carried: u64,
+}
+
+impl Structure {
+    /// Which bytes of the block are brackets outside of strings, the first byte in the lowest bit.
+    #[inline]
+    pub(super) fn brackets(&mut self, bytes: &[u8; 64]) -> u64 {
+        let quotes = bits(bytes, |bytes| bytes.simd_eq(b'"'));
+        let backslashes = bits(bytes, |bytes| bytes.simd_eq(b'\\'));
+        let quotes = quotes & !self.escapes.of(backslashes);
+        let inside = xor_of_lower(quotes) ^ self.inside;
+        self.inside = 0_u64.wrapping_sub(inside >> 63);
+        let brackets = bits(bytes, |bytes| (bytes & BRACKET_BITS).simd_eq(BRACKET));
+        brackets & !inside
+    }
+}
+
+impl Escapes {
+    /// Which bytes are escaped: those behind an odd number of backslashes.
+    #[inline]
+    fn of(&mut self, backslashes: u64) -> u64 {
+        const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+        // A backslash that is escaped itself escapes nothing.
+        let starting = backslashes & !self.carried;
+        // The subtraction borrows through each run of backslashes, and so leaves every other one of it, from the
+        // first on, and the byte behind a run of odd length.
+        let every_other = (((starting << 1) | ODD).wrapping_sub(starting)) ^ ODD;
+        let escaped = every_other ^ (backslashes | self.carried);
+        self.carried = (every_other & backslashes) >> 63;
+        escaped
+    }
+}
+
+/// Each bit the sum, without carry, of itself and all lower ones.
+#[inline]
+fn xor_of_lower(mut bits: u64) -> u64 {
+    for distance in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << distance;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn are_doubted(text: &[u8]) -> bool {
+        let text = [b"\"", text, &[b'"'; 64]].concat();
+        let mut letters = Utf8Check::NONE;
+        for at in (1..text.len() - 63).step_by(64) {
+            letters.see(text[at - 1..].first_chunk().unwrap());
+        }
+        letters.are_doubted()
+    }
+
+    proptest! {
+        #[test]
+        fn characters_of_one_and_two_bytes_are_known(text in "[\x00-\u{7FF}]{0,200}") {
+            prop_assert!(!are_doubted(text.as_bytes()));
+        }
+
+        #[test]
+        fn what_is_not_doubted_is_utf8(
+            text in "[a\x7F\u{80}\u{7FF}é€😀]{0,80}",
+            others in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        ) {
+            let mut text = text.into_bytes();
+            for (place, byte) in others {
+                if !text.is_empty() {
+                    let at = place.index(text.len());
+                    text[at] = byte;
+                }
+            }
+            prop_assert!(are_doubted(&text) || std::str::from_utf8(&text).is_ok());
+        }
+    }
+}

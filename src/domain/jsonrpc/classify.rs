@@ -1,0 +1,218 @@
+//! What a server says on a connection where it may say anything at any time.
+//!
+//! Only as much is read as is needed to know whom it is for; what an answer says is read by the one who waits for it.
+
+use bytes::Bytes;
+
+use crate::domain::json::{Json, JsonKind, Members, is_number, scan_object};
+
+use super::RequestId;
+use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, PARAMS, RESULT};
+use super::progress::{find, spliced};
+
+/// One message of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerMessage {
+    /// It answers a request with an id of the kind that the proxy gives, be it with neither a result nor an error, or with
+    /// content that cannot be read.
+    Answer(u64),
+    /// It reports an error, and does not say of which request: the id is null or missing.
+    Unaddressed,
+    /// It answers a request with an id of another kind than the proxy gives. The number is the one that the id spells in
+    /// another form, such as `"1"` and `1.0`.
+    Misnumbered(Option<u64>),
+    /// A request of the server.
+    Request {
+        /// The server's id.
+        id: RequestId,
+        /// What it asks for.
+        method: String,
+    },
+    /// A notification.
+    Notification {
+        /// What it tells of.
+        method: String,
+    },
+    /// No message.
+    Noise,
+}
+
+impl PeerMessage {
+    /// Reads who a message is for.
+    #[must_use]
+    pub fn new(text: &Bytes, depth: u16) -> PeerMessage {
+        let mut envelope = Envelope::default();
+        let scanned = scan_object(text, depth, |member| envelope.note(text, member));
+        if scanned.is_err() || envelope.fault.is_some() {
+            return unreadable(text);
+        }
+        let value = |index: usize| {
+            envelope.places[index]
+                .clone()
+                .map(|place| Json::scanned(text, place))
+        };
+        let id = value(ID);
+        let method = value(METHOD).and_then(|method| method.text()?.ok());
+        match method {
+            Some(method) => match id {
+                None => PeerMessage::Notification { method },
+                Some(id) => match RequestId::new(id) {
+                    Some(id) => PeerMessage::Request { id, method },
+                    None => PeerMessage::Noise,
+                },
+            },
+            None if is_empty_reply(&envelope) => without_members(id),
+            None => answer(id, value(RESULT), value(ERROR)),
+        }
+    }
+}
+
+/// Whether it is a message of JSON-RPC that says nothing.
+fn is_empty_reply(envelope: &Envelope) -> bool {
+    let is_there = |index: usize| envelope.places[index].is_some();
+    is_there(JSONRPC) && ![METHOD, PARAMS, RESULT, ERROR].into_iter().any(is_there)
+}
+
+/// Some servers answer with neither a result nor an error: no answer, but nothing else will come for who waits for it.
+fn without_members(id: Option<Json>) -> PeerMessage {
+    id.and_then(|id| own(id.as_bytes()))
+        .map_or(PeerMessage::Noise, PeerMessage::Answer)
+}
+
+/// The id of the call that a `notifications/cancelled` names, as it is written there (MCP, "Cancellation").
+#[must_use]
+pub fn cancelled_id(notification: &Bytes, depth: u16) -> Option<Bytes> {
+    let whole = Json::parse(notification.clone(), depth).ok()?;
+    let id = whole.member("params")?.member("requestId")?;
+    Some(Bytes::copy_from_slice(id.as_bytes()))
+}
+
+/// The same notification for a server that knows the call by another id; every other byte stays what it is.
+#[must_use]
+pub fn with_cancelled_id(notification: &Bytes, id: u64, depth: u16) -> Option<Bytes> {
+    let place = find(notification, &["params", "requestId"], depth)?;
+    Some(spliced(notification, place, &Json::written(id.to_string())))
+}
+
+fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> PeerMessage {
+    if result.is_none() && error.is_none() {
+        return PeerMessage::Noise;
+    }
+    let is_error = error.is_some_and(|error| error.kind() != JsonKind::Null);
+    match id {
+        None if is_error => PeerMessage::Unaddressed,
+        None => PeerMessage::Misnumbered(None),
+        Some(id) if id.kind() == JsonKind::Null && is_error => PeerMessage::Unaddressed,
+        Some(id) => addressed(id.as_bytes()),
+    }
+}
+
+/// Returns the request that a response with this id is for.
+fn addressed(id: &[u8]) -> PeerMessage {
+    own(id).map_or_else(
+        || PeerMessage::Misnumbered(spelled(id)),
+        PeerMessage::Answer,
+    )
+}
+
+/// A response that is nested too deeply, is not valid JSON or has a member twice still ends the wait of its call, where its
+/// envelope has one id. The content is not read here; whoever waits for it reads it and refuses it.
+fn unreadable(text: &Bytes) -> PeerMessage {
+    let white = text.len() - text.trim_ascii_start().len();
+    let Some(members) = Members::new(text, white) else {
+        return PeerMessage::Noise;
+    };
+    let mut ids = Vec::new();
+    let (mut is_response, mut is_call) = (false, false);
+    for member in members {
+        match &text[member.name.clone()] {
+            b"id" if ids.len() < 2 => ids.push(member.value),
+            b"result" | b"error" => is_response = true,
+            b"method" => is_call = true,
+            _ => {}
+        }
+    }
+    match &ids[..] {
+        [id] if is_response && !is_call => addressed(&text[id.clone()]),
+        _ => PeerMessage::Noise,
+    }
+}
+
+/// Returns the number of the proxy's that an id spells in another form: as a string, or with a fraction of zeros.
+fn spelled(id: &[u8]) -> Option<u64> {
+    let inside = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\""));
+    if let Some(inside) = inside {
+        return own(inside);
+    }
+    let text = std::str::from_utf8(id).ok().filter(|_| is_number(id))?;
+    let (whole, fraction) = text.split_once('.')?;
+    let is_whole = fraction.bytes().all(|digit| digit == b'0');
+    own(whole.as_bytes()).filter(|_| is_whole)
+}
+
+/// The proxy's ids are whole numbers in their shortest form; an answer that bears one in another form is not believed
+/// by the one who waits for it, either.
+fn own(id: &[u8]) -> Option<u64> {
+    let number: u64 = std::str::from_utf8(id).ok()?.parse().ok()?;
+    (number.to_string().as_bytes() == id).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> PeerMessage {
+        PeerMessage::new(&Bytes::copy_from_slice(text.as_bytes()), 4)
+    }
+
+    #[test]
+    fn a_response_that_cannot_be_read_still_names_its_call() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        for text in [
+            format!(r#" {{"jsonrpc":"2.0","id":7,"result":{deep}}}"#),
+            format!(r#"{{"result":{deep},"id" : 7 }}"#),
+            format!(r#"{{"error":{{"data":{deep}}},"id":7}}"#),
+            r#"{"id":7,"result":NaN}"#.to_owned(),
+            r#"{"id":7,"result":1,"result":2}"#.to_owned(),
+            "{\"id\":7,\"result\":\"\u{1}\"}".to_owned(),
+            r#"{"id":7,"result":{"a":"#.to_owned(),
+        ] {
+            assert_eq!(read(&text), PeerMessage::Answer(7), "{:.80}", text);
+        }
+        let bytes = Bytes::from_static(b"{\"id\":7,\"result\":\"\xff\"}");
+        assert_eq!(PeerMessage::new(&bytes, 4), PeerMessage::Answer(7));
+        for text in [
+            format!(r#"{{"id":7,"method":"a","params":{deep}}}"#),
+            format!(r#"{{"id":7,"result":{{"id":8}},"id":8,"a":{deep}}}"#),
+            format!(r#"{{"result":{deep}}}"#),
+            format!(r#"{{"id":7,"a":{deep}}}"#),
+            format!(r#"["id",7,"result",{deep}]"#),
+            deep,
+        ] {
+            assert_eq!(read(&text), PeerMessage::Noise, "{:.80}", text);
+        }
+    }
+
+    #[test]
+    fn a_response_with_an_id_of_another_type_says_which_it_may_mean() {
+        for (id, number) in [
+            (r#""7""#, Some(7)),
+            ("7.0", Some(7)),
+            ("7.5", None),
+            ("-7", None),
+            (r#""07""#, None),
+            (r#""a""#, None),
+            ("true", None),
+            ("[7]", None),
+            (r#"{"id":7}"#, None),
+        ] {
+            for said in [r#""result":1"#, r#""error":{}"#] {
+                let text = format!(r#"{{"jsonrpc":"2.0","id":{id},{said}}}"#);
+                assert_eq!(read(&text), PeerMessage::Misnumbered(number), "{text}");
+            }
+        }
+        for text in [r#"{"result":1}"#, r#"{"id":null,"result":1}"#] {
+            assert_eq!(read(text), PeerMessage::Misnumbered(None), "{text}");
+        }
+    }
+}

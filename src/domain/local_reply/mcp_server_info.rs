@@ -1,0 +1,150 @@
+//! How an MCP server presents itself: the answers to `initialize` and to `server/discover`.
+//!
+//! Laws: a version that the client asks for and the server speaks is the one that both speak; else the server names the
+//! newest one of its own, and the client leaves or goes along (MCP 2025-11-25, "Lifecycle", "Version Negotiation").
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::ErrorObject;
+
+/// The revisions that begin with `initialize`, oldest first.
+pub const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// The revisions without sessions, oldest first.
+pub const STATELESS: [&str; 1] = ["2026-07-28"];
+
+/// Where a revision without sessions says who answers.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// "Invalid params", JSON-RPC 2.0 §5.1.
+const INVALID_PARAMS: i64 = -32602;
+
+/// Who presents himself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpServerInfo {
+    /// The revisions that are spoken, oldest first; at least one.
+    pub versions: Vec<String>,
+    /// What can be asked for.
+    pub capabilities: Map<String, Value>,
+    /// Name and version, and what else describes the server.
+    pub server: Map<String, Value>,
+    /// What a model should know before it calls anything.
+    pub instructions: Option<String>,
+}
+
+impl McpServerInfo {
+    /// The answer to `initialize`.
+    ///
+    /// # Errors
+    /// An error object where the params name no version.
+    pub fn initialize(&self, params: Option<&Json>) -> Result<Json, ErrorObject> {
+        let asked = params.and_then(|params| params.member("protocolVersion")?.text()?.ok());
+        let Some(asked) = asked else {
+            return Err(ErrorObject {
+                code: INVALID_PARAMS,
+                message: Json::string("`protocolVersion` is missing, or is no string"),
+                data: Some(self.supported()),
+            });
+        };
+        let spoken = self.versions.contains(&asked).then_some(&asked);
+        let version = spoken.or(self.versions.last());
+        let mut result = json!({
+            "protocolVersion": version,
+            "capabilities": self.capabilities,
+            "serverInfo": self.server,
+        });
+        self.with_instructions(&mut result);
+        Ok(Json::written(result.to_string()))
+    }
+
+    /// The answer to `server/discover`, which nobody may keep: another plan may be in force at the next call.
+    #[must_use]
+    pub fn discover(&self) -> Json {
+        let mut result = json!({
+            "resultType": "complete",
+            "supportedVersions": self.versions,
+            "capabilities": self.capabilities,
+            "ttlMs": 0,
+            "cacheScope": "public",
+            "_meta": { SERVER_INFO: self.server },
+        });
+        self.with_instructions(&mut result);
+        Json::written(result.to_string())
+    }
+
+    fn supported(&self) -> Json {
+        Json::written(json!({ "supported": self.versions }).to_string())
+    }
+
+    fn with_instructions(&self, result: &mut Value) {
+        if let Some(instructions) = &self.instructions {
+            result["instructions"] = json!(instructions);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn greeting() -> McpServerInfo {
+        McpServerInfo {
+            versions: HANDSHAKES.map(str::to_owned).to_vec(),
+            capabilities: Map::from_iter([("tools".to_owned(), json!({}))]),
+            server: Map::from_iter([("name".to_owned(), json!("items"))]),
+            instructions: None,
+        }
+    }
+
+    fn said(json: &Json) -> Value {
+        serde_json::from_slice(json.as_bytes()).unwrap()
+    }
+
+    fn params(text: &'static str) -> Json {
+        Json::parse(text.into(), 8).unwrap()
+    }
+
+    #[test]
+    fn a_version_that_is_spoken_is_agreed_on_and_another_is_answered_with_the_newest() {
+        for (asked, agreed) in [
+            ("2024-11-05", "2024-11-05"),
+            ("2025-11-25", "2025-11-25"),
+            ("2026-07-28", "2025-11-25"),
+            ("1.0", "2025-11-25"),
+            ("", "2025-11-25"),
+        ] {
+            let params = Json::written(json!({ "protocolVersion": asked }).to_string());
+            let answer = said(&greeting().initialize(Some(&params)).unwrap());
+            assert_eq!(answer["protocolVersion"], agreed, "{asked}");
+            assert_eq!(answer["serverInfo"]["name"], "items");
+            assert_eq!(answer["capabilities"], json!({ "tools": {} }));
+            assert_eq!(answer.get("instructions"), None);
+        }
+    }
+
+    #[test]
+    fn a_client_that_names_no_version_is_told_which_there_are() {
+        for asked in [
+            None,
+            Some(params("{}")),
+            Some(params(r#"{"protocolVersion":1}"#)),
+            Some(params("[]")),
+        ] {
+            let error = greeting().initialize(asked.as_ref()).unwrap_err();
+            assert_eq!(error.code, INVALID_PARAMS);
+            assert_eq!(said(&error.data.unwrap())["supported"][3], "2025-11-25");
+        }
+    }
+
+    #[test]
+    fn discovery_tells_the_same_and_may_not_be_kept() {
+        let told = McpServerInfo {
+            instructions: Some("look first".to_owned()),
+            ..greeting()
+        };
+        let answer = said(&told.discover());
+        assert_eq!(answer["supportedVersions"][0], "2024-11-05");
+        assert_eq!(answer["ttlMs"], 0);
+        assert_eq!(answer["_meta"][SERVER_INFO]["name"], "items");
+        assert_eq!(answer["instructions"], "look first");
+    }
+}

@@ -1,0 +1,415 @@
+//! What a client of MCP says twice: in its message, and in headers that repeat it for those on the way who read no bodies.
+//!
+//! Laws: a request of a revision without sessions that says two things is refused, whatever the two are; what clients of
+//! the revisions before say in headers is theirs, but a revision that is not spoken is refused in any case
+//! (MCP 2026-07-28, "Server Validation"; 2025-11-25, "Protocol Version Header").
+
+use http::{HeaderMap, HeaderName};
+
+use super::envelope::{CAPABILITIES_KEY, VERSION_KEY, marked, named_by};
+use super::result::ClientRevision;
+use crate::domain::json::JsonKind;
+use crate::domain::jsonrpc::Call;
+use crate::domain::local_reply::HANDSHAKES;
+
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderMismatch {
+    /// A header is not what the message says.
+    Mismatch(String),
+    /// This revision is not spoken.
+    Unspoken(String),
+}
+
+/// Whether a client speaks a revision without sessions, as far as headers tell.
+#[must_use]
+pub fn is_modern(headers: &HeaderMap) -> bool {
+    let said = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
+    said.is_some_and(|said| !HANDSHAKES.iter().any(|known| known.as_bytes() == said))
+}
+
+/// Checks that the headers of a request repeat what it says, and that its revision is one of these; any is where there
+/// are none.
+///
+/// # Errors
+/// A [`HeaderMismatch`].
+pub fn check(headers: &HeaderMap, call: &Call, spoken: &[String]) -> Result<(), HeaderMismatch> {
+    if call.id.is_none() {
+        // The headers of notifications are not defined.
+        return Ok(());
+    }
+    let header = one(headers, &VERSION)?;
+    let body = version(call)?;
+    let is_old = |said: &str| HANDSHAKES.contains(&said);
+    let version = match (header, body) {
+        (None, None) => return Ok(()),
+        // What both will speak is only being agreed on.
+        (Some(_), None) if *call.method == *"initialize" => return Ok(()),
+        (Some(said), None) if is_old(said) || !is_spoken(said, spoken) => {
+            return unless_spoken(said, spoken);
+        }
+        (Some(_), None) => {
+            return mismatch(format!("`params._meta` does not say `{VERSION_KEY}`"));
+        }
+        // A member that the revisions before do not know.
+        (None, Some(said)) if is_old(&said) => return Ok(()),
+        (None, Some(_)) => return mismatch("`MCP-Protocol-Version` is missing".to_owned()),
+        (Some(header), Some(body)) if header != body => {
+            return differ("MCP-Protocol-Version", header, &body);
+        }
+        (Some(said), Some(_)) => said,
+    };
+    if !is_old(version) {
+        repeats(headers, call)?;
+    }
+    unless_spoken(version, spoken)
+}
+
+/// The method, and the name where the method has one.
+fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), HeaderMismatch> {
+    match one(headers, &METHOD)? {
+        None => return mismatch("`Mcp-Method` is missing".to_owned()),
+        Some(said) if *said != *call.method => return differ("Mcp-Method", said, &call.method),
+        Some(_) => {}
+    }
+    let Some(key) = named_by(&call.method) else {
+        return Ok(());
+    };
+    let name = call.params.as_ref().and_then(|params| params.member(key));
+    let name = name.and_then(|name| name.text()?.ok());
+    match (one(headers, &NAME)?, name) {
+        (None, None) => Ok(()),
+        (Some(said), Some(name)) if has_header(said, &name) => Ok(()),
+        (None, Some(_)) => mismatch("`Mcp-Name` is missing".to_owned()),
+        (Some(said), name) => differ("Mcp-Name", said, &name.unwrap_or_default()),
+    }
+}
+
+/// Checks that the revision of a message without headers of its own is one of these. A message that names none is of an
+/// older client.
+///
+/// # Errors
+/// [`HeaderMismatch::Unspoken`].
+pub fn check_message(call: &Call, spoken: &[String]) -> Result<(), HeaderMismatch> {
+    match version(call) {
+        Ok(Some(version)) => unless_spoken(&version, spoken),
+        // There is no header that it could differ from.
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// Checks that the name or the URI that a call is about is a string, where there is one.
+///
+/// # Errors
+/// Which member has another type.
+pub fn named(call: &Call) -> Result<(), String> {
+    let Some(key) = named_by(&call.method) else {
+        return Ok(());
+    };
+    let params = call.params.as_ref();
+    let name = params.and_then(|params| params.member(key));
+    match name.is_some_and(|name| name.kind() != JsonKind::String) {
+        true => Err(format!("params/{key}: it must be a string")),
+        false => Ok(()),
+    }
+}
+
+/// Checks that a call of a client without sessions says what the client can do (MCP 2026-07-28, "Per-Request Protocol
+/// Fields"). [`check`] has seen the revision.
+///
+/// # Errors
+/// Which member is missing, or has another type.
+pub fn complete(era: ClientRevision, call: &Call) -> Result<(), String> {
+    if era == ClientRevision::Sessions {
+        return Ok(());
+    }
+    let meta = call
+        .params
+        .as_ref()
+        .and_then(|params| params.member("_meta"));
+    match meta.and_then(|meta| meta.member(CAPABILITIES_KEY)) {
+        None => Err(format!("params/_meta: `{CAPABILITIES_KEY}` is missing")),
+        Some(said) if said.kind() != JsonKind::Object => Err(format!(
+            "params/_meta: `{CAPABILITIES_KEY}` must be an object"
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether a header bears a text, as it is or in base64 between marks ("Value Encoding").
+fn has_header(said: &str, text: &str) -> bool {
+    if said.starts_with("=?base64?") && said.ends_with("?=") {
+        return said == marked(text);
+    }
+    said == text
+}
+
+/// The revision that the message itself says.
+fn version(call: &Call) -> Result<Option<String>, HeaderMismatch> {
+    let said = call
+        .params
+        .as_ref()
+        .and_then(|params| params.member("_meta"));
+    let Some(said) = said.and_then(|meta| meta.member(VERSION_KEY)) else {
+        return Ok(None);
+    };
+    match said.text() {
+        Some(Ok(version)) => Ok(Some(version)),
+        Some(Err(_)) | None => mismatch(format!("`{VERSION_KEY}` is no text")),
+    }
+}
+
+/// The value of a header that may be said once, in characters that a header may have.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, HeaderMismatch> {
+    let mut all = headers.get_all(name).iter();
+    let Some(said) = all.next() else {
+        return Ok(None);
+    };
+    match (said.to_str(), all.next()) {
+        (Ok(said), None) => Ok(Some(said)),
+        (_, Some(_)) => mismatch(format!("`{name}` is given twice")),
+        (Err(_), None) => mismatch(format!("`{name}` has characters that no header may have")),
+    }
+}
+
+fn is_spoken(version: &str, spoken: &[String]) -> bool {
+    spoken.is_empty() || spoken.iter().any(|known| known == version)
+}
+
+fn unless_spoken(version: &str, spoken: &[String]) -> Result<(), HeaderMismatch> {
+    match is_spoken(version, spoken) {
+        true => Ok(()),
+        false => Err(HeaderMismatch::Unspoken(version.to_owned())),
+    }
+}
+
+fn differ<T>(header: &str, said: &str, body: &str) -> Result<T, HeaderMismatch> {
+    let shown = |text: &str| {
+        let text: String = text.chars().take(100).collect();
+        text.escape_debug().to_string()
+    };
+    let (said, body) = (shown(said), shown(body));
+    mismatch(format!(
+        "`{header}` says `{said}`, and the message `{body}`"
+    ))
+}
+
+fn mismatch<T>(what: String) -> Result<T, HeaderMismatch> {
+    Err(HeaderMismatch::Mismatch(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::domain::jsonrpc::{Incoming, MessageItem, MessageLimits, parse};
+
+    const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    const NEW: (&str, &str) = ("mcp-protocol-version", "2026-07-28");
+
+    fn called(message: String) -> Call {
+        let limits = MessageLimits {
+            depth: 16,
+            batch: 1,
+        };
+        let Ok(Incoming::Single(MessageItem::Call(call))) = parse(&message.into(), limits) else {
+            panic!("no call");
+        };
+        call
+    }
+
+    fn checked(
+        headers: &[(&'static str, &str)],
+        method: &str,
+        params: &str,
+    ) -> Option<HeaderMismatch> {
+        let all = headers.iter().map(|(name, value)| {
+            let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            (HeaderName::from_static(name), value)
+        });
+        let mut headers = HeaderMap::new();
+        for (name, value) in all {
+            headers.append(name, value);
+        }
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
+        let spoken = ["2025-06-18", "2026-07-28"].map(str::to_owned);
+        check(&headers, &called(message), &spoken).err()
+    }
+
+    fn is_mismatch(discord: &Option<HeaderMismatch>) -> bool {
+        matches!(discord, Some(HeaderMismatch::Mismatch(_)))
+    }
+
+    #[test]
+    fn headers_that_repeat_the_message_agree() {
+        let named = format!(r#""name":"a",{META}"#);
+        let agrees = [NEW, ("mcp-method", "tools/call"), ("mcp-name", "a")];
+        assert_eq!(checked(&agrees, "tools/call", &named), None);
+        for (text, header) in [
+            ("größe", "=?base64?Z3LDtsOfZQ==?="),
+            ("a", "=?base64?YQ==?="),
+            ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),
+        ] {
+            let params = format!(r#""uri":"{text}",{META}"#);
+            let said = [NEW, ("mcp-method", "resources/read"), ("mcp-name", header)];
+            assert_eq!(checked(&said, "resources/read", &params), None, "{text}");
+        }
+        assert_eq!(checked(&[NEW, ("mcp-method", "x")], "x", META), None);
+    }
+
+    #[test]
+    fn whoever_says_two_things_is_refused() {
+        let named = format!(r#""name":"a",{META}"#);
+        let method = ("mcp-method", "tools/call");
+        for headers in [
+            &[][..],
+            &[NEW],
+            &[method, ("mcp-name", "a")],
+            &[NEW, method],
+            &[NEW, method, ("mcp-name", "b")],
+            &[NEW, method, ("mcp-name", "A")],
+            &[NEW, method, ("mcp-name", "=?base64?Yg==?=")],
+            &[NEW, method, ("mcp-name", "a"), ("mcp-name", "a")],
+            &[NEW, ("mcp-method", "tools/list"), ("mcp-name", "a")],
+            &[
+                ("mcp-protocol-version", "2025-06-18"),
+                method,
+                ("mcp-name", "a"),
+            ],
+            &[
+                ("mcp-protocol-version", "\u{e4}"),
+                method,
+                ("mcp-name", "a"),
+            ],
+        ] {
+            let found = checked(headers, "tools/call", &named);
+            assert!(is_mismatch(&found), "{headers:?}: {found:?}");
+        }
+        let raw = format!(r#""name":"größe",{META}"#);
+        let said = [NEW, method, ("mcp-name", "größe")];
+        assert!(is_mismatch(&checked(&said, "tools/call", &raw)));
+        let twice = format!(r#""name":"=?base64?YQ==?=",{META}"#);
+        let said = [NEW, method, ("mcp-name", "=?base64?YQ==?=")];
+        assert!(is_mismatch(&checked(&said, "tools/call", &twice)));
+        let number = r#""_meta":{"io.modelcontextprotocol/protocolVersion":1}"#;
+        assert!(is_mismatch(&checked(
+            &[NEW, ("mcp-method", "x")],
+            "x",
+            number
+        )));
+        assert!(is_mismatch(&checked(&[NEW, ("mcp-method", "x")], "x", "")));
+    }
+
+    #[test]
+    fn a_revision_that_is_not_spoken_is_named() {
+        let version = |version| ("mcp-protocol-version", version);
+        let unspoken = |version: &str| Some(HeaderMismatch::Unspoken(version.to_owned()));
+        let later = META.replace("2026-07-28", "2027-01-01");
+        let said = [version("2027-01-01"), ("mcp-method", "x")];
+        assert_eq!(checked(&said, "x", &later), unspoken("2027-01-01"));
+        assert_eq!(
+            checked(&[version("2025-03-26")], "x", ""),
+            unspoken("2025-03-26")
+        );
+        assert_eq!(checked(&[version("1999")], "x", ""), unspoken("1999"));
+        // One that disagrees with itself is told so first.
+        let said = [version("2027-01-01"), ("mcp-method", "y")];
+        assert!(is_mismatch(&checked(&said, "x", &later)));
+    }
+
+    #[test]
+    fn clients_of_the_revisions_before_owe_nothing() {
+        let old = ("mcp-protocol-version", "2025-06-18");
+        assert_eq!(checked(&[], "tools/call", r#""name":"a""#), None);
+        assert_eq!(checked(&[old], "tools/call", r#""name":"a""#), None);
+        assert_eq!(checked(&[("mcp-method", "other")], "x", ""), None);
+        assert_eq!(checked(&[NEW], "initialize", ""), None);
+        let meta = META.replace("2026-07-28", "2025-06-18");
+        assert_eq!(checked(&[], "x", &meta), None);
+        assert_eq!(checked(&[old], "x", &meta), None);
+        let told = called(r#"{"jsonrpc":"2.0","method":"x"}"#.to_owned());
+        let headers = HeaderMap::from_iter([(VERSION, HeaderValue::from_static("1"))]);
+        assert_eq!(check(&headers, &told, &["2".to_owned()]), Ok(()));
+    }
+
+    fn call_of(method: &str, params: &str) -> Call {
+        called(format!(
+            r#"{{"id":1,"jsonrpc":"2.0","method":"{method}","params":{params}}}"#
+        ))
+    }
+
+    #[test]
+    fn a_call_names_what_it_is_about_by_a_string() {
+        for (method, key) in [
+            ("tools/call", "name"),
+            ("prompts/get", "name"),
+            ("resources/read", "uri"),
+        ] {
+            for value in ["7", "null", "{}", "[]", "true"] {
+                let params = format!(r#"{{"{key}":{value}}}"#);
+                let wrong = format!("params/{key}: it must be a string");
+                assert_eq!(named(&call_of(method, &params)), Err(wrong));
+                assert_eq!(named(&call_of("other", &params)), Ok(()));
+            }
+            let params = format!(r#"{{"{key}":"7"}}"#);
+            assert_eq!(named(&call_of(method, &params)), Ok(()));
+            // The server tells what is missing.
+            assert_eq!(named(&call_of(method, "{}")), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_call_of_a_client_without_sessions_says_what_the_client_can_do() {
+        let able = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}"#;
+        assert_eq!(
+            complete(ClientRevision::Stateless, &call_of("x", able)),
+            Ok(())
+        );
+        for params in [
+            "{}",
+            "[]",
+            r#"{"_meta":7}"#,
+            r#"{"_meta":{}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":7}}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":null}}"#,
+        ] {
+            let call = call_of("x", params);
+            assert_eq!(complete(ClientRevision::Sessions, &call), Ok(()));
+            let wrong = complete(ClientRevision::Stateless, &call).unwrap_err();
+            assert!(wrong.contains(CAPABILITIES_KEY), "{params}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn a_message_without_headers_names_a_revision_that_is_spoken() {
+        let spoken = ["2026-07-28".to_owned()];
+        let message = |version: &str| {
+            let params =
+                format!(r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":{version}}}}}"#);
+            check_message(&call_of("x", &params), &spoken)
+        };
+        assert_eq!(message(r#""2026-07-28""#), Ok(()));
+        assert_eq!(message("7"), Ok(()));
+        assert_eq!(check_message(&call_of("x", "{}"), &spoken), Ok(()));
+        let unspoken = HeaderMismatch::Unspoken("2099-01-01".to_owned());
+        assert_eq!(message(r#""2099-01-01""#), Err(unspoken));
+    }
+
+    #[test]
+    fn headers_tell_who_speaks_without_sessions() {
+        let modern = |said| {
+            is_modern(&HeaderMap::from_iter([(
+                VERSION,
+                HeaderValue::from_static(said),
+            )]))
+        };
+        assert!(modern("2026-07-28") && modern("2027-01-01"));
+        assert!(!modern("2025-11-25") && !is_modern(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,208 @@
+//! What the answer to a POST is, by its status, its type and, where it is no stream, its body.
+
+use bytes::Bytes;
+
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{self, RequestId, ResponseReply, parse_response};
+use crate::domain::sse;
+
+/// What an answer looks like before its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseKind {
+    /// One message.
+    Json,
+    /// A stream of events, each a message.
+    Events,
+    /// Something else.
+    Other,
+}
+
+/// What an answer is by its `Content-Type`. A stream with a status of failure is none.
+#[must_use]
+pub fn kind_of(status: u16, content_type: Option<&str>) -> ResponseKind {
+    let kind = content_type.unwrap_or_default();
+    if sse::is_event_stream(kind) && (200..300).contains(&status) {
+        return ResponseKind::Events;
+    }
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        ResponseKind::Json
+    } else {
+        ResponseKind::Other
+    }
+}
+
+/// What an answer to the GET for a server's own stream means that is not a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoStream {
+    /// The server does not serve GET, in any session.
+    Never,
+    /// The server opens no stream in this session.
+    Refused,
+    /// The server opened a stream in this session before. Either the session or the stream alone is gone.
+    Doubtful,
+    /// The server cannot open a stream for now.
+    Later,
+}
+
+/// Whether the same session had a stream of the server's own before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormerStream {
+    /// It had one.
+    Opened,
+    /// It had none.
+    None,
+}
+
+/// Reads the status of such an answer.
+///
+/// A server without a stream must answer 405 (MCP 2025-11-25, "Listening for Messages from the Server"); many answer 404
+/// or 501. Only a POST of the session shows that the session is gone.
+#[must_use]
+pub fn no_stream(status: u16, former: FormerStream) -> NoStream {
+    match status {
+        405 | 501 => NoStream::Never,
+        400 | 404 if former == FormerStream::Opened => NoStream::Doubtful,
+        // Another stream of this session may be open still (409), or the server is busy.
+        408 | 409 | 429 | 500..=599 => NoStream::Later,
+        _ => NoStream::Refused,
+    }
+}
+
+/// What a body is that was read whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResponseBody {
+    /// The answer to the request.
+    Answer(Bytes),
+    /// The server does not know the session, and has not taken the message.
+    Forgotten,
+    /// No answer.
+    Nothing,
+}
+
+/// Reads the body of an answer to the request with this id, if it was one.
+///
+/// An error with another id is this request's all the same, since nothing else was asked here; servers that could not
+/// tell the id say null, or a word of their own. Only within a session can it have been forgotten: by 404, or by 400
+/// in words, as servers do that route by the session (MCP 2025-11-25, "Session Management").
+#[must_use]
+pub fn read_body(
+    (status, body): (u16, &Bytes),
+    id: Option<u64>,
+    session: Option<&str>,
+    depth: u16,
+) -> ResponseBody {
+    let response = parse_response(body, depth).ok();
+    let wanted = id.map(|id| id.to_string());
+    let is_own = |id: &Option<Json>| {
+        let id = id.as_ref().map(Json::as_bytes);
+        id.is_some() && id == wanted.as_deref().map(str::as_bytes)
+    };
+    let own = response
+        .as_ref()
+        .is_some_and(|response| is_own(&response.id));
+    if own {
+        return ResponseBody::Answer(body.clone());
+    }
+    if session.is_some() && (status == 404 || (status == 400 && speaks_of_session(body))) {
+        return ResponseBody::Forgotten;
+    }
+    let own = wanted.and_then(|id| RequestId::new(Json::written(id)));
+    match (response.map(|response| response.reply), own) {
+        (Some(ResponseReply::Error(error)), Some(id)) => {
+            ResponseBody::Answer(jsonrpc::error(&id, &error).into_bytes())
+        }
+        _ => ResponseBody::Nothing,
+    }
+}
+
+fn speaks_of_session(body: &[u8]) -> bool {
+    const WORD: &[u8] = b"session";
+    body.windows(WORD.len())
+        .any(|part| part.eq_ignore_ascii_case(WORD))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_and_streams_are_read_as_messages() {
+        assert_eq!(
+            kind_of(200, Some("Application/JSON; charset=utf-8")),
+            ResponseKind::Json
+        );
+        assert_eq!(kind_of(404, Some("application/json")), ResponseKind::Json);
+        assert_eq!(
+            kind_of(200, Some("text/event-stream;charset=utf-8")),
+            ResponseKind::Events
+        );
+        for (status, other) in [
+            (500, Some("text/event-stream")),
+            (200, Some("text/html")),
+            (202, None),
+        ] {
+            assert_eq!(kind_of(status, other), ResponseKind::Other, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_get_that_is_not_found_ends_no_session() {
+        for former in [FormerStream::None, FormerStream::Opened] {
+            assert_eq!(no_stream(405, former), NoStream::Never);
+            assert_eq!(no_stream(501, former), NoStream::Never);
+            assert_eq!(no_stream(403, former), NoStream::Refused);
+            for busy in [408, 409, 429, 500, 503] {
+                assert_eq!(no_stream(busy, former), NoStream::Later);
+            }
+        }
+        for status in [400, 404] {
+            assert_eq!(no_stream(status, FormerStream::None), NoStream::Refused);
+            assert_eq!(no_stream(status, FormerStream::Opened), NoStream::Doubtful);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_the_one_that_was_asked_for() {
+        let read = |status, body: &'static str, session| {
+            read_body((status, &body.into()), Some(3), session, 8)
+        };
+        let own = r#"{"id":3,"result":{}}"#;
+        assert_eq!(read(200, own, None), ResponseBody::Answer(own.into()));
+        let unknown = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no"}}"#;
+        assert_eq!(
+            read(404, unknown, Some("s")),
+            ResponseBody::Answer(unknown.into())
+        );
+        for id in ["null", "\"server-error\"", "4"] {
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-1,"message":"m"}}}}"#);
+            let wanted = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"m"}}"#;
+            let got = read_body((400, &body.into()), Some(3), Some("s"), 8);
+            assert_eq!(got, ResponseBody::Answer(wanted.into()));
+        }
+        assert_eq!(
+            read(200, r#"{"id":4,"result":{}}"#, None),
+            ResponseBody::Nothing
+        );
+        assert_eq!(read(200, "<html>", None), ResponseBody::Nothing);
+    }
+
+    #[test]
+    fn a_session_is_forgotten_by_a_server_that_had_one() {
+        let lost =
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+        for (status, body) in [
+            (404, lost),
+            (400, lost),
+            (404, ""),
+            (400, "No valid session ID"),
+        ] {
+            let read = |session| read_body((status, &body.into()), Some(3), session, 8);
+            assert_eq!(read(Some("s")), ResponseBody::Forgotten, "{status} {body}");
+            assert_ne!(read(None), ResponseBody::Forgotten, "{status} {body}");
+        }
+        let gone = read_body((404, &Bytes::new()), None, Some("s"), 8);
+        assert_eq!(gone, ResponseBody::Forgotten);
+    }
+}

@@ -1,0 +1,121 @@
+//! What each hole of the wider pattern stands for, in terms of the narrower one: a hole that stands in
+//! several places demands equal values, so it must stand for what is equal in all of them.
+
+use crate::domain::pattern::{Absence, BoundValue, Codec, Null, Pattern, Slot};
+
+/// What a hole stands for at a place.
+#[derive(Debug, Clone)]
+pub(super) enum HoleLink<'p> {
+    /// This, always.
+    Value(BoundValue),
+    /// Nothing is there.
+    Nothing,
+    /// What this hole of the narrower pattern takes.
+    Hole(&'p Slot),
+    /// What cannot be told.
+    Unknown,
+}
+
+/// All holes of the wider pattern that bind, with what they stand for.
+#[derive(Debug, Default)]
+pub(super) struct HoleLinks<'p> {
+    found: Vec<(usize, &'p Slot, HoleLink<'p>)>,
+}
+
+impl<'p> HoleLinks<'p> {
+    /// Notes what a hole stands for at one more place.
+    pub(super) fn add(&mut self, slot: &'p Slot, link: HoleLink<'p>) {
+        if let Some(hole) = slot.binds().or(slot.equals()) {
+            let link = match link {
+                HoleLink::Nothing if slot.equals().is_some() => return,
+                HoleLink::Nothing => slot
+                    .read_absent()
+                    .map_or(HoleLink::Unknown, HoleLink::Value),
+                HoleLink::Value(_) | HoleLink::Hole(_) | HoleLink::Unknown => link,
+            };
+            self.found.push((hole, slot, link));
+        }
+    }
+
+    /// Notes that all holes of a pattern have been read, with values that cannot be told.
+    pub(super) fn unknown(&mut self, pattern: &'p Pattern) {
+        let mut holes: Vec<(usize, &'p Slot)> = Vec::new();
+        pattern.slots(&mut |slot| {
+            if let Some(hole) = slot.binds()
+                && !holes.iter().any(|(known, _)| *known == hole)
+            {
+                holes.push((hole, slot));
+            }
+        });
+        for (_, slot) in holes {
+            self.add(slot, HoleLink::Unknown);
+        }
+    }
+
+    /// Takes over what holds for each element of an array.
+    pub(super) fn add_lists(&mut self, inside: HoleLinks<'p>) {
+        for (index, (hole, slot, link)) in inside.found.iter().enumerate() {
+            // The places in one element have been compared, so each hole is noted once.
+            if inside.found[..index]
+                .iter()
+                .any(|(known, _, _)| known == hole)
+            {
+                continue;
+            }
+            // A list of equal values may be longer elsewhere.
+            let link = match link {
+                HoleLink::Hole(_) => link.clone(),
+                HoleLink::Value(_) | HoleLink::Nothing | HoleLink::Unknown => HoleLink::Unknown,
+            };
+            self.found.push((*hole, slot, link));
+        }
+    }
+
+    /// Whether each hole stands for equal values in all its places.
+    pub(super) fn agree(&self) -> bool {
+        self.found
+            .iter()
+            .enumerate()
+            .all(|(index, (hole, slot, link))| {
+                let mut before = self.found[..index].iter().rev();
+                // Being equal carries over, so the nearest place will do.
+                let before = before.find(|(known, _, _)| known == hole);
+                before.is_none_or(|(_, at, before)| equal((at, before), (slot, link)))
+            })
+    }
+}
+
+fn equal(one: (&Slot, &HoleLink<'_>), other: (&Slot, &HoleLink<'_>)) -> bool {
+    match (one.1, other.1) {
+        (HoleLink::Value(value), HoleLink::Value(twin)) => value.same(twin),
+        (HoleLink::Hole(hole), HoleLink::Hole(twin)) => {
+            let hole_of = |slot: &Slot| slot.binds().or(slot.equals());
+            let both = hole_of(hole).is_some() && hole_of(hole) == hole_of(twin);
+            // A place that equals a hole has no value of its own.
+            if [hole, twin].iter().any(|slot| slot.equals().is_some()) {
+                return both;
+            }
+            let kept = alike(hole, one.0) && alike(twin, other.0);
+            let as_is = is_as_is(hole) && is_as_is(twin) && alike(one.0, other.0);
+            both && (kept || as_is)
+        }
+        (HoleLink::Value(_) | HoleLink::Nothing | HoleLink::Hole(_) | HoleLink::Unknown, _) => {
+            false
+        }
+    }
+}
+
+/// Whether two holes read everything in the same way.
+fn alike(one: &Slot, other: &Slot) -> bool {
+    one.shape == other.shape
+        && one.absence == other.absence
+        && one.codec == other.codec
+        && one.null == other.null
+}
+
+/// Whether equal bindings come from equal values.
+fn is_as_is(slot: &Slot) -> bool {
+    slot.codec == Codec::Plain
+        && slot.null == Null::Value
+        && matches!(slot.absence, Absence::Refused | Absence::Kept)
+}

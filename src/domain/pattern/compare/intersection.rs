@@ -1,0 +1,373 @@
+//! A value that fits two patterns: built from what both ask for, and then read by both.
+
+use super::grammar::Fit;
+use super::repeated_holes::{Split, pins};
+use super::subsumption::{is_unopened, named};
+use super::{
+    DEPTH, MemberPolicy, element, is_nullable, member_takes_null, reads, takes_all, texts_of,
+};
+use crate::domain::json::{Json, encode};
+use crate::domain::pattern::{
+    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape,
+    Slot,
+};
+
+/// A value that fits both patterns, if there is any.
+#[must_use]
+pub fn intersection(one: &Pattern, other: &Pattern, world: MemberPolicy) -> Option<Json> {
+    IntersectionSearch {
+        one,
+        other,
+        world,
+        tries: 256,
+    }
+    .find(one, other)
+}
+
+/// The same where there may be nothing at all: `Some(None)` is that nothing fits both.
+/// `None` is a place that a pattern does not name.
+#[must_use]
+pub fn place_meeting(
+    one: Option<&Pattern>,
+    other: Option<&Pattern>,
+    world: MemberPolicy,
+) -> Option<Option<Json>> {
+    let absent = |place: Option<&Pattern>| place.is_none_or(Pattern::may_be_absent);
+    if absent(one) && absent(other) {
+        return Some(None);
+    }
+    match (one, other) {
+        (Some(one), Some(other)) => intersection(one, other, world).map(Some),
+        (Some(one), None) | (None, Some(one)) if world == MemberPolicy::Open => {
+            Some(Some(sample(one)))
+        }
+        (_, _) => None,
+    }
+}
+
+/// A value that fits a pattern, if any does; else what comes nearest.
+#[must_use]
+pub fn sample(pattern: &Pattern) -> Json {
+    let found = intersection(pattern, &anything(), MemberPolicy::Closed);
+    let building = Building {
+        lists: ListLength::Filled,
+        world: MemberPolicy::Closed,
+    };
+    let nearest = found.or_else(|| building.some(pattern));
+    nearest.unwrap_or(Json::literal("null"))
+}
+
+/// What any value fits.
+fn anything() -> Pattern {
+    Pattern::Hole(Slot {
+        name: "_".to_owned(),
+        role: Role::Forgotten(None),
+        shape: Shape::Any,
+        absence: Absence::Kept,
+        codec: Codec::Plain,
+        null: Null::Value,
+    })
+}
+
+/// A search for a value that both patterns read; the holes that stand in one of them several times are
+/// given values one after the other.
+struct IntersectionSearch<'p> {
+    one: &'p Pattern,
+    other: &'p Pattern,
+    world: MemberPolicy,
+    tries: usize,
+}
+
+impl IntersectionSearch<'_> {
+    fn find(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        self.tries = self.tries.checked_sub(1)?;
+        let (first, second) = (Split::new(one), Split::new(other));
+        let mut nearest = None;
+        for lists in [ListLength::Filled, ListLength::Empty] {
+            let building = Building {
+                lists,
+                world: self.world,
+            };
+            let found = building.both(&first.pattern, &second.pattern)?;
+            if reads(self.one, &found, self.world) && reads(self.other, &found, self.world) {
+                return Some(found);
+            }
+            nearest = nearest.or(Some(found));
+        }
+        let nearest = nearest?;
+        let facing = |one: &Pattern, other: &Pattern| {
+            Building {
+                lists: ListLength::Filled,
+                world: self.world,
+            }
+            .both(one, other)
+        };
+        if let Some((hole, values)) = pins((&first, one), (&second, other), &nearest, &facing) {
+            for value in values {
+                let found = self.find(&hole.pinned(one, &value), other);
+                if found.is_some() {
+                    return found;
+                }
+            }
+            return None;
+        }
+        let (hole, values) = pins((&second, other), (&first, one), &nearest, &facing)?;
+        for value in values {
+            let found = self.find(one, &hole.pinned(other, &value));
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
+
+/// How many elements are written where any number will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListLength {
+    Filled,
+    Empty,
+}
+
+/// Builds a value of two patterns in which no hole stands twice.
+#[derive(Debug, Clone, Copy)]
+struct Building {
+    lists: ListLength,
+    world: MemberPolicy,
+}
+
+impl Building {
+    fn both(self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        match (one, other) {
+            (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot)) if takes_all(slot) => {
+                self.some(pattern)
+            }
+            (Pattern::Literal(value), pattern) | (pattern, Pattern::Literal(value)) => {
+                reads(pattern, value, self.world).then(|| value.clone())
+            }
+            (Pattern::Hole(one), Pattern::Hole(other)) => hole_values(one, other),
+            (Pattern::Text(_), Pattern::Text(_) | Pattern::Hole(_))
+            | (Pattern::Hole(_), Pattern::Text(_)) => text(one, other),
+            (Pattern::Hole(slot), Pattern::Object(_)) => self
+                .some(other)
+                .filter(|found| slot.read_json(Some(found), DEPTH).is_ok()),
+            (Pattern::Object(_), Pattern::Hole(slot)) => self
+                .some(one)
+                .filter(|found| slot.read_json(Some(found), DEPTH).is_ok()),
+            (Pattern::Hole(slot), array @ (Pattern::List(_) | Pattern::Each(_)))
+            | (array @ (Pattern::List(_) | Pattern::Each(_)), Pattern::Hole(slot)) => {
+                let item = Box::new(element(slot, &slot.shape)?);
+                let holes = Vec::new();
+                self.both(&Pattern::Each(EachPattern { item, holes }), array)
+            }
+            (Pattern::Object(one), Pattern::Object(other)) => self.objects(one, other),
+            (Pattern::List(one), Pattern::List(other)) => self.lists(one, other),
+            (Pattern::List(list), Pattern::Each(each))
+            | (Pattern::Each(each), Pattern::List(list)) => {
+                let items = list.items.iter().take(list.least());
+                let items = items.map(|item| self.both(item, &each.item));
+                Some(array(&items.collect::<Option<Vec<_>>>()?))
+            }
+            (Pattern::Each(one), Pattern::Each(other)) => Some(match self.lists {
+                ListLength::Filled => array(&Vec::from_iter(self.both(&one.item, &other.item))),
+                ListLength::Empty => array(&[]),
+            }),
+            (Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_), _) => {
+                None
+            }
+        }
+    }
+
+    /// A value of a pattern, if it has any.
+    fn some(self, pattern: &Pattern) -> Option<Json> {
+        match pattern {
+            Pattern::Literal(value) => Some(value.clone()),
+            Pattern::Hole(slot) => values_of(slot).into_iter().next(),
+            Pattern::Text(_) => text(pattern, &anything()),
+            Pattern::Object(object) => {
+                let members = object.members.iter();
+                let required = members.filter(|(_, member)| !member.may_be_absent());
+                let filled =
+                    required.map(|(name, member)| Some((name.as_str(), self.some(member)?)));
+                Some(self::object(&filled.collect::<Option<Vec<_>>>()?))
+            }
+            Pattern::List(list) => {
+                let items = list.items.iter().take(list.least());
+                Some(array(
+                    &items
+                        .map(|item| self.some(item))
+                        .collect::<Option<Vec<_>>>()?,
+                ))
+            }
+            Pattern::Each(each) => Some(match self.lists {
+                ListLength::Filled => array(&Vec::from_iter(self.some(&each.item))),
+                ListLength::Empty => array(&[]),
+            }),
+        }
+    }
+
+    fn objects(self, one: &ObjectPattern, other: &ObjectPattern) -> Option<Json> {
+        let mut members = Vec::new();
+        let more = other
+            .members
+            .iter()
+            .filter(|(name, _)| named(one, name).is_none());
+        for (name, _) in one.members.iter().chain(more) {
+            let places = (self.at(one, name), self.at(other, name));
+            let value = match places {
+                (MemberRule::Place(one), MemberRule::Place(other)) => {
+                    if one.may_be_absent() && other.may_be_absent() {
+                        continue;
+                    }
+                    self.members(one, other)?
+                }
+                (MemberRule::Place(pattern), beside) | (beside, MemberRule::Place(pattern)) => {
+                    match (pattern.may_be_absent(), beside) {
+                        (true, _) => continue,
+                        (false, MemberRule::Anything) => self.some(pattern)?,
+                        (false, MemberRule::Nothing | MemberRule::Place(_)) => return None,
+                    }
+                }
+                (MemberRule::Anything | MemberRule::Nothing, _) => continue,
+            };
+            members.push((name.as_str(), value));
+        }
+        Some(object(&members))
+    }
+
+    /// A value of a member that both name.
+    fn members(self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        let either = is_nullable(one, self.world) || is_nullable(other, self.world);
+        let null = || {
+            let mut both = [one, other].into_iter();
+            both.all(|member| member_takes_null(member, self.world))
+                .then(|| Json::literal("null"))
+        };
+        let met = self.both(one, other);
+        if either { met.or_else(null) } else { met }
+    }
+
+    /// What an object says of a member.
+    fn at<'o>(self, object: &'o ObjectPattern, name: &str) -> MemberRule<'o> {
+        match named(object, name) {
+            Some(pattern) => MemberRule::Place(pattern),
+            None if is_unopened(object) => MemberRule::Anything,
+            None if self.world.is_loose(object) && self.world.welcomes(object, name) => {
+                MemberRule::Anything
+            }
+            None => MemberRule::Nothing,
+        }
+    }
+
+    fn lists(self, one: &ListPattern, other: &ListPattern) -> Option<Json> {
+        let length = one.least().max(other.least());
+        let any = anything();
+        let at = |list: &'_ ListPattern, index: usize| match list.items.get(index) {
+            Some(item) => Some(item.clone()),
+            None => list.rest.as_ref().map(|_| any.clone()),
+        };
+        let items = (0..length).map(|index| self.both(&at(one, index)?, &at(other, index)?));
+        Some(array(&items.collect::<Option<Vec<_>>>()?))
+    }
+}
+
+/// What an object says of a member.
+enum MemberRule<'o> {
+    Place(&'o Pattern),
+    Anything,
+    Nothing,
+}
+
+/// A string that two patterns have.
+fn text(one: &Pattern, other: &Pattern) -> Option<Json> {
+    let met = |fit: Fit| {
+        let found = texts_of(one, fit)?.meeting(&texts_of(other, fit)?);
+        found.map(|text| Json::string(&text))
+    };
+    met(Fit::Below).or_else(|| met(Fit::Above))
+}
+
+/// A value that two holes take.
+fn hole_values(one: &Slot, other: &Slot) -> Option<Json> {
+    let mut values = values_of(one).into_iter().chain(values_of(other));
+    values.find(|value| {
+        [one, other]
+            .iter()
+            .all(|slot| slot.read_json(Some(value), DEPTH).is_ok())
+    })
+}
+
+/// Values that a hole takes: all that make a difference.
+pub(super) fn values_of(slot: &Slot) -> Vec<Json> {
+    let mut values = shape_values(&slot.shape);
+    if slot.codec == Codec::Json {
+        for value in &mut values {
+            let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            *value = Json::string(&text);
+        }
+    }
+    values.push(Json::literal("null"));
+    values.retain(|value| slot.read_json(Some(value), DEPTH).is_ok());
+    values
+}
+
+fn shape_values(shape: &Shape) -> Vec<Json> {
+    match shape {
+        Shape::Any => vec![
+            Json::literal("\"text\""),
+            Json::literal("1"),
+            Json::literal("true"),
+            Json::literal("{}"),
+            Json::literal("[]"),
+            Json::literal("null"),
+        ],
+        Shape::One(scalar) => scalar_values(scalar),
+        Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
+            let mut values: Vec<Json> = scalar_values(scalar)
+                .into_iter()
+                .map(|value| array(&[value]))
+                .collect();
+            values.push(Json::literal("[]"));
+            values
+        }
+        Shape::Object => vec![Json::literal("{}")],
+        Shape::Array => vec![Json::literal("[]")],
+        Shape::Null => vec![Json::literal("null")],
+    }
+}
+
+fn scalar_values(scalar: &Scalar) -> Vec<Json> {
+    match scalar {
+        Scalar::String => vec![Json::literal("\"text\"")],
+        Scalar::Integer => vec![Json::literal("1")],
+        Scalar::Number => vec![Json::literal("1.5"), Json::literal("1")],
+        Scalar::Boolean => vec![Json::literal("true"), Json::literal("false")],
+        Scalar::Enum(words) => words.iter().map(|word| Json::string(word)).collect(),
+    }
+}
+
+pub(in crate::domain::pattern) fn array(items: &[Json]) -> Json {
+    let mut text = vec![b'['];
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        text.extend_from_slice(item.as_bytes());
+    }
+    text.push(b']');
+    Json::written(text)
+}
+
+pub(in crate::domain::pattern) fn object(members: &[(&str, Json)]) -> Json {
+    let mut text = vec![b'{'];
+    for (index, (name, value)) in members.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        encode(name, &mut text);
+        text.push(b':');
+        text.extend_from_slice(value.as_bytes());
+    }
+    text.push(b'}');
+    Json::written(text)
+}

@@ -1,0 +1,232 @@
+//! Objects read in one walk: each member is read where the walk comes to it.
+//!
+//! A walk ends at the first thing that is out of the common: a name that is strange, given twice or spelled with
+//! escapes, a value that does not fit. Then the object is opened and read member by member, which tells what is
+//! wrong; what the walk has bound is bound to the same values again. So no object is walked in which a hole stands
+//! twice, where it would matter which of its places comes first.
+
+use std::ops::Range;
+
+use super::{Codec, ObjectPattern, Pattern, PatternReader, Role, Scalar, Shape, Slot};
+use crate::domain::json::{
+    Json, JsonKind, Members, StringForm, is_integer, kind_of, same_ignoring_case,
+};
+
+/// How the objects of a pattern are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ReadPlan {
+    /// In one walk, unless something is out of the common; with what is looked for at each member.
+    Walked(Box<[FastMatch]>),
+    /// Opened.
+    Opened,
+}
+
+impl ReadPlan {
+    /// How objects are read that have these members, and others where `rest` takes them.
+    pub(super) fn new(members: &[(String, Pattern)], rest: Option<&Slot>) -> ReadPlan {
+        let twins = members.iter().enumerate().any(|(index, (name, _))| {
+            let mut before = members[..index].iter();
+            before.any(|(known, _)| same_ignoring_case(known, name))
+        });
+        let mut holes = Vec::new();
+        for (_, member) in members {
+            member.slots(&mut |slot| holes.extend(slot.binds()));
+        }
+        holes.sort_unstable();
+        let twice = holes.array_windows().any(|[one, other]| one == other);
+        if rest.is_some() || twins || twice || members.len() > SeenMembers::MOST {
+            ReadPlan::Opened
+        } else {
+            ReadPlan::Walked(members.iter().map(|(_, member)| member.glance()).collect())
+        }
+    }
+}
+
+/// What a value must be to be read at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FastMatch {
+    /// Something of this sort, which is the value of this hole.
+    Value(usize, FastKind),
+    /// Nothing: it is looked at more closely.
+    Closer,
+}
+
+/// What is told of a value by its first byte, and little more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FastKind {
+    /// Anything but `null`, which may stand for no value.
+    Any,
+    /// A string without escapes.
+    Plain,
+    /// A number without fraction and exponent.
+    Integer,
+    /// Any value of this kind.
+    Of(JsonKind),
+}
+
+impl Pattern {
+    fn glance(&self) -> FastMatch {
+        match self {
+            Pattern::Hole(slot) => match (&slot.role, slot.codec, slot.shape.sort()) {
+                (Role::Shared(hole), Codec::Plain | Codec::Percent, Some(sort)) => {
+                    FastMatch::Value(*hole, sort)
+                }
+                _ => FastMatch::Closer,
+            },
+            Pattern::Literal(_)
+            | Pattern::Object(_)
+            | Pattern::Text(_)
+            | Pattern::List(_)
+            | Pattern::Each(_) => FastMatch::Closer,
+        }
+    }
+}
+
+impl Shape {
+    fn sort(&self) -> Option<FastKind> {
+        match self {
+            Shape::Any => Some(FastKind::Any),
+            Shape::One(Scalar::String) => Some(FastKind::Plain),
+            Shape::One(Scalar::Integer) => Some(FastKind::Integer),
+            Shape::One(Scalar::Number) => Some(FastKind::Of(JsonKind::Number)),
+            Shape::One(Scalar::Boolean) => Some(FastKind::Of(JsonKind::Boolean)),
+            Shape::Object => Some(FastKind::Of(JsonKind::Object)),
+            Shape::Array => Some(FastKind::Of(JsonKind::Array)),
+            Shape::One(Scalar::Enum(_))
+            | Shape::Repeated(_)
+            | Shape::Separated(..)
+            | Shape::Null => None,
+        }
+    }
+}
+
+impl FastKind {
+    #[inline(always)]
+    fn has(self, text: &[u8], spelling: StringForm) -> bool {
+        match self {
+            FastKind::Any => text.first() != Some(&b'n'),
+            FastKind::Plain => text.first() == Some(&b'"') && spelling == StringForm::Plain,
+            FastKind::Integer => is_integer(text),
+            FastKind::Of(kind) => kind_of(text) == kind,
+        }
+    }
+}
+
+/// The members that a walk has come to, by their places in the pattern.
+#[derive(Debug, Default)]
+struct SeenMembers(u64);
+
+impl SeenMembers {
+    const MOST: usize = u64::BITS as usize;
+
+    /// Adds a member that has not been seen before.
+    #[inline(always)]
+    fn add(&mut self, place: usize) -> Option<()> {
+        let before = self.0;
+        self.0 |= 1 << place;
+        (self.0 != before).then_some(())
+    }
+
+    fn has(&self, place: usize) -> bool {
+        self.0 & (1 << place) != 0
+    }
+
+    fn count(&self) -> usize {
+        self.0.count_ones() as usize
+    }
+}
+
+impl ObjectPattern {
+    /// Reads an object in one walk; nothing where that has to be done with more care.
+    pub(super) fn read_walking(&self, object: &Json, reading: &mut PatternReader) -> Option<()> {
+        let dropped = reading.dropped;
+        let read = self.walk(object, &mut Members::new(object.as_bytes(), 0)?, reading);
+        if read.is_none() {
+            reading.dropped = dropped;
+        }
+        read
+    }
+
+    fn is_walkable(&self) -> bool {
+        matches!(self.access, ReadPlan::Walked(_)) && self.rest.is_none()
+    }
+
+    /// Reads the members of an object that is a part of the whole.
+    fn walk(
+        &self,
+        whole: &Json,
+        walk: &mut Members<'_>,
+        reading: &mut PatternReader,
+    ) -> Option<()> {
+        let ReadPlan::Walked(glances) = &self.access else {
+            return None;
+        };
+        let text = whole.as_bytes();
+        let mut seen = SeenMembers::default();
+        let mut next = 0;
+        while let Some(place) = self.next_known(next, walk)? {
+            seen.add(place)?;
+            next = place + 1;
+            if let Some(FastMatch::Value(hole, sort)) = glances.get(place) {
+                let (value, spelling) = walk.spelled_value();
+                if sort.has(text.get(value.clone())?, spelling) {
+                    reading.bind_value(*hole, whole.piece(value))?;
+                } else {
+                    self.members[place].1.look(whole, value, reading)?;
+                }
+            } else if let Pattern::Object(object) = &self.members[place].1
+                && object.is_walkable()
+            {
+                let mut inside = walk.inside()?;
+                object.walk(whole, &mut inside, reading)?;
+                walk.leave(&inside);
+            } else {
+                self.members[place].1.look(whole, walk.value(), reading)?;
+            }
+        }
+        if seen.count() < self.members.len() {
+            for (place, (_, member)) in self.members.iter().enumerate() {
+                if !seen.has(place) {
+                    member.read(None, reading).ok()?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Goes to the value of the next member and tells which it is, if there is one: mostly it is this.
+    #[inline(always)]
+    fn next_known(&self, mostly: usize, walk: &mut Members<'_>) -> Option<Option<usize>> {
+        let key = self.keys.get(mostly);
+        if key.is_some_and(|key| walk.takes(key)) {
+            return Some(Some(mostly));
+        }
+        match walk.name() {
+            None => Some(None),
+            Some((_, StringForm::Escaped)) => None,
+            Some((name, StringForm::Plain)) => {
+                let mut known = self.members.iter();
+                known
+                    .position(|(known, _)| known.as_bytes() == name)
+                    .map(Some)
+            }
+        }
+    }
+}
+
+impl Pattern {
+    /// Reads a part of the whole that is no value at a glance.
+    #[inline(never)]
+    fn look(&self, whole: &Json, value: Range<usize>, reading: &mut PatternReader) -> Option<()> {
+        let text = whole.as_bytes();
+        match self {
+            Pattern::Literal(literal) if literal.as_bytes() == text.get(value.clone())? => Some(()),
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Object(_)
+            | Pattern::Text(_)
+            | Pattern::List(_)
+            | Pattern::Each(_) => self.take(whole.piece(value), reading).ok(),
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! What holds for the holes of a pair, and the slots that each place of a pattern has by it.
+
+use super::bindings::BoundValue;
+use super::hole_resolver::{HoleFacts, HolePlace};
+use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};
+use super::text::TextPatterns;
+use super::{Absence, Codec, Delimiter};
+use super::{
+    EachPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape, Slot,
+    TextPart, TextPattern,
+};
+use crate::domain::json::Json;
+use crate::domain::side::Side;
+
+impl HoleFacts {
+    /// The number of a hole.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.holes.iter().position(|hole| hole.name == name)
+    }
+
+    /// The number of a hole of the call.
+    #[must_use]
+    pub fn of_call(&self, name: &str) -> Option<usize> {
+        self.call.iter().position(|hole| hole.name == name)
+    }
+
+    /// What `{>name}` writes.
+    pub(super) fn source(
+        &self,
+        name: &str,
+        depth: usize,
+    ) -> Result<(HoleSource, Shape), PatternError> {
+        if name == "now" {
+            return Ok((HoleSource::Now, Shape::One(Scalar::String)));
+        }
+        let found = match self.find(name) {
+            Some(hole) => Some((HoleSource::Hole(hole), &self.holes[hole])),
+            None => {
+                let hole = self.of_call(name);
+                hole.map(|hole| (HoleSource::Call(hole), &self.call[hole]))
+            }
+        };
+        match found {
+            Some((source, fact)) if fact.depth <= depth => Ok((source, fact.shape.clone())),
+            Some(_) => Err(PatternError::new(format!(
+                "`{{>{name}}}` stands outside of the elements that `{name}` has a value for"
+            ))),
+            None => Err(PatternError::new(format!(
+                "`{{>{name}}}` writes what nothing reads: no hole `{name}` is shared by both sides, and the call has none"
+            ))),
+        }
+    }
+
+    /// The slot that a place has.
+    ///
+    /// # Errors
+    /// [`PatternError`] where the hole cannot stand there.
+    pub fn slot(
+        &self,
+        side: Side,
+        mention: &HoleRef,
+        (place, depth): (HolePlace, usize),
+    ) -> Result<Slot, PatternError> {
+        let mut slot = Slot {
+            name: mention.name.clone(),
+            role: Role::Forgotten(None),
+            shape: Shape::Any,
+            absence: Absence::Kept,
+            codec: mention.codec,
+            null: Null::Value,
+        };
+        if mention.name == "_" {
+            let bare = mention.default.as_deref().map(|value| {
+                let json = Json::parse(bytes::Bytes::copy_from_slice(value.as_bytes()), 16);
+                json.unwrap_or_else(|_| Json::string(value))
+            });
+            slot.role = Role::Forgotten(bare);
+            return Ok(slot);
+        }
+        if mention.used == HoleUse::WriteOnly {
+            let (source, shape) = self.source(&mention.name, depth)?;
+            (slot.role, slot.shape) = (Role::Written(source), shape);
+        } else if mention.used == HoleUse::Equal {
+            let hole = self
+                .find(&mention.name)
+                .ok_or_else(|| no_such_hole(mention))?;
+            slot.role = Role::Equal(hole);
+            slot.shape = mention.shape.clone().unwrap_or(Shape::Any);
+            if mention.presence == Declared::No {
+                slot.absence = Absence::Refused;
+            }
+        } else if let Some(hole) = self.find(&mention.name) {
+            let fact = &self.holes[hole];
+            slot.role = Role::Shared(hole);
+            slot.shape = fact.shape.clone();
+            slot.absence = fact.absence(side);
+            slot.null = fact.null();
+        }
+        fits_place(&slot, place)?;
+        Ok(slot)
+    }
+
+    /// The pattern with its slots.
+    ///
+    /// # Errors
+    /// [`PatternError`] where a hole cannot stand where it does.
+    pub fn resolve(&self, side: Side, pattern: &Pattern<HoleRef>) -> Result<Pattern, PatternError> {
+        self.nested(side, pattern, 0)
+    }
+
+    fn nested(
+        &self,
+        side: Side,
+        pattern: &Pattern<HoleRef>,
+        depth: usize,
+    ) -> Result<Pattern, PatternError> {
+        Ok(match pattern {
+            Pattern::Literal(json) => Pattern::Literal(json.clone()),
+            Pattern::Hole(mention) => {
+                Pattern::Hole(self.slot(side, mention, (HolePlace::Json, depth))?)
+            }
+            Pattern::Text(text) => Pattern::Text(self.text(side, text, depth)?),
+            Pattern::Object(object) => Pattern::Object(self.object(side, object, depth)?),
+            Pattern::List(list) => Pattern::List(self.list(side, list, depth)?),
+            Pattern::Each(each) => Pattern::Each(self.each(side, each, depth)?),
+        })
+    }
+
+    fn object(
+        &self,
+        side: Side,
+        object: &ObjectPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<ObjectPattern, PatternError> {
+        let mut members = Vec::with_capacity(object.members.len());
+        for (name, member) in &object.members {
+            let member = self.nested(side, member, depth);
+            members.push((
+                name.clone(),
+                member.map_err(|error| error.under_member(name))?,
+            ));
+        }
+        let rest = object.rest.as_ref();
+        let rest = rest.map(|rest| self.slot(side, rest, (HolePlace::Rest, depth)));
+        Ok(ObjectPattern::understood(members, rest.transpose()?))
+    }
+
+    fn list(
+        &self,
+        side: Side,
+        list: &ListPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<ListPattern, PatternError> {
+        let mut items = Vec::with_capacity(list.items.len());
+        for (index, item) in list.items.iter().enumerate() {
+            let item = self.nested(side, item, depth);
+            items.push(item.map_err(|error| error.under(&format!("[{index}]")))?);
+        }
+        let rest = list.rest.as_ref();
+        let rest = rest.map(|rest| self.slot(side, rest, (HolePlace::Json, depth)));
+        Ok(ListPattern {
+            items,
+            rest: rest.transpose()?,
+        })
+    }
+
+    fn each(
+        &self,
+        side: Side,
+        each: &EachPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<EachPattern, PatternError> {
+        let item = self.nested(side, &each.item, depth + 1);
+        let item = item.map_err(|error| error.under("[1]"))?;
+        let mut holes = Vec::new();
+        item.slots(&mut |slot| holes.extend(slot.binds()));
+        holes.sort_unstable();
+        holes.dedup();
+        if holes.is_empty() {
+            return Err(PatternError::new(
+                "no hole inside of `[\"*\", …]` tells how many elements to write; name one, or write the elements out",
+            ));
+        }
+        Ok(EachPattern {
+            item: Box::new(item),
+            holes,
+        })
+    }
+
+    fn text(
+        &self,
+        side: Side,
+        text: &TextPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<TextPattern, PatternError> {
+        let parts = text.parts.iter().map(|part| {
+            Ok(match part {
+                TextPart::Text(text) => TextPart::Text(text.clone()),
+                TextPart::Hole(mention) => {
+                    TextPart::Hole(self.slot(side, mention, (HolePlace::Text, depth))?)
+                }
+            })
+        });
+        let text = TextPattern {
+            parts: parts.collect::<Result<_, _>>()?,
+        };
+        self.check_defaults(&text)?;
+        Ok(text)
+    }
+
+    /// A default is a value like others: a text that it cannot stand in can never be written without it.
+    fn check_defaults(&self, text: &TextPattern) -> Result<(), PatternError> {
+        for (index, part) in text.parts.iter().enumerate() {
+            let TextPart::Hole(slot) = part else { continue };
+            for default in self.defaults_of(slot) {
+                let spelled = slot.as_text(&default);
+                let fits = spelled.and_then(|spelled| text.ends_behind(&spelled, index));
+                fits.map_err(|what| unwritable(slot, &what))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an absent value of a slot may stand for, on either side.
+    fn defaults_of(&self, slot: &Slot) -> impl Iterator<Item = Json> {
+        let hole = slot.binds().map(|hole| &self.holes[hole]);
+        let absences = hole.map(|hole| Side::ALL.map(|side| hole.absence(side)));
+        let defaults = absences.into_iter().flatten();
+        defaults.filter_map(|absence| absence.default().cloned())
+    }
+
+    /// Expects that words can be written where only certain texts can stand: as they are, and with every default.
+    ///
+    /// # Errors
+    /// [`PatternError`] says what does not fit.
+    pub fn expect_fit(
+        &self,
+        words: &TextPatterns,
+        fits: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<(), PatternError> {
+        match words {
+            TextPatterns::Literal(text) => fits(text).map_err(PatternError::new)?,
+            TextPatterns::Mixed(text) => fits(&text.with("", "")).map_err(PatternError::new)?,
+            TextPatterns::Hole(_) => {}
+        }
+        for slot in words.slots() {
+            for default in self.defaults_of(slot) {
+                let value = BoundValue::Value(default);
+                let texts = slot.write_texts(&value).and_then(|texts| {
+                    texts.into_iter().try_for_each(|value| match words {
+                        TextPatterns::Mixed(text) => fits(&text.with(&slot.name, &value)),
+                        TextPatterns::Literal(_) | TextPatterns::Hole(_) => fits(&value),
+                    })
+                });
+                texts.map_err(|what| unwritable(slot, &what))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The words with their slots.
+    ///
+    /// # Errors
+    /// [`PatternError`] where a hole cannot stand where it does.
+    pub fn words(
+        &self,
+        side: Side,
+        words: &TextPatterns<HoleRef>,
+        place: HolePlace,
+    ) -> Result<TextPatterns, PatternError> {
+        Ok(match words {
+            TextPatterns::Literal(text) => TextPatterns::Literal(text.clone()),
+            TextPatterns::Hole(mention) => {
+                TextPatterns::Hole(self.slot(side, mention, (place, 0))?)
+            }
+            TextPatterns::Mixed(text) => TextPatterns::Mixed(self.text(side, text, 0)?),
+        })
+    }
+}
+
+/// The error of `{=x}` where nothing is read that it could be equal to.
+pub(super) fn no_such_hole(mention: &HoleRef) -> PatternError {
+    let name = &mention.name;
+    PatternError::new(format!(
+        "`{{={name}}}` is equal to a hole of the path, the query or a header, and `{name}` is none; write `{{{name}}}`"
+    ))
+}
+
+fn unwritable(slot: &Slot, what: &str) -> PatternError {
+    PatternError::new(format!("the default of `{}`: {what}", slot.name))
+}
+
+/// A list has one text only where a text may be given several times, or is cut at a delimiter.
+fn fits_place(slot: &Slot, place: HolePlace) -> Result<(), PatternError> {
+    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
+    let once = match place {
+        HolePlace::Text | HolePlace::Path => true,
+        HolePlace::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
+        HolePlace::Json | HolePlace::Rest | HolePlace::Words => false,
+    };
+    if is_list && once && slot.codec == Codec::Plain {
+        return Err(PatternError::new(format!(
+            "the hole `{}` is a list, which cannot stand beside text or in a path, but for `[,]` as one segment; give it a query parameter of its own",
+            slot.name
+        )));
+    }
+    if place == HolePlace::Text
+        && slot.binds().is_some()
+        && matches!(slot.absence, Absence::Implied(_))
+    {
+        let name = &slot.name;
+        return Err(PatternError::new(format!(
+            "the hole `{name}` stands beside text, where a default cannot be left out; write `{{{name}=…}}` here"
+        )));
+    }
+    Ok(())
+}

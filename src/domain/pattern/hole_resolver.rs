@@ -1,0 +1,445 @@
+//! From what each place says of a hole to what holds for it everywhere.
+//!
+//! Type and `?` are said once and hold on both sides; a default belongs to its side, with the `?` that says
+//! that it is not written, and both are the other side's as well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
+
+use super::hole_facts::no_such_hole;
+use super::hole_syntax::{Codec, Declared, HoleRef, HoleUse, PatternError};
+use super::text::TextPatterns;
+use super::{Absence, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
+use crate::domain::json::{Json, JsonKind};
+use crate::domain::side::Side;
+
+/// Where a hole stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HolePlace {
+    /// A value of JSON.
+    Json,
+    /// The members or elements that are not named.
+    Rest,
+    /// All of a text that may be given several times: a query parameter, a header.
+    Words,
+    /// A piece of a text, or all of one that is there once.
+    Text,
+    /// A path, where there is always something.
+    Path,
+    /// All of one segment of a path.
+    Segment,
+}
+
+/// What is known of a hole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoleFact {
+    /// Its name.
+    pub name: String,
+    /// What its value looks like.
+    pub shape: Shape,
+    /// How many arrays of like elements it stands in.
+    pub depth: usize,
+    presence: Declared,
+    in_text: Declared,
+    defaults: [Option<DefaultValue>; 2],
+}
+
+/// A default, and whether it is left out when written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct DefaultValue {
+    value: Json,
+    left_out: Declared,
+}
+
+/// All holes of a pair of patterns, by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoleFacts {
+    /// In the order in which they are first named.
+    pub holes: Vec<HoleFact>,
+    pub(super) call: Vec<HoleFact>,
+}
+
+/// What is said of a hole so far.
+#[derive(Debug, Clone)]
+struct Declarations {
+    name: String,
+    /// Where it was first named.
+    key: String,
+    shape: Option<Shape>,
+    depth: usize,
+    presence: Declared,
+    in_text: Declared,
+    in_path: Declared,
+    /// What each side says of a default: its text, and whether `?` stands beside it.
+    defaults: [Option<(String, Declared)>; 2],
+    on: [Declared; 2],
+}
+
+/// Collects what both sides say.
+#[derive(Debug, Default)]
+pub struct HoleResolver {
+    declarations: Vec<Declarations>,
+    written: Vec<(String, usize, String)>,
+    key: String,
+    /// How many holes the head of a request has, once its body is read: `{=x}` is equal to one of them.
+    head: Option<usize>,
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Rest => 0,
+        Side::Rpc => 1,
+    }
+}
+
+impl HoleResolver {
+    /// Tells under which key of the table the following patterns stand, for errors that show only at the end.
+    pub fn at(&mut self, key: &str) -> &mut HoleResolver {
+        key.clone_into(&mut self.key);
+        self
+    }
+
+    /// Begins the body of a request: all holes so far are those of its head.
+    pub fn begin_body(&mut self) {
+        self.head = Some(self.declarations.len());
+    }
+
+    /// Ends the body of a request.
+    pub fn end_body(&mut self) {
+        self.head = None;
+    }
+
+    /// Notes `{=x}`, which says nothing of the hole.
+    fn equal(
+        &self,
+        mention: &HoleRef,
+        (place, depth): (HolePlace, usize),
+    ) -> Result<(), PatternError> {
+        let Some(head) = self.head.filter(|_| place == HolePlace::Json && depth == 0) else {
+            return Err(PatternError::new(format!(
+                "`{{={}}}` is a whole value of a request's body, and not in a list of like elements; write `{{{}}}`",
+                mention.name, mention.name
+            )));
+        };
+        let mut known = self.declarations[..head].iter();
+        if known.any(|talk| talk.name == mention.name) {
+            Ok(())
+        } else {
+            Err(no_such_hole(mention))
+        }
+    }
+
+    /// Notes what a pattern says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts itself.
+    pub fn pattern(&mut self, side: Side, pattern: &Pattern<HoleRef>) -> Result<(), PatternError> {
+        self.nested(side, pattern, 0)
+    }
+
+    fn nested(
+        &mut self,
+        side: Side,
+        pattern: &Pattern<HoleRef>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        match pattern {
+            Pattern::Literal(_) => Ok(()),
+            Pattern::Hole(mention) => self.mention(side, mention, (HolePlace::Json, depth)),
+            Pattern::Text(text) => self.text(side, text, depth),
+            Pattern::Object(object) => {
+                for (name, member) in &object.members {
+                    let noted = self.nested(side, member, depth);
+                    noted.map_err(|error| error.under_member(name))?;
+                }
+                let mut rest = object.rest.iter();
+                rest.try_for_each(|rest| self.mention(side, rest, (HolePlace::Rest, depth)))
+            }
+            Pattern::List(list) => {
+                for (index, item) in list.items.iter().enumerate() {
+                    let noted = self.nested(side, item, depth);
+                    noted.map_err(|error| error.under(&format!("[{index}]")))?;
+                }
+                let mut rest = list.rest.iter();
+                rest.try_for_each(|rest| self.behind(side, rest, depth))
+            }
+            Pattern::Each(each) => {
+                let noted = self.nested(side, &each.item, depth + 1);
+                noted.map_err(|error| error.under("[1]"))
+            }
+        }
+    }
+
+    fn behind(&mut self, side: Side, rest: &HoleRef, depth: usize) -> Result<(), PatternError> {
+        let array = HoleRef {
+            shape: Some(Shape::Array),
+            ..rest.clone()
+        };
+        self.mention(side, &array, (HolePlace::Json, depth))
+    }
+
+    fn text(
+        &mut self,
+        side: Side,
+        text: &TextPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        let mut holes = text.parts.iter().filter_map(|part| match part {
+            TextPart::Text(_) => None,
+            TextPart::Hole(mention) => Some(mention),
+        });
+        holes.try_for_each(|mention| self.mention(side, mention, (HolePlace::Text, depth)))
+    }
+
+    /// Notes what a text outside of JSON says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts itself.
+    pub fn words(
+        &mut self,
+        side: Side,
+        words: &TextPatterns<HoleRef>,
+        place: HolePlace,
+    ) -> Result<(), PatternError> {
+        match words {
+            TextPatterns::Literal(_) => Ok(()),
+            TextPatterns::Hole(mention) => self.mention(side, mention, (place, 0)),
+            TextPatterns::Mixed(text) => self.text(side, text, 0),
+        }
+    }
+
+    /// Notes what one place says.
+    ///
+    /// # Errors
+    /// [`PatternError`] for what contradicts what was said before.
+    pub fn mention(
+        &mut self,
+        side: Side,
+        mention: &HoleRef,
+        (place, depth): (HolePlace, usize),
+    ) -> Result<(), PatternError> {
+        if mention.name == "_" {
+            return Ok(());
+        }
+        if mention.used == HoleUse::Equal {
+            return self.equal(mention, (place, depth));
+        }
+        if mention.used == HoleUse::WriteOnly {
+            let key = self.key.clone();
+            self.written.push((mention.name.clone(), depth, key));
+            return Ok(());
+        }
+        let talk = self.talk(&mention.name, depth)?;
+        talk.on[index(side)] = Declared::Yes;
+        if mention.codec == Codec::Plain && place != HolePlace::Json && place != HolePlace::Rest {
+            talk.in_text = Declared::Yes;
+        }
+        if matches!(place, HolePlace::Path | HolePlace::Segment) {
+            talk.in_path = Declared::Yes;
+        }
+        let shape = match place {
+            HolePlace::Rest => Some(Shape::Object),
+            HolePlace::Json
+            | HolePlace::Words
+            | HolePlace::Text
+            | HolePlace::Path
+            | HolePlace::Segment => mention.shape.clone(),
+        };
+        // Beside a default, `?` says what that side does with it.
+        let presence = match mention.default {
+            None => mention.presence,
+            Some(_) => Declared::No,
+        };
+        talk.says(shape, presence)?;
+        talk.defaults(index(side), mention)
+    }
+
+    fn talk(&mut self, name: &str, depth: usize) -> Result<&mut Declarations, PatternError> {
+        let place = match self.declarations.iter().position(|talk| talk.name == name) {
+            Some(place) => place,
+            None => {
+                self.declarations
+                    .push(Declarations::new(name, depth, &self.key));
+                self.declarations.len() - 1
+            }
+        };
+        let talk = &mut self.declarations[place];
+        if talk.depth == depth {
+            Ok(talk)
+        } else {
+            Err(PatternError::new(format!(
+                "the hole `{name}` has one value in one place and a value for each element in another; write `[\"*\", …]` around both, or around none"
+            )))
+        }
+    }
+
+    /// A hole that only the REST side has is on the RPC side beside all patterns: what is around them carries it.
+    pub fn carried(&mut self, name: &str) {
+        let alone = |talk: &&mut Declarations| {
+            talk.name == name && talk.depth == 0 && talk.on == [Declared::Yes, Declared::No]
+        };
+        for talk in self.declarations.iter_mut().filter(alone) {
+            talk.on = [Declared::Yes; 2];
+        }
+    }
+
+    /// Draws the conclusion. `call` are the holes of the call that the pair answers.
+    ///
+    /// # Errors
+    /// [`PatternError`] for a hole that one side alone has, or that cannot be what is said of it.
+    pub fn finish(self, call: &HoleFacts) -> Result<HoleFacts, PatternError> {
+        let mut holes = Vec::with_capacity(self.declarations.len());
+        for talk in self.declarations {
+            let key = talk.key.clone();
+            if talk.on != [Declared::Yes; 2] {
+                return Err(talk.one_sided().under(&key));
+            }
+            holes.push(talk.conclude().map_err(|error| error.under(&key))?);
+        }
+        let facts = HoleFacts {
+            holes,
+            call: call.holes.clone(),
+        };
+        for (name, depth, key) in &self.written {
+            let source = facts.source(name, *depth);
+            source.map_err(|error| error.under(key))?;
+        }
+        Ok(facts)
+    }
+}
+
+impl Declarations {
+    fn new(name: &str, depth: usize, key: &str) -> Declarations {
+        Declarations {
+            name: name.to_owned(),
+            key: key.to_owned(),
+            shape: None,
+            depth,
+            presence: Declared::No,
+            in_text: Declared::No,
+            in_path: Declared::No,
+            defaults: [None, None],
+            on: [Declared::No; 2],
+        }
+    }
+
+    fn says(&mut self, shape: Option<Shape>, presence: Declared) -> Result<(), PatternError> {
+        if presence == Declared::Yes {
+            self.presence = Declared::Yes;
+        }
+        let Some(shape) = shape else { return Ok(()) };
+        match &self.shape {
+            Some(before) if *before != shape => Err(PatternError::new(format!(
+                "the hole `{}` is {} here and {} elsewhere; say its type once",
+                self.name,
+                shape.described(),
+                before.described()
+            ))),
+            _ => {
+                self.shape = Some(shape);
+                Ok(())
+            }
+        }
+    }
+
+    fn defaults(&mut self, side: usize, mention: &HoleRef) -> Result<(), PatternError> {
+        let Some(default) = &mention.default else {
+            return Ok(());
+        };
+        let said = (default.clone(), mention.presence);
+        match &self.defaults[side] {
+            Some(before) if *before != said => Err(PatternError::new(format!(
+                "the hole `{}` has two defaults on one side, `{}` and `{default}`; say one",
+                self.name, before.0
+            ))),
+            _ => {
+                self.defaults[side] = Some(said);
+                Ok(())
+            }
+        }
+    }
+
+    fn one_sided(&self) -> PatternError {
+        let (here, there) = if self.on[0] == Declared::Yes {
+            (Side::Rest, Side::Rpc)
+        } else {
+            (Side::Rpc, Side::Rest)
+        };
+        let name = &self.name;
+        PatternError::new(format!(
+            "the hole `{name}` stands on the {here} side only; name it on the {there} side as well, write `{{_}}` to forget it, or `{{>{name}}}` where the call has it"
+        ))
+    }
+
+    fn conclude(self) -> Result<HoleFact, PatternError> {
+        let shape = match (self.shape, self.in_text) {
+            (Some(shape @ (Shape::Object | Shape::Array | Shape::Null)), Declared::Yes) => {
+                return Err(PatternError::new(format!(
+                    "the hole `{}` is {} and stands in a text; write `{{{}:json}}` there",
+                    self.name,
+                    shape.described(),
+                    self.name
+                )));
+            }
+            (None | Some(Shape::Any), Declared::Yes) => Shape::One(Scalar::String),
+            (None, Declared::No) => Shape::Any,
+            (Some(shape), _) => shape,
+        };
+        let absent = self.presence == Declared::Yes || self.defaults.iter().any(Option::is_some);
+        if self.in_path == Declared::Yes && absent {
+            return Err(PatternError::new(format!(
+                "the hole `{}` stands in a path, so it cannot be absent",
+                self.name
+            )));
+        }
+        let [rest, rpc] = self.defaults;
+        let checked = |default: Option<(String, Declared)>| {
+            let checked = default.map(|(text, left_out)| {
+                let value = shape.check_default(&text);
+                value.map(|value| DefaultValue { value, left_out })
+            });
+            checked
+                .transpose()
+                .map_err(|what| PatternError::new(format!("`{{{}}}`: {what}", self.name)))
+        };
+        let (rest, rpc) = (checked(rest)?, checked(rpc)?);
+        let defaults = [rest.clone().or(rpc.clone()), rpc.or(rest)];
+        Ok(HoleFact {
+            name: self.name,
+            depth: self.depth,
+            presence: self.presence,
+            in_text: self.in_text,
+            shape,
+            defaults,
+        })
+    }
+}
+
+impl HoleFact {
+    /// What an absent value means on a side.
+    #[must_use]
+    pub fn absence(&self, side: Side) -> Absence {
+        let Some(fallback) = &self.defaults[index(side)] else {
+            return match self.presence {
+                Declared::No => Absence::Refused,
+                Declared::Yes => Absence::Kept,
+            };
+        };
+        let value = fallback.value.clone();
+        match (self.presence, fallback.left_out) {
+            (Declared::No, Declared::No) => Absence::Filled(value),
+            (Declared::Yes, _) | (_, Declared::Yes) => Absence::Implied(value),
+        }
+    }
+
+    pub(super) fn null(&self) -> Null {
+        let may_be_absent = self.presence == Declared::Yes || self.defaults[0].is_some();
+        let is_object = |fallback: &DefaultValue| fallback.value.kind() == JsonKind::Object;
+        // An element of a list cannot be absent, so a `null` there is a value.
+        let stands_for_object = self.depth == 0
+            && (self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object));
+        // An object that may be absent may be `null`, whether its members or its type are named or not.
+        if may_be_absent && (self.in_text == Declared::Yes || stands_for_object) {
+            Null::Absent
+        } else {
+            Null::Value
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What the server says, and whom it is for.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::link_machine::LinkMachine;
+use super::recipients::recipients;
+use super::state::{Handshake, LinkState, WriteState};
+use super::unattributed::UnattributedReply;
+use super::{LinkFault, LinkOutput, MessageOrigin, RequestError};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{
+    self, ErrorObject, PeerMessage, RequestId, ResponseReply, parse_response,
+};
+use crate::domain::mcp::agrees;
+use crate::domain::rope::Rope;
+
+impl LinkMachine {
+    /// Takes what the server said, in the response stream of the question with the id `beside` if there is one.
+    pub(super) fn message(&mut self, now: Duration, message: Bytes, beside: Option<u64>) {
+        if !self.is_open() {
+            return;
+        }
+        self.on_received(now);
+        // Before any answer in the same array takes the question off.
+        let origin = self.origin(beside);
+        match jsonrpc::parts(&message, self.settings.depth) {
+            Some(parts) => parts
+                .into_iter()
+                .for_each(|part| self.one(now, part, origin)),
+            None => self.one(now, message, origin),
+        }
+    }
+
+    fn origin(&self, beside: Option<u64>) -> MessageOrigin {
+        let Some(id) = beside else {
+            return MessageOrigin::Link;
+        };
+        match (self.in_flight.get(&id), self.subscriptions.of(id)) {
+            (Some(flight), _) => MessageOrigin::Call(flight.waiting.ask.ticket),
+            (None, Some(_)) => MessageOrigin::Subscription(id),
+            (None, None) => MessageOrigin::Abandoned,
+        }
+    }
+
+    fn one(&mut self, now: Duration, message: Bytes, origin: MessageOrigin) {
+        match PeerMessage::new(&message, self.settings.depth) {
+            PeerMessage::Answer(id) => self.answer(now, id, message),
+            PeerMessage::Unaddressed => self.unaddressed(message),
+            PeerMessage::Misnumbered(id) => self.misnumbered(id),
+            PeerMessage::Request { id, method } => self.decline(&id, &method),
+            PeerMessage::Notification { method } => {
+                self.counts.notified += 1;
+                self.notified(method, message, origin);
+            }
+            PeerMessage::Noise => self.counts.skipped += 1,
+        }
+    }
+
+    fn notified(&mut self, method: String, message: Bytes, origin: MessageOrigin) {
+        let Some((message, own)) = self.of_subscription(&method, message, origin) else {
+            return;
+        };
+        let hearers =
+            own.unwrap_or_else(|| recipients(&method, origin, self.settings.log_messages));
+        self.out.push_back(LinkOutput::Notified {
+            method,
+            message,
+            hearers,
+        });
+    }
+
+    pub(super) fn overlong(&mut self, now: Duration) {
+        if !self.is_open() {
+            return;
+        }
+        self.on_received(now);
+        if matches!(self.state, LinkState::Greeting { .. }) {
+            return self.close(LinkFault::Refused);
+        }
+        let Some(id) = self.only_addressee() else {
+            self.counts.skipped += 1;
+            return;
+        };
+        if let Some(flight) = self.in_flight.remove(&id) {
+            self.unanswered = 0;
+            self.fail(flight.waiting.ask.ticket, RequestError::TooLarge(0));
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(
+            self.state,
+            LinkState::Greeting { .. } | LinkState::Ready(_) | LinkState::Leaving(_)
+        )
+    }
+
+    fn answer(&mut self, now: Duration, id: u64, message: Bytes) {
+        if matches!(self.state, LinkState::Greeting { id: own, .. } if own == id) {
+            return self.greeted(now, id, message);
+        }
+        if let Some(flight) = self.in_flight.remove(&id) {
+            self.unanswered = 0;
+            let ticket = flight.waiting.ask.ticket;
+            self.out.push_back(LinkOutput::Answer {
+                ticket,
+                id,
+                message,
+            });
+        } else if self.subscription_answered(id, &message) {
+            self.unanswered = 0;
+        } else if self.unattributed.answered(id) {
+            self.counts.late += 1;
+        } else {
+            self.counts.foreign += 1;
+            return;
+        }
+        self.unattributed.passed(id, self.settings.order);
+    }
+
+    /// The server has answered the greeting.
+    fn greeted(&mut self, now: Duration, id: u64, message: Bytes) {
+        let answer = parse_response(&message, self.settings.depth);
+        match answer.map(|answer| answer.reply) {
+            Ok(ResponseReply::Result(result)) => {
+                if let Err(why) = agrees(&result, &self.settings.revisions) {
+                    return self.close(LinkFault::Foreign(why));
+                }
+                self.greeted = Some(Handshake { id, message });
+                let params = Rope::from(Bytes::from_static(b"{}"));
+                let method = "notifications/initialized";
+                self.control(jsonrpc::notification(method, params, &[]).into_bytes());
+                self.ready(now);
+            }
+            Ok(ResponseReply::Error(_)) | Err(_) => self.close(LinkFault::Refused),
+        }
+    }
+
+    /// An error without an id belongs to the only one who can have caused it, or to nobody.
+    fn unaddressed(&mut self, message: Bytes) {
+        if matches!(self.state, LinkState::Greeting { .. }) && self.unattributed.none() {
+            return self.close(LinkFault::Refused);
+        }
+        let Some(id) = self.only_addressee() else {
+            self.counts.foreign += 1;
+            return;
+        };
+        if let Some(flight) = self.in_flight.remove(&id) {
+            self.unanswered = 0;
+            let ticket = flight.waiting.ask.ticket;
+            self.out.push_back(LinkOutput::Answer {
+                ticket,
+                id,
+                message,
+            });
+        }
+    }
+
+    /// A response whose id is none of the proxy's fails the call that it spells in another form, or the only one that it can
+    /// be for: nothing else will come for that call.
+    fn misnumbered(&mut self, spelled: Option<u64>) {
+        if let LinkState::Greeting { id: own, .. } = self.state
+            && spelled.map_or_else(|| self.unattributed.none(), |id| id == own)
+        {
+            return self.close(LinkFault::Refused);
+        }
+        let id = spelled.or_else(|| self.only_addressee());
+        let Some((id, flight)) = id.and_then(|id| self.in_flight.remove_entry(&id)) else {
+            self.counts.foreign += 1;
+            return;
+        };
+        self.unanswered = 0;
+        self.fail(flight.waiting.ask.ticket, RequestError::Misnumbered);
+        if spelled.is_some() {
+            // What looks like the number may have been something else.
+            self.unattributed.add(id, UnattributedReply::Abandoned);
+        }
+    }
+
+    /// The one question that is written whole, where nothing else that was written may still bring something.
+    fn only_addressee(&self) -> Option<u64> {
+        let mut flights = self.in_flight.keys();
+        let (first, second) = (flights.next(), flights.next());
+        let is_sure = self.unattributed.none() && !self.subscriptions.may_fail();
+        let alone = second.is_none() && is_sure && self.wire == WriteState::Free;
+        first.copied().filter(|_| alone)
+    }
+
+    /// Nobody behind the proxy can answer a request of the server; only whether the link lives is known here.
+    fn decline(&mut self, id: &RequestId, method: &str) {
+        if method == "ping" {
+            let nothing = Rope::from(Bytes::from_static(b"{}"));
+            return self.control(jsonrpc::result(id, nothing).into_bytes());
+        }
+        self.counts.declined += 1;
+        let error = ErrorObject {
+            code: -32601,
+            message: Json::literal("\"this client answers no requests\""),
+            data: None,
+        };
+        self.control(jsonrpc::error(id, &error).into_bytes());
+    }
+}

@@ -1,0 +1,84 @@
+//! What a link writes next: messages of its own first, then what waits, as far as its turn has come.
+
+use super::link_machine::{InFlightRequest, LinkMachine};
+use super::queue::QueuedRequest;
+use super::state::{Handshake, LinkState, WriteState};
+use super::unattributed::UnattributedReply;
+use super::{AnswerOrder, LinkOutput, Outbound, RequestError};
+
+impl LinkMachine {
+    /// Writes what may be written now. One message is on its way at a time, so that what waits can still be taken back.
+    pub(super) fn dispatch(&mut self) {
+        while self.wire == WriteState::Free {
+            let open = match self.state {
+                LinkState::Ready(_) => true,
+                LinkState::Greeting { .. } => false,
+                LinkState::Down(_)
+                | LinkState::Opening(_)
+                | LinkState::Leaving(_)
+                | LinkState::Closing => return,
+            };
+            if let Some(message) = self.controls.pop_front() {
+                let id = self.next_id();
+                self.unattributed.add(id, UnattributedReply::Notice);
+                self.write(message, WriteState::Unanswered);
+            } else if !open || !self.send_next() {
+                return;
+            }
+        }
+    }
+
+    /// Says what may be said next; tells whether there may be more.
+    fn send_next(&mut self) -> bool {
+        let Some(next) = self.pop_next() else {
+            return false;
+        };
+        let ticket = next.ask.ticket;
+        match &next.ask.say {
+            Outbound::Call(call) => {
+                let id = self.next_id();
+                let message = call.with_id(id);
+                self.in_flight.insert(id, InFlightRequest { waiting: next });
+                self.write(message, WriteState::Busy);
+            }
+            Outbound::Subscription(call, client) => {
+                let id = self.next_id();
+                self.subscriptions.begin(id, &next.ask, client.clone());
+                self.write(call.with_id(id), WriteState::Unanswered);
+            }
+            Outbound::Notice(message) => {
+                let id = self.next_id();
+                self.unattributed.add(id, UnattributedReply::Notice);
+                let deadline = next.ask.deadline;
+                self.write(message.clone(), WriteState::Notice(ticket, deadline));
+            }
+            Outbound::Greeting => match self.greeted.clone() {
+                Some(Handshake { id, message }) => self.out.push_back(LinkOutput::Answer {
+                    ticket,
+                    id,
+                    message,
+                }),
+                None => self.fail(ticket, RequestError::Unreachable),
+            },
+        }
+        true
+    }
+
+    /// Takes what waits first, if its turn has come. A subscription needs no slot, and overtakes calls that wait for one;
+    /// a serial server hears it, as a notification, when it has answered what was asked before.
+    fn pop_next(&mut self) -> Option<QueuedRequest> {
+        let free = self.in_flight.len() < self.settings.order.in_flight();
+        let first = self.queue.first()?;
+        let has_turn = match (&first.ask.say, self.settings.order) {
+            (Outbound::Greeting, _) => true,
+            (Outbound::Notice(_) | Outbound::Subscription(..), AnswerOrder::Pipelined(_)) => true,
+            (Outbound::Call(_), _) => free,
+            (Outbound::Notice(_) | Outbound::Subscription(..), AnswerOrder::Serial) => free,
+        };
+        match (has_turn, self.settings.order) {
+            (true, _) => self.queue.pop_first(),
+            (false, AnswerOrder::Pipelined(_)) => self.queue.take_subscription(),
+            (false, AnswerOrder::Serial) => None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Who hears a notification of a server on a link that several callers share.
+//!
+//! Law: what belongs to the call of one client reaches that client alone. A notification belongs to a call where the server
+//! sends it in the response stream of that call (MCP, "Sending Messages to the Server").
+
+use super::{LogMessages, Ticket};
+use crate::domain::jsonrpc::PROGRESS;
+
+/// Where on a link the server has sent something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageOrigin {
+    /// In the response stream of no call.
+    Link,
+    /// In the response stream of this caller's call.
+    Call(Ticket),
+    /// In the response stream of the subscription with this id.
+    Subscription(u64),
+    /// In the response stream of a call for which nobody waits.
+    Abandoned,
+}
+
+/// Those who hear a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipients {
+    /// The caller whose call has the token that it bears.
+    Token,
+    /// This caller.
+    Caller(Ticket),
+    /// Every client that listens to the link.
+    All,
+    /// Nobody.
+    Nobody,
+}
+
+/// Returns who hears a notification of this method.
+pub(super) fn recipients(
+    method: &str,
+    origin: MessageOrigin,
+    log_messages: LogMessages,
+) -> Recipients {
+    let of_mcp = method.strip_prefix("notifications/").unwrap_or_default();
+    match (of_mcp, origin) {
+        _ if method == PROGRESS => Recipients::Token,
+        // It names a request of the server, and no client has seen one.
+        ("cancelled", _) => Recipients::Nobody,
+        // It says nothing of any one client.
+        (list, _) if list.ends_with("/list_changed") => Recipients::All,
+        (_, MessageOrigin::Call(ticket)) => Recipients::Caller(ticket),
+        ("message", MessageOrigin::Link) => match log_messages {
+            LogMessages::Broadcast => Recipients::All,
+            LogMessages::Caller => Recipients::Nobody,
+        },
+        (_, MessageOrigin::Link | MessageOrigin::Subscription(_) | MessageOrigin::Abandoned) => {
+            Recipients::Nobody
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOGGED: &str = "notifications/message";
+    const OWN: MessageOrigin = MessageOrigin::Call(Ticket(7));
+
+    #[test]
+    fn what_belongs_to_a_call_reaches_its_caller_alone() {
+        for logs in [LogMessages::Caller, LogMessages::Broadcast] {
+            for method in [LOGGED, "notifications/resources/updated", "event/x"] {
+                assert_eq!(recipients(method, OWN, logs), Recipients::Caller(Ticket(7)));
+                let abandoned = recipients(method, MessageOrigin::Abandoned, logs);
+                assert_eq!(abandoned, Recipients::Nobody, "{method}");
+            }
+        }
+    }
+
+    #[test]
+    fn log_messages_of_no_call_reach_all_where_that_is_configured() {
+        let heard = |method, logs| recipients(method, MessageOrigin::Link, logs);
+        assert_eq!(heard(LOGGED, LogMessages::Caller), Recipients::Nobody);
+        assert_eq!(heard(LOGGED, LogMessages::Broadcast), Recipients::All);
+        for other in ["notifications/resources/updated", "event/message"] {
+            assert_eq!(heard(other, LogMessages::Broadcast), Recipients::Nobody);
+        }
+    }
+
+    #[test]
+    fn progress_goes_by_its_token_and_changed_lists_are_for_all() {
+        for origin in [MessageOrigin::Link, OWN, MessageOrigin::Abandoned] {
+            for logs in [LogMessages::Caller, LogMessages::Broadcast] {
+                let heard = |method| recipients(method, origin, logs);
+                assert_eq!(heard("notifications/progress"), Recipients::Token);
+                assert_eq!(heard("notifications/tools/list_changed"), Recipients::All);
+                assert_eq!(heard("notifications/cancelled"), Recipients::Nobody);
+            }
+        }
+    }
+}

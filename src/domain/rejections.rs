@@ -1,0 +1,458 @@
+//! What a call is refused with before any upstream is asked: the words of each failure, once.
+//!
+//! The gateway answers with them and `explain` shows them. Which status and code a reason has is not known
+//! here; that is the one table of [`super::failure`].
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, Method};
+
+use super::envelope;
+use super::failure::{Advice, Failure, Pause, Reason};
+use super::hosts::OriginDenied;
+use super::json::{Json, JsonFault};
+use super::jsonrpc::{Call, MessageError, ResponseFault};
+use super::lifecycle::Window;
+use super::mcp::HeaderMismatch;
+use super::outcome::{RestReply, envelope_of, is_json, redirect};
+use super::pattern::MatchErrorKind;
+use super::plan::{Plan, UpstreamPlan};
+use super::route::{BindError, Route};
+use super::schema::Exceeded;
+use super::side::Side;
+use super::stream::Stream;
+use super::time::Timestamp;
+use super::translate;
+
+mod path;
+mod unknown;
+
+pub use path::{irregular_local_path, irregular_path, irregular_rpc_path, near_route, near_stream};
+pub use unknown::unknown_method;
+
+/// No route takes a REST call.
+#[must_use]
+pub fn no_route(method: &Method, path: &str) -> Failure {
+    let path: String = path.chars().take(200).collect();
+    Failure::new(
+        Reason::RouteNotFound,
+        format!("no route takes {method} `{}`", path.escape_default()),
+    )
+}
+
+/// No route takes a frame, and nobody is there to take it as it is.
+#[must_use]
+pub fn no_frame(frame: &Json) -> Failure {
+    let message = format!("no route takes {}", frame_in_short(frame));
+    Failure::new(Reason::RouteNotFound, message)
+}
+
+/// The beginning of a frame, by which people know it.
+#[must_use]
+pub fn frame_in_short(frame: &Json) -> String {
+    let shown = String::from_utf8_lossy(frame.as_bytes());
+    let shown: String = shown.chars().take(60).collect();
+    format!("the frame `{}`", shown.escape_debug())
+}
+
+/// Routes have the path and the method of a REST call, and each another literal.
+#[must_use]
+pub fn other_literals(method: &Method, path: &str) -> Failure {
+    let path: String = path.chars().take(200).collect();
+    let message = format!(
+        "no route takes {method} `{}` as it is: each that has this path wants a certain text in the query or the body, which the call does not have",
+        path.escape_default()
+    );
+    Failure::new(Reason::RouteNotFound, message)
+}
+
+/// The path has other methods.
+#[must_use]
+pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
+    let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
+    let allowed = allowed.join(", ");
+    let message = format!("{method} is not a method of this path; it has {allowed}");
+    Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed))
+}
+
+/// A client of MCP that says two things, or speaks a revision that is not spoken here.
+#[must_use]
+pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Failure {
+    match discord {
+        HeaderMismatch::Mismatch(what) => {
+            let message = format!("header mismatch: {what}");
+            Failure::new(Reason::HeaderMismatch, message)
+        }
+        HeaderMismatch::Unspoken(requested) => {
+            let requested: String = requested.chars().take(100).collect();
+            let message = format!(
+                "unsupported protocol version: `{}` is not spoken here; those that are: {}",
+                requested.escape_debug(),
+                supported.join(", ")
+            );
+            let supported = supported.to_vec();
+            Failure::new(Reason::UnsupportedVersion, message).advise(Advice::Versions {
+                supported,
+                requested,
+            })
+        }
+    }
+}
+
+/// A result that asks an older client of MCP for input. The client would read it as an empty success.
+#[must_use]
+pub fn input_required() -> Failure {
+    let message = "the server asks for input before it goes on, in a way that the client's revision of MCP does not have; use a client of revision 2026-07-28";
+    Failure::new(Reason::UpstreamInputRequired, message)
+}
+
+/// A batch of a client whose revision of MCP has none.
+#[must_use]
+pub fn no_batch() -> Failure {
+    let message =
+        "the revision of MCP that this client speaks has no batches; send each message by itself";
+    Failure::new(Reason::NoBatch, message)
+}
+
+/// Refuses a call whose envelope bears one credential twice.
+///
+/// # Errors
+/// A [`Failure`] that names the member, never its value.
+pub fn ambiguous_credentials(plan: &Plan, call: &Call) -> Result<(), Failure> {
+    let checked = envelope::unambiguous(&plan.face.envelope, &call.text);
+    checked.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))
+}
+
+/// Refuses a method that concerns the one link to a server, which all callers share.
+///
+/// # Errors
+/// A [`Failure`] that names the method.
+pub fn withheld(upstream: &UpstreamPlan, method: &str) -> Result<(), Failure> {
+    let link = upstream.transport.link();
+    let withheld = link.is_some_and(|link| link.withhold.iter().any(|known| known == method));
+    if !withheld {
+        return Ok(());
+    }
+    let message = format!(
+        "the method `{}` is not passed on: it would end the server for every caller",
+        method.escape_debug()
+    );
+    Err(Failure::new(Reason::RouteNotFound, message))
+}
+
+/// An RPC path is asked in another way than by POST, and nobody is there to ask.
+#[must_use]
+pub fn not_posted(method: &Method) -> Failure {
+    let message = format!("{method} is not a method of an RPC path; send JSON-RPC by POST");
+    Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow("POST".to_owned()))
+}
+
+/// An `Origin` or a `HostField` that is not allowed.
+#[must_use]
+pub fn origin_denied(why: OriginDenied) -> Failure {
+    let message = match why {
+        OriginDenied::Origin => {
+            "the `Origin` is not allowed here; it must be that of the requested host, one of `listen.hosts` or one of `cors.origins`"
+        }
+        OriginDenied::Host => {
+            "the `Host` is not allowed here; it must be one of `listen.hosts`, the names by which clients reach the proxy"
+        }
+        OriginDenied::Rebound => {
+            "the `Host` is not allowed here: without `listen.hosts`, a listener on loopback takes loopback names and addresses only; add the names by which clients reach the proxy to `listen.hosts`"
+        }
+    };
+    Failure::new(Reason::OriginRefused, message)
+}
+
+/// What to call in place of a side of a route.
+struct Successor {
+    name: String,
+    /// With its article, for a sentence.
+    what: String,
+    link: Option<String>,
+}
+
+impl Successor {
+    fn new(route: &Route, side: Side, rpc_paths: &[String]) -> Successor {
+        let other = match side {
+            Side::Rest => &route.rpc,
+            Side::Rpc => &route.rest,
+        };
+        let name = route.successor.as_ref().unwrap_or(other).clone();
+        let what = match (&route.successor, side) {
+            (Some(successor), _) => successor.clone(),
+            (None, Side::Rest) => format!("the JSON-RPC method `{name}`"),
+            (None, Side::Rpc) => format!("`{name}` over REST"),
+        };
+        Successor {
+            link: successor_link(route, side, rpc_paths),
+            name,
+            what,
+        }
+    }
+
+    fn advice(self, pause: Option<Pause>) -> Advice {
+        Advice::Successor {
+            name: self.name,
+            link: self.link,
+            pause,
+        }
+    }
+}
+
+/// The address of what to call in place of a side of a route, if that has one.
+#[must_use]
+pub fn successor_link(route: &Route, side: Side, rpc_paths: &[String]) -> Option<String> {
+    let is_address = |text: &&String| text.starts_with('/') || text.starts_with("http");
+    let link = match (&route.successor, side) {
+        (Some(successor), _) => Some(successor).filter(is_address),
+        // The other side is at an RPC path.
+        (None, Side::Rest) => rpc_paths.first(),
+        (None, Side::Rpc) => None,
+    };
+    link.cloned()
+}
+
+const fn way(side: Side) -> &'static str {
+    match side {
+        Side::Rest => "REST",
+        Side::Rpc => "JSON-RPC",
+    }
+}
+
+/// The caller's way of a route is retired.
+#[must_use]
+pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
+    let successor = Successor::new(route, side, &plan.face.paths);
+    let message = format!(
+        "the {} way of the route `{}` is retired; use {}",
+        way(side),
+        route.name,
+        successor.what
+    );
+    Failure::new(Reason::Retired, message).advise(successor.advice(None))
+}
+
+/// The caller's side of a stream is retired.
+#[must_use]
+pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
+    let path = stream.path(side.other());
+    let is_whole = path.holes().next().is_none();
+    let path = path.as_str();
+    let message = format!(
+        "the {} way of the stream `{}` is retired; use `GET {path}`",
+        way(side),
+        stream.name
+    );
+    Failure::new(Reason::Retired, message).advise(Advice::Successor {
+        name: format!("GET {path}"),
+        link: is_whole.then(|| path.to_owned()),
+        pause: None,
+    })
+}
+
+/// A server of the other side has answered with something that is no stream of events.
+#[must_use]
+pub fn no_stream(found: &str) -> Failure {
+    let message = "the server answered with something that is no stream of events";
+    Failure::new(Reason::UpstreamNotProtocol, message).because(found)
+}
+
+/// The caller's way of a route is refused for a while.
+#[must_use]
+pub fn browned_out(
+    plan: &Plan,
+    (route, side): (usize, Side),
+    (window, at): (Window, Timestamp),
+) -> Failure {
+    let deprecated = plan.lifecycle.of(Some(route), side);
+    let sunset = deprecated.and_then(|deprecated| deprecated.said().sunset);
+    let route = plan.routes.route(route);
+    let successor = Successor::new(route, side, &plan.face.paths);
+    let end = sunset.map_or(String::new(), |sunset| format!(" and ends on {sunset}"));
+    let message = format!(
+        "the {} way of the route `{}` is deprecated{end}; it is refused until {} so that nobody overlooks it; use {}",
+        way(side),
+        route.name,
+        window.until,
+        successor.what
+    );
+    let pause = Pause {
+        until: window.until,
+        seconds: u32::try_from(window.until.since(at)).unwrap_or(u32::MAX),
+        sunset,
+    };
+    Failure::new(Reason::Brownout, message).advise(successor.advice(Some(pause)))
+}
+
+/// A call does not fit its route.
+#[must_use]
+pub fn bind(error: BindError) -> Failure {
+    match (error.exceeded, error.kind) {
+        (None, MatchErrorKind::Value) => Failure::new(Reason::InvalidParams, error.to_string()),
+        (None, MatchErrorKind::UnknownQuery) => {
+            Failure::new(Reason::UnknownQuery, error.to_string())
+        }
+        (Some(exceeded), _) => {
+            schema_budget_exceeded(exceeded, (Reason::SchemaTooCostly, error.to_string()))
+        }
+    }
+}
+
+/// A value whose check exceeded its budget; the reason is that of too many steps.
+fn schema_budget_exceeded(exceeded: Exceeded, (reason, message): (Reason, String)) -> Failure {
+    match exceeded {
+        Exceeded::Steps => Failure::new(reason, message),
+        Exceeded::Memory => Failure::new(Reason::MemoryFull, message).advise(Advice::RetryAfter(1)),
+    }
+}
+
+/// The params of an RPC call make a URL beyond the limit.
+#[must_use]
+pub fn long_url(limit: usize) -> Failure {
+    let message = format!("the URL that these params make is longer than {limit} bytes");
+    Failure::new(Reason::InvalidParams, message)
+}
+
+/// A body beyond the limit.
+#[must_use]
+pub fn large_body(limit: usize) -> Failure {
+    let message = format!("the body is longer than {limit} bytes");
+    Failure::new(Reason::BodyTooLarge, message)
+}
+
+/// A body that is no JSON.
+#[must_use]
+pub fn no_json(fault: JsonFault) -> Failure {
+    let reason = if fault.is_too_deep() {
+        Reason::TooDeep
+    } else {
+        Reason::MalformedJson
+    };
+    Failure::new(reason, format!("body: {fault}"))
+}
+
+/// A body that is no JSON-RPC, as a whole.
+#[must_use]
+pub fn no_message(error: MessageError) -> Failure {
+    let reason = match &error {
+        MessageError::Json(_) => Reason::MalformedJson,
+        MessageError::TooDeep(_) => Reason::TooDeep,
+        MessageError::EmptyBatch => Reason::InvalidRequest,
+        MessageError::BatchTooLarge { .. } => Reason::BatchTooLarge,
+    };
+    Failure::new(reason, error.to_string())
+}
+
+/// A response of a client, where no server could have asked.
+#[must_use]
+pub fn unexpected_response() -> Failure {
+    let message = "a response to nothing: there is no RPC upstream that could have asked";
+    Failure::new(Reason::InvalidRequest, message)
+}
+
+/// There is no server of the other side to translate for. `check` refuses a plan that could come here.
+#[must_use]
+pub fn no_upstream(side: Side) -> Failure {
+    let message = format!("there is no {side} upstream to translate for");
+    Failure::new(Reason::Internal, message)
+}
+
+/// The content codings of an RPC request.
+#[must_use]
+pub fn coded_message() -> Failure {
+    Failure::new(
+        Reason::UnsupportedMediaType,
+        "a content coding is not read on an RPC path; send the message as it is",
+    )
+}
+
+/// What a body may not say that it is: only JSON in UTF-8 is read. One that does not say what it is, is taken
+/// for JSON and will show.
+///
+/// # Errors
+/// The [`Failure`] that it gets.
+pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
+    let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let kind = kinds.next();
+    if kinds.next().is_some() || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some() {
+        return unsupported(
+            "`Content-Type` or `Content-Encoding` is given twice; say once what the body is"
+                .to_owned(),
+        );
+    }
+    // Nearly all bodies say just this, if anything.
+    let Some(kind) = kind.filter(|kind| *kind != "application/json") else {
+        return Ok(());
+    };
+    let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
+    let mut parts = text.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    if !matches!(
+        essence,
+        "application/json" | "application/json-rpc" | "application/jsonrequest"
+    ) && !is_json(essence)
+    {
+        let shown = essence.escape_default();
+        return unsupported(format!(
+            "the content type `{shown}` is not read; send `application/json`"
+        ));
+    }
+    let charset = parts.find_map(|parameter| parameter.strip_prefix("charset="));
+    match charset.map(|charset| charset.trim_matches('"')) {
+        None | Some("utf-8" | "utf8") => Ok(()),
+        Some(charset) => unsupported(format!(
+            "the charset `{}` is not read; JSON is UTF-8 (RFC 8259 §8.1)",
+            charset.escape_default()
+        )),
+    }
+}
+
+/// What an RPC upstream answered in place of a response.
+#[must_use]
+pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -> Failure {
+    let status = reply.status;
+    if (300..400).contains(&status) {
+        return redirect(reply);
+    }
+    let reason = match &fault {
+        ResponseFault::Json(_) if reply.body.is_empty() => Reason::UpstreamEmpty,
+        ResponseFault::Json(_) => Reason::UpstreamNotJson,
+        ResponseFault::Protocol(_) => Reason::UpstreamNotProtocol,
+    };
+    let kind = reply.content_type_words();
+    let message = format!("the server answered HTTP {status} {kind}: {fault}");
+    let mut failure = Failure::new(reason, message).upstream_status(status);
+    failure.detail = Some(envelope_of(reply, None, error_text));
+    failure
+}
+
+/// Refuses an event stream where one whole answer is due.
+#[must_use]
+pub fn event_stream(status: u16) -> Failure {
+    let message = format!(
+        "the server answered HTTP {status} with an event stream, where one whole answer is due"
+    );
+    Failure::new(Reason::UpstreamStream, message).upstream_status(status)
+}
+
+/// A result that its route's schema does not allow is the server's fault.
+///
+/// # Errors
+/// The [`Failure`] that the caller gets.
+pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
+    let Some(schema) = &route.schema.result else {
+        return Ok(());
+    };
+    translate::fits_schema(schema, result, "result").map_err(|error| match error.exceeded {
+        None => {
+            let message =
+                format!("the server's answer is not what the route's schema allows: {error}");
+            Failure::new(Reason::UpstreamInvalid, message)
+        }
+        Some(exceeded) => {
+            let message = format!("the server's answer was not checked to its end: {error}");
+            schema_budget_exceeded(exceeded, (Reason::UpstreamTooCostly, message))
+        }
+    })
+}

@@ -1,0 +1,134 @@
+//! The counts of all processes as one: each reports what it has counted since it began, and may end or begin anew.
+
+use std::collections::BTreeMap;
+
+use super::Tally;
+
+/// What one process has counted, by the names of the flags.
+pub type Tallies = BTreeMap<String, Tally>;
+
+/// Which start of which process has counted.
+pub type Reporter = (String, String);
+
+/// A sum that only rises: what a process has counted stays in it when the process is gone.
+#[derive(Debug, Clone, Default)]
+pub struct Aggregate {
+    last: BTreeMap<Reporter, LastReport>,
+    total: Tallies,
+    round: u64,
+}
+
+/// What a process has reported last, and in which round.
+#[derive(Debug, Clone)]
+struct LastReport {
+    round: u64,
+    tallies: Tallies,
+}
+
+/// How many processes are remembered, those that are gone among them.
+const REMEMBERED: usize = 2_000;
+
+impl Aggregate {
+    /// Takes what processes had counted before anybody watched: it is not new.
+    pub fn begin(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) {
+        let round = self.round;
+        for (source, tallies) in reports {
+            let last = self.last.entry(source);
+            last.or_insert(LastReport { round, tallies });
+        }
+    }
+
+    /// Adds what is new in the reports of all processes, and tells the sum. A process that does not report for a
+    /// while, because the store has forgotten, is not counted again when it does.
+    pub fn take(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) -> &Tallies {
+        self.round += 1;
+        for (source, tallies) in reports {
+            self.update(source, tallies);
+        }
+        while self.last.len() > REMEMBERED {
+            let oldest = self.last.iter().min_by_key(|(_, last)| last.round);
+            let Some((source, _)) = oldest else { break };
+            let source = source.clone();
+            self.last.remove(&source);
+        }
+        &self.total
+    }
+
+    /// Adds what is new in the report of one process.
+    pub fn update(&mut self, source: Reporter, tallies: Tallies) {
+        self.count(&source, &tallies);
+        let round = self.round;
+        self.last.insert(source, LastReport { round, tallies });
+    }
+
+    fn count(&mut self, source: &Reporter, tallies: &Tallies) {
+        let before = self.last.get(source);
+        for (flag, tally) in tallies {
+            let earlier = before.and_then(|before| before.tallies.get(flag));
+            let news = earlier.map_or_else(|| tally.clone(), |earlier| tally.since(earlier));
+            self.total.entry(flag.clone()).or_default().add(&news);
+        }
+    }
+
+    /// The sum so far.
+    #[must_use]
+    pub fn total(&self) -> &Tallies {
+        &self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::rollout::{CallEnd, Path};
+
+    fn source(replica: &str, boot: &str) -> Reporter {
+        (replica.to_owned(), boot.to_owned())
+    }
+
+    fn calls(count: u64) -> Tallies {
+        let mut tally = Tally::default();
+        for _ in 0..count {
+            tally.count(Path::New, CallEnd::Served, Duration::from_millis(3));
+        }
+        BTreeMap::from([("f".to_owned(), tally)])
+    }
+
+    fn total(summed: &Aggregate) -> u64 {
+        summed.total()["f"].new.calls
+    }
+
+    #[test]
+    fn what_a_process_counted_stays_when_it_is_gone_or_begins_anew() {
+        let mut summed = Aggregate::default();
+        summed.take([(source("a", "1"), calls(5)), (source("b", "1"), calls(2))]);
+        assert_eq!(total(&summed), 7);
+        summed.take([(source("a", "1"), calls(6)), (source("b", "1"), calls(2))]);
+        assert_eq!(total(&summed), 8);
+        // `b` ends, and `a` is started again.
+        summed.take([(source("a", "2"), calls(1))]);
+        assert_eq!(total(&summed), 9);
+        summed.update(source("a", "2"), calls(4));
+        assert_eq!(total(&summed), 12);
+    }
+
+    #[test]
+    fn what_was_counted_before_anybody_watched_is_not_new() {
+        let mut summed = Aggregate::default();
+        summed.begin([(source("a", "1"), calls(5))]);
+        assert!(summed.total().is_empty());
+        summed.take([(source("a", "1"), calls(6))]);
+        assert_eq!(total(&summed), 1);
+    }
+
+    #[test]
+    fn a_process_whose_report_was_lost_for_a_while_is_not_counted_twice() {
+        let mut summed = Aggregate::default();
+        summed.take([(source("a", "1"), calls(5)), (source("b", "1"), calls(2))]);
+        summed.take([(source("a", "1"), calls(5))]);
+        summed.take([(source("a", "1"), calls(5)), (source("b", "1"), calls(3))]);
+        assert_eq!(total(&summed), 8);
+    }
+}

@@ -1,0 +1,342 @@
+//! Changes: from one standing to the next.
+
+use serde::{Deserialize, Serialize};
+
+use super::history::{HistoryEntry, Reverted};
+use super::{FlagStanding, Flip, RampStanding, Standing, Tripped};
+use crate::domain::rollout::{Percent, Stage};
+
+/// Who has changed something, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeMeta {
+    /// Who.
+    pub who: String,
+    /// When, in RFC 3339.
+    pub at: String,
+    /// Why, where he said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Something to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Give a flag a stage and a share. One that was tripped stays so.
+    Flip {
+        /// The flag.
+        flag: String,
+        /// The stage.
+        stage: Stage,
+        /// The share.
+        percent: Percent,
+    },
+    /// Let a flag be what the file says, armed and at the beginning of its ramp.
+    Unflip {
+        /// The flag.
+        flag: String,
+    },
+    /// Take a flag back, as its guard says.
+    Trip {
+        /// The flag.
+        flag: String,
+        /// What was seen.
+        reason: String,
+    },
+    /// Take off what was changed for a text that the flag no longer has in the file. The program does it by itself.
+    Drop {
+        /// The flag.
+        flag: String,
+    },
+    /// Put a tripped flag in force again.
+    Rearm {
+        /// The flag.
+        flag: String,
+    },
+    /// Take the next step of a ramp.
+    Advance {
+        /// The flag.
+        flag: String,
+        /// The step that it is at; none where it has not begun.
+        from: Option<usize>,
+        /// The step that it comes to.
+        to: usize,
+        /// When, in milliseconds since 1970.
+        at: u64,
+    },
+    /// Throw the kill switch.
+    Kill,
+    /// Let the rollout decide again.
+    Revive,
+    /// Call the brownouts of a route off.
+    CallOff {
+        /// The route.
+        route: String,
+    },
+    /// Let the brownouts of a route be.
+    CallOn {
+        /// The route.
+        route: String,
+    },
+    /// Take back the last change of a flag that was not taken back yet, or of anything where no flag is named.
+    Undo {
+        /// The flag.
+        flag: Option<String>,
+    },
+}
+
+/// Why a change is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeFault {
+    /// A guard speaks of a flag that is tripped already, or is at another step.
+    #[error("the flag stands otherwise by now")]
+    Overtaken,
+    /// The flag is in force.
+    #[error("the flag is not tripped, so there is nothing to re-arm")]
+    NotTripped,
+    /// The history has nothing to take back.
+    #[error("there is no change to undo")]
+    NothingToUndo,
+}
+
+/// What a change has led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangeResult {
+    /// The next standing.
+    To(Box<Standing>),
+    /// It was so already.
+    Already,
+}
+
+impl Standing {
+    /// The standing behind a change. `revision` is the one that it will be stored under; `text_hash` is what the file
+    /// says of the flag.
+    ///
+    /// # Errors
+    /// [`ChangeFault`].
+    pub fn change(
+        &self,
+        change: &Change,
+        (revision, by): (u64, &ChangeMeta),
+        text_hash: impl Fn(&str) -> String,
+    ) -> Result<ChangeResult, ChangeFault> {
+        let mut next = self.clone();
+        match change {
+            Change::Flip { .. }
+            | Change::Unflip { .. }
+            | Change::Trip { .. }
+            | Change::Rearm { .. }
+            | Change::Advance { .. } => next.change_flag(change, by, &text_hash)?,
+            Change::Drop { flag } => next.take_off(flag),
+            Change::Kill if next.kill.is_none() => next.kill = Some(by.clone()),
+            Change::Kill => {}
+            Change::Revive => next.kill = None,
+            Change::CallOff { route } => {
+                next.called_off.insert(route.clone());
+            }
+            Change::CallOn { route } => {
+                next.called_off.remove(route);
+            }
+            Change::Undo { flag } => next.undo(flag.as_deref())?,
+        }
+        if next == *self {
+            return Ok(ChangeResult::Already);
+        }
+        next.note(self, change, (revision, by));
+        Ok(ChangeResult::To(Box::new(next)))
+    }
+
+    fn change_flag(
+        &mut self,
+        change: &Change,
+        by: &ChangeMeta,
+        text_hash: impl Fn(&str) -> String,
+    ) -> Result<(), ChangeFault> {
+        let Some(flag) = change.flag() else {
+            return Ok(());
+        };
+        let text_hash = text_hash(flag);
+        let mut now = match self.of(flag, &text_hash) {
+            Some(standing) => standing.clone(),
+            None => FlagStanding {
+                text_hash,
+                ..FlagStanding::default()
+            },
+        };
+        match change {
+            Change::Flip { stage, percent, .. } => {
+                let same = |flip: &Flip| (flip.stage, flip.percent) == (*stage, *percent);
+                if !now.flip.as_ref().is_some_and(same) {
+                    now.flip = Some(Flip {
+                        stage: *stage,
+                        percent: *percent,
+                        by: by.clone(),
+                    });
+                    // A person has taken over from the ramp.
+                    now.ramp = None;
+                }
+            }
+            Change::Trip { reason, .. } => {
+                if now.trip.is_some() {
+                    return Err(ChangeFault::Overtaken);
+                }
+                now.trip = Some(Tripped {
+                    reason: reason.clone(),
+                    at: by.at.clone(),
+                });
+            }
+            Change::Rearm { .. } => {
+                now.trip.take().ok_or(ChangeFault::NotTripped)?;
+                now.ramp = None;
+            }
+            Change::Advance { from, to, at, .. } => {
+                let stands = now.ramp.map(|ramp| ramp.step);
+                if stands != *from || now.trip.is_some() {
+                    return Err(ChangeFault::Overtaken);
+                }
+                now.ramp = Some(RampStanding {
+                    step: *to,
+                    since: *at,
+                });
+            }
+            Change::Unflip { .. }
+            | Change::Drop { .. }
+            | Change::Kill
+            | Change::Revive
+            | Change::CallOff { .. }
+            | Change::CallOn { .. }
+            | Change::Undo { .. } => {
+                self.flags.remove(flag);
+                return Ok(());
+            }
+        }
+        self.flags.insert(flag.to_owned(), now);
+        Ok(())
+    }
+
+    /// Nothing that was changed of the flag holds, and none of it is undone later.
+    fn take_off(&mut self, flag: &str) {
+        if self.flags.remove(flag).is_some() {
+            self.close(flag);
+        }
+    }
+
+    fn undo(&mut self, flag: Option<&str>) -> Result<(), ChangeFault> {
+        let mut open = self.history.iter_mut().rev();
+        let entry = open
+            .find(|entry| entry.can_be_undone() && (flag.is_none() || entry.flag() == flag))
+            .ok_or(ChangeFault::NothingToUndo)?;
+        entry.undone = true;
+        match entry.before.clone() {
+            Reverted::Flag { flag, standing } => self.restore(&flag, standing),
+            Reverted::Kill { kill } => self.kill = kill,
+            Reverted::Brownouts { called_off } => self.called_off = called_off,
+        }
+        Ok(())
+    }
+
+    /// Lets a flag stand as it did. One that was tripped since stays so, until a person re-arms it.
+    fn restore(&mut self, flag: &str, before: Option<FlagStanding>) {
+        let now = self.flags.remove(flag).unwrap_or_default();
+        let tripped = now.trip.is_some();
+        let restored = match before {
+            Some(before) => Some(FlagStanding {
+                trip: now.trip.or(before.trip),
+                ..before
+            }),
+            None => tripped.then_some(FlagStanding {
+                flip: None,
+                ramp: None,
+                ..now
+            }),
+        };
+        self.flags
+            .extend(restored.map(|restored| (flag.to_owned(), restored)));
+    }
+
+    /// Keeps a change in the history, and gives the flag its revision.
+    fn note(&mut self, before: &Standing, change: &Change, (revision, by): (u64, &ChangeMeta)) {
+        let flag = if matches!(change, Change::Undo { .. }) {
+            self.undone_flag(before)
+        } else {
+            change.flag().map(str::to_owned)
+        };
+        if let Some(standing) = flag.as_deref().and_then(|flag| self.flags.get_mut(flag)) {
+            standing.revision = revision;
+        }
+        let left = |standing: &Standing| standing.left(change, flag.as_deref());
+        let entry = HistoryEntry {
+            revision,
+            what: change.as_str().to_owned(),
+            by: by.clone(),
+            before: left(before),
+            after: left(self),
+            undone: false,
+        };
+        self.remember(entry);
+    }
+
+    /// The flag of the entry that is undone now and was not before.
+    fn undone_flag(&self, before: &Standing) -> Option<String> {
+        let both = self.history.iter().zip(&before.history);
+        let mut taken_back = both.filter(|(now, then)| now.undone && !then.undone);
+        taken_back.find_map(|(now, _)| now.flag().map(str::to_owned))
+    }
+
+    fn left(&self, change: &Change, flag: Option<&str>) -> Reverted {
+        match (change, flag) {
+            (_, Some(flag)) => Reverted::Flag {
+                flag: flag.to_owned(),
+                standing: self.flags.get(flag).cloned(),
+            },
+            (Change::CallOff { .. } | Change::CallOn { .. }, None) => Reverted::Brownouts {
+                called_off: self.called_off.clone(),
+            },
+            (_, None) => Reverted::Kill {
+                kill: self.kill.clone(),
+            },
+        }
+    }
+}
+
+impl Change {
+    /// The flag that is changed.
+    #[must_use]
+    pub fn flag(&self) -> Option<&str> {
+        match self {
+            Change::Flip { flag, .. }
+            | Change::Unflip { flag }
+            | Change::Trip { flag, .. }
+            | Change::Drop { flag }
+            | Change::Rearm { flag }
+            | Change::Advance { flag, .. } => Some(flag),
+            Change::Undo { flag } => flag.as_deref(),
+            Change::Kill | Change::Revive | Change::CallOff { .. } | Change::CallOn { .. } => None,
+        }
+    }
+
+    /// The word used in the history.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Change::Flip { .. } => "flip",
+            Change::Unflip { .. } => "unflip",
+            Change::Trip { .. } => "trip",
+            Change::Drop { .. } => DROP,
+            Change::Rearm { .. } => "rearm",
+            Change::Advance { .. } => "advance",
+            Change::Kill => "kill",
+            Change::Revive => "revive",
+            Change::CallOff { .. } => "call_off",
+            Change::CallOn { .. } => "call_on",
+            Change::Undo { .. } => UNDO,
+        }
+    }
+}
+
+/// The word of an undo.
+const UNDO: &str = "undo";
+/// The word of what the program takes off.
+const DROP: &str = "drop";
+/// The words of what no undo takes back: itself, what guards do, and what the file has made void.
+pub(super) const NEVER_UNDONE: [&str; 4] = [UNDO, DROP, "trip", "advance"];

@@ -1,0 +1,129 @@
+//! Maps by names that the route table gives: only their owner chooses what falls together in them, so that a hash
+//! which is cheap and no secret will do.
+
+/// What a route table says under each name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NameMap<T> {
+    entries: Vec<(String, T)>,
+    /// Where in the entries a name is, at its hash or behind it. At least half of them are [`FREE`], and a power of two.
+    places: Vec<usize>,
+}
+
+/// So many names are sooner compared than hashed.
+const FEW: usize = 4;
+/// No entry is here.
+const FREE: usize = usize::MAX;
+
+impl<T> NameMap<T> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The name that is alone, with what stands under it.
+    #[inline]
+    pub(super) fn only(&self) -> Option<(&str, &T)> {
+        match &self.entries[..] {
+            [(name, value)] => Some((name, value)),
+            [] | [_, _, ..] => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, name: &str) -> Option<&T> {
+        if self.entries.len() > FEW {
+            return self.hashed(name);
+        }
+        let found = self.entries.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value)
+    }
+
+    #[inline(never)]
+    fn hashed(&self, name: &str) -> Option<&T> {
+        let mut at = hash(name);
+        loop {
+            let place = self.places.get(at & self.places.len().wrapping_sub(1))?;
+            let (known, value) = self.entries.get(*place)?;
+            if known == name {
+                return Some(value);
+            }
+            at += 1;
+        }
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().map(|(_, value)| value)
+    }
+}
+
+impl<T: Default> NameMap<T> {
+    /// What stands under a name; nothing yet, where the name is new.
+    pub(super) fn under(&mut self, name: &str) -> &mut T {
+        if self.entries.len() * 2 >= self.places.len() {
+            self.hash_index();
+        }
+        let place = self.place(name);
+        if self.places[place] == FREE {
+            self.places[place] = self.entries.len();
+            self.entries.push((name.to_owned(), T::default()));
+        }
+        &mut self.entries[self.places[place]].1
+    }
+
+    /// Where a name is, or would be.
+    fn place(&self, name: &str) -> usize {
+        let last = self.places.len() - 1;
+        let mut at = hash(name) & last;
+        while let Some((known, _)) = self.entries.get(self.places[at])
+            && known != name
+        {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    /// Makes room for as many entries again.
+    fn hash_index(&mut self) {
+        let room = (self.places.len() * 2).max(2 * FEW);
+        self.places = vec![FREE; room];
+        for index in 0..self.entries.len() {
+            let place = self.place(&self.entries[index].0);
+            self.places[place] = index;
+        }
+    }
+}
+
+impl<T> Default for NameMap<T> {
+    fn default() -> Self {
+        NameMap {
+            entries: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+}
+
+/// Eight bytes at a time, each upon those before it; the last eight may be some of them again.
+fn hash(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let (words, _) = bytes.as_chunks::<8>();
+    let last = match bytes.last_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => bytes
+            .iter()
+            .fold(0, |word, byte| (word << 8) | u64::from(*byte)),
+    };
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let hash = words.fold(bytes.len() as u64, mix);
+    mix(hash, last) as usize
+}
+
+/// Both halves of a product, upon each other, so that each bit of the word has a part in all bits.
+fn mix(hash: u64, word: u64) -> u64 {
+    /// Any odd number with ones all over it.
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let product = u128::from(hash.rotate_left(23) ^ word) * u128::from(SPREAD);
+    product as u64 ^ (product >> 64) as u64
+}

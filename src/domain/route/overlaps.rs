@@ -1,0 +1,383 @@
+//! Siblings: routes that one side cannot tell apart by path and method, or by RPC method, alone.
+//!
+//! They are ordered by specificity when the table is built, each learns the names that only the others
+//! know, and where they differ by a literal in params, that literal finds them without trying each.
+
+use std::collections::HashMap;
+
+use super::name_map::NameMap;
+use super::specificity::{heads_share, literals, refines, share};
+use super::{Route, TableError};
+use crate::domain::json::Json;
+use crate::domain::pattern::Pattern;
+use crate::domain::side::Side;
+
+/// Siblings, the most specific first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct OverlapGroup {
+    routes: Vec<usize>,
+    by_body: ByBody,
+    told: Option<Discriminator>,
+    /// The route that takes every call of its path and method: it is alone, and no literal is asked of the call.
+    only: Option<usize>,
+}
+
+/// Whether the body tells siblings apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ByBody {
+    #[default]
+    No,
+    Yes,
+}
+
+/// The place of params where most siblings have a literal, and who has which.
+#[derive(Debug, PartialEq, Eq)]
+struct Discriminator {
+    path: Vec<String>,
+    by_text: NameMap<Vec<usize>>,
+    others: Vec<usize>,
+}
+
+impl OverlapGroup {
+    pub(super) fn add(&mut self, route: usize) {
+        self.routes.push(route);
+    }
+
+    /// The siblings, the most specific first.
+    #[must_use]
+    pub fn routes(&self) -> &[usize] {
+        &self.routes
+    }
+
+    /// The route that takes every call of its path and method, if one does.
+    pub(super) fn only(&self) -> Option<usize> {
+        self.only
+    }
+
+    /// Whether the head of a call may not tell whose it is.
+    #[must_use]
+    pub fn needs_body(&self) -> bool {
+        self.by_body == ByBody::Yes
+    }
+
+    /// The siblings that a literal text in params leaves.
+    pub(super) fn discriminated_by(&self, params: Option<&Json>) -> &[usize] {
+        let Some(told) = &self.told else {
+            return &self.routes;
+        };
+        let mut value = params.cloned();
+        for name in &told.path {
+            value = value.and_then(|value| value.member(name));
+        }
+        let text = value.and_then(|value| value.text()?.ok());
+        let found = text.and_then(|text| told.by_text.get(&text));
+        found.map_or(&told.others, Vec::as_slice)
+    }
+}
+
+pub(super) fn duplicate_names(routes: &[Route]) -> Vec<TableError> {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let mut errors = Vec::new();
+    for (index, route) in routes.iter().enumerate() {
+        if seen.insert(&route.name, index).is_some() {
+            let what = format!("the name `{}` is given to two routes", route.name);
+            errors.push(TableError {
+                route: index,
+                key: "name",
+                what,
+            });
+        }
+    }
+    errors
+}
+
+/// Makes siblings of the routes that one side cannot tell apart by path or method, most specific first.
+pub(super) fn arrange(
+    group: &mut OverlapGroup,
+    routes: &mut [Route],
+    side: Side,
+    errors: &mut Vec<TableError>,
+) {
+    let has_literal = |route: &usize| {
+        let body = routes[*route].rest_call.body.as_ref();
+        body.is_some_and(holds_literal)
+    };
+    if side == Side::Rest && group.routes.iter().any(has_literal) {
+        group.by_body = ByBody::Yes;
+    }
+    if let [only] = group.routes[..] {
+        let asks = group.by_body == ByBody::Yes || routes[only].rest_call.has_literal();
+        group.only = (!asks).then_some(only);
+    }
+    if group.routes.len() < 2 {
+        return;
+    }
+    if side == Side::Rpc {
+        group.told = told(&group.routes, routes);
+    }
+    let mut refined: HashMap<usize, usize> = HashMap::new();
+    let mut rivals: Vec<(usize, usize)> = Vec::new();
+    for (one, other) in pairs(group) {
+        let (first, second) = (&routes[one], &routes[other]);
+        if side == Side::Rest && !heads_share(first, second) {
+            if may_be_confused(first, second, side) {
+                rivals.push((one, other));
+            }
+            continue;
+        }
+        // What one takes of a body and the other refuses tells them apart as well.
+        let takes = |route: &Route| (route.rest_call.body.clone(), route.extra);
+        if side == Side::Rest && takes(first) != takes(second) {
+            group.by_body = ByBody::Yes;
+        }
+        let (down, up) = (refines(first, second, side), refines(second, first, side));
+        *refined.entry(one).or_default() += usize::from(down);
+        *refined.entry(other).or_default() += usize::from(up);
+        if share(first, second, side) && down == up {
+            errors.push(overlap(routes, one.min(other), one.max(other), side));
+        }
+        if may_be_confused(first, second, side) {
+            rivals.push((one, other));
+        }
+    }
+    let rank = |index: &usize| refined.get(index).copied().unwrap_or(0);
+    let by_rank = |one: &usize, other: &usize| {
+        let names = routes[*one].name.cmp(&routes[*other].name);
+        rank(other).cmp(&rank(one)).then(names)
+    };
+    group.routes.sort_by(by_rank);
+    if let Some(told) = &mut group.told {
+        told.by_text
+            .values_mut()
+            .chain([&mut told.others])
+            .for_each(|routes| routes.sort_by(by_rank));
+    }
+    make_rivals(&rivals, routes, side);
+}
+
+/// The pairs that no literal in params tells apart already.
+fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut each = |among: &[usize], and: &[usize]| {
+        for (place, one) in among.iter().enumerate() {
+            found.extend(among[place + 1..].iter().map(|other| (*one, *other)));
+            found.extend(and.iter().map(|other| (*one, *other)));
+        }
+    };
+    match &group.told {
+        None => each(&group.routes, &[]),
+        Some(told) => {
+            let mut texts: Vec<&Vec<usize>> = told.by_text.values().collect();
+            texts.sort();
+            for among in texts {
+                // Behind its own routes each text has those that have no literal there.
+                let own = among.len() - told.others.len();
+                each(&among[..own], &told.others);
+            }
+            each(&told.others, &[]);
+        }
+    }
+    found
+}
+
+/// Where most routes have a literal text.
+fn told(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
+    let mut places: HashMap<Vec<String>, HashMap<String, Vec<usize>>> = HashMap::new();
+    for route in group {
+        for (path, literal) in literals(&routes[*route].rpc_call.params) {
+            if let Some(Ok(text)) = literal.text() {
+                places
+                    .entry(path)
+                    .or_default()
+                    .entry(text)
+                    .or_default()
+                    .push(*route);
+            }
+        }
+    }
+    let most = |(path, texts): &(Vec<String>, HashMap<String, Vec<usize>>)| {
+        (texts.len(), std::cmp::Reverse(path.clone()))
+    };
+    let (path, by_text) = places.into_iter().max_by_key(most)?;
+    let mut others = group.to_vec();
+    others.retain(|route| by_text.values().all(|routes| !routes.contains(route)));
+    let mut told = NameMap::<Vec<usize>>::default();
+    for (text, routes) in by_text {
+        // Those without a literal there may fit as well.
+        told.under(&text).extend(routes.iter().chain(&others));
+    }
+    Some(Discriminator {
+        path,
+        by_text: told,
+        others,
+    })
+}
+
+/// Whether two routes may be taken for each other: no literal tells them apart.
+fn may_be_confused(one: &Route, other: &Route, side: Side) -> bool {
+    use crate::domain::pattern::{TextPatterns, words_meeting};
+    match side {
+        Side::Rest => {
+            let (one, other) = (&one.rest_call, &other.rest_call);
+            let differ = |words: &TextPatterns, twin: &TextPatterns| {
+                matches!(
+                    (words, twin),
+                    (TextPatterns::Literal(_), TextPatterns::Literal(_))
+                ) && words_meeting(words, twin).is_none()
+            };
+            let told = one.query.iter().any(|item| {
+                let twin = other.query.iter().find(|twin| twin.key == item.key);
+                twin.is_some_and(|twin| differ(&item.words, &twin.words))
+            });
+            let (one, other) = (one.body.as_ref(), other.body.as_ref());
+            !told
+                && !one
+                    .zip(other)
+                    .is_some_and(|(one, other)| literals_differ(one, other))
+        }
+        Side::Rpc => !literals_differ(&one.rpc_call.params, &other.rpc_call.params),
+    }
+}
+
+fn literals_differ(one: &Pattern, other: &Pattern) -> bool {
+    let twins = literals(other);
+    literals(one).iter().any(|(path, literal)| {
+        let twin = twins.iter().find(|(place, _)| place == path);
+        twin.is_some_and(|(_, twin)| !twin.same(literal))
+    })
+}
+
+fn overlap(routes: &[Route], first: usize, second: usize, side: Side) -> TableError {
+    let what = format!(
+        "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that tells them apart, let one be entered `from` one side only, or remove one",
+        routes[first].name
+    );
+    TableError {
+        route: second,
+        key: side.as_str(),
+        what,
+    }
+}
+
+/// The members that a pattern of params names.
+pub(super) fn names(pattern: &Pattern) -> Vec<&str> {
+    match pattern {
+        Pattern::Object(object) => object.members.iter().map(|(name, _)| &**name).collect(),
+        Pattern::Literal(_)
+        | Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_) => Vec::new(),
+    }
+}
+
+/// Tells each of two rivals the names that only the other one knows.
+fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
+    for (one, other) in rivals
+        .iter()
+        .flat_map(|(one, other)| [(*one, *other), (*other, *one)])
+    {
+        let twin = routes[other].clone();
+        let route = &mut routes[one];
+        match side {
+            Side::Rest => {
+                let own: Vec<&str> = route
+                    .rest_call
+                    .query
+                    .iter()
+                    .map(|item| &*item.key)
+                    .collect();
+                let keys = twin.rest_call.query.iter().map(|item| &item.key);
+                let new: Vec<String> = keys
+                    .filter(|key| !own.contains(&key.as_str()))
+                    .cloned()
+                    .collect();
+                learn(&mut route.rest_call.foreign, new);
+                match (&mut route.rest_call.body, &twin.rest_call.body) {
+                    (Some(body), Some(twin)) => mark(body, twin),
+                    (None, Some(twin)) => {
+                        let new = names(twin).into_iter().map(str::to_owned).collect();
+                        learn(&mut route.rest_call.foreign_members, new);
+                    }
+                    (_, None) => {}
+                }
+            }
+            Side::Rpc => mark(&mut route.rpc_call.params, &twin.rpc_call.params),
+        }
+    }
+}
+
+fn learn(foreign: &mut Vec<String>, new: Vec<String>) {
+    foreign.extend(new);
+    foreign.sort();
+    foreign.dedup();
+}
+
+/// Notes at each object the names that the other pattern has at the same place.
+fn mark(pattern: &mut Pattern, twin: &Pattern) {
+    match (pattern, twin) {
+        (Pattern::Object(object), Pattern::Object(twin)) => {
+            let knows = |name: &String| object.members.iter().any(|(own, _)| own == name);
+            let new = twin.members.iter().map(|(name, _)| name);
+            let new: Vec<String> = new.filter(|name| !knows(name)).cloned().collect();
+            // What takes all members ignores none of them.
+            if object.rest.is_none() {
+                learn(&mut object.foreign, new);
+            }
+            for (name, member) in &mut object.members {
+                if let Some((_, twin)) = twin.members.iter().find(|(known, _)| known == name) {
+                    mark(member, twin);
+                }
+            }
+        }
+        (Pattern::List(list), Pattern::List(twin)) => {
+            for (item, twin) in list.items.iter_mut().zip(&twin.items) {
+                mark(item, twin);
+            }
+        }
+        (Pattern::Each(each), Pattern::Each(twin)) => mark(&mut each.item, &twin.item),
+        (Pattern::Each(each), Pattern::List(twin)) => {
+            for twin in &twin.items {
+                mark(&mut each.item, twin);
+            }
+        }
+        (Pattern::List(list), Pattern::Each(twin)) => {
+            for item in &mut list.items {
+                mark(item, &twin.item);
+            }
+        }
+        (
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::Object(_)
+            | Pattern::List(_)
+            | Pattern::Each(_),
+            _,
+        ) => {}
+    }
+}
+
+/// Whether a value has the literals of a pattern in their places: else it cannot be meant.
+pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
+    match pattern {
+        Pattern::Literal(literal) => value.is_some_and(|value| literal.same(value)),
+        Pattern::Object(object) => object.members.iter().all(|(name, member)| {
+            !holds_literal(member)
+                || has_literals(member, value.and_then(|value| value.member(name)).as_ref())
+        }),
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
+    }
+}
+
+/// Whether there are literals in a pattern, but for those in lists.
+fn holds_literal(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Literal(_) => true,
+        Pattern::Object(object) => object
+            .members
+            .iter()
+            .any(|(_, member)| holds_literal(member)),
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
+    }
+}

@@ -1,0 +1,130 @@
+//! Whether a stream may end where it stands: nothing of an event has left that its reader would have to throw away
+//! (WHATWG HTML Living Standard §9.2.6, "discard an incomplete event").
+
+/// What has left of a stream, as far as its end depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventBoundary {
+    line: LinePosition,
+    event: EventPosition,
+}
+
+/// Where in a line the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LinePosition {
+    Start,
+    /// A line feed still belongs to the line before.
+    BehindReturn,
+    /// Within a comment, which is no part of an event.
+    Comment,
+    Field,
+}
+
+/// Whether lines of an event have left whose blank line has not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EventPosition {
+    None,
+    Begun,
+}
+
+impl Default for EventBoundary {
+    fn default() -> Self {
+        EventBoundary {
+            line: LinePosition::Start,
+            event: EventPosition::None,
+        }
+    }
+}
+
+impl EventBoundary {
+    /// Whether the stream may end here.
+    #[must_use]
+    pub fn is_here(self) -> bool {
+        self.event == EventPosition::None
+            && matches!(self.line, LinePosition::Start | LinePosition::BehindReturn)
+    }
+
+    /// More of the stream passes by. How much of it stands before the last place where the stream may end, if there is
+    /// one in it.
+    pub fn pass(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut last = None;
+        for (at, byte) in bytes.iter().enumerate() {
+            self.step(*byte);
+            if self.is_here() {
+                last = Some(at + 1);
+            }
+        }
+        last
+    }
+
+    fn step(&mut self, byte: u8) {
+        let is_end = matches!(byte, b'\r' | b'\n');
+        let next = if byte == b'\r' {
+            LinePosition::BehindReturn
+        } else {
+            LinePosition::Start
+        };
+        self.line = match self.line {
+            LinePosition::BehindReturn if byte == b'\n' => next,
+            LinePosition::Start | LinePosition::BehindReturn if is_end => {
+                // A blank line.
+                self.event = EventPosition::None;
+                next
+            }
+            LinePosition::Start | LinePosition::BehindReturn if byte == b':' => {
+                LinePosition::Comment
+            }
+            LinePosition::Start | LinePosition::BehindReturn => {
+                self.event = EventPosition::Begun;
+                LinePosition::Field
+            }
+            LinePosition::Comment | LinePosition::Field if is_end => next,
+            line @ (LinePosition::Comment | LinePosition::Field) => line,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::sse::{SseReader, StreamPiece};
+
+    fn borders(stream: &str) -> Vec<usize> {
+        let mut border = EventBoundary::default();
+        let places = stream.bytes().enumerate();
+        let here = places.filter_map(|(at, byte)| border.pass(&[byte]).map(|_| at + 1));
+        here.collect()
+    }
+
+    #[test]
+    fn a_stream_may_end_behind_blank_lines_and_comments_between_events() {
+        assert!(EventBoundary::default().is_here());
+        assert_eq!(borders("data: x\n\n"), [9]);
+        assert_eq!(borders("data: x\r\n\r\n"), [10, 11]);
+        assert_eq!(borders("a\r\rb\r"), [3]);
+        assert_eq!(borders(": ping\ndata: x\n: ping\n\n"), [7, 23]);
+        let mut border = EventBoundary::default();
+        assert_eq!(border.pass(b"data: x\n\ndata: y\n\ndata"), Some(18));
+        assert!(!border.is_here());
+        assert_eq!(border.pass(b": z\n"), None);
+        assert_eq!(border.pass(b"\n"), Some(1));
+    }
+
+    proptest! {
+        /// What stands before a border is whole events and what belongs to none.
+        #[test]
+        fn nothing_unfinished_stands_before_a_border(
+            parts in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n", ":", "data: x", "id"]), 0..30),
+        ) {
+            let stream = parts.concat();
+            for at in borders(&stream) {
+                let mut reader = SseReader::new(1 << 16);
+                reader.feed(&stream.as_bytes()[..at]);
+                while reader.next().is_some() {}
+                let left = reader.finish();
+                prop_assert!(!matches!(left, Some(StreamPiece::Unfinished(_))), "{at} of {stream:?}: {left:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! One event: its lines, what they say, and the same event written anew.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+use memchr::memchr2;
+
+/// The type of an event that says none (§9.2.6).
+pub const MESSAGE: &str = "message";
+
+/// An event as it came.
+#[derive(Debug)]
+pub struct RawEvent {
+    text: Bytes,
+    lines: Vec<RawLine>,
+}
+
+#[derive(Debug)]
+struct RawLine {
+    kind: LineKind,
+    /// What stands behind the colon and one space.
+    value: Range<usize>,
+    whole: Range<usize>,
+    /// Where the end of the line begins.
+    end: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    Event,
+    Data,
+    Id,
+    Retry,
+    Comment,
+    /// A field that nobody knows, or that has a value which is ignored.
+    Ignored,
+    Blank,
+}
+
+/// What an event says, for the lines that are written anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventContent<'c> {
+    /// Its type.
+    pub event: &'c str,
+    /// Its data.
+    pub data: &'c str,
+    /// Its id, where it has another one now.
+    pub id: Option<&'c str>,
+}
+
+/// No event can say this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unwritable {
+    /// Each of them ends a line (§9.2.6), so that it would be another field.
+    #[error("the {0} of an event has no line ends")]
+    LineEnd(&'static str),
+    /// A carriage return in data would be read as a line feed.
+    #[error("the data of an event has no carriage returns")]
+    Return,
+    /// Such an id is ignored.
+    #[error("the id of an event has no NUL")]
+    Nul,
+    /// An event without a type is a message.
+    #[error("the type of an event is not empty")]
+    NoType,
+}
+
+impl RawEvent {
+    /// Reads the lines of an event; none where they are no UTF-8, so that no rule can be meant.
+    #[must_use]
+    pub fn read(text: &Bytes) -> Option<RawEvent> {
+        std::str::from_utf8(text).ok()?;
+        let mut lines = Vec::new();
+        let mut start = 0;
+        while start < text.len() {
+            let end = memchr2(b'\r', b'\n', &text[start..]).map_or(text.len(), |at| start + at);
+            let behind = match &text[end..] {
+                [b'\r', b'\n', ..] => end + 2,
+                [] => end,
+                [_, ..] => end + 1,
+            };
+            let (kind, from) = field(&text[start..end]);
+            lines.push(RawLine {
+                kind,
+                value: start + from..end,
+                whole: start..behind,
+                end,
+            });
+            start = behind;
+        }
+        let text = text.clone();
+        Some(RawEvent { text, lines })
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn event(&self) -> &str {
+        match self.last(LineKind::Event) {
+            None | Some("") => MESSAGE,
+            Some(event) => event,
+        }
+    }
+
+    /// The id that it sets.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.last(LineKind::Id)
+    }
+
+    /// Its data, the lines joined by line feeds; one without data is no event for those who listen.
+    #[must_use]
+    pub fn data(&self) -> Option<Cow<'_, str>> {
+        let mut all = self.lines.iter().filter(|line| line.kind == LineKind::Data);
+        let first = self.value(all.next()?);
+        let mut data = Cow::Borrowed(first);
+        for line in all {
+            let joined = data.to_mut();
+            joined.push('\n');
+            joined.push_str(self.value(line));
+        }
+        Some(data)
+    }
+
+    /// The event with another content. Id, retry, comments and fields that nobody knows stay where they are, and
+    /// lines end as they did.
+    ///
+    /// # Errors
+    /// [`Unwritable`] where no event can say it.
+    pub fn rewritten(&self, content: EventContent<'_>) -> Result<Vec<u8>, Unwritable> {
+        content.check()?;
+        let mut out = Vec::with_capacity(self.text.len() + content.data.len());
+        let keeps_event = self.event() == content.event;
+        let mut event = (!keeps_event && content.event != MESSAGE).then_some(content.event);
+        let mut id = content.id;
+        let mut data = Some(content.data);
+        for line in &self.lines {
+            let end = self.end_of(line);
+            match line.kind {
+                LineKind::Event if !keeps_event => put(&mut out, "event", event.take(), end),
+                LineKind::Id if content.id.is_some() => put(&mut out, "id", id.take(), end),
+                LineKind::Data => {
+                    put(&mut out, "event", event.take(), end);
+                    put(&mut out, "id", id.take(), end);
+                    for piece in data.take().into_iter().flat_map(|data| data.split('\n')) {
+                        put(&mut out, "data", Some(piece), end);
+                    }
+                }
+                LineKind::Event
+                | LineKind::Id
+                | LineKind::Retry
+                | LineKind::Comment
+                | LineKind::Ignored
+                | LineKind::Blank => out.extend_from_slice(&self.text[line.whole.clone()]),
+            }
+        }
+        Ok(out)
+    }
+
+    /// What is left of the event where nobody shall hear of it: its id, its retry and its comments, which are no event
+    /// without data. Nothing, where it has none of them.
+    #[must_use]
+    pub fn emptied(&self) -> Vec<u8> {
+        let stays =
+            |kind: LineKind| matches!(kind, LineKind::Id | LineKind::Retry | LineKind::Comment);
+        if !self.lines.iter().any(|line| stays(line.kind)) {
+            return Vec::new();
+        }
+        let lines = self.lines.iter();
+        let lines = lines.filter(|line| stays(line.kind) || line.kind == LineKind::Blank);
+        let whole = lines.flat_map(|line| &self.text[line.whole.clone()]);
+        whole.copied().collect()
+    }
+
+    fn value(&self, line: &RawLine) -> &str {
+        // The whole was found to be UTF-8, and fields end at ASCII.
+        std::str::from_utf8(&self.text[line.value.clone()]).unwrap_or_default()
+    }
+
+    fn last(&self, kind: LineKind) -> Option<&str> {
+        let mut lines = self.lines.iter().rev();
+        lines
+            .find(|line| line.kind == kind)
+            .map(|line| self.value(line))
+    }
+
+    /// How a line ends; the last line of a stream may have no end, and a written one behind it needs one.
+    fn end_of(&self, line: &RawLine) -> &[u8] {
+        match &self.text[line.end..line.whole.end] {
+            [] => {
+                let first = self.lines.first();
+                let first = first.map(|first| &self.text[first.end..first.whole.end]);
+                first.filter(|end| !end.is_empty()).unwrap_or(b"\n")
+            }
+            end => end,
+        }
+    }
+}
+
+impl EventContent<'_> {
+    fn check(&self) -> Result<(), Unwritable> {
+        let breaks = |text: &str| text.contains(['\r', '\n']);
+        if breaks(self.event) {
+            return Err(Unwritable::LineEnd("type"));
+        }
+        if self.event.is_empty() {
+            return Err(Unwritable::NoType);
+        }
+        if self.data.contains('\r') {
+            return Err(Unwritable::Return);
+        }
+        match self.id {
+            Some(id) if breaks(id) => Err(Unwritable::LineEnd("id")),
+            Some(id) if id.contains('\0') => Err(Unwritable::Nul),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, name: &str, value: Option<&str>, end: &[u8]) {
+    let Some(value) = value else { return };
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(end);
+}
+
+/// What a line is, and where its value begins (§9.2.6).
+fn field(line: &[u8]) -> (LineKind, usize) {
+    let colon = memchr::memchr(b':', line);
+    let name = &line[..colon.unwrap_or(line.len())];
+    let from = match colon {
+        None => line.len(),
+        Some(colon) if line.get(colon + 1) == Some(&b' ') => colon + 2,
+        Some(colon) => colon + 1,
+    };
+    let value = &line[from..];
+    let kind = match name {
+        b"" if colon.is_some() => LineKind::Comment,
+        b"" => LineKind::Blank,
+        b"event" => LineKind::Event,
+        b"data" => LineKind::Data,
+        b"id" if !value.contains(&0) => LineKind::Id,
+        b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => LineKind::Retry,
+        _ => LineKind::Ignored,
+    };
+    (kind, from)
+}

@@ -1,0 +1,130 @@
+//! Eight bytes looked at together, in one register: the highest bit of each byte tells of it, and the first byte is the lowest.
+//!
+//! No byte carries into another one, so that each of them is told of by itself.
+
+/// One in each byte.
+pub(crate) const ONES: u64 = u64::from_le_bytes([1; 8]);
+const LOW: u64 = 0x7F * ONES;
+/// The bit of each byte that tells of it.
+pub(crate) const HIGH: u64 = 0x80 * ONES;
+
+/// The bytes that are this one.
+#[inline]
+pub(crate) const fn equal<const BYTE: u8>(word: u64) -> u64 {
+    let other = word ^ (BYTE as u64 * ONES);
+    // A byte that is not zero reaches its highest bit, by itself or by the sum.
+    !(((other & LOW) + LOW) | other | LOW)
+}
+
+/// The bytes that are this one or above.
+#[inline]
+const fn at_least<const BYTE: u8>(word: u64) -> u64 {
+    const { assert!(BYTE <= 0x80) };
+    (((word & LOW) + (0x80 - BYTE as u64) * ONES) | word) & HIGH
+}
+
+/// The bytes from this one to that one.
+#[inline]
+pub(crate) const fn within<const FIRST: u8, const LAST: u8>(word: u64) -> u64 {
+    const { assert!(FIRST <= LAST && LAST < 0x80) };
+    let is_above = (word & LOW) + (0x7F - LAST as u64) * ONES;
+    at_least::<FIRST>(word) & !is_above & !word
+}
+
+/// The bytes with letters in lower case.
+#[inline]
+pub(crate) const fn lowered(word: u64) -> u64 {
+    word | within::<b'A', b'Z'>(word) >> 2
+}
+
+/// The place of the first byte that is told of.
+#[inline]
+pub(crate) const fn index_of_first(found: u64) -> usize {
+    found.trailing_zeros() as usize / 8
+}
+
+/// How many bytes of a text come before the first one that is told of, by words, or by each of the last few.
+#[inline]
+pub(crate) fn length_before(
+    text: &[u8],
+    found: impl Fn(u64) -> u64,
+    is_found: impl Fn(u8) -> bool,
+) -> usize {
+    let (words, last) = text.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let found = found(u64::from_le_bytes(*word));
+        if found != 0 {
+            return index * 8 + index_of_first(found);
+        }
+    }
+    let place = last.iter().position(|byte| is_found(*byte));
+    words.len() * 8 + place.unwrap_or(last.len())
+}
+
+/// How many bytes of a text come before the first one that is told of, where mostly none is: the last bytes are looked at
+/// together with some that come before them.
+#[inline]
+pub(crate) fn plain_length(
+    text: &[u8],
+    found: impl Fn(u64) -> u64,
+    is_found: impl Fn(u8) -> bool,
+) -> usize {
+    let is_plain = if let Some(last) = text.last_chunk::<8>() {
+        let words = text.as_chunks::<8>().0.iter().chain([last]);
+        words.fold(0, |any, word| any | found(u64::from_le_bytes(*word))) == 0
+    } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        found(overlapping(*first, *last)) == 0
+    } else {
+        !text.iter().any(|byte| is_found(*byte))
+    };
+    match is_plain {
+        true => text.len(),
+        false => length_before(text, found, is_found),
+    }
+}
+
+/// Four bytes, and four that may overlap them.
+#[inline]
+pub(crate) const fn overlapping(first: [u8; 4], last: [u8; 4]) -> u64 {
+    u32::from_le_bytes(first) as u64 | (u32::from_le_bytes(last) as u64) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is told of each byte.
+    fn each(bytes: [u8; 8], told: impl Fn(u8) -> bool) -> u64 {
+        u64::from_le_bytes(bytes.map(|byte| if told(byte) { 0x80 } else { 0 }))
+    }
+
+    proptest! {
+        #[test]
+        fn a_word_tells_of_each_byte_what_a_look_at_it_tells(
+            bytes in prop::array::uniform8(prop_oneof![
+                any::<u8>(),
+                prop::sample::select(&b"-,./09:@AZ[`az{\"!#\x1F \x7E\x7F\x80"[..]),
+            ]),
+        ) {
+            let word = u64::from_le_bytes(bytes);
+            prop_assert_eq!(equal::<b'-'>(word), each(bytes, |byte| byte == b'-'));
+            prop_assert_eq!(equal::<0x7F>(word), each(bytes, |byte| byte == 0x7F));
+            prop_assert_eq!(at_least::<b' '>(word), each(bytes, |byte| byte >= b' '));
+            prop_assert_eq!(at_least::<0x7F>(word), each(bytes, |byte| byte >= 0x7F));
+            prop_assert_eq!(within::<b'0', b'9'>(word), each(bytes, |byte| byte.is_ascii_digit()));
+            prop_assert_eq!(within::<b'A', b'Z'>(word), each(bytes, |byte| byte.is_ascii_uppercase()));
+            prop_assert_eq!(lowered(word).to_le_bytes(), bytes.map(|byte| byte.to_ascii_lowercase()));
+        }
+
+        #[test]
+        fn what_comes_before_a_byte_is_as_long_as_the_way_to_it(
+            text in prop::collection::vec(prop_oneof![9 => Just(b'a'), 1 => Just(b'-')], 0..40),
+        ) {
+            let length = length_before(&text, equal::<b'-'>, |byte| byte == b'-');
+            let place = text.iter().position(|byte| *byte == b'-');
+            prop_assert_eq!(length, place.unwrap_or(text.len()));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! How the names of an answer were written, read from its bytes as they come.
+
+use std::mem;
+
+use memchr::memchr;
+
+use super::class::trimmed;
+use super::field::Field;
+use super::header_case::{HeadRead, HeaderCase, HeaderCaseReader};
+use super::response::is_interim;
+
+/// Reads how the names of an answer are written, as its bytes come. Whether they are an answer at all is not its concern.
+#[derive(Debug, Default)]
+pub struct ResponseCaseReader {
+    names: HeaderCaseReader,
+    part: HeadPart,
+    /// The beginning of a line.
+    held: Vec<u8>,
+}
+
+/// What the next line is of.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum HeadPart {
+    Start,
+    /// An answer that another one follows (RFC 9110 §15.2).
+    Interim,
+    Fields,
+    /// Nothing that is read.
+    #[default]
+    Over,
+}
+
+impl ResponseCaseReader {
+    /// An answer comes next.
+    pub fn begin(&mut self) {
+        self.names.begin();
+        self.part = HeadPart::Start;
+    }
+
+    /// Reads on.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let (mut passed, mut fields) = (0, 0);
+        while self.part != HeadPart::Over {
+            if self.part == HeadPart::Fields
+                && self.held.is_empty()
+                && let Some(field) = Field::at_once(&bytes[passed..])
+            {
+                self.names.read_at(field.letters, field.name, field.size);
+                passed += field.size;
+                fields = passed;
+                continue;
+            }
+            let Some(length) = memchr(b'\n', &bytes[passed..]) else {
+                break;
+            };
+            let end = passed + length + 1;
+            if self.held.is_empty() {
+                self.line(&bytes[passed..], length);
+            } else {
+                let mut whole = mem::take(&mut self.held);
+                whole.extend_from_slice(&bytes[passed..end]);
+                self.line(&whole, whole.len() - 1);
+                self.names.store(&whole, HeadRead::Part);
+            }
+            if self.names.is_read() && self.part == HeadPart::Fields {
+                fields = end;
+            }
+            passed = end;
+        }
+        if self.part == HeadPart::Over {
+            self.names.store(&bytes[..fields], HeadRead::Whole);
+        } else {
+            self.names.store(&bytes[..fields], HeadRead::Part);
+            self.held.extend_from_slice(&bytes[passed..]);
+        }
+    }
+
+    /// The next line, with which `rest` begins, and which ends behind so many bytes.
+    fn line(&mut self, rest: &[u8], length: usize) {
+        let line = &rest[..length];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.part = match (self.part, line) {
+            (HeadPart::Start | HeadPart::Interim, []) => HeadPart::Start,
+            (HeadPart::Start, first) if is_interim(first) => HeadPart::Interim,
+            (HeadPart::Start, _) => HeadPart::Fields,
+            (HeadPart::Fields, []) => HeadPart::Over,
+            (HeadPart::Fields, line) => {
+                let name = memchr(b':', line).unwrap_or(0);
+                // White space before the colon is removed from the field (RFC 9112 §5.1).
+                let name = trimmed(&line[..name]).len();
+                self.names.read(rest, name, length + 1);
+                HeadPart::Fields
+            }
+            (part @ (HeadPart::Interim | HeadPart::Over), _) => part,
+        };
+    }
+
+    /// How the names of the answer were written whose head has come, unless in lower case; tells it once.
+    pub fn take(&mut self) -> Option<HeaderCase> {
+        self.part = HeadPart::Over;
+        self.held = Vec::new();
+        let spelling = self.names.spelling();
+        self.names.begin();
+        spelling
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::wire::header_case::tests::spelled;
+
+    /// What is laid over a head of some lines when an answer has come, in pieces of some size.
+    fn answered(answer: &str, size: usize, head: &str) -> String {
+        let mut reading = ResponseCaseReader::default();
+        reading.feed(b"HTTP/1.1 200 OK\r\nB: nobody has asked\r\n\r\n");
+        reading.begin();
+        answer
+            .as_bytes()
+            .chunks(size)
+            .for_each(|piece| reading.feed(piece));
+        let mut head = head.as_bytes().to_vec();
+        if let Some(spelling) = reading.take() {
+            spelling.apply(&mut head);
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_told_of_once() {
+        let mut reading = ResponseCaseReader::default();
+        reading.begin();
+        reading.feed(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\n");
+        assert_eq!(reading.take(), spelled(&["A"]));
+        // Nobody has asked how the next one is written.
+        reading.feed(b"HTTP/1.1 200 OK\r\nB: 1\r\n\r\n");
+        assert_eq!(reading.take(), None);
+    }
+
+    #[test]
+    fn an_answer_is_read_in_any_pieces_and_its_body_is_not() {
+        let answer = "\r\nHTTP/1.1 103 Early Hints\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\nb: 2\nA: 3\r\n\r\nC: 4\r\n\r\n";
+        let head = "HTTP/1.1 200 OK\r\na: 1\r\na: 2\r\nb: 3\r\nc: 4\r\n\r\n";
+        let expected = "HTTP/1.1 200 OK\r\nA: 1\r\na: 2\r\nb: 3\r\nc: 4\r\n\r\n";
+        for size in 1..answer.len() {
+            assert_eq!(answered(answer, size, head), expected, "{size}");
+        }
+        let switched = "HTTP/1.1 101 Switching Protocols\r\nb: 0\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\r\nB: 1\r\n\r\n";
+        assert_eq!(answered(switched, 100, head), expected);
+    }
+}

@@ -1,0 +1,180 @@
+//! Streams of events: at the path of one side, from the server of one side, rewritten where these differ.
+
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Response, StatusCode, Version, request};
+
+use super::exchange::{self, HeadDeadline};
+use super::headers::{self, HasBody, IdentityFields};
+use super::identity::identify;
+use super::passthrough::{PassthroughRequest, forward, target_uri};
+use super::record::Record;
+use super::response::{CallResponse, StreamingResponse};
+use super::rest::respond;
+use super::{IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors};
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::rejections;
+use crate::domain::rollout::Path;
+use crate::domain::routing::{self, RequestHead};
+use crate::domain::side::Side;
+use crate::domain::sse;
+use crate::domain::stream::{self, Rewriter, StreamMatch};
+use crate::upstream::{
+    Body, ConnectionNeed, HeaderCasing, IncomingBody, OutgoingRequest, PassedHead, RetryPolicy,
+    SendOptions,
+};
+
+/// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Asks proxies on the way not to wait for more.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Serves a client who asks for a stream.
+pub(super) async fn serve(
+    delivery: IncomingRequest,
+    followed: StreamMatch,
+) -> Response<ResponseBody> {
+    let IncomingRequest {
+        mut record,
+        head,
+        body,
+        arrival,
+    } = delivery;
+    let installed = record.installed().clone();
+    let origin = cors::origin(&installed.plan, &head.headers);
+    let answer = follow(&mut record, (head, body), &arrival, followed).await;
+    respond((record, &installed.plan), answer, origin.as_ref())
+}
+
+async fn follow(
+    record: &mut Record,
+    (head, body): (Box<request::Parts>, IncomingBody),
+    arrival: &RequestOrigin,
+    followed: StreamMatch,
+) -> Result<CallResponse, Failure> {
+    let installed = record.installed().clone();
+    let plan = &installed.plan;
+    let identity = identify(record, &head.headers, arrival);
+    let caller = identity.caller(&plan.rollout.clients);
+    let decision = stream::decide(plan, (caller, &head.headers), followed);
+    let stage = decision.stage;
+    record.set_stream(followed.stream, decision);
+    record.admit()?;
+    if stage.control() != Some(Path::Old) {
+        routing::guard(plan, RequestHead::new(&head), arrival.entry())?;
+    }
+    let Some(declared) = plan.streams.all().get(followed.stream) else {
+        return Err(rejections::no_route(&head.method, head.uri.path()));
+    };
+    let mut answer = match stage.control() {
+        None => return Err(rejections::retired_stream(declared, followed.side)),
+        Some(Path::Old) => {
+            let upstream = installed
+                .upstream_of_stream(followed.stream, followed.side)
+                .ok_or_else(|| rejections::no_upstream(followed.side))?;
+            let forwarded = PassthroughRequest::streamed(head, body, None);
+            forward(record, upstream, forwarded, arrival).await?
+        }
+        Some(Path::New) => {
+            let path = declared.other_path(followed.side, head.uri.path());
+            let path = path.ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
+            open(record, (&*head, arrival), (followed, &path)).await?
+        }
+    };
+    if let CallResponse::Streaming(stream) = &mut answer {
+        stream.max_age = declared.max_age.or(stream.max_age);
+    }
+    Ok(answer)
+}
+
+/// Opens the stream of the other side.
+async fn open(
+    record: &mut Record,
+    (head, arrival): (&request::Parts, &RequestOrigin),
+    (followed, path): (StreamMatch, &str),
+) -> Result<CallResponse, Failure> {
+    let installed = record.installed().clone();
+    let from = followed.side.other();
+    let upstream = installed
+        .upstream_of_stream(followed.stream, from)
+        .ok_or_else(|| rejections::no_upstream(from))?;
+    let plan = upstream.plan();
+    let target = match head.uri.query() {
+        Some(query) => target_uri(format!("{path}?{query}"))?,
+        None => target_uri(path.to_owned())?,
+    };
+    let mut headers = headers::translated(record, (head, arrival), plan, HasBody::No);
+    headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
+    if let Some(last) = head.headers.get(LAST_EVENT_ID) {
+        headers.insert(LAST_EVENT_ID, last.clone());
+    }
+    headers::withhold_credentials(&mut headers, plan);
+    if let Some(known) = IdentityFields::new(record, (&head.headers, arrival)) {
+        known.write(&mut headers);
+    }
+    let outgoing = OutgoingRequest::new(Method::GET, target, headers, Body::empty());
+    let wait = HeadDeadline {
+        limit: plan.timeout,
+        progress: None,
+        manner: SendOptions {
+            retry: RetryPolicy::Allowed,
+            // An answer that is no stream is passed on.
+            heads: HeaderCasing::Passed(PassedHead::default()),
+            need: ConnectionNeed::Answer,
+        },
+    };
+    let exchange = exchange::send_and_wait_head(record, upstream, outgoing, wait).await?;
+    let mut response = exchange.response;
+    if response.status().is_informational() {
+        let message = "the server changed the protocol, which nobody asked for";
+        return Err(Failure::new(Reason::UpstreamUpgrade, message));
+    }
+    let rewriter = rewriter((response.status(), response.headers()), from, &installed)?;
+    headers::strip_hop_by_hop(response.headers_mut());
+    if rewriter.is_some() {
+        *response.headers_mut() = kept(response.headers());
+    }
+    *response.version_mut() = Version::HTTP_11;
+    Ok(CallResponse::Streaming(Box::new(StreamingResponse {
+        response,
+        lease: exchange.lease,
+        silence: plan.idle_timeout,
+        rewriter,
+        max_age: plan.max_age,
+    })))
+}
+
+/// What rewrites an answer; none where it is no success, which is as good an answer for either side.
+fn rewriter(
+    (status, headers): (StatusCode, &HeaderMap),
+    from: Side,
+    installed: &RuntimePlan,
+) -> Result<Option<Rewriter>, Failure> {
+    if status != StatusCode::OK {
+        return Ok(None);
+    }
+    let said = |name: HeaderName| {
+        let value = headers.get(name);
+        value.map(|value| String::from_utf8_lossy(value.as_bytes()))
+    };
+    let kind = said(CONTENT_TYPE).unwrap_or_default();
+    if !sse::is_event_stream(&kind) {
+        return Err(rejections::no_stream(&kind));
+    }
+    match said(CONTENT_ENCODING) {
+        Some(coding) if !coding.eq_ignore_ascii_case("identity") => {
+            Err(rejections::no_stream(&coding))
+        }
+        Some(_) | None => Ok(Some(Rewriter::new(from, installed.plan.limits.answer))),
+    }
+}
+
+/// What of a stream's head holds for the other side: neither its length nor what it was checked by.
+fn kept(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = headers::from_response(headers.clone());
+    for name in [CONTENT_TYPE, X_ACCEL_BUFFERING] {
+        if let Some(value) = headers.get(&name) {
+            kept.insert(name, value.clone());
+        }
+    }
+    kept
+}

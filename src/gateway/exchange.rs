@@ -1,0 +1,393 @@
+//! One question to an upstream, within its time: the head alone, or the whole answer.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode, response};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::headers::first_value;
+use super::max_forwards::without_secrets;
+use super::record::Record;
+use super::request_body::no_room;
+use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::outcome::refuses;
+use crate::domain::rejections;
+use crate::domain::sse;
+use crate::telemetry::clock;
+use crate::upstream::{
+    BodyCopy, CollectError, Exchange, HttpUpstream, IncomingBody, MemoryBudget, OutgoingRequest,
+    Permit, RetryPolicy, SendOptions, UploadBreak, UploadProgress, UpstreamError, chain,
+    collect_accounted, collect_budgeted, pinned,
+};
+
+/// An upstream's answer, whole.
+#[derive(Clone, Debug)]
+pub(super) struct UpstreamResponse {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Asks and reads the whole answer within `limit`.
+pub(super) async fn send_and_collect(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    outgoing: OutgoingRequest,
+    repeat: RetryPolicy,
+    limit: Duration,
+) -> Result<UpstreamResponse, Failure> {
+    let outgoing = without_secrets(record, outgoing);
+    let permit = reserve(record, upstream, limit).await?;
+    let since = clock::now();
+    record.set_request(since);
+    let limit = record.left(limit);
+    let most = record.installed().plan.limits.answer;
+    let purse = record.budget().cloned();
+    let memory = record.worker().memory().clone();
+    let attempt = upstream.attempt(since);
+    // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
+    let asking = pin!(async {
+        let exchange = upstream
+            .send(&attempt, (permit, outgoing), repeat.into())
+            .await;
+        let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
+        let (head, body) = response.into_parts();
+        if head.status.is_informational() {
+            let message = "the server changed the protocol, which nobody asked for";
+            return Err(Failure::new(Reason::UpstreamUpgrade, message));
+        }
+        if is_event_stream(&head.headers) {
+            // Dropped here, the exchange closes its connection: such an answer may have no end.
+            return streamed(head);
+        }
+        let body = match collect_reserved(body, most, (purse.as_ref(), &memory)).await {
+            Ok(body) => {
+                lease.release();
+                body
+            }
+            Err(fault) => unread_body(fault, head.status)?,
+        };
+        Ok(UpstreamResponse {
+            status: head.status,
+            headers: head.headers,
+            body,
+        })
+    });
+    let mut alarm = record.take_timer();
+    let worker = record.worker().clone();
+    let asking = pin!(async { worker.until_shutdown(asking).await.flatten() });
+    let asked = alarm.until(since + limit, asking).await;
+    record.store_timer(alarm);
+    finish_timing(record, since, asked.as_ref());
+    asked.unwrap_or_else(|| {
+        Err(slow_client(record, Duration::ZERO).unwrap_or_else(|| {
+            attempt.late();
+            upstream_timeout(limit)
+        }))
+    })
+}
+
+/// Whether an answer is an event stream, whatever its content coding.
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = first_value(headers, &CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(sse::is_event_stream)
+}
+
+/// Refuses an event stream. Only a status that refuses the call says all by itself.
+fn streamed(head: response::Parts) -> Result<UpstreamResponse, Failure> {
+    if !refuses(head.status.as_u16()) {
+        return Err(rejections::event_stream(head.status.as_u16()));
+    }
+    Ok(UpstreamResponse {
+        status: head.status,
+        headers: head.headers,
+        body: Bytes::new(),
+    })
+}
+
+/// Reads an answer whole. What is read only to compare takes no room of what is answered.
+async fn collect_reserved(
+    body: IncomingBody,
+    most: usize,
+    (purse, memory): (Option<&BodyCopy>, &MemoryBudget),
+) -> Result<Bytes, CollectError> {
+    match purse {
+        None => collect_accounted(body, most, memory).await,
+        Some(purse) => collect_budgeted(body, most, purse).await,
+    }
+}
+
+/// Sends what nobody waits for. The connection is had before the caller is answered, so that a server that is
+/// away or busy is the caller's to know; what it says is read, within the time and the size of an answer, and
+/// forgotten.
+pub(super) async fn send_notification(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    outgoing: OutgoingRequest,
+    limit: Duration,
+) -> Result<(), Failure> {
+    let outgoing = without_secrets(record, outgoing);
+    let permit = reserve(record, upstream, limit).await?;
+    let upstream = upstream.clone();
+    let most = record.installed().plan.limits.answer;
+    let purse = record.budget().cloned();
+    let memory = record.worker().memory().clone();
+    record.worker().tasks().clone().start(async move {
+        let attempt = upstream.attempt(clock::now());
+        // Dropped at the limit, the exchange closes its connection.
+        let answered = timeout(limit, async {
+            let sent = upstream.send(&attempt, (permit, outgoing), RetryPolicy::Unsent.into());
+            if let Ok(Exchange { response, lease }) = sent.await
+                && !is_event_stream(response.headers())
+                && collect_reserved(response.into_body(), most, (purse.as_ref(), &memory))
+                    .await
+                    .is_ok()
+            {
+                lease.release();
+            }
+        });
+        if answered.await.is_err() {
+            attempt.late();
+        }
+    });
+    Ok(())
+}
+
+/// Asks and waits for the head of the answer. While the client uploads, `limit` bounds each pause of it.
+pub(super) async fn send_and_wait_head(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    outgoing: OutgoingRequest,
+    wait: HeadDeadline<'_>,
+) -> Result<Exchange, Failure> {
+    let outgoing = without_secrets(record, outgoing);
+    let permit = reserve(record, upstream, wait.limit).await?;
+    let since = clock::now();
+    record.set_request(since);
+    if let Some(progress) = wait.progress {
+        progress.start(since);
+    }
+    let end = record.due();
+    let due = || {
+        let paused = wait.progress.map_or(since, UploadProgress::last) + wait.limit;
+        end.map_or(paused, |(end, _)| paused.min(end))
+    };
+    let is_broken = || wait.progress.is_some_and(UploadProgress::is_broken);
+    let torn = || {
+        aborted_upload(
+            wait.progress
+                .and_then(UploadProgress::broken)
+                .unwrap_or(UploadBreak::Cut),
+        )
+    };
+    let attempt = upstream.attempt(since);
+    let mut alarm = record.take_timer();
+    let mut asked = pin!(upstream.send(&attempt, (permit, outgoing), wait.manner));
+    let outcome = loop {
+        match alarm.until(due(), asked.as_mut()).await {
+            Some(Ok(exchange)) => break Ok(exchange),
+            Some(Err(_)) | None if is_broken() => break Err(torn()),
+            Some(Err(error)) => break Err(from_upstream_error(error)),
+            None if due() > clock::now() => {}
+            None if wait.progress.is_some_and(UploadProgress::waits_for_client) => {
+                break Err(match end.filter(|(end, _)| *end <= clock::now()) {
+                    Some((_, limit)) => total_timeout(limit),
+                    None => upload_stalled(wait.limit),
+                });
+            }
+            None => {
+                let took = wait
+                    .progress
+                    .map_or(Duration::ZERO, UploadProgress::client_time);
+                break Err(slow_client(record, took).unwrap_or_else(|| {
+                    attempt.late();
+                    upstream_timeout(end.map_or(wait.limit, |(_, all)| wait.limit.min(all)))
+                }));
+            }
+        }
+    };
+    record.store_timer(alarm);
+    finish_timing(record, since, Some(&outcome));
+    outcome
+}
+
+/// The upstream is not waited for any more; one that is left alone was not asked.
+fn finish_timing<T>(record: &mut Record, since: Instant, came: Option<&Result<T, Failure>>) {
+    match came {
+        Some(Err(failure)) if failure.reason == Reason::UpstreamResting => record.unsolicited(),
+        Some(_) | None => record.client_time(since),
+    }
+}
+
+fn upload_stalled(limit: Duration) -> Failure {
+    let message = format!("the body of the request did not move for {limit:?}");
+    Failure::new(Reason::RequestTimeout, message)
+}
+
+/// A call took too long, and its client is waited for.
+fn total_timeout(limit: Duration) -> Failure {
+    let message =
+        format!("the request was not complete, and {limit:?} are all that a call may take");
+    Failure::new(Reason::RequestTimeout, message)
+}
+
+/// The time of a call is over before that of its server, because its client took much of it; see [`LegacyRecord::held_up`].
+pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failure> {
+    let limit = record.is_slow_client(uploading)?;
+    let message = format!(
+        "the request took so much of the {limit:?} that a call may take that the server could not answer in the rest"
+    );
+    Some(Failure::new(Reason::RequestTimeout, message))
+}
+
+/// Bounds a call as a whole, where it has such a limit. What waits for an upstream keeps within it by itself: here the
+/// client is waited for.
+pub(super) async fn with_total_timeout<T>(
+    record: &mut Record,
+    call: impl AsyncFnOnce(&mut Record) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some((end, limit)) = record.due() else {
+        return call(record).await;
+    };
+    if end <= clock::now() {
+        return Err(total_timeout(limit));
+    }
+    let called = timeout_at(end, pinned(|| call(record))).await;
+    called.unwrap_or_else(|_| Err(total_timeout(limit)))
+}
+
+/// Waits for a connection that may be used, which is the proxy's own time and no answer's.
+async fn reserve(
+    record: &Record,
+    upstream: &HttpUpstream,
+    limit: Duration,
+) -> Result<Permit, Failure> {
+    let limit = upstream.plan().connect_wait(remaining_time(record, limit)?);
+    ensure_client_open(record)?;
+    let reserved = record.worker().until_shutdown(upstream.reserve(limit));
+    reserved.await?.map_err(from_upstream_error)
+}
+
+/// Refuses what is asked for a client that is about to be let go: nobody would wait for the answer.
+pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
+    match record.is_released() {
+        true => {
+            let message = "what a server kept for this connection is lost, and it is about to be closed; connect again";
+            Err(Failure::new(Reason::UpstreamUnreachable, message))
+        }
+        false => Ok(()),
+    }
+}
+
+/// What of a limit is left to a call as a whole; one without any time left is not sent.
+pub(super) fn remaining_time(record: &Record, limit: Duration) -> Result<Duration, Failure> {
+    let left = record.left(limit);
+    match left.is_zero() {
+        true => Err(slow_client(record, Duration::ZERO)
+            .unwrap_or_else(|| upstream_timeout(record.due().map_or(limit, |(_, all)| all)))),
+        false => Ok(left),
+    }
+}
+
+/// How to wait for a head.
+pub(super) struct HeadDeadline<'a> {
+    pub(super) limit: Duration,
+    /// How far the client is with its body, where that comes piece by piece.
+    pub(super) progress: Option<&'a UploadProgress>,
+    pub(super) manner: SendOptions<'a>,
+}
+
+/// Returns the failure for a client's body that broke off.
+pub(super) fn aborted_upload(why: UploadBreak) -> Failure {
+    match why {
+        UploadBreak::Refused(violation) => Failure::new(violation.reason(), violation.as_str()),
+        UploadBreak::Cut => Failure::new(
+            Reason::BodyCut,
+            "the body of the request ended before it was complete",
+        ),
+        UploadBreak::TooSlow(rate) => {
+            let message = format!(
+                "the body of the request came more slowly than {} bytes a second",
+                rate.bytes
+            );
+            Failure::new(Reason::RequestTimeout, message)
+        }
+        UploadBreak::Contended => Failure::new(
+            Reason::RequestTimeout,
+            "the body of the request came slowly while other calls waited for the server",
+        ),
+    }
+}
+
+/// The server took too long.
+pub(super) fn upstream_timeout(limit: Duration) -> Failure {
+    Failure::new(
+        Reason::UpstreamTimeout,
+        format!("the server did not answer within {limit:?}"),
+    )
+}
+
+fn from_upstream_error(error: UpstreamError) -> Failure {
+    let (reason, message) = match &error {
+        UpstreamError::Unreachable { .. } => {
+            (Reason::UpstreamUnreachable, "the server cannot be reached")
+        }
+        UpstreamError::Resting { again_in, .. } => {
+            let message =
+                "the server has failed too often and is left alone for a while; try again later";
+            let seconds = u32::try_from(again_in.as_secs() + 1).unwrap_or(u32::MAX);
+            let resting = Failure::new(Reason::UpstreamResting, message);
+            return resting
+                .advise(Advice::RetryAfter(seconds))
+                .because(chain(&error));
+        }
+        UpstreamError::Busy { .. } => {
+            let message = "as many calls as this proxy sends to the server at a time are there; try again later";
+            let busy = Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1));
+            return busy.because(chain(&error));
+        }
+        UpstreamError::Broken(_) => (
+            Reason::UpstreamCut,
+            "the server closed the connection before it answered",
+        ),
+        UpstreamError::Malformed(_) | UpstreamError::Unframed(_) | UpstreamError::Padded => (
+            Reason::UpstreamMalformedHttp,
+            "the server's answer is not valid HTTP",
+        ),
+    };
+    Failure::new(reason, message).because(chain(&error))
+}
+
+/// Returns what counts as the body where it was not read: none, if the status refuses the call.
+fn unread_body(fault: CollectError, status: StatusCode) -> Result<Bytes, Failure> {
+    match fault {
+        CollectError::NoRoom(_) => Err(collect_body(fault)),
+        CollectError::TooLarge(_) | CollectError::Cut(_) if refuses(status.as_u16()) => {
+            Ok(Bytes::new())
+        }
+        CollectError::TooLarge(_) | CollectError::Cut(_) => {
+            Err(collect_body(fault).upstream_status(status.as_u16()))
+        }
+    }
+}
+
+fn collect_body(fault: CollectError) -> Failure {
+    match &fault {
+        CollectError::TooLarge(limit) => Failure::new(
+            Reason::UpstreamTooLarge,
+            format!("the server's answer is longer than {limit} bytes"),
+        ),
+        CollectError::NoRoom(full) => no_room(*full),
+        CollectError::Cut(_) if fault.is_malformed() => Failure::new(
+            Reason::UpstreamMalformedHttp,
+            "the server's answer is not valid HTTP",
+        )
+        .because(chain(&fault)),
+        CollectError::Cut(_) => Failure::new(Reason::UpstreamCut, "the server's answer broke off")
+            .because(chain(&fault)),
+    }
+}

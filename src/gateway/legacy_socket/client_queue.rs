@@ -1,0 +1,274 @@
+//! What the owner of a socket has for its client, in the order in which it came about: news, and answers to callers.
+//!
+//! An answer goes out behind the news that were there before it, and says which these were, so that whoever tells both
+//! can keep the order of the server. Law: all of it goes out, the end last, unless the client is gone.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::future::pending;
+use std::rc::Rc;
+
+use tokio::sync::mpsc;
+
+use super::connections::{
+    SequencedSocketReply, ServerNews, SocketCallError, SocketReply, SocketReplySender,
+};
+use crate::upstream::link::Delivery;
+
+/// The way to one client.
+#[derive(Debug, Default, Clone)]
+pub(super) struct ClientSender {
+    news: Option<mpsc::Sender<ServerNews>>,
+    /// How many news have gone this way so far, whoever sent them.
+    sent: Rc<Cell<u64>>,
+    /// Whether a socket whose news went this way has ended.
+    lost: Rc<Cell<bool>>,
+}
+
+impl ClientSender {
+    /// News go to whoever listens here.
+    pub(super) fn to(news: mpsc::Sender<ServerNews>) -> ClientSender {
+        ClientSender {
+            news: Some(news),
+            sent: Rc::default(),
+            lost: Rc::default(),
+        }
+    }
+
+    /// Whether a client hears what goes this way.
+    pub(super) fn has_receiver(&self) -> bool {
+        self.news.is_some()
+    }
+
+    /// Whether the client has lost a socket of which it is to hear: it gets no other.
+    pub(super) fn has_lost(&self) -> bool {
+        self.has_receiver() && self.lost.get()
+    }
+}
+
+/// What waits to go out.
+#[derive(Debug)]
+pub(super) struct SocketClientQueue {
+    sender: ClientSender,
+    waiting: VecDeque<QueuedItem>,
+}
+
+#[derive(Debug)]
+enum QueuedItem {
+    News(ServerNews),
+    Answer(SocketReplySender, Result<SocketReply, SocketCallError>),
+}
+
+impl SocketClientQueue {
+    pub(super) fn new(sender: ClientSender) -> SocketClientQueue {
+        SocketClientQueue {
+            sender,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// How much waits.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether all is out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The socket has ended, whenever the client takes the word of it.
+    pub(super) fn lose(&self) {
+        self.sender.lost.set(true);
+    }
+
+    /// The client is told this, if it listens; tells whether it is.
+    pub(super) fn notify(&mut self, news: ServerNews) -> Delivery {
+        if self.sender.news.is_none() {
+            return Delivery::NoSubscriber;
+        }
+        self.waiting.push_back(QueuedItem::News(news));
+        Delivery::Delivered
+    }
+
+    /// A caller is answered: now, where no news wait before it.
+    pub(super) fn answer(
+        &mut self,
+        reply: SocketReplySender,
+        said: Result<SocketReply, SocketCallError>,
+    ) {
+        self.waiting.push_back(QueuedItem::Answer(reply, said));
+        self.answer_first();
+    }
+
+    fn answer_first(&mut self) {
+        while let Some(QueuedItem::Answer(..)) = self.waiting.front() {
+            if let Some(QueuedItem::Answer(reply, said)) = self.waiting.pop_front() {
+                let behind = self.sender.sent.get();
+                // One that no longer waits needs no answer.
+                drop(reply.send(SequencedSocketReply { said, behind }));
+            }
+        }
+    }
+
+    /// Waits for room for the first of what waits, and sends it; cancel-safe. Never ends where nothing waits.
+    pub(super) async fn go_on(&mut self) {
+        let (Some(news), false) = (&self.sender.news, self.waiting.is_empty()) else {
+            return pending().await;
+        };
+        let room = news.clone().reserve_owned().await;
+        match (room, self.waiting.pop_front()) {
+            (Ok(room), Some(QueuedItem::News(first))) => {
+                drop(room.send(first));
+                self.sender.sent.set(self.sender.sent.get() + 1);
+            }
+            (Ok(_), Some(QueuedItem::Answer(reply, said))) => self.answer(reply, said),
+            (Ok(_), None) => {}
+            (Err(_), first) => {
+                // The client is gone.
+                self.sender.news = None;
+                let all = first.into_iter().chain(std::mem::take(&mut self.waiting));
+                self.waiting = all
+                    .filter(|outgoing| matches!(outgoing, QueuedItem::Answer(..)))
+                    .collect();
+            }
+        }
+        self.answer_first();
+    }
+
+    /// All of it, and that this is the end; waits until the client takes it, or is gone.
+    pub(super) async fn end(mut self) {
+        self.notify(ServerNews::Gone);
+        while !self.is_empty() {
+            self.go_on().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use proptest::prelude::*;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        News,
+        Answer,
+        GoOn,
+        Take,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            Just(Step::News),
+            Just(Step::Answer),
+            Just(Step::GoOn),
+            Just(Step::Take)
+        ];
+        prop::collection::vec(step, 0..40)
+    }
+
+    /// What the client has taken, and what callers were told behind how many news.
+    struct Scene {
+        ear: mpsc::Receiver<ServerNews>,
+        told: u64,
+        taken: u64,
+        answers: Vec<(u64, oneshot::Receiver<SequencedSocketReply>)>,
+    }
+
+    impl Scene {
+        /// Gives whether that was the end.
+        fn take(&mut self) -> bool {
+            match self.ear.try_recv() {
+                Ok(ServerNews::Event(number)) => {
+                    assert_eq!(number, self.taken.to_string());
+                    self.taken += 1;
+                    false
+                }
+                Ok(ServerNews::Gone) => {
+                    assert_eq!(self.taken, self.told);
+                    true
+                }
+                Ok(ServerNews::Answer(_)) | Err(_) => false,
+            }
+        }
+
+        /// Whoever has an answer by now can hear what was said before it.
+        fn look(&mut self) {
+            let here = self.taken + self.ear.len() as u64;
+            self.answers
+                .retain_mut(|(before, door)| match door.try_recv() {
+                    Ok(told) => {
+                        assert_eq!(told.behind, *before);
+                        assert!(here >= *before);
+                        false
+                    }
+                    Err(_) => true,
+                });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn all_goes_out_in_its_order_and_an_answer_knows_what_was_before_it(steps in steps()) {
+            let (news, ear) = mpsc::channel(2);
+            let mut outlet = SocketClientQueue::new(ClientSender::to(news));
+            let mut scene = Scene { ear, told: 0, taken: 0, answers: Vec::new() };
+            for step in steps {
+                match step {
+                    Step::News => {
+                        outlet.notify(ServerNews::Event(scene.told.to_string().into()));
+                        scene.told += 1;
+                    }
+                    Step::Answer => {
+                        let (reply, door) = oneshot::channel();
+                        scene.answers.push((scene.told, door));
+                        outlet.answer(reply, Ok(SocketReply::Told));
+                    }
+                    Step::GoOn => {
+                        outlet.go_on().now_or_never();
+                    }
+                    Step::Take => {
+                        scene.take();
+                    }
+                }
+                scene.look();
+            }
+            let mut end = Box::pin(outlet.end());
+            let mut is_over = false;
+            for _ in 0..200 {
+                if !is_over {
+                    is_over = (&mut end).now_or_never().is_some();
+                }
+                scene.look();
+                if scene.take() {
+                    break;
+                }
+            }
+            prop_assert!(is_over && scene.answers.is_empty());
+            prop_assert_eq!(scene.taken, scene.told);
+        }
+
+        #[test]
+        fn of_a_client_that_is_gone_only_callers_are_told(steps in steps()) {
+            let (news, ear) = mpsc::channel(2);
+            let mut outlet = SocketClientQueue::new(ClientSender::to(news));
+            drop(ear);
+            let mut doors = Vec::new();
+            for step in steps {
+                if matches!(step, Step::News) {
+                    outlet.notify(ServerNews::Event(Default::default()));
+                } else {
+                    let (reply, door) = oneshot::channel();
+                    outlet.answer(reply, Ok(SocketReply::Told));
+                    doors.push(door);
+                }
+            }
+            prop_assert!(outlet.end().now_or_never().is_some());
+            prop_assert!(doors.iter_mut().all(|door| door.try_recv().is_ok()));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What servers say unasked, in the form that a client wants.
+
+use bytes::Bytes;
+
+use crate::domain::event::{EventAction, EventForm, EventValue};
+use crate::domain::frame::SocketMessage;
+use crate::domain::side::Side;
+use crate::domain::stream::EventResultKind;
+use crate::gateway::translate::context;
+use crate::gateway::{RuntimePlan, Worker};
+
+/// An event for a client of this form; none where it hears nothing of it.
+pub(in crate::gateway) fn format_event(
+    (worker, installed): (&Worker, &RuntimePlan),
+    text: Bytes,
+    form: EventForm,
+) -> Option<Bytes> {
+    let plan = &installed.plan;
+    let told = match SocketMessage::new(&text, plan.limits.depth) {
+        SocketMessage::Rpc(text) => EventValue::rpc(&text, plan.limits.depth)?,
+        SocketMessage::Frame(frame) => EventValue::frame(frame),
+        SocketMessage::Noise(_) => return None,
+    };
+    if told.form() == form {
+        return Some(text);
+    }
+    let (kind, text) = match plan.events.rewrite(&told, form, context(&plan.limits)) {
+        EventAction::Untouched => (EventResultKind::Untouched, Some(text)),
+        EventAction::Swallowed => (EventResultKind::Swallowed, None),
+        EventAction::Rewritten { told, .. } => {
+            let text = told.message().map(|message| message.clone().into_bytes());
+            (EventResultKind::Rewritten, text)
+        }
+        EventAction::Failed { key, why } => {
+            tracing::debug!(event = key, cause = %why, "an event could not be rewritten");
+            (EventResultKind::Failed, None)
+        }
+    };
+    let side = match form {
+        EventForm::Rpc => Side::Rpc,
+        EventForm::Frame | EventForm::Sse => Side::Rest,
+    };
+    worker.count(|shard| shard.event(installed.route_label(None), side, kind));
+    text
+}

@@ -1,0 +1,197 @@
+//! One question over a link, within its time, and what its failures are called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use tokio::sync::watch;
+
+use super::exchange::{
+    UpstreamResponse, ensure_client_open, remaining_time, slow_client, upstream_timeout,
+};
+use super::record::Record;
+use super::request_body::no_room;
+use crate::domain::failure::{Advice, Failure, Reason};
+use crate::domain::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
+use crate::domain::pending::{Outbound, RequestError, RetryRule};
+use crate::domain::plan::UpstreamPlan;
+use crate::telemetry::clock;
+use crate::upstream::BudgetExhausted;
+use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
+
+/// The id of a response that the proxy writes, which no call has on a link.
+const NO_ID: u64 = 0;
+
+/// What is asked.
+pub(super) struct LinkRequest<'a> {
+    pub(super) method: &'a str,
+    pub(super) call: RequestTemplate,
+    pub(super) repeat: RetryRule,
+    /// Where its client says that it does not want the answer any more.
+    pub(super) recall: Option<Arc<CancelSignal>>,
+    /// The id that its client gave it, where it is a subscription.
+    pub(super) subscription: Option<RequestId>,
+}
+
+/// Asks, and gives the answer with the id that the call had on the link.
+pub(super) async fn send(
+    record: &mut Record,
+    link: &LinkUpstream,
+    question: LinkRequest<'_>,
+    limit: Duration,
+) -> Result<(UpstreamResponse, u64), Failure> {
+    let LinkRequest {
+        method,
+        call,
+        repeat,
+        recall,
+        subscription,
+    } = question;
+    let say = match &subscription {
+        Some(id) => Outbound::Subscription(call, id.clone()),
+        // The server has met the link, and nobody else; what it said then it says to all.
+        None if link.plan().sends_initialize() && method == "initialize" => Outbound::Greeting,
+        None => Outbound::Call(call),
+    };
+    let limit = remaining_time(record, limit)?;
+    let most = record.installed().plan.limits.answer;
+    let said = match &subscription {
+        None => from_reply(record, link, (say, repeat, recall), limit).await?,
+        Some(_) => {
+            let mut leaving = record.worker().leaving();
+            // Dropped, the question takes the subscription back from its server.
+            tokio::select! {
+                said = from_reply(record, link, (say, repeat, recall), limit) => said?,
+                () = is_cancelled(&mut leaving) => LinkReply::Ended,
+            }
+        }
+    };
+    match (said, subscription) {
+        (LinkReply::Ended, Some(client)) => {
+            let reply = UpstreamResponse {
+                status: StatusCode::OK,
+                headers: HeaderMap::new(),
+                body: ended_subscription(NO_ID, &client),
+            };
+            Ok((reply, NO_ID))
+        }
+        (LinkReply::Sent | LinkReply::Ended, _) => Err(Failure::new(
+            Reason::Internal,
+            "a call that waits for an answer got none",
+        )),
+        (LinkReply::Answer(id, body), _) => {
+            let body = match record.budget() {
+                _ if body.len() > most => return Err(too_large(most)),
+                // What is read only to compare takes no room of what is answered.
+                Some(purse) if purse.charge(body.len()) => body,
+                Some(_) => return Err(too_large(most)),
+                None => record.worker().memory().account(body).map_err(no_room)?,
+            };
+            let reply = UpstreamResponse {
+                status: StatusCode::OK,
+                headers: HeaderMap::new(),
+                body,
+            };
+            Ok((reply, id))
+        }
+    }
+}
+
+/// Waits until the program ends.
+async fn is_cancelled(leaving: &mut watch::Receiver<bool>) {
+    // The worker that would tell is there for as long as its calls are.
+    let _ = leaving.wait_for(|leaves| *leaves).await;
+}
+
+/// Tells something that is not answered. It is written before the caller is answered, so that a server that is away or
+/// busy is the caller's to know.
+pub(super) async fn send_notification(
+    record: &mut Record,
+    link: &LinkUpstream,
+    (method, message): (&str, Bytes),
+    limit: Duration,
+) -> Result<(), Failure> {
+    if link.plan().keeps(method) {
+        return Ok(());
+    }
+    let told = (Outbound::Notice(message), RetryRule::Never, None);
+    from_reply(record, link, told, limit).await.map(|_| ())
+}
+
+async fn from_reply(
+    record: &mut Record,
+    link: &LinkUpstream,
+    (say, repeat, recall): (Outbound, RetryRule, Option<Arc<CancelSignal>>),
+    limit: Duration,
+) -> Result<LinkReply, Failure> {
+    ensure_client_open(record)?;
+    let since = clock::now();
+    record.set_request(since);
+    let asker = Requester {
+        own: record.links(),
+        recall,
+        ear: record.notifications(),
+    };
+    let asking = link.request_for(asker, (say, repeat), limit);
+    let said = record.worker().until_shutdown(asking).await;
+    record.client_time(since);
+    said?.map_err(|why| match (why, slow_client(record, Duration::ZERO)) {
+        (RequestError::Late, Some(held_up)) => held_up,
+        (why, _) => unanswered(why, link.plan(), limit),
+    })
+}
+
+pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Duration) -> Failure {
+    match why {
+        RequestError::Busy => {
+            let message =
+                "the server is busy with other calls, and this one was not begun; try again later";
+            Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1))
+        }
+        RequestError::Unreachable => {
+            let cause = format!("there is no link to the upstream `{}`", upstream.name);
+            Failure::new(Reason::UpstreamUnreachable, "the server cannot be reached").because(cause)
+        }
+        RequestError::Cut => {
+            let cause = format!("the link to the upstream `{}` broke", upstream.name);
+            let message = "the server closed the connection before it answered";
+            Failure::new(Reason::UpstreamCut, message).because(cause)
+        }
+        RequestError::Late => upstream_timeout(limit),
+        RequestError::TooLarge(status) => {
+            let message = "the server's answer is longer than the limit of a message";
+            Failure::new(Reason::UpstreamTooLarge, message).upstream_status(status)
+        }
+        RequestError::NoRoom => no_room(BudgetExhausted),
+        RequestError::CodedStream => {
+            let message =
+                "the server's event stream has a content coding; such a stream is not read";
+            Failure::new(Reason::UpstreamNotProtocol, message)
+        }
+        RequestError::Misnumbered => {
+            let message = "the server answered a call with an id of another type";
+            Failure::new(Reason::UpstreamWrongId, message)
+        }
+        RequestError::Unusable(0) => {
+            let message = "the server's answer is not valid HTTP";
+            Failure::new(Reason::UpstreamMalformedHttp, message)
+        }
+        RequestError::Unusable(status @ 300..400) => {
+            let message = format!("the server answered {status}, and redirects are not followed");
+            Failure::new(Reason::UpstreamRedirect, message)
+        }
+        RequestError::Unusable(status) => {
+            let message =
+                format!("the server answered {status} with something else than a message of MCP");
+            Failure::new(Reason::UpstreamNotProtocol, message).upstream_status(status)
+        }
+    }
+}
+
+fn too_large(limit: usize) -> Failure {
+    Failure::new(
+        Reason::UpstreamTooLarge,
+        format!("the server's answer is longer than {limit} bytes"),
+    )
+}

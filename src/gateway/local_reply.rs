@@ -1,0 +1,69 @@
+//! What the proxy itself answers, before any route: in the record, and on the wire.
+//!
+//! Which answer a call has, and whether it may have it, the domain says.
+
+use http::request;
+
+use super::RequestOrigin;
+use super::record::Record;
+use super::response::{self, CallResponse, FullResponse};
+use crate::domain::failure::Failure;
+use crate::domain::jsonrpc::{self, Call, RequestId};
+use crate::domain::local_reply::blame_of;
+use crate::domain::mcp::{self, ClientRevision};
+use crate::domain::plan::Plan;
+use crate::domain::rejections;
+use crate::domain::rollout::DecisionReason;
+use crate::domain::rope::Rope;
+use crate::domain::routing::{self, RequestHead};
+
+/// The answer to a REST call, if the proxy itself has one.
+pub(super) fn rest(
+    record: &mut Record,
+    plan: &Plan,
+    (head, arrival): (RequestHead<'_>, &RequestOrigin),
+) -> Result<Option<CallResponse>, Failure> {
+    let found = routing::local(plan, head, arrival.entry());
+    if !matches!(found, Ok(None)) {
+        record.handle_locally(DecisionReason::Local);
+    }
+    let Some(local) = found? else {
+        return Ok(None);
+    };
+    let error = local.blame().map(|blame| (blame, None));
+    record.answered_here(local.status.as_u16(), error);
+    Ok(Some(CallResponse::Full(Box::new(FullResponse {
+        status: local.status,
+        headers: local.headers.clone(),
+        body: Rope::from(local.body.clone()),
+    }))))
+}
+
+/// The answer to an RPC call, if the proxy itself has one. To a notification it is not sent.
+pub(super) fn rpc(
+    record: &mut Record,
+    plan: &Plan,
+    (head, arrival): (&request::Parts, &RequestOrigin),
+    (call, era): (&Call, ClientRevision),
+) -> Result<Option<FullResponse>, Failure> {
+    let Some(answer) = plan.locals.rpc(&call.method) else {
+        return Ok(None);
+    };
+    record.handle_locally(DecisionReason::Local);
+    routing::guard(plan, RequestHead::new(head), arrival.entry())?;
+    let id = call.id.clone().unwrap_or(RequestId::null());
+    let answered = answer.to(call.params.as_ref());
+    let error = answered.as_ref().err();
+    let error = error.map(|error| (blame_of(error), Some(error.code)));
+    let whole = response::rpc_message(match answered {
+        Ok(result) => {
+            let fitted = mcp::fitted(era, &call.method, &result);
+            let fitted = fitted.map_err(|_| rejections::input_required())?;
+            let result = fitted.unwrap_or_else(|| Rope::from(result.into_bytes()));
+            jsonrpc::result(&id, result)
+        }
+        Err(error) => jsonrpc::error(&id, &error),
+    });
+    record.answered_here(whole.status.as_u16(), error);
+    Ok(Some(whole))
+}

@@ -1,0 +1,119 @@
+//! The hops of TRACE and OPTIONS: `Max-Forwards` (RFC 9110 §7.6.2), and what a TRACE may show (§9.3.8).
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, MAX_FORWARDS};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
+
+use super::headers::named_by_connection;
+use super::identity::identify;
+use super::record::Record;
+use super::response::{self, CallResponse, FullResponse};
+use super::{IncomingRequest, ResponseBody};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::DecisionReason;
+use crate::domain::rope::Rope;
+use crate::domain::routing::{self, RequestHead};
+use crate::upstream::OutgoingRequest;
+
+/// Where a request goes from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ForwardDecision {
+    /// To a server, or to what the proxy answers.
+    On,
+    /// Nowhere: the proxy responds as the final recipient.
+    Last,
+}
+
+/// Counts `Max-Forwards` down. Requests with other methods and with no number stay as they are.
+pub(super) fn step(head: &mut request::Parts) -> ForwardDecision {
+    match head.method {
+        Method::TRACE | Method::OPTIONS => counted(&mut head.headers),
+        _ => ForwardDecision::On,
+    }
+}
+
+#[cold]
+fn counted(headers: &mut HeaderMap) -> ForwardDecision {
+    let mut values = headers.get_all(MAX_FORWARDS).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return ForwardDecision::On;
+    };
+    let digits = value.as_bytes();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return ForwardDecision::On;
+    }
+    // A number beyond 64 bits is more than any path has hops.
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    match number.unwrap_or(u64::MAX) {
+        0 => ForwardDecision::Last,
+        number => {
+            headers.insert(MAX_FORWARDS, (number - 1).into());
+            ForwardDecision::On
+        }
+    }
+}
+
+/// Responds as the final recipient.
+pub(super) async fn respond(delivery: IncomingRequest) -> Response<ResponseBody> {
+    let IncomingRequest {
+        mut record,
+        head,
+        arrival,
+        ..
+    } = delivery;
+    identify(&mut record, &head.headers, &arrival);
+    let answer = record.admit().and_then(|()| {
+        record.handle_locally(DecisionReason::Local);
+        let installed = record.installed().clone();
+        let plan = &installed.plan;
+        routing::guard(plan, RequestHead::new(&head), arrival.entry())?;
+        let whole = match head.method {
+            Method::TRACE => reflection(&head, plan),
+            _ => response::acknowledged(StatusCode::NO_CONTENT),
+        };
+        record.answered_here(whole.status.as_u16(), None);
+        Ok(CallResponse::Full(Box::new(whole)))
+    });
+    response::render(record, answer)
+}
+
+/// The request as it came, without fields of the connection and without secrets.
+fn reflection(head: &request::Parts, plan: &Plan) -> FullResponse {
+    let of_connection = named_by_connection(&head.headers);
+    let target = head.uri.path_and_query().map_or("/", |own| own.as_str());
+    let mut text = format!("TRACE {target} {:?}\r\n", head.version).into_bytes();
+    for (name, value) in &head.headers {
+        if super::headers::is_hop_by_hop(name)
+            || of_connection.contains(name)
+            || plan.is_secret(name)
+        {
+            continue;
+        }
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(b"\r\n");
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("message/http"));
+    FullResponse {
+        status: StatusCode::OK,
+        headers,
+        body: Rope::from(Bytes::from(text)),
+    }
+}
+
+/// Takes credentials and other secrets from a TRACE, which its recipient shows to whoever reads the response.
+pub(super) fn without_secrets(record: &Record, mut outgoing: OutgoingRequest) -> OutgoingRequest {
+    if outgoing.head.method == Method::TRACE {
+        let plan = &record.installed().plan;
+        let headers = &mut outgoing.head.headers;
+        let hidden = headers.keys().filter(|name| plan.is_secret(name));
+        let hidden: Vec<_> = hidden.cloned().collect();
+        for name in hidden {
+            headers.remove(name);
+        }
+    }
+    outgoing
+}

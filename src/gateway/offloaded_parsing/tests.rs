@@ -1,0 +1,179 @@
+//! Long texts are read elsewhere, and as short ones are.
+
+use std::fs;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::{HeaderMap, StatusCode};
+
+use super::*;
+use crate::config::compile::compile;
+use crate::config::load::{Sources, load};
+use crate::domain::jsonrpc::MessageItem;
+use crate::domain::rope::Rope;
+use crate::domain::route::Segments;
+use crate::domain::translate::{RestHead, read_rest_call};
+use crate::gateway::offload::Offload;
+use crate::gateway::worker::Shared;
+use crate::upstream::link::Links;
+
+/// As many members as make a text long.
+const MANY: usize = 10_000;
+const FEW: usize = 3;
+
+fn worker(offload: Offload) -> Rc<Worker> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dualgauge.toml");
+    let text = "[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
+                [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:1/rpc'\n\
+                [[route]]\nname = 'put'\nrest = 'POST /things'\nrpc = 'things.put'\n";
+    fs::write(&file, text).unwrap();
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    let plan = compile(&load(&sources).unwrap(), &[]).unwrap();
+    let common = Shared {
+        offload,
+        ..Shared::for_tests(&plan)
+    };
+    Worker::new((Arc::new(plan), Links::default()), common)
+}
+
+fn object(members: usize) -> String {
+    let members: Vec<String> = (0..members).map(|n| format!(r#""m{n}":{n}"#)).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn message(members: usize) -> Bytes {
+    let params = object(members);
+    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"things.put","params":{params}}}"#).into()
+}
+
+fn result(members: usize) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":7,"result":{}}}"#, object(members)).into()
+}
+
+fn reading(of: RouteHandle<'_>) -> PatternReader {
+    let head = RestHead {
+        segments: &Segments::split("/things"),
+        query: None,
+        headers: &HeaderMap::new(),
+    };
+    read_rest_call(of.route(), head, context(&of.plan.limits)).unwrap()
+}
+
+fn text(pieces: Rope) -> String {
+    String::from_utf8(pieces.into_bytes().to_vec()).unwrap()
+}
+
+/// Reads and translates texts of so many members, both ways.
+async fn all(worker: &Worker, members: usize) {
+    let installed = worker.installed();
+    let plan = &installed.plan;
+    let of = RouteHandle { plan, index: 0 };
+    let (limits, value) = (&plan.limits, object(members));
+
+    let read = messages(worker, &message(members), limits).await.unwrap();
+    let Ok(Incoming::Single(MessageItem::Call(call))) = read else {
+        panic!("{read:?}");
+    };
+    let rest = to_rest(worker, of, &call).await.unwrap();
+    assert_eq!(rest.body.map(text).as_deref(), Some(&*value));
+    let reply = RestReply {
+        status: 200,
+        headers: HeaderMap::from_iter([(
+            http::header::CONTENT_TYPE,
+            http::HeaderValue::from_static("application/json"),
+        )]),
+        body: value.clone().into(),
+    };
+    let (answered, fits) = rpc_answer(worker, of, &rest.call, &reply).await.unwrap();
+    fits.unwrap();
+    let RpcAnswer::Result(answer) = answered.answer else {
+        panic!("{answered:?}");
+    };
+    assert_eq!(text(answer), value);
+
+    let body = (ContentEncoding::Identity, Bytes::from(value.clone()));
+    let body = json(worker, body, limits, None).await.unwrap();
+    let rpc = to_rpc(worker, of, (reading(of), body)).await.unwrap();
+    assert_eq!(
+        (&*rpc.method, text(rpc.params)),
+        ("things.put", value.clone())
+    );
+    let read = response(worker, &result(members), limits.depth).await;
+    assert!(matches!(
+        read.unwrap().unwrap().reply,
+        jsonrpc::ResponseReply::Result(_)
+    ));
+    let reply = UpstreamResponse {
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        body: result(members),
+    };
+    let answer = rest_answer(worker, of, &rpc.call, (&reply, 7)).await;
+    let (answered, code) = answer.unwrap();
+    assert_eq!((answered.answer.status, code), (200, None));
+    assert_eq!(text(answered.answer.body), value);
+}
+
+#[tokio::test]
+async fn long_texts_are_read_and_translated_as_short_ones() {
+    let worker = worker(Offload::for_workers(1));
+    all(&worker, FEW).await;
+    all(&worker, MANY).await;
+}
+
+#[test]
+fn short_texts_are_read_by_the_worker() {
+    all(&worker(Offload::stopped()), FEW)
+        .now_or_never()
+        .unwrap();
+}
+
+#[test]
+fn no_long_text_is_read_by_the_worker() {
+    let worker = worker(Offload::stopped());
+    let installed = worker.installed();
+    let plan = &installed.plan;
+    let (of, limits) = (RouteHandle { plan, index: 0 }, &plan.limits);
+
+    assert!(
+        messages(&worker, &message(MANY), limits)
+            .now_or_never()
+            .is_none()
+    );
+    assert!(response(&worker, &result(MANY), 9).now_or_never().is_none());
+    let value = Bytes::from(object(MANY));
+    let plain = (ContentEncoding::Identity, value.clone());
+    assert!(json(&worker, plain, limits, None).now_or_never().is_none());
+    let coded = (ContentEncoding::Gzip, value.slice(..2000));
+    assert!(json(&worker, coded, limits, None).now_or_never().is_none());
+
+    let body = Json::parse(value.clone(), 9).unwrap();
+    let bindings = reading(of).bindings;
+    let rpc = to_rpc(&worker, of, (reading(of), Some(body))).now_or_never();
+    assert!(rpc.is_none());
+    let Ok(Incoming::Single(MessageItem::Call(call))) =
+        jsonrpc::parse(&message(MANY), limits.message())
+    else {
+        panic!("it is a call");
+    };
+    assert!(to_rest(&worker, of, &call).now_or_never().is_none());
+    let reply = RestReply {
+        status: 200,
+        headers: HeaderMap::new(),
+        body: value,
+    };
+    let answer = rpc_answer(&worker, of, &bindings, &reply).now_or_never();
+    assert!(answer.is_none());
+    let reply = UpstreamResponse {
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        body: result(MANY),
+    };
+    let answer = rest_answer(&worker, of, &bindings, (&reply, 7)).now_or_never();
+    assert!(answer.is_none());
+}

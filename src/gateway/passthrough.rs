@@ -1,0 +1,303 @@
+//! Passthrough: the call as it came, the answer as it comes.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRAILER, TRANSFER_ENCODING, UPGRADE};
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, StatusCode, Uri, Version, request};
+use http_body::Body as _;
+use hyper::upgrade::OnUpgrade;
+
+use super::RequestOrigin;
+use super::exchange::{self, HeadDeadline};
+use super::headers::{self, IdentityFields, InboundHop};
+use super::record::Record;
+use super::response::{CallResponse, StreamingResponse, UpgradeResponse};
+use super::stream_end::is_event_stream;
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::plan::UpstreamPlan;
+use crate::domain::rope::Rope;
+use crate::upstream::{
+    Body, BodyCopy, ConnectionNeed, Exchange, HeaderCasing, HttpUpstream, IncomingBody,
+    OutgoingRequest, PassedHead, RetryPolicy, SendOptions, Upload, UploadProgress, boxed,
+};
+
+/// What happens to interim responses of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InterimResponses {
+    /// They reach the client: the response to its request is the response of this server.
+    Forwarded,
+    /// They are dropped: the call is one of several of a request, or its client is on a WebSocket.
+    Dropped,
+}
+
+/// A call that goes on as it came.
+pub(super) struct PassthroughRequest {
+    pub(super) head: Box<request::Parts>,
+    pub(super) body: Body,
+    /// How far the client is with it, where it comes piece by piece.
+    pub(super) progress: Option<Rc<UploadProgress>>,
+    pub(super) upgrade: Option<OnUpgrade>,
+    pub(super) interims: InterimResponses,
+}
+
+impl PassthroughRequest {
+    /// A call whose body was read, and goes on as it came.
+    pub(super) fn read(mut head: Box<request::Parts>, body: Bytes) -> PassthroughRequest {
+        head.headers.remove(EXPECT);
+        head.headers.remove(TRAILER);
+        head.headers.insert(CONTENT_LENGTH, body.len().into());
+        let upgrade = head.extensions.remove();
+        PassthroughRequest {
+            head,
+            body: Body::from(Rope::from(body)),
+            progress: None,
+            upgrade,
+            interims: InterimResponses::Forwarded,
+        }
+    }
+
+    /// A call without a body.
+    pub(super) fn empty(head: Box<request::Parts>) -> PassthroughRequest {
+        PassthroughRequest {
+            head,
+            body: Body::empty(),
+            progress: None,
+            upgrade: None,
+            interims: InterimResponses::Forwarded,
+        }
+    }
+
+    /// A call whose body streams on, and is copied where `tap` says so.
+    pub(super) fn streamed(
+        mut head: Box<request::Parts>,
+        body: IncomingBody,
+        tap: Option<BodyCopy>,
+    ) -> PassthroughRequest {
+        let upgrade = head.extensions.remove();
+        let (body, progress) = Upload::begin(body, tap);
+        PassthroughRequest {
+            head,
+            body,
+            progress,
+            upgrade,
+            interims: InterimResponses::Forwarded,
+        }
+    }
+}
+
+/// Sends a call to the upstream of its own side.
+pub(super) async fn forward(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    forwarded: PassthroughRequest,
+    arrival: &RequestOrigin,
+) -> Result<CallResponse, Failure> {
+    let PassthroughRequest {
+        mut head,
+        body,
+        progress,
+        upgrade,
+        interims,
+    } = forwarded;
+    let context = (&*record, upstream.plan());
+    // A client of HTTP/1.0 knows no interim responses (RFC 9110 §15.2).
+    let takes_interims = interims == InterimResponses::Forwarded
+        && head.version == Version::HTTP_11
+        && record.budget().is_none();
+    let interims = arrival.interims().filter(|_| takes_interims);
+    let wanted = prepare(&mut head, (&body, upgrade.as_ref()), context, arrival);
+    let limit = upstream.plan().timeout;
+    let repeat = repeat(&head, &body, wanted.as_ref());
+    let target = arrival.raw_target(&head.uri);
+    let outgoing = OutgoingRequest { head, body };
+    let wait = HeadDeadline {
+        limit,
+        progress: progress.as_deref(),
+        manner: SendOptions {
+            retry: repeat,
+            heads: HeaderCasing::Passed(PassedHead {
+                spelling: arrival.spelling(),
+                target: target.as_deref(),
+                interims,
+            }),
+            need: match wanted {
+                Some(_) => ConnectionNeed::Upgrade,
+                None => ConnectionNeed::Answer,
+            },
+        },
+    };
+    let exchange = exchange::send_and_wait_head(record, upstream, outgoing, wait).await?;
+    if let Some(interims) = interims.filter(|interims| !interims.is_empty()) {
+        // The response goes out behind them. The pace of writes bounds how long that takes.
+        poll_fn(|cx| interims.poll_written(cx)).await;
+    }
+    let progress = progress.as_deref();
+    response_headers(
+        (record, upstream.plan()),
+        exchange,
+        progress,
+        upgrade.zip(wanted),
+    )
+}
+
+/// A response as it goes back; `upgrade` is the connection of a client that asked to change its protocol.
+fn response_headers(
+    (record, plan): (&Record, &UpstreamPlan),
+    exchange: Exchange,
+    progress: Option<&UploadProgress>,
+    upgrade: Option<(OnUpgrade, HeaderValue)>,
+) -> Result<CallResponse, Failure> {
+    let (silence, max_age) = (plan.idle_timeout, plan.max_age);
+    let mut response = exchange.response;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let Some((client, _)) = upgrade else {
+            let message = "the server changed the protocol, which nobody asked for";
+            return Err(Failure::new(Reason::UpstreamUpgrade, message));
+        };
+        let upstream = hyper::upgrade::on(&mut *response);
+        return Ok(CallResponse::Upgrade(Box::new(UpgradeResponse {
+            head: response.into_parts().0,
+            client,
+            upstream,
+            lease: exchange.lease,
+            silence,
+            max_age,
+        })));
+    }
+    headers::strip_hop_by_hop(response.headers_mut());
+    if response.status() == StatusCode::NO_CONTENT {
+        // RFC 9110 §8.6: such a response has no length. Over HTTP/2, clients take one with a length for malformed.
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
+    let is_endless = || *record.method() == Method::GET && is_event_stream(response.headers());
+    let max_age = max_age.filter(|_| is_endless());
+    // The version is of one connection, too (RFC 9110 §2.5).
+    *response.version_mut() = Version::HTTP_11;
+    let mut lease = exchange.lease;
+    if progress.is_some_and(UploadProgress::is_running) {
+        // An answer to half a request leaves the rest of it in the connection.
+        lease.mark_unusable();
+    }
+    Ok(CallResponse::Streaming(boxed(|| StreamingResponse {
+        response,
+        lease,
+        silence,
+        rewriter: None,
+        max_age,
+    })))
+}
+
+/// Returns the protocol that the client asks for, if the request may go on as a request for an upgrade. `client` is the
+/// connection that would change its protocol.
+///
+/// A request with content may not. A server that does not read content behind an upgrade takes it for the next request,
+/// and its answers reach the wrong clients of the pool. Chunked content without data is content, too: its last chunk is
+/// sent. Without `UpgradeHeader`, the request is an ordinary one (RFC 9110 §7.8).
+fn agreed_upgrade(
+    head: &request::Parts,
+    (body, client): (&Body, Option<&OnUpgrade>),
+) -> Option<HeaderValue> {
+    client?;
+    let wanted = headers::wanted_upgrade(&head.headers)?;
+    (body.size_hint().exact() == Some(0)).then_some(wanted)
+}
+
+/// Makes a head fit for the next connection; tells the protocol that it is to change to.
+fn prepare(
+    head: &mut request::Parts,
+    (body, client): (&Body, Option<&OnUpgrade>),
+    (record, upstream): (&Record, &UpstreamPlan),
+    arrival: &RequestOrigin,
+) -> Option<HeaderValue> {
+    let wanted = agreed_upgrade(head, (body, client));
+    let known = IdentityFields::new(record, (&head.headers, arrival));
+    let trailers = headers::takes_trailers(&head.headers);
+    headers::strip_hop_by_hop(&mut head.headers);
+    let host = headers::first_value(&head.headers, &HOST).cloned();
+    record.is_passthrough(
+        &mut head.headers,
+        InboundHop {
+            version: head.version,
+            host: host.as_ref(),
+            arrival,
+        },
+    );
+    if host.is_none() {
+        headers::require_host(&mut head.headers, upstream);
+    }
+    headers::withhold_credentials(&mut head.headers, upstream);
+    if let Some(known) = known {
+        known.write(&mut head.headers);
+    }
+    head.version = Version::HTTP_11;
+    if body.size_hint().exact().is_none() {
+        // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
+        head.headers.insert(
+            TRANSFER_ENCODING,
+            const { HeaderValue::from_static("chunked") },
+        );
+    }
+    if let Some(protocol) = &wanted {
+        head.headers.insert(UPGRADE, protocol.clone());
+        head.headers
+            .insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
+    } else if trailers {
+        headers::welcome_trailers(&mut head.headers);
+    }
+    wanted
+}
+
+/// A call without content whose method is idempotent may be sent again on a fresh connection.
+fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> RetryPolicy {
+    if !body.is_empty() || !head.method.is_idempotent() || wanted.is_some() {
+        return RetryPolicy::Unsent;
+    }
+    RetryPolicy::Allowed
+}
+
+/// The path of an upstream's url, with the query of the client.
+pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Uri, Failure> {
+    match query {
+        Some(query) => target_uri(format!("{path}?{query}")),
+        None => Ok(path.clone().into()),
+    }
+}
+
+/// A target that this proxy has written, whose text is taken.
+pub(super) fn target_uri(target: String) -> Result<Uri, Failure> {
+    parse_target(target).map(Uri::from)
+}
+
+pub(super) fn parse_target(target: String) -> Result<PathAndQuery, Failure> {
+    let parsed = PathAndQuery::from_maybe_shared(Bytes::from(target));
+    parsed.map_err(|error| {
+        Failure::new(
+            Reason::Internal,
+            "the target of the translated call is no valid URL",
+        )
+        .because(error)
+    })
+}
+
+/// The origin form of a target: a server is told its authority by `HostField` (RFC 9112 §3.2.2).
+pub(super) fn origin_form(head: &mut request::Parts) {
+    if head.uri.authority().is_none() || head.method == Method::CONNECT {
+        return;
+    }
+    if let Some(host) = head
+        .uri
+        .authority()
+        .and_then(|authority| HeaderValue::try_from(authority.as_str()).ok())
+    {
+        head.headers.insert(HOST, host);
+    }
+    let origin = head
+        .uri
+        .path_and_query()
+        .cloned()
+        .unwrap_or(PathAndQuery::from_static("/"));
+    head.uri = Uri::from(origin);
+}

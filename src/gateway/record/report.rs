@@ -1,0 +1,299 @@
+//! What is told of a call at its end: the metrics, the guards of flags, who has called what, and the log.
+
+use std::time::Duration;
+
+use super::outcome::ResultRead;
+use super::{HasKey, Record, RecordRole};
+use crate::domain::failure::{Blame, Reason};
+use crate::domain::rollout::{CallEnd, DecidedBy, Path, Stage};
+use crate::domain::route::TOOL_CALL;
+use crate::domain::side::Side;
+use crate::domain::trace::Trace;
+use crate::gateway::guard_recorder::{GuardRecorder, fate};
+use crate::gateway::worker::DrainMode;
+use crate::telemetry::clock;
+use crate::telemetry::log::CallLine;
+use crate::telemetry::metrics::{CallLabels, DecisionLabels, LabelId, Outcome, Shard, Timing};
+use crate::telemetry::spans::{Attribute, Span};
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if let Some(since) = self.upstream_since {
+            self.client_time(since);
+        }
+        match self.role {
+            RecordRole::Call => {
+                self.worker.ended(self.peer());
+                self.write();
+            }
+            RecordRole::Reading => self.worker.ended(self.peer()),
+            RecordRole::Candidate(_) => self.write_candidate(),
+            RecordRole::Waiting | RecordRole::Noise(_) => {}
+        }
+    }
+}
+
+impl Record {
+    /// How the call ended, and whose fault it was.
+    fn finish(&self) -> (Outcome, Option<Blame>) {
+        let unsettled = match self.worker.drain_mode() {
+            DrainMode::Waits => (Outcome::Cancelled, Some(Blame::Client)),
+            DrainMode::Over => (Outcome::Cut, Some(Blame::Proxy)),
+        };
+        self.ending.outcome.unwrap_or(unsettled)
+    }
+
+    /// Tells of a candidate: what its route had no place for, as of every translated call.
+    fn write_candidate(&mut self) {
+        let route = self.installed.route_label(self.route);
+        let dropped = self.dropped as u64;
+        let way = self.stage.and_then(Stage::candidate);
+        let (ended, took) = (self.finish(), self.elapsed());
+        self.worker.count(|shard| {
+            shard.dropped(route, dropped);
+            if let Some(reason) = self.ending.reason {
+                shard.candidate_failed(route, reason);
+            }
+            if let Some(way) = way
+                && let Some(fate) = self.fate(way, ended)
+            {
+                self.guarded(&[]).call(shard, way, fate, took);
+            }
+        });
+    }
+
+    /// How the call ended, as guards see it. The answer of an RPC server that passes through is not always read: it
+    /// may be an event stream, compressed, in pieces or large.
+    fn fate(&self, way: Path, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
+        let fate = fate(outcome, blame)?;
+        let is_unread = fate == CallEnd::Served
+            && self.side == Side::Rpc
+            && way == Path::Old
+            && self.ending.result == ResultRead::No
+            && self.rpc_method.as_deref() == Some(TOOL_CALL);
+        Some(if is_unread {
+            CallEnd::ToolUnknown
+        } else {
+            fate
+        })
+    }
+
+    /// The flags whose guards are told of the call.
+    fn guarded<'a>(&'a self, spared: &'a [usize]) -> GuardRecorder<'a> {
+        GuardRecorder {
+            installed: &self.installed,
+            why: self.why,
+            spared,
+        }
+    }
+
+    /// Under what the call is counted.
+    pub(in crate::gateway) fn label(&self) -> LabelId {
+        match self.stream {
+            Some(stream) => self.installed.stream_label(stream),
+            None => self.installed.route_label(self.route),
+        }
+    }
+
+    /// Tells of a call, in the metrics and in the log.
+    fn write(&mut self) {
+        let total = self.completed_at.unwrap_or_else(|| self.elapsed());
+        if std::thread::panicking() {
+            // A fault of this program, which has cost the client its answer.
+            self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
+            self.ending.reason = Some(Reason::Internal);
+        }
+        let (outcome, blame) = self.finish();
+        let labels = CallLabels {
+            route: self.label(),
+            client: self.installed.client_label(self.client),
+            side: self.side,
+            stage: self.stage,
+            outcome,
+            blame,
+        };
+        self.worker.count(|shard| {
+            shard.record(
+                labels,
+                Timing {
+                    total,
+                    upstream: self.upstream,
+                    head: self.head.unwrap_or(total),
+                },
+                self.ending.reason,
+            );
+            if self.dropped > 0 {
+                shard.dropped(labels.route, self.dropped as u64);
+            }
+            if let Some((fault, action)) = self.message.fault {
+                shard.invalid_message(fault, action);
+            }
+            if let Some(way) = self.stage.and_then(Stage::control)
+                && let Some(fate) = self.fate(way, (outcome, blame))
+            {
+                let took = self.head.unwrap_or(total);
+                let guarded = self.guarded(&self.excluded_by);
+                guarded.call(shard, way, fate, took);
+            }
+            self.count_decision(shard, labels);
+            self.count_usage(shard, labels);
+        });
+        if CallLine::is_wanted() {
+            self.log(labels, total);
+        }
+        if let (Some(trace), Some(spans)) = (self.trace, self.worker.spans())
+            && trace.context.is_sampled()
+        {
+            spans.offer(self.span(trace, labels, total));
+        }
+    }
+
+    /// Which rule chose the stage, and whether a percentage could be applied.
+    fn count_decision(&self, shard: &mut Shard, labels: CallLabels) {
+        shard.decided(DecisionLabels {
+            client: labels.client,
+            side: labels.side,
+            by: self.why.decided_by(),
+            flag: self.installed.flag_label(self.why.flag()),
+        });
+        if self.keyed == HasKey::Yes {
+            return;
+        }
+        let taken = self
+            .why
+            .flag()
+            .filter(|_| self.why.decided_by() == DecidedBy::Keyless);
+        for flag in self.excluded_by.iter().copied().chain(taken) {
+            shard.keyless(self.installed.flag_label(Some(flag)));
+        }
+    }
+
+    /// Who has called what, for whoever wants to delete it.
+    fn count_usage(&self, shard: &mut Shard, labels: CallLabels) {
+        let Some(stage) = labels.stage else {
+            // The proxy itself has answered.
+            return;
+        };
+        if self.route.is_some() || self.stream.is_some() {
+            shard.seen(labels, stage.control(), self.wall_time);
+        } else if self.side == Side::Rest
+            && self.ending.reason != Some(Reason::MalformedHttp)
+            && let Some(prefix) = self.installed.prefix_label(self.path())
+        {
+            shard.unrouted(prefix, self.wall_time);
+        }
+    }
+
+    /// The path that it asks for.
+    fn path(&self) -> &str {
+        self.target.path()
+    }
+
+    /// The name of the route, or of the stream that is asked for.
+    fn route_name(&self) -> Option<&str> {
+        let plan = &self.installed.plan;
+        match (self.stream, self.route) {
+            (Some(stream), _) => plan.streams.all().get(stream).map(|one| one.name.as_str()),
+            (None, Some(route)) => Some(plan.routes.route(route).name.as_str()),
+            (None, None) => None,
+        }
+    }
+
+    /// What a collector of traces is told (OpenTelemetry's semantic conventions for HTTP and for JSON-RPC).
+    fn span(&self, trace: Trace, labels: CallLabels, took: Duration) -> Span {
+        let text = |text: &str| Attribute::Text(text.to_owned());
+        let plan = &self.installed.plan;
+        let mut attributes = vec![
+            ("http.request.method", text(self.method.as_str())),
+            ("url.path", text(&plan.redaction.path(self.path()))),
+            (
+                "dualgauge.client",
+                text(plan.rollout.clients.name(self.client)),
+            ),
+            ("dualgauge.side", text(self.side.as_str())),
+            ("dualgauge.decision", text(&plan.rollout.describe(self.why))),
+            ("dualgauge.outcome", text(labels.outcome.as_str())),
+        ];
+        if self.side == Side::Rpc {
+            attributes.push(("rpc.system.name", text("jsonrpc")));
+        }
+        let stage = labels.stage.map(|stage| text(stage.as_str()));
+        let status = self
+            .ending
+            .status
+            .map(|status| Attribute::Integer(status.into()));
+        let upstream = self
+            .upstream
+            .map(|time| Attribute::Milliseconds(time.as_secs_f64() * 1000.0));
+        let known = [
+            ("http.route", self.route_name().map(text)),
+            ("rpc.method", self.shown_method().map(text)),
+            ("dualgauge.stage", stage),
+            ("http.response.status_code", status),
+            (
+                "rpc.response.status_code",
+                self.ending.code.map(|code| text(&code.to_string())),
+            ),
+            (
+                "dualgauge.blame",
+                labels.blame.map(|blame| text(blame.as_str())),
+            ),
+            ("dualgauge.upstream_ms", upstream),
+        ];
+        let known = known.into_iter();
+        attributes.extend(known.filter_map(|(key, value)| Some((key, value?))));
+        let failed = self.ending.reason.map(|reason| reason.row().label);
+        Span {
+            trace,
+            name: format!("{} {}", self.side, self.route_name().unwrap_or("unrouted")),
+            ended: clock::wall(),
+            took,
+            error: failed.or(match labels.outcome {
+                Outcome::Success | Outcome::Cancelled => None,
+                outcome
+                @ (Outcome::Error | Outcome::ToolError | Outcome::Failed | Outcome::Cut) => {
+                    Some(outcome.as_str())
+                }
+            }),
+            attributes,
+        }
+    }
+
+    /// The RPC method, unless something in it is hidden.
+    fn shown_method(&self) -> Option<&str> {
+        let plan = &self.installed.plan;
+        let route = self.route.map(|route| plan.routes.route(route));
+        let method = self.rpc_method.as_deref()?;
+        Some(plan.redaction.method(method, route))
+    }
+
+    fn log(&self, labels: CallLabels, duration: Duration) {
+        let plan = &self.installed.plan;
+        let cause = self.ending.cause.as_deref();
+        let cause = cause.map(|cause| plan.redaction.text(cause));
+        CallLine {
+            side: self.side,
+            method: self.method.as_str(),
+            path: &plan.redaction.path(self.path()),
+            rpc_method: self.shown_method(),
+            route: self.route_name(),
+            client: plan.rollout.clients.name(self.client),
+            proof: self.proof,
+            stage: labels.stage,
+            decision: &plan.rollout.describe(self.why),
+            outcome: labels.outcome,
+            blame: labels.blame,
+            status: self.ending.status,
+            code: self.ending.code,
+            reason: self.ending.reason,
+            upstream_status: self.ending.upstream_status,
+            cause: cause.as_deref(),
+            duration,
+            upstream: self.upstream,
+            trace: self.trace.map(|trace| trace.context.trace),
+            dropped: (self.dropped > 0).then_some(self.dropped as u64),
+            message: self.message.fault.map(|(fault, _)| fault),
+        }
+        .emit();
+    }
+}

@@ -1,0 +1,349 @@
+//! What is under way on a socket of a client: calls that run, messages that wait until fewer do, answers to be written.
+//!
+//! A client is read ahead of what runs, so that its end, its signs of life and its cancellations are seen while all it may
+//! have at a time is open. Laws: no more runs than the limit; what waits is bounded by count and by bytes.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::FuturesUnordered;
+
+use crate::domain::jsonrpc::{LISTEN, PeerMessage, cancelled_id};
+use crate::domain::plan::CANCELLED;
+use crate::gateway::shadow::Candidate;
+use crate::upstream::link::QueuePermit;
+
+/// An answer, and what follows when the client has it.
+pub(super) struct OutboundMessage {
+    pub(super) text: Bytes,
+    pub(super) followed_by: Vec<Candidate>,
+    /// The room that it takes among what waits for the client, if it answers nothing.
+    pub(super) permit: Option<QueuePermit>,
+}
+
+impl OutboundMessage {
+    /// Nothing follows it.
+    pub(super) fn alone(text: Bytes) -> OutboundMessage {
+        OutboundMessage {
+            text,
+            followed_by: Vec::new(),
+            permit: None,
+        }
+    }
+}
+
+/// How the serving of a message ends.
+pub(super) enum ServeEnd {
+    /// With its answer, if it has one.
+    Replied(Option<OutboundMessage>),
+    /// It has passed on as it came. Its answer comes as it is; this ends behind it, with what else is to be said.
+    Forwarded(Pin<Box<dyn Future<Output = Option<Bytes>>>>),
+}
+
+/// A message that is served.
+pub(super) type ServeFuture = Pin<Box<dyn Future<Output = ServeEnd>>>;
+
+/// The same, with its number.
+type NumberedServe = Pin<Box<dyn Future<Output = (u64, ServeEnd)>>>;
+
+/// What bounds a socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SessionLimits {
+    /// How many messages are served at a time.
+    pub(super) concurrency: usize,
+    /// How many more may wait.
+    pub(super) ahead: usize,
+    /// How many bytes may wait.
+    pub(super) bytes: usize,
+    /// How deep messages may be nested.
+    pub(super) depth: u16,
+}
+
+/// A message of the client.
+pub(super) struct InboundMessage {
+    pub(super) text: Bytes,
+    /// What servers behind HTTP call what it cancels.
+    pub(super) upstream_ids: Vec<u64>,
+}
+
+/// Whether a call is a subscription, which lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallKind {
+    Call,
+    Subscription,
+}
+
+/// A message that waits.
+struct QueuedMessage {
+    /// The id of a call that is alone.
+    id: Option<(Bytes, CallKind)>,
+    message: InboundMessage,
+}
+
+/// A call that runs.
+struct RunningCall {
+    number: u64,
+    id: Bytes,
+    kind: CallKind,
+    end: AbortHandle,
+}
+
+/// What is under way.
+pub(super) struct InFlight {
+    bounds: SessionLimits,
+    calls: FuturesUnordered<Abortable<NumberedServe>>,
+    /// Messages that have passed on. They keep no other one from being served.
+    passing: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Bytes>>>>>,
+    /// Those of them that have an id to cancel them by.
+    running: Vec<RunningCall>,
+    next: u64,
+    waiting: VecDeque<QueuedMessage>,
+    waiting_bytes: usize,
+    /// They wait to be written.
+    pub(super) replies: VecDeque<OutboundMessage>,
+    /// What follows the one that is being written.
+    pub(super) followed_by: Vec<Candidate>,
+    /// The room of the one that is being written.
+    pub(super) room: Option<QueuePermit>,
+}
+
+impl InFlight {
+    pub(super) fn new(bounds: SessionLimits) -> InFlight {
+        InFlight {
+            bounds,
+            calls: FuturesUnordered::new(),
+            passing: FuturesUnordered::new(),
+            running: Vec::new(),
+            next: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            replies: VecDeque::new(),
+            followed_by: Vec::new(),
+            room: None,
+        }
+    }
+
+    /// A message of the client. One that cancels a call of this client ends it, whether it runs or waits, and is served
+    /// as any other then; `recall` tells what servers call that call, before it is ended.
+    pub(super) fn receive(&mut self, message: Bytes, recall: impl FnOnce(&Bytes) -> Vec<u64>) {
+        let mut wanted = None;
+        let id = match PeerMessage::new(&message, self.bounds.depth) {
+            PeerMessage::Request { id, method } => {
+                let kind = match method == LISTEN {
+                    true => CallKind::Subscription,
+                    false => CallKind::Call,
+                };
+                Some((Bytes::copy_from_slice(id.as_bytes()), kind))
+            }
+            PeerMessage::Notification { method } if method == CANCELLED => {
+                wanted = cancelled_id(&message, self.bounds.depth);
+                None
+            }
+            PeerMessage::Notification { .. }
+            | PeerMessage::Answer(_)
+            | PeerMessage::Unaddressed
+            | PeerMessage::Misnumbered(_)
+            | PeerMessage::Noise => None,
+        };
+        let minted = wanted.as_ref().map_or_else(Vec::new, recall);
+        if let Some(wanted) = &wanted {
+            self.cancel(wanted);
+        }
+        self.waiting_bytes += message.len();
+        let message = InboundMessage {
+            text: message,
+            upstream_ids: minted,
+        };
+        self.waiting.push_back(QueuedMessage { id, message });
+    }
+
+    fn cancel(&mut self, wanted: &Bytes) {
+        for running in &self.running {
+            if running.id == *wanted {
+                running.end.abort();
+            }
+        }
+        let bytes = &mut self.waiting_bytes;
+        self.waiting.retain(|waiting| {
+            let stays = waiting.id.as_ref().map(|(id, _)| id) != Some(wanted);
+            if !stays {
+                *bytes -= waiting.message.text.len();
+            }
+            stays
+        });
+    }
+
+    /// Begins what waits, as far as it may run now.
+    pub(super) fn begin(&mut self, mut serve: impl FnMut(InboundMessage) -> ServeFuture) {
+        while self.open() < self.bounds.concurrency {
+            let Some(QueuedMessage { id, message }) = self.waiting.pop_front() else {
+                return;
+            };
+            self.waiting_bytes -= message.text.len();
+            let number = self.next;
+            self.next += 1;
+            let serving = serve(message);
+            let (end, registration) = AbortHandle::new_pair();
+            if let Some((id, kind)) = id {
+                self.running.push(RunningCall {
+                    number,
+                    id,
+                    kind,
+                    end,
+                });
+            }
+            let serving: NumberedServe = Box::pin(async move { (number, serving.await) });
+            self.calls.push(Abortable::new(serving, registration));
+        }
+    }
+
+    /// Waits until a message is served, and gives its answer, if it has one; cancel-safe. Never ends where none is.
+    pub(super) async fn served(&mut self) -> Option<OutboundMessage> {
+        let served = tokio::select! {
+            biased;
+            Some(served) = self.calls.next() => served,
+            Some(said) = self.passing.next() => return said.map(OutboundMessage::alone),
+            else => return std::future::pending().await,
+        };
+        let Ok((number, ended)) = served else {
+            self.running.retain(|running| !running.end.is_aborted());
+            return None;
+        };
+        self.running.retain(|running| running.number != number);
+        match ended {
+            ServeEnd::Replied(reply) => reply,
+            ServeEnd::Forwarded(passing) => {
+                self.passing.push(passing);
+                None
+            }
+        }
+    }
+
+    /// The client has what was being written.
+    pub(super) fn written(&mut self) {
+        self.followed_by.drain(..).for_each(Candidate::start);
+        self.room = None;
+    }
+
+    /// How many messages are served and keep others from it, or have answers that wait. As many subscriptions as there
+    /// may be such messages count nothing.
+    fn open(&self) -> usize {
+        let running = self.running.iter();
+        let subscriptions = running.filter(|running| running.kind == CallKind::Subscription);
+        let free = subscriptions.count().min(self.bounds.concurrency);
+        self.calls.len() - free + self.replies.len()
+    }
+
+    /// How many messages are not done with.
+    pub(super) fn count(&self) -> usize {
+        self.calls.len() + self.replies.len() + self.waiting.len() + self.passing.len()
+    }
+
+    /// Whether more may be read.
+    pub(super) fn has_capacity(&self) -> bool {
+        self.waiting.len() < self.bounds.ahead && self.waiting_bytes < self.bounds.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const BOUNDS: SessionLimits = SessionLimits {
+        concurrency: 2,
+        ahead: 2,
+        bytes: 100,
+        depth: 8,
+    };
+
+    fn call(id: &str) -> Bytes {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#).into()
+    }
+
+    fn cancelled(id: &str) -> Bytes {
+        format!(r#"{{"jsonrpc":"2.0","method":"{CANCELLED}","params":{{"requestId":{id}}}}}"#)
+            .into()
+    }
+
+    /// Begins what may begin, and never answers a call; tells what has begun.
+    fn begin(underway: &mut InFlight) -> Vec<Bytes> {
+        let begun = Rc::<RefCell<Vec<Bytes>>>::default();
+        underway.begin(|message| {
+            begun.borrow_mut().push(message.text.clone());
+            if matches!(
+                PeerMessage::new(&message.text, 8),
+                PeerMessage::Request { .. }
+            ) {
+                return Box::pin(std::future::pending());
+            }
+            Box::pin(std::future::ready(ServeEnd::Replied(None)))
+        });
+        Rc::try_unwrap(begun).unwrap().into_inner()
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_begins_in_its_turn() {
+        let mut underway = InFlight::new(BOUNDS);
+        for id in ["1", "2", "3", "4"] {
+            assert!(underway.has_capacity());
+            underway.receive(call(id), |_| Vec::new());
+            begin(&mut underway);
+        }
+        assert!(!underway.has_capacity());
+        assert_eq!(underway.count(), 4);
+        underway.receive(cancelled("1"), |_| Vec::new());
+        assert!(underway.served().now_or_never().is_some());
+        assert_eq!(begin(&mut underway), [call("3")]);
+        let mut underway = InFlight::new(BOUNDS);
+        underway.receive(format!("[{}]", "1,".repeat(60)).into(), |_| Vec::new());
+        assert!(!underway.has_capacity());
+    }
+
+    #[test]
+    fn subscriptions_keep_no_call_from_being_served_and_are_bounded() {
+        let listen = |id: u64| -> Bytes {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{LISTEN}"}}"#).into()
+        };
+        let mut underway = InFlight::new(BOUNDS);
+        for message in [listen(1), listen(2), listen(3), call("4")] {
+            underway.receive(message, |_| Vec::new());
+            assert_eq!(begin(&mut underway).len(), 1);
+        }
+        // The third of them counts as the call does.
+        underway.receive(call("5"), |_| Vec::new());
+        assert_eq!(begin(&mut underway), Vec::<Bytes>::new());
+        assert_eq!(underway.count(), 5);
+        underway.receive(cancelled("1"), |_| Vec::new());
+        assert!(underway.served().now_or_never().is_some());
+        assert_eq!(begin(&mut underway), [call("5")]);
+    }
+
+    #[test]
+    fn a_call_is_cancelled_by_its_own_id_while_it_runs_and_while_it_waits() {
+        let mut underway = InFlight::new(BOUNDS);
+        for id in ["1", "\"1\"", "3"] {
+            underway.receive(call(id), |_| Vec::new());
+            begin(&mut underway);
+        }
+        underway.receive(cancelled("7"), |_| Vec::new());
+        assert!(underway.served().now_or_never().is_none());
+        underway.receive(cancelled("3"), |_| Vec::new());
+        underway.receive(cancelled("\"1\""), |_| Vec::new());
+        assert!(underway.served().now_or_never().is_some());
+        // The notifications themselves are served as well.
+        let begun = begin(&mut underway);
+        assert_eq!(begun, [cancelled("7")]);
+        assert!(underway.served().now_or_never().is_some());
+        assert_eq!(begin(&mut underway), [cancelled("3")]);
+        assert_eq!(underway.running.len(), 1);
+        assert_eq!(underway.running[0].id, "1");
+    }
+}

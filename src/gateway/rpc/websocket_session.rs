@@ -1,0 +1,463 @@
+//! A client that speaks JSON-RPC over a WebSocket, or in frames: each message is served as if it were posted.
+//!
+//! Where the plan knows frames, the protocol of each message is found out anew, and events come in the form of the first
+//! one that was recognised. Calls run side by side, and are answered as they end; what a server says before an answer is
+//! told before it. Of a client that goes away nothing runs on. When the program ends, no message is taken any more, and
+//! the connection closes behind the last answer, also of a frame that passes as it is.
+
+mod call;
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::sleep_until;
+
+use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
+use super::server_messages::{self, Listening, ServerMessage, ServerMessages, closing};
+use super::{BatchContext, ItemReply, RpcCaller, RpcRequest};
+use crate::domain::event::EventForm;
+use crate::domain::failure::Failure;
+use crate::domain::frame::{SocketMessage, Undelivered};
+use crate::domain::json::unmarked;
+use crate::domain::jsonrpc::{self, RequestId};
+use crate::domain::pending::Heartbeat;
+use crate::domain::plan::{ClientSocketPlan, SocketProtocol};
+use crate::domain::rope::Rope;
+use crate::domain::routing::{self, RequestHead};
+use crate::domain::side::Side;
+use crate::domain::wire::FloodReason;
+use crate::domain::{rejections, websocket};
+use crate::gateway::cancellation::CancelScope;
+use crate::gateway::headers::strip_hop_by_hop;
+use crate::gateway::identity::identify;
+use crate::gateway::idle_timer::{Activity, IdleAction, IdleTimer};
+use crate::gateway::legacy_socket::{FrameClient, FrameOutcome, ServerNews, command, format_event};
+use crate::gateway::offloaded_parsing;
+use crate::gateway::record::{Record, RequestLine};
+use crate::gateway::request_body::no_room;
+use crate::gateway::response;
+use crate::gateway::{RequestOrigin, ResponseBody, RuntimePlan, Worker};
+use crate::upstream::link::{Event, Notification};
+use crate::upstream::{CloseReason, MessageStream, ReadMode, Upstream, accept_key};
+
+/// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
+const BEAT: Heartbeat = Heartbeat {
+    every: Duration::from_secs(30),
+    within: Duration::from_secs(30),
+};
+
+/// How many messages are read ahead of those that are served.
+const AHEAD: usize = 64;
+
+/// Agrees to a WebSocket, and serves it beside.
+pub(super) fn accept(
+    mut reading: Box<Record>,
+    mut head: Box<request::Parts>,
+    (arrival, sockets): (RequestOrigin, ClientSocketPlan),
+) -> Response<ResponseBody> {
+    let installed = reading.installed().clone();
+    identify(&mut reading, &head.headers, &arrival);
+    let response = match agree(&reading, (&installed, &arrival), &head) {
+        Ok(response) => response,
+        Err(failure) => {
+            let mut response = response::failure(reading, failure);
+            let version = HeaderValue::from_static(websocket::VERSION);
+            response
+                .headers_mut()
+                .insert(SEC_WEBSOCKET_VERSION, version);
+            return response;
+        }
+    };
+    let upgrade = head.extensions.remove::<OnUpgrade>();
+    let worker = reading.worker().clone();
+    let counted = arrival.counted.clone();
+    // From here on each message has a record of its own.
+    reading.discard();
+    let conversation = WebSocketSession {
+        number: worker.sessions().number(),
+        head: of_messages(head),
+        arrival: arrival.with_header_case(None),
+        sockets,
+        worker: worker.clone(),
+        form: Cell::new(None),
+        closing: Cell::new(None),
+    };
+    let connected = worker.connected(counted);
+    worker.tasks().start(async move {
+        // A client that is gone by now has said nothing.
+        if let Some(upgrade) = upgrade
+            && let Ok(upgraded) = upgrade.await
+        {
+            let limit = installed.plan.limits.body;
+            let frames = MessageStream::server(TokioIo::new(upgraded), limit).await;
+            Box::pin(Rc::new(conversation).run(frames)).await;
+        }
+        // Until here the connection is among those that the worker may have.
+        drop(connected);
+    });
+    response
+}
+
+fn agree(
+    reading: &Record,
+    (installed, arrival): (&RuntimePlan, &RequestOrigin),
+    head: &request::Parts,
+) -> Result<Response<ResponseBody>, Failure> {
+    reading.admit()?;
+    // A page of any origin may open a WebSocket: nothing but this keeps it off (RFC 6455 §10.2).
+    routing::guard(&installed.plan, RequestHead::new(head), arrival.entry())?;
+    let handshake = websocket::handshake(&head.headers)?;
+    let mut response = Response::new(ResponseBody::written(Rope::default()));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::try_from(accept_key(handshake.key)) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    if let Some(protocol) = handshake.protocol {
+        let protocol = HeaderValue::from_static(protocol);
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
+    Ok(response)
+}
+
+/// The head that each message has: that of the handshake, as if the message were posted.
+fn of_messages(mut head: Box<request::Parts>) -> Box<request::Parts> {
+    strip_hop_by_hop(&mut head.headers);
+    let own = |name: &HeaderName| name.as_str().starts_with("sec-websocket-");
+    let own: Vec<HeaderName> = head
+        .headers
+        .keys()
+        .filter(|name| own(name))
+        .cloned()
+        .collect();
+    for name in own {
+        head.headers.remove(name);
+    }
+    let json = HeaderValue::from_static("application/json");
+    head.headers.insert(CONTENT_TYPE, json.clone());
+    head.headers.entry(ACCEPT).or_insert(json);
+    head.method = Method::POST;
+    // What belongs to the one request.
+    head.extensions = http::Extensions::new();
+    head
+}
+
+/// A WebSocket of a client.
+struct WebSocketSession {
+    /// Names it among all of the process.
+    number: u64,
+    head: Box<request::Parts>,
+    arrival: RequestOrigin,
+    sockets: ClientSocketPlan,
+    worker: Rc<Worker>,
+    /// That of the first message that was recognised.
+    form: Cell<Option<EventForm>>,
+    /// Why the connection closes, if not because one of both leaves.
+    closing: Cell<Option<CloseReason>>,
+}
+
+/// Whether messages are still taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Intake {
+    Open,
+    /// The client is told why.
+    Closed(&'static str),
+}
+
+/// Why the door of a client closes: what it was connected for is over, or everything is.
+const GONE: &str = "the server is gone";
+const OVER: &str = "the program ends";
+const FLOOD: &str = "too many control frames or empty fragments";
+
+impl WebSocketSession {
+    async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: MessageStream<S>) {
+        let mut leaving = self.worker.leaving();
+        let mut door = Intake::Open;
+        let mut ears = ServerMessages::new(&self.arrival);
+        self.subscribe(door);
+        let mut silence = IdleTimer::new(self.sockets.idle_timeout, Some(BEAT));
+        let mut underway = InFlight::new(self.bounds());
+        loop {
+            self.go_on(&mut underway, &mut frames);
+            let work = Activity::new(underway.count() + usize::from(frames.is_writing()));
+            if let (Intake::Closed(why), Activity::Done) = (door, work) {
+                frames.on_close(Some(CloseReason::because(why)));
+                break;
+            }
+            let intake = intake(door, &underway);
+            let attention = attention(&frames);
+            let alarm = silence.next_deadline();
+            // Cancel-safe, each of them: what is under way stays where it is.
+            tokio::select! {
+                event = frames.next(intake) => {
+                    if self.take(event, (&mut silence, &mut underway), door).is_break() {
+                        break;
+                    }
+                }
+                said = ears.next(&mut underway, attention) => match said {
+                    server_messages::ClientEvent::Answer(reply) => {
+                        let behind = self.arrival.sockets().sequence();
+                        for spoken in ears.pending_before(behind) {
+                            door = self.on_message(spoken, &mut underway, door);
+                        }
+                        underway.replies.extend(reply);
+                    }
+                    server_messages::ClientEvent::Unsolicited(spoken) => {
+                        silence.on_activity();
+                        door = self.on_message(spoken, &mut underway, door);
+                    }
+                },
+                () = on_disconnect(&mut leaving), if door == Intake::Open => door = Intake::Closed(OVER),
+                () = sleep_until(alarm) => match silence.deadline(intake, work) {
+                    IdleAction::Ask => {
+                        frames.ping();
+                        self.subscribe(door);
+                    }
+                    IdleAction::Wait => {}
+                    IdleAction::End => break,
+                },
+            }
+        }
+        // Nobody waits for what is still under way.
+        drop(underway);
+        self.close(frames).await;
+    }
+
+    /// Takes what came over the socket of the client. Breaks where the connection is lost.
+    fn take(
+        &self,
+        event: Event,
+        (silence, underway): (&mut IdleTimer, &mut InFlight),
+        door: Intake,
+    ) -> ControlFlow<()> {
+        match event {
+            Event::Message(message) => {
+                silence.on_activity();
+                underway.receive(unmarked(message), |id| self.cancel(id));
+            }
+            Event::Written => {
+                silence.on_activity();
+                underway.written();
+            }
+            Event::Sign => {
+                silence.on_received();
+                self.subscribe(door);
+            }
+            // The end follows.
+            Event::Overlong => {}
+            // A socket of a client has only the first of these.
+            Event::Lost(_)
+            | Event::Aside(..)
+            | Event::Failed(..)
+            | Event::Forgotten(_)
+            | Event::Unwritten(_) => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Closes the socket of the client, and says why.
+    async fn close<S: AsyncRead + AsyncWrite + Unpin>(&self, mut frames: MessageStream<S>) {
+        if frames.is_flooded() {
+            self.worker
+                .count(|shard| shard.cut_connection(FloodReason::Chatter));
+            frames.on_close(Some(CloseReason::because(FLOOD)));
+        }
+        frames.on_close(self.closing.take());
+        frames.end().await;
+    }
+
+    /// Ends the calls of this client that have an id; names those that a server knows by another one.
+    fn cancel(&self, id: &Bytes) -> Vec<u64> {
+        self.worker
+            .cancellations()
+            .cancel(CancelScope::Socket(self.number), id)
+    }
+
+    /// Begins what may run, and the next answer where none is being written.
+    fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
+        self: &Rc<Self>,
+        underway: &mut InFlight,
+        frames: &mut MessageStream<S>,
+    ) {
+        underway.begin(|message| {
+            let conversation = self.clone();
+            Box::pin(async move { conversation.message(message).await })
+        });
+        if !frames.is_writing()
+            && let Some(reply) = underway.replies.pop_front()
+        {
+            underway.followed_by = reply.followed_by;
+            underway.room = reply.permit;
+            frames.send(reply.text);
+        }
+    }
+
+    fn bounds(&self) -> SessionLimits {
+        let limits = &self.worker.installed().plan.limits;
+        SessionLimits {
+            concurrency: self.sockets.concurrency,
+            ahead: AHEAD,
+            bytes: limits.body,
+            depth: limits.depth,
+        }
+    }
+
+    /// The form in which events come to the client.
+    fn form(&self) -> EventForm {
+        let first = match self.sockets.tongue {
+            SocketProtocol::Rpc => EventForm::Rpc,
+            SocketProtocol::Both => EventForm::Frame,
+        };
+        self.form.get().unwrap_or(first)
+    }
+
+    /// Opens what a client hears that only listens, where there is one server that it could be and it is not open. A link
+    /// that has ended by its age or unused, or found no place, would wait for a call of the client.
+    fn subscribe(&self, door: Intake) {
+        if door != Intake::Open {
+            return;
+        }
+        let installed = self.worker.installed();
+        let frames = installed
+            .default_frames_upstream()
+            .and_then(Upstream::frames);
+        match (frames, installed.upstream(None, Side::Rpc)) {
+            (Some(frames), None) => {
+                self.arrival.links().request(Side::Rest);
+                let sockets = self.arrival.sockets();
+                sockets.subscribe(&self.worker, &installed, frames);
+            }
+            (None, Some(Upstream::Link(link))) => link.listen(self.arrival.links()),
+            (_, Some(_)) | (None, None) => {}
+        }
+    }
+
+    /// What the client is told of something that a server has said unasked.
+    fn event(&self, side: Side, text: Bytes) -> Option<Bytes> {
+        match self.sockets.tongue {
+            // What is no message of JSON-RPC says nothing to this client.
+            SocketProtocol::Rpc => Some(text).filter(is_rpc),
+            SocketProtocol::Both if self.arrival.links().subscribe(side) => {
+                let installed = self.worker.installed();
+                format_event((&self.worker, &installed), text, self.form())
+            }
+            SocketProtocol::Both => None,
+        }
+    }
+
+    /// Tells the client what a server says, and whether more messages of the client are taken then.
+    fn on_message(&self, spoken: ServerMessage, underway: &mut InFlight, door: Intake) -> Intake {
+        let mut room = None;
+        let text = match spoken {
+            ServerMessage::Link(Notification::Message(text, own)) => {
+                room = Some(own);
+                self.event(Side::Rpc, text)
+            }
+            ServerMessage::Link(Notification::Lost(loss)) => {
+                // Nothing else tells the client that its server has forgotten it.
+                self.closing.set(Some(closing(&loss)));
+                return Intake::Closed(GONE);
+            }
+            ServerMessage::News(ServerNews::Answer(text)) => Some(text),
+            ServerMessage::News(ServerNews::Event(text)) => self.event(Side::Rest, text),
+            ServerMessage::News(ServerNews::Gone) => {
+                self.arrival.links().on_silence(Side::Rest);
+                // Nothing else tells a client that its server has forgotten it.
+                return Intake::Closed(GONE);
+            }
+        };
+        let reply = text.map(|text| OutboundMessage {
+            permit: room,
+            ..OutboundMessage::alone(text)
+        });
+        underway.replies.extend(reply);
+        door
+    }
+
+    /// One message, from its bytes to its answer, if it has one.
+    async fn message(&self, message: InboundMessage) -> ServeEnd {
+        let body = message.text.clone();
+        if self.sockets.tongue == SocketProtocol::Both {
+            let depth = self.worker.installed().plan.limits.depth;
+            // What is read of it is a part of it, and keeps its room.
+            let (kept, room) = match self.worker.memory().account(body.clone()) {
+                Ok(kept) => (kept, Ok(())),
+                Err(full) => (body.clone(), Err(full)),
+            };
+            match SocketMessage::new(&kept, depth) {
+                SocketMessage::Rpc(_) => self.recognised(EventForm::Rpc),
+                SocketMessage::Frame(frame) => {
+                    self.recognised(EventForm::Frame);
+                    return match command(&self.frame_client(), (frame, kept), room).await {
+                        FrameOutcome::Replied(text) => {
+                            ServeEnd::Replied(text.map(OutboundMessage::alone))
+                        }
+                        FrameOutcome::Forwarded(passing) => {
+                            ServeEnd::Forwarded(Box::pin(passing.settle()))
+                        }
+                    };
+                }
+                SocketMessage::Noise(_) => {
+                    self.worker.count(|shard| shard.stray(Undelivered::Noise));
+                    return ServeEnd::Replied(None);
+                }
+            }
+        }
+        ServeEnd::Replied(self.call(message).await)
+    }
+
+    fn recognised(&self, form: EventForm) {
+        self.form.set(Some(self.form.get().unwrap_or(form)));
+    }
+
+    fn frame_client(&self) -> FrameClient<'_> {
+        FrameClient {
+            worker: &self.worker,
+            head: &self.head,
+            arrival: &self.arrival,
+            socket: self.number,
+        }
+    }
+}
+
+/// Whether a message is one of JSON-RPC.
+fn is_rpc(text: &Bytes) -> bool {
+    matches!(SocketMessage::new(text, u16::MAX), SocketMessage::Rpc(_))
+}
+
+/// Whether more is read from the client.
+fn intake(door: Intake, underway: &InFlight) -> ReadMode {
+    match door {
+        Intake::Open if underway.has_capacity() => ReadMode::Open,
+        Intake::Open | Intake::Closed(_) => ReadMode::Shut,
+    }
+}
+
+/// Whether what servers say is taken. Also when the program ends, until the last answer: some come that way, and others
+/// stand behind what does.
+fn attention<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Listening {
+    match frames.is_writing() {
+        true => Listening::Busy,
+        false => Listening::Listens,
+    }
+}
+
+/// Waits for the end of the program.
+async fn on_disconnect(leaving: &mut watch::Receiver<bool>) {
+    // The worker that would tell is there for as long as this is.
+    let _ = leaving.wait_for(|leaves| *leaves).await;
+}

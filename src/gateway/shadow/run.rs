@@ -1,0 +1,419 @@
+//! The story of one candidate: it runs, perhaps the control once more, and both answers are compared.
+//!
+//! Law: whatever becomes of the story, its end is told exactly once, and by nothing within it.
+
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use http::Method;
+
+use super::comparison::{CompareContext, Compared, NotCompared, ResponsePair};
+use super::recorded_response::RecordedResponse;
+use super::replay::ReplayableCall;
+use super::runner::{ConcurrencyPermit, Judgement, LogSubject, RunEnd, ShadowRunner};
+use crate::domain::compare::{
+    CallInfo, Comparison, Confidence, FailedCandidate, RepeatLook, RunEnding, Skip, Terms, Verdict,
+};
+use crate::domain::failure::{Failure, Reason};
+use crate::domain::plan::Plan;
+use crate::domain::rollout::{DecisionReason, Path, Stage};
+use crate::domain::side::Side;
+use crate::gateway::guard_recorder::GuardRecorder;
+use crate::gateway::record::{FailureCause, Record};
+use crate::gateway::{RuntimePlan, Worker};
+use crate::telemetry::clock;
+use crate::telemetry::metrics::VerdictLabels;
+use crate::upstream::BodyCopy;
+
+/// How many places of a mismatch the log names.
+const NAMED: usize = 5;
+
+/// A candidate that may run.
+pub(super) struct RunnableCandidate {
+    pub(super) record: Record,
+    pub(super) call: ReplayableCall,
+    pub(super) budget: BodyCopy,
+    /// What the client was answered.
+    pub(super) control: RecordedResponse,
+    pub(super) permit: ConcurrencyPermit,
+    /// What the control's answer is charged to.
+    pub(super) _held: Option<BodyCopy>,
+}
+
+/// Whose call it is.
+struct CandidateInfo {
+    worker: Rc<Worker>,
+    installed: Rc<RuntimePlan>,
+    route: usize,
+    client: Option<usize>,
+    side: Side,
+    stage: Stage,
+    why: DecisionReason,
+    method: Method,
+}
+
+impl RunnableCandidate {
+    /// Runs from the beginning to the verdict.
+    pub(super) async fn run(self) {
+        let Some(subject) = CandidateInfo::new(&self.record) else {
+            return;
+        };
+        let ways = (subject.stage.control(), subject.stage.candidate());
+        let (Some(old), Some(new)) = ways else {
+            return;
+        };
+        match caught(self.story(&subject, (old, new))).await {
+            Ok(judged) => subject.judged(&judged),
+            Err(Uncompared { not, why }) => subject.uncompared(not, &why),
+        }
+    }
+
+    async fn story(
+        self,
+        subject: &CandidateInfo,
+        (old, new): (Path, Path),
+    ) -> Result<Judgement, Uncompared> {
+        let RunnableCandidate {
+            mut record,
+            call,
+            budget: purse,
+            control,
+            permit: _seat,
+            _held,
+        } = self;
+        let noise = record.again();
+        record.runs_as_candidate(purse.clone());
+        let candidate = subject.candidate(&mut record, &call, new).await;
+        let Some(candidate) = candidate else {
+            record.give_up();
+            return Err(Verdict::Skipped(Skip::Drain).into());
+        };
+        subject.took(&record);
+        let why = record.failure_cause();
+        drop(record);
+        let candidate = candidate.map_err(Verdict::Skipped)?;
+        if call.is_invalid() {
+            // It has failed whatever the control was answered: another dialect is no answer to compare with.
+            let endings = (subject.ending(&control), subject.ending(&candidate));
+            let not = NotCompared {
+                verdict: Verdict::CandidateFailed,
+                endings: Some(endings),
+            };
+            return Err(Uncompared { not, why });
+        }
+        // Those who wait for an answer come first.
+        tokio::task::yield_now().await;
+        let pair = ResponsePair { control, candidate };
+        let compared = subject.compare(pair, &purse).await;
+        let Compared { control, found, .. } = compared.map_err(|not| Uncompared { not, why })?;
+        let look = if subject.bench().wants_repeat(&subject.route_name(), &found) {
+            let again = (noise, &call, old);
+            subject.look(again, control, &found).await
+        } else {
+            RepeatLook::None
+        };
+        Ok(subject.judge(&found, look))
+    }
+}
+
+/// How a story ends, though it panics: what it leaves behind is dropped with it, and nobody else sees it half done.
+async fn caught(
+    story: impl Future<Output = Result<Judgement, Uncompared>>,
+) -> Result<Judgement, Uncompared> {
+    let told = AssertUnwindSafe(story).catch_unwind().await;
+    told.unwrap_or_else(|_| Err(panicked()))
+}
+
+/// Returns the end of a candidate whose code panicked.
+fn panicked() -> Uncompared {
+    Uncompared {
+        not: Verdict::CandidateFailed.into(),
+        why: FailureCause {
+            reason: Some(Reason::Internal),
+            cause: Some("the candidate panicked".to_owned()),
+        },
+    }
+}
+
+/// Why a candidate was not compared, and why it failed, if it did.
+#[derive(Debug)]
+struct Uncompared {
+    not: NotCompared,
+    why: FailureCause,
+}
+
+impl From<Verdict> for Uncompared {
+    fn from(verdict: Verdict) -> Uncompared {
+        Uncompared {
+            not: verdict.into(),
+            why: FailureCause::default(),
+        }
+    }
+}
+
+impl CandidateInfo {
+    fn new(record: &Record) -> Option<CandidateInfo> {
+        Some(CandidateInfo {
+            worker: record.worker().clone(),
+            installed: record.installed().clone(),
+            route: record.route()?,
+            client: record.client(),
+            side: record.side(),
+            stage: record.stage()?,
+            why: record.why(),
+            method: record.method().clone(),
+        })
+    }
+
+    fn guarded(&self) -> GuardRecorder<'_> {
+        GuardRecorder {
+            installed: &self.installed,
+            why: self.why,
+            spared: &[],
+        }
+    }
+
+    fn plan(&self) -> &Plan {
+        &self.installed.plan
+    }
+
+    fn bench(&self) -> &Rc<ShadowRunner> {
+        self.worker.shadow_runner()
+    }
+
+    fn route_name(&self) -> Arc<str> {
+        Arc::from(self.plan().routes.route(self.route).name.as_str())
+    }
+
+    /// What the candidate was answered; nothing where the program ends.
+    async fn candidate(
+        &self,
+        record: &mut Record,
+        call: &ReplayableCall,
+        way: Path,
+    ) -> Option<Result<RecordedResponse, Skip>> {
+        let limit = self.plan().candidates.timeout;
+        let failure = match self.bench().run(limit, call.go(record, way)).await {
+            RunEnd::Done(came) => return Some(came),
+            RunEnd::Closed => return None,
+            RunEnd::Late => Failure::new(
+                Reason::UpstreamTimeout,
+                format!("the candidate did not end within {limit:?}"),
+            ),
+            RunEnd::Panicked => Failure::new(Reason::Internal, "the candidate panicked"),
+        };
+        Some(Ok(call.refused(record, &failure)))
+    }
+
+    /// Compares two answers, or says what came of them without that. What is decoded is charged to `budget`.
+    async fn compare(&self, pair: ResponsePair, purse: &BodyCopy) -> Result<Compared, NotCompared> {
+        let rules = self.plan().comparing.get(self.route).cloned();
+        let by = CompareContext {
+            rules: rules.ok_or(Verdict::CandidateFailed)?,
+            side: self.side,
+            method: self.method.clone(),
+            terms: Terms {
+                depth: self.plan().limits.depth,
+                salt: self.worker.salt(),
+            },
+            room: purse.left(),
+        };
+        let limit = self.plan().candidates.timeout;
+        let comparing = pair.compare(by, self.worker.compare_pool());
+        let compared = match self.bench().run(limit, comparing).await {
+            RunEnd::Done(compared) => compared?,
+            RunEnd::Closed => return Err(Verdict::Skipped(Skip::Drain).into()),
+            RunEnd::Late => return Err(Verdict::Skipped(Skip::Busy).into()),
+            RunEnd::Panicked => return Err(Verdict::CandidateFailed.into()),
+        };
+        if purse.charge(compared.decoded) {
+            Ok(compared)
+        } else {
+            Err(Verdict::Skipped(Skip::Large).into())
+        }
+    }
+
+    /// Runs the control once more, and learns what differs by itself.
+    async fn look(
+        &self,
+        (mut noise, call, way): (Record, &ReplayableCall, Path),
+        control: RecordedResponse,
+        found: &Comparison,
+    ) -> RepeatLook {
+        let purse = self.bench().tap();
+        noise.runs_as_noise(purse.clone());
+        let limit = self.bench().limits().timeout;
+        let again = self.bench().run(limit, call.go(&mut noise, way)).await;
+        let RunEnd::Done(Ok(candidate)) = again else {
+            return RepeatLook::None;
+        };
+        let pair = ResponsePair { control, candidate };
+        match self.compare(pair, &purse).await {
+            Ok(second) => {
+                let route = self.route_name();
+                self.bench().learn(&route, found, &second.found);
+                RepeatLook::Taken
+            }
+            Err(_) => RepeatLook::None,
+        }
+    }
+
+    /// Returns a response in a few words. A long or coded one is known by its status only.
+    fn ending(&self, told: &RecordedResponse) -> RunEnding {
+        if !told.is_short() {
+            return RunEnding::Status(told.status.as_u16());
+        }
+        let depth = self.plan().limits.depth;
+        told.clone().read(self.side, depth).ending()
+    }
+
+    fn called(&self) -> CallInfo {
+        let route = self.plan().routes.route(self.route);
+        let call = match self.side {
+            Side::Rest => &route.rest,
+            Side::Rpc => &route.rpc,
+        };
+        CallInfo {
+            at_ms: clock::unix_ms(),
+            client: Arc::from(self.client_name()),
+            side: self.side,
+            stage: self.stage,
+            call: Arc::from(call.as_str()),
+        }
+    }
+
+    fn judge(&self, found: &Comparison, look: RepeatLook) -> Judgement {
+        let called = self.is_current().then(|| self.called());
+        self.bench()
+            .judge((&self.route_name(), look), called.as_ref(), found)
+    }
+
+    /// Returns whether the plan in force has the route as it was when the call began. A sample of another one would tell
+    /// of rules that are gone.
+    fn is_current(&self) -> bool {
+        let now = self.worker.installed();
+        Rc::ptr_eq(&now, &self.installed) || self.worker.keeps_route(&self.installed, self.route)
+    }
+
+    fn client_name(&self) -> &str {
+        self.plan().rollout.clients.name(self.client)
+    }
+
+    fn took(&self, record: &Record) {
+        let route = self.installed.route_label(Some(self.route));
+        let elapsed = record.elapsed();
+        self.worker
+            .count(|shard| shard.candidate(route, (self.side, self.stage), elapsed));
+    }
+
+    /// Tells a verdict on what was compared.
+    fn judged(&self, judged: &Judgement) {
+        self.count(judged.verdict);
+        match judged.confidence {
+            Confidence::Sure => self.guard(judged.verdict),
+            // A guard takes nothing back for what may be noise.
+            Confidence::Unsure => {}
+        }
+        if judged.verdict == Verdict::Mismatch && self.bench().may_log(LogSubject::Mismatch) {
+            let pointers = &judged.pointers;
+            let places = pointers.get(..NAMED).unwrap_or(pointers).join(" ");
+            tracing::info!(
+                target: "dualgauge::mismatch",
+                route = %self.plan().routes.route(self.route).name,
+                client = self.client_name(),
+                side = self.side.as_str(),
+                stage = self.stage.as_str(),
+                differences = pointers.len() + judged.more,
+                places,
+                "the answers differ"
+            );
+        }
+    }
+
+    /// Reports a candidate that was not compared; one that failed is kept and logged.
+    fn uncompared(&self, not: NotCompared, why: &FailureCause) {
+        if not.verdict == Verdict::CandidateFailed {
+            let endings = not
+                .endings
+                .unwrap_or((RunEnding::NotRead, RunEnding::NotRead));
+            let cause = why.cause.as_deref();
+            let cause = cause.map(|cause| self.plan().redaction.text(cause));
+            let reason = why.reason.map(|reason| reason.row().label);
+            let failed = FailedCandidate::new(self.called(), endings, reason, cause.as_deref());
+            if self.bench().may_log(LogSubject::Failure) {
+                self.log_failed(&failed);
+            }
+            if self.is_current() {
+                self.bench().keep_failed(&self.route_name(), failed);
+            }
+        }
+        self.verdict(not.verdict);
+    }
+
+    fn log_failed(&self, failed: &FailedCandidate) {
+        tracing::info!(
+            target: "dualgauge::mismatch",
+            route = %self.plan().routes.route(self.route).name,
+            client = self.client_name(),
+            side = self.side.as_str(),
+            stage = self.stage.as_str(),
+            control = %failed.control,
+            candidate = %failed.candidate,
+            reason = failed.reason,
+            cause = failed.cause(),
+            "the candidate failed"
+        );
+    }
+
+    /// Tells a verdict without a comparison.
+    fn verdict(&self, verdict: Verdict) {
+        self.count(verdict);
+        self.guard(verdict);
+        if let Verdict::Skipped(skip) = verdict {
+            let route = self.installed.route_label(Some(self.route));
+            self.worker.count(|shard| shard.skipped(route, skip));
+        }
+    }
+
+    fn count(&self, verdict: Verdict) {
+        let labels = VerdictLabels {
+            route: self.installed.route_label(Some(self.route)),
+            client: self.installed.client_label(self.client),
+            side: self.side,
+            stage: self.stage,
+            verdict: verdict.as_str(),
+        };
+        self.worker.count(|shard| shard.verdict(labels));
+    }
+
+    fn guard(&self, verdict: Verdict) {
+        self.worker
+            .count(|shard| self.guarded().verdict(shard, verdict));
+    }
+}
+
+/// Counts what stood beside no call, and why.
+pub(super) fn skipped(record: &Record, skip: Skip) {
+    if let Some(subject) = CandidateInfo::new(record) {
+        subject.verdict(Verdict::Skipped(skip));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_story_that_panics_anywhere_has_an_end_to_tell() {
+        let panicking = async { panic!("on purpose") };
+        let told = caught(panicking).await;
+        let Uncompared { not, why } = told.unwrap_err();
+        assert_eq!(not.verdict, Verdict::CandidateFailed);
+        assert_eq!(why.reason, Some(Reason::Internal));
+        let skipped = Verdict::Skipped(Skip::Large);
+        let told = caught(async { Err(skipped.into()) }).await;
+        assert_eq!(told.unwrap_err().not.verdict, skipped);
+    }
+}

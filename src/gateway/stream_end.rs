@@ -1,0 +1,129 @@
+//! How a stream of events ends by itself: at its age, or while the program drains; where no event is cut.
+//!
+//! Its client begins it anew, with the id of the last event (WHATWG HTML Living Standard §9.2.3), wherever calls are
+//! taken then. A stream that ends on its own within the first half of the drain is let do so.
+
+use std::fmt;
+use std::future::pending;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, Method};
+use http_body::Frame;
+use tokio::time::sleep_until;
+
+use super::headers::first_value;
+use super::record::Record;
+use crate::domain::sse::{self, EventBoundary};
+use crate::telemetry::clock;
+
+/// What ends a stream.
+pub(super) struct GracefulStreamEnd {
+    alarm: Pin<Box<dyn Future<Output = ()>>>,
+    state: State,
+    /// Where the stream stands; nothing is known of one that is encoded, or is no stream of events.
+    border: Option<EventBoundary>,
+}
+
+/// Whether it is time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Early,
+    Due,
+    /// It stands where it may end, and does.
+    Over,
+}
+
+impl fmt::Debug for GracefulStreamEnd {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Closing");
+        shown.field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl GracefulStreamEnd {
+    /// What ends an answer with this head, if anything does.
+    pub(super) fn new(
+        headers: &HeaderMap,
+        max_age: Option<Duration>,
+        record: &Record,
+    ) -> Option<GracefulStreamEnd> {
+        let is_stream = is_event_stream(headers);
+        if !is_stream && max_age.is_none() {
+            return None;
+        }
+        let end = max_age.map(|age| clock::now() + age);
+        // The answer to any other method is the end of a call, and nobody would ask for the rest of it.
+        let is_endless = is_stream && *record.method() == Method::GET;
+        let drain = record.installed().plan.limits.drain;
+        let leaving = is_endless.then(|| record.worker().leaving());
+        let aged = async move {
+            match end {
+                Some(end) => sleep_until(end).await,
+                None => pending().await,
+            }
+        };
+        let left = async move {
+            match leaving {
+                Some(mut leaving) => {
+                    // The worker that would tell is there for as long as this is.
+                    let _ = leaving.wait_for(|leaves| *leaves).await;
+                    sleep_until(clock::now() + drain / 2).await;
+                }
+                None => pending().await,
+            }
+        };
+        let alarm = async move {
+            tokio::select! {
+                () = aged => {}
+                () = left => {}
+            }
+        };
+        Some(GracefulStreamEnd {
+            alarm: Box::pin(alarm),
+            state: State::Early,
+            border: is_stream.then(EventBoundary::default),
+        })
+    }
+
+    /// Whether the stream ends here and now.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.state == State::Early {
+            if self.alarm.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.state = match self.border {
+                Some(border) if !border.is_here() => State::Due,
+                Some(_) | None => State::Over,
+            };
+        }
+        match self.state {
+            State::Early | State::Due => Poll::Pending,
+            State::Over => Poll::Ready(()),
+        }
+    }
+
+    /// What leaves of the stream: of the last piece only what stands before the end of an event.
+    pub(super) fn pass(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        let (Some(border), Some(bytes)) = (&mut self.border, frame.data_ref()) else {
+            return frame;
+        };
+        match (border.pass(bytes), self.state) {
+            (Some(at), State::Due) => {
+                self.state = State::Over;
+                Frame::data(bytes.slice(..at))
+            }
+            (Some(_), State::Early | State::Over) | (None, _) => frame,
+        }
+    }
+}
+
+/// Whether an answer is a stream of events whose bytes can be read.
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+    let said = |name: HeaderName| first_value(headers, &name).and_then(|value| value.to_str().ok());
+    said(CONTENT_TYPE).is_some_and(sse::is_event_stream)
+        && said(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"))
+}

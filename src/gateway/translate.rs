@@ -1,0 +1,432 @@
+//! Translation: a call rewritten for the other side's upstream, the answer rewritten back.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
+
+use super::RequestOrigin;
+use super::exchange::{self, UpstreamResponse};
+use super::headers::{self, HasBody, IdentityFields};
+use super::legacy_socket;
+use super::link_call;
+use super::offloaded_parsing::{self, RouteHandle};
+use super::record::Record;
+use super::request_body::{self, RequestBody};
+use super::response::{self, CallResponse, FullResponse, status};
+use crate::domain::failure::{Blame, Failure, Reason};
+use crate::domain::json::Json;
+use crate::domain::jsonrpc::{
+    self, Call, ExtraMembers, RequestTemplate, Response, ResponseFault, parse_response,
+};
+use crate::domain::outcome::{RestReply, RpcAnswer, refuses};
+use crate::domain::pattern::Bindings;
+use crate::domain::pending;
+use crate::domain::plan::{Credentials, Limits};
+use crate::domain::rejections;
+use crate::domain::rope::Rope;
+use crate::domain::route::{ExpectsReply, HasRequestBody, Route, Segments};
+use crate::domain::side::Side;
+use crate::domain::translate::{self, RestHead, TranslateContext};
+use crate::telemetry::clock;
+use crate::upstream::link::LinkUpstream;
+use crate::upstream::{
+    Body, BudgetExhausted, ContentEncoding, DecodeError, HttpUpstream, OutgoingRequest,
+    RetryPolicy, Upstream, boxed,
+};
+
+/// A REST call, answered by the RPC upstream.
+pub(super) async fn rest_call(
+    record: &mut Record,
+    index: usize,
+    (head, body): (Box<request::Parts>, RequestBody),
+    arrival: &RequestOrigin,
+) -> Result<CallResponse, Failure> {
+    let installed = record.installed().clone();
+    let route = installed.plan.routes.route(index);
+    let limits = &installed.plan.limits;
+    // What refuses the call without its body does so before it is read, and asked for by `100 Continue`.
+    let terms = context(limits);
+    let rest_head = RestHead {
+        segments: &Segments::split(head.uri.path()),
+        query: head.uri.query(),
+        headers: &head.headers,
+    };
+    let reading = translate::read_rest_call(route, rest_head, terms).map_err(rejections::bind)?;
+    if route.carries() == HasRequestBody::Nothing && !body.is_empty() {
+        return Err(rejections::bind(translate::no_body(route)));
+    }
+    let since = body.is_awaited().then(clock::now);
+    let bounds = (limits, &**record.worker());
+    let body = request_body::json(&head.headers, body, bounds, record.budget()).await?;
+    record.body_received(since);
+    let of = RouteHandle {
+        plan: &installed.plan,
+        index,
+    };
+    let call = offloaded_parsing::to_rpc(record.worker(), of, (reading, body)).await?;
+    record.dropped(call.dropped);
+    let said = (&*call.method, call.params);
+    let carried = send_rpc(record, route, said, (&*head, arrival)).await?;
+    record.worker().header_maps().put(head);
+    match carried {
+        Some(answered) => rest_answer(record, (of, &call.call), answered).await,
+        None => {
+            record.answered(StatusCode::ACCEPTED.as_u16());
+            let acknowledged = response::acknowledged(StatusCode::ACCEPTED);
+            Ok(CallResponse::Full(Box::new(acknowledged)))
+        }
+    }
+}
+
+/// Asks the RPC upstream of a route, whatever carries the call there, and gives its answer with the id that the call
+/// had; none where it has none. `head` is what the client has sent with the call.
+pub(super) async fn send_rpc(
+    record: &mut Record,
+    route: &Route,
+    (method, params): (&str, Rope),
+    (head, arrival): (&request::Parts, &RequestOrigin),
+) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
+    let depth = record.installed().plan.limits.depth;
+    let upstream = upstream(record, Side::Rpc)?;
+    let members = headers::credentials(upstream.plan(), &head.headers, depth);
+    let upstream = match &upstream {
+        Upstream::Http(http) => http,
+        Upstream::Link(link) => {
+            return over_link(record, (link, route), (method, params), &members).await;
+        }
+        // It is of the other side.
+        Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
+    };
+    let id = record.worker().next_request_id();
+    let message = match route.waits {
+        ExpectsReply::Yes => jsonrpc::request(id, method, params, &members),
+        ExpectsReply::No => jsonrpc::notification(method, params, &members),
+    };
+    let mut headers = headers::translated(record, (head, arrival), upstream.plan(), HasBody::Yes);
+    if let Some(known) = IdentityFields::new(record, (&head.headers, arrival)) {
+        known.write(&mut headers);
+    }
+    let target = upstream.plan().path.clone().into();
+    let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));
+    if route.waits == ExpectsReply::No {
+        let limit = route.timeout.unwrap_or(upstream.plan().timeout);
+        exchange::send_notification(record, upstream, outgoing, limit).await?;
+        return Ok(None);
+    }
+    let reply = send(record, upstream, route, outgoing).await?;
+    Ok(Some((reply, id)))
+}
+
+/// A call that goes over a link, where it gets an id that no other call has.
+async fn over_link(
+    record: &mut Record,
+    (link, route): (&LinkUpstream, &Route),
+    (method, params): (&str, Rope),
+    members: ExtraMembers<'_>,
+) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
+    let limit = route.timeout.unwrap_or(link.plan().timeout);
+    if route.waits == ExpectsReply::No {
+        let message = jsonrpc::notification(method, params, members);
+        let said = (method, message.into_bytes());
+        link_call::send_notification(record, link, said, limit).await?;
+        return Ok(None);
+    }
+    let question = link_call::LinkRequest {
+        method,
+        call: RequestTemplate::new(method, params, members),
+        repeat: match route.effect.may_repeat() {
+            true => pending::RetryRule::Once,
+            false => pending::RetryRule::Never,
+        },
+        recall: None,
+        subscription: None,
+    };
+    link_call::send(record, link, question, limit)
+        .await
+        .map(Some)
+}
+
+/// The response that an RPC upstream has given to a call of a route, with its code where it is an error.
+pub(super) fn response(
+    record: &Record,
+    route: &Route,
+    (reply, id): (&UpstreamResponse, u64),
+) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
+    read_response(&record.installed().plan.limits, route, (reply, id))
+}
+
+/// Returns the response to a call of a route, with its code where it is an error.
+pub(super) fn read_response(
+    limits: &Limits,
+    route: &Route,
+    (reply, id): (&UpstreamResponse, u64),
+) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
+    let answer = parse_response(&reply.body, limits.depth)
+        .map_err(|fault| no_response(reply, fault, limits.error_text))?;
+    let code = match &answer.reply {
+        jsonrpc::ResponseReply::Result(_) => None,
+        jsonrpc::ResponseReply::Error(error) => Some(error.code),
+    };
+    check_id(&answer, id)?;
+    if let jsonrpc::ResponseReply::Result(result) = &answer.reply {
+        rejections::unless_valid(route, result)?;
+    }
+    Ok((answer.reply, code))
+}
+
+/// Makes the REST answer of an RPC answer.
+async fn rest_answer(
+    record: &mut Record,
+    (of, call): (RouteHandle<'_>, &Bindings),
+    (reply, id): (UpstreamResponse, u64),
+) -> Result<CallResponse, Failure> {
+    let (answered, code) = if refuses(reply.status.as_u16()) {
+        let terms = context(&of.plan.limits);
+        let outcomes = &of.route().outcomes;
+        let refused = outcomes.refused(&rest_reply(&reply), call, terms);
+        (refused.answered, refused.code)
+    } else {
+        offloaded_parsing::rest_answer(record.worker(), of, call, (&reply, id)).await?
+    };
+    record.dropped(answered.dropped);
+    let answer = answered.answer;
+    match code {
+        None if answered.tool_error => record.answered_tool_error(answer.status),
+        None => record.answered(answer.status),
+        Some(code) if answered.row.is_some() && answer.status < 400 => {
+            record.answered_by_row(answer.status, code);
+        }
+        Some(code) => {
+            // 500 of the built-in table stands for every code that it does not name.
+            let says = answered.row.is_some() || answer.status != 500;
+            let by_status = Blame::of_status(answer.status).filter(|_| says);
+            let blame = by_status.unwrap_or_else(|| Blame::of_code(code));
+            record.answered_error(answer.status, code, blame);
+        }
+    }
+    let mut headers = headers::from_response(reply.headers);
+    if let Some(kind) = answer
+        .content_type
+        .and_then(|kind| HeaderValue::try_from(kind).ok())
+    {
+        headers.insert(CONTENT_TYPE, kind);
+    }
+    headers::set(&mut headers, answer.headers);
+    Ok(CallResponse::Full(boxed(|| FullResponse {
+        status: status(answer.status),
+        headers,
+        body: answer.body,
+    })))
+}
+
+/// What an RPC call is answered with.
+pub(super) struct TranslatedAnswer {
+    pub(super) answer: RpcAnswer,
+    /// What the server's HTTP answer brings back.
+    pub(super) headers: HeaderMap,
+    /// The HTTP status where the call is alone in a request of HTTP.
+    pub(super) status: StatusCode,
+}
+
+/// An RPC call, answered by the REST upstream.
+pub(super) async fn rpc_call(
+    record: &mut Record,
+    index: usize,
+    said: &Call,
+    (head, arrival): (&request::Parts, &RequestOrigin),
+) -> Result<TranslatedAnswer, Failure> {
+    let installed = record.installed().clone();
+    let routes = &installed.plan.routes;
+    let route = routes.route(index);
+    if route.is_frame() {
+        let answer = legacy_socket::rpc_call(record, route, said, arrival).await?;
+        return Ok(TranslatedAnswer {
+            answer,
+            headers: HeaderMap::new(),
+            status: StatusCode::OK,
+        });
+    }
+    let limits = &installed.plan.limits;
+    let of = RouteHandle {
+        plan: &installed.plan,
+        index,
+    };
+    let call = offloaded_parsing::to_rest(record.worker(), of, said).await?;
+    record.dropped(call.dropped);
+    if call.target.len() > limits.target {
+        return Err(rejections::long_url(limits.target));
+    }
+    let upstream = upstream(record, Side::Rest)?;
+    let upstream = upstream.http();
+    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
+    let credentials = match upstream.plan().credentials {
+        Credentials::Forward => {
+            headers::credentials_of(&installed.plan.face.envelope, said, limits.depth)?
+        }
+        Credentials::Drop => HeaderMap::new(),
+    };
+    let has_body = HasBody::new(&call.body);
+    let mut headers = headers::translated(record, (head, arrival), upstream.plan(), has_body);
+    headers.extend(credentials);
+    headers::set(&mut headers, call.headers);
+    headers::withhold_credentials(&mut headers, upstream.plan());
+    if let Some(known) = IdentityFields::new(record, (&head.headers, arrival)) {
+        known.write(&mut headers);
+    }
+    let (method, target) = (route.method.clone(), installed.target(index, call.target)?);
+    let body = call.body.map_or_else(Body::empty, Body::from);
+    let outgoing = OutgoingRequest::new(method, target, headers, body);
+    let reply = send(record, upstream, route, outgoing).await?;
+    rpc_answer(record, (of, &call.call), reply).await
+}
+
+/// Makes the RPC answer of a REST answer.
+async fn rpc_answer(
+    record: &mut Record,
+    (of, call): (RouteHandle<'_>, &Bindings),
+    reply: UpstreamResponse,
+) -> Result<TranslatedAnswer, Failure> {
+    let reply = RestReply {
+        status: reply.status.as_u16(),
+        headers: reply.headers,
+        body: reply.body,
+    };
+    let (answered, fits) = offloaded_parsing::rpc_answer(record.worker(), of, call, &reply).await?;
+    record.dropped(answered.dropped);
+    fits?;
+    let answer = answered.answer;
+    match &answer {
+        RpcAnswer::Result(result) if answered.tool_error && reply.status >= 400 => {
+            record.answered_tool_failure(200, &Json::sent(result.clone()));
+            record.served_with(reply.status);
+        }
+        RpcAnswer::Result(_) if answered.tool_error => record.answered_tool_error(200),
+        RpcAnswer::Result(_) => record.answered(200),
+        RpcAnswer::Error(error) => {
+            let blame = blame(&reply, error.code, answered.row);
+            record.answered_error(200, error.code, blame);
+        }
+    }
+    let errors = of.plan.face.error_status;
+    let kept = of.route().outcomes.rpc_status(&reply, &answer, errors);
+    Ok(TranslatedAnswer {
+        answer,
+        headers: headers::from_response(reply.headers),
+        status: status(kept),
+    })
+}
+
+/// Returns whom an error for an RPC client blames. An error of a row that blames the client by its code does so where an RPC
+/// server says the same, so it does here as well.
+fn blame(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
+    let by_code = Blame::of_code(code);
+    match Blame::of_status(reply.status) {
+        Some(by_status) if row.is_none() || by_code != Blame::Client => by_status,
+        Some(_) | None => by_code,
+    }
+}
+
+fn upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {
+    let upstream = record.upstream(side).cloned();
+    upstream.ok_or_else(|| rejections::no_upstream(side))
+}
+
+async fn send(
+    record: &mut Record,
+    upstream: &Rc<HttpUpstream>,
+    route: &Route,
+    outgoing: OutgoingRequest,
+) -> Result<UpstreamResponse, Failure> {
+    let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
+    let repeat = if route.effect.may_repeat() {
+        RetryPolicy::Allowed
+    } else {
+        RetryPolicy::Unsent
+    };
+    let mut reply = exchange::send_and_collect(record, upstream, outgoing, repeat, limit).await?;
+    if !reply.headers.contains_key(CONTENT_ENCODING) {
+        return Ok(reply);
+    }
+    let decoded = decoded(record, &reply);
+    reply.headers.remove(CONTENT_ENCODING);
+    let status = reply.status.as_u16();
+    reply.body = match decoded {
+        Ok(body) => body,
+        // Such a status says all by itself.
+        Err(_) if refuses(status) => Bytes::new(),
+        Err(failure) => return Err(failure.upstream_status(status)),
+    };
+    Ok(reply)
+}
+
+/// The body of an answer without its content coding: a server may use one that it was not asked for (RFC 9110 §12.5.3).
+fn decoded(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
+    let coding = ContentEncoding::from_headers(&reply.headers).map_err(|name| {
+        let message = "the server's answer has a content coding that is not read; gzip and br are";
+        Failure::new(Reason::UpstreamNotProtocol, message).because(name)
+    })?;
+    let most = record.installed().plan.limits.answer;
+    let room = (record.worker().memory(), record.budget());
+    let decoded = coding.decode_within(reply.body.clone(), most, room);
+    decoded.map_err(|error| match (&error, room.1) {
+        (DecodeError::Malformed(_), _) => {
+            let message = "the server's answer is not what its content coding says";
+            Failure::new(Reason::UpstreamNotProtocol, message).because(error)
+        }
+        (DecodeError::NoRoom, None) => request_body::no_room(BudgetExhausted),
+        (DecodeError::TooLarge(_), _) | (DecodeError::NoRoom, Some(_)) => {
+            let message = format!("the server's answer, decoded, is longer than {most} bytes");
+            Failure::new(Reason::UpstreamTooLarge, message)
+        }
+    })
+}
+
+pub(super) fn context(limits: &Limits) -> TranslateContext {
+    TranslateContext {
+        depth: limits.depth,
+        now: clock::rfc3339,
+    }
+}
+
+/// Checks that a response answers the one question of its exchange.
+pub(super) fn check_id(response: &Response, id: u64) -> Result<(), Failure> {
+    let own = response
+        .id
+        .as_ref()
+        .is_some_and(|answered| answered.as_bytes() == itoa::Buffer::new().format(id).as_bytes());
+    // An error whose sender could not read the id has null there, or nothing; an exchange has one call only.
+    let unread = response
+        .id
+        .as_ref()
+        .is_none_or(|answered| answered.as_bytes() == b"null");
+    if own || (unread && matches!(response.reply, jsonrpc::ResponseReply::Error(_))) {
+        return Ok(());
+    }
+    let found = response
+        .id
+        .as_ref()
+        .map_or("no id".into(), |id| String::from_utf8_lossy(id.as_bytes()));
+    let shown: String = found.chars().take(64).collect();
+    let message = "the server answered a call with another id than this one";
+    Err(Failure::new(Reason::UpstreamWrongId, message).because(format!("sent {id}, got {shown}")))
+}
+
+/// What an RPC upstream answered in place of a response.
+pub(super) fn no_response(
+    reply: &UpstreamResponse,
+    fault: ResponseFault,
+    error_text: usize,
+) -> Failure {
+    rejections::no_response(&rest_reply(reply), fault, error_text)
+}
+
+fn rest_reply(reply: &UpstreamResponse) -> RestReply {
+    RestReply {
+        status: reply.status.as_u16(),
+        headers: reply.headers.clone(),
+        body: reply.body.clone(),
+    }
+}

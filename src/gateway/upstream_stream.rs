@@ -1,0 +1,165 @@
+//! What comes from an upstream's connection: as it comes, or rewritten event by event for the other side.
+//!
+//! Nothing more is read while something waits to be taken, so that a slow reader holds back its own stream only, and
+//! no more of it is here than one chunk and one event.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body::{Body as _, Frame, SizeHint};
+
+use bytes::Bytes;
+
+use super::record::Record;
+use crate::domain::stream::{RewriteStep, Rewriter};
+use crate::domain::translate::TranslateContext;
+use crate::telemetry::clock;
+use crate::upstream::{BodyReadError, IncomingBody};
+
+/// A body that comes.
+#[derive(Debug)]
+pub(super) enum StreamBody {
+    /// As it comes.
+    Plain(IncomingBody),
+    /// Event by event.
+    Events(Box<RewrittenStream>),
+}
+
+/// A stream of events that is rewritten.
+#[derive(Debug)]
+pub(super) struct RewrittenStream {
+    incoming: IncomingBody,
+    rewriter: Rewriter,
+    state: RewriteState,
+    moved: Progressed,
+    told: LogOnce,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RewriteState {
+    Coming,
+    Over,
+}
+
+/// Whether anything has come since somebody asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progressed {
+    Yes,
+    No,
+}
+
+/// Whether the log knows that events of this stream cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LogOnce {
+    Yes,
+    NotYet,
+}
+
+type Polled = Poll<Option<Result<Frame<Bytes>, BodyReadError>>>;
+
+impl StreamBody {
+    pub(super) fn new(incoming: IncomingBody, rewriter: Option<Rewriter>) -> StreamBody {
+        match rewriter {
+            None => StreamBody::Plain(incoming),
+            Some(rewriter) => StreamBody::Events(Box::new(RewrittenStream {
+                incoming,
+                rewriter,
+                state: RewriteState::Coming,
+                moved: Progressed::No,
+                told: LogOnce::NotYet,
+            })),
+        }
+    }
+
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, record: &Record) -> Polled {
+        match self {
+            StreamBody::Plain(incoming) => Pin::new(incoming).poll_frame(cx),
+            StreamBody::Events(rewritten) => rewritten.poll_frame(cx, record),
+        }
+    }
+
+    /// Whether anything has come since this was asked last, although nothing of it has left perhaps.
+    pub(super) fn take_progressed(&mut self) -> bool {
+        match self {
+            StreamBody::Plain(_) => false,
+            StreamBody::Events(rewritten) => {
+                std::mem::replace(&mut rewritten.moved, Progressed::No) == Progressed::Yes
+            }
+        }
+    }
+
+    pub(super) fn is_end_stream(&self) -> bool {
+        match self {
+            StreamBody::Plain(incoming) => incoming.is_end_stream(),
+            StreamBody::Events(_) => false,
+        }
+    }
+
+    pub(super) fn size_hint(&self) -> SizeHint {
+        match self {
+            StreamBody::Plain(incoming) => incoming.size_hint(),
+            StreamBody::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl RewrittenStream {
+    fn poll_frame(&mut self, cx: &mut Context<'_>, record: &Record) -> Polled {
+        let plan = &record.installed().plan;
+        let terms = TranslateContext {
+            depth: plan.limits.depth,
+            now: clock::rfc3339,
+        };
+        loop {
+            while let Some(step) = self.rewriter.step(&plan.events, terms) {
+                if let Some(frame) = self.log_unwritable(step, record) {
+                    return Poll::Ready(Some(Ok(frame)));
+                }
+            }
+            if self.state == RewriteState::Over {
+                return Poll::Ready(None);
+            }
+            match Pin::new(&mut self.incoming).poll_frame(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.moved = Progressed::Yes;
+                    // Trailers of the one stream say nothing of the other.
+                    if let Ok(chunk) = frame.into_data() {
+                        self.rewriter.feed(&chunk);
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(None) => {
+                    self.state = RewriteState::Over;
+                    let last = self.rewriter.finish(&plan.events, terms);
+                    if let Some(frame) = last.and_then(|step| self.log_unwritable(step, record)) {
+                        return Poll::Ready(Some(Ok(frame)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts what became of an event; what leaves of it, if anything does.
+    fn log_unwritable(&mut self, step: RewriteStep, record: &Record) -> Option<Frame<Bytes>> {
+        if let Some(became) = step.result {
+            let (label, side) = (record.label(), record.side());
+            record.worker().count(|shard| {
+                shard.event(label, side, became.kind);
+                shard.dropped(label, step.dropped as u64);
+            });
+            if let (Some(why), LogOnce::NotYet) = (became.why, self.told) {
+                self.told = LogOnce::Yes;
+                let streams = &record.installed().plan.streams;
+                let stream = record.stream().and_then(|stream| streams.all().get(stream));
+                let stream = stream.map_or("", |stream| stream.name.as_str());
+                tracing::warn!(
+                    stream,
+                    why,
+                    "an event was left out; further ones of this stream are only counted"
+                );
+            }
+        }
+        (!step.out.is_empty()).then(|| Frame::data(step.out))
+    }
+}

@@ -1,0 +1,157 @@
+//! What the query of a request says.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use http::StatusCode;
+
+use super::mismatches::Wanted;
+use super::problem::AdminProblem;
+use crate::domain::lifecycle::parse_idle;
+use crate::domain::percent::{Plus, decode};
+use crate::domain::rollout::Glob;
+use crate::domain::time::Timestamp;
+use crate::telemetry::clock::millis;
+
+/// How long nobody may have called a route that may be deleted, where nobody says otherwise: 30 days.
+const IDLE: u64 = 30 * 86_400;
+
+/// Reads `route=GLOB&idle=30d`; each may be absent, and neither given twice.
+pub(super) fn usage(query: Option<&str>) -> Result<(Glob, u64), AdminProblem> {
+    let mut said = parameters(query, &["route", "idle"])?;
+    let idle = said.remove("idle").map(|idle| {
+        let detail =
+            "`idle` is no time; write one such as `30d`, `12h` or `90m`, ten years at most";
+        parse_idle(&idle).ok_or_else(|| wrong(detail.to_owned()))
+    });
+    Ok((route(&mut said), idle.transpose()?.unwrap_or(IDLE)))
+}
+
+/// Reads `route=GLOB&since=TIME`; the time may be a duration before `now`.
+pub(super) fn mismatches(query: Option<&str>, now: SystemTime) -> Result<Wanted, AdminProblem> {
+    let mut said = parameters(query, &["route", "since"])?;
+    let since_ms = said.remove("since").map(|since| {
+        let detail = "`since` is no time; write how long ago, such as `30m`, `12h` or `2d`, or a time such as \
+                      `2026-06-30T12:00:00Z`";
+        since_ms(&since, now).ok_or_else(|| wrong(detail.to_owned()))
+    });
+    Ok(Wanted {
+        routes: route(&mut said),
+        since_ms: since_ms.transpose()?,
+    })
+}
+
+/// Reads `route=GLOB`: the routes whose mismatches are forgotten.
+pub(super) fn forgotten(query: Option<&str>) -> Result<Glob, AdminProblem> {
+    Ok(route(&mut parameters(query, &["route"])?))
+}
+
+fn since_ms(text: &str, now: SystemTime) -> Option<u64> {
+    if let Some(seconds) = parse_idle(text) {
+        return Some(millis(now).saturating_sub(seconds * 1000));
+    }
+    let moment = Timestamp::parse(text).ok()?.unix();
+    u64::try_from(moment).ok()?.checked_mul(1000)
+}
+
+fn route(said: &mut BTreeMap<&str, String>) -> Glob {
+    Glob::new(said.remove("route").unwrap_or_else(|| "*".to_owned()))
+}
+
+/// Reads the parameters of a query: each has one of these names, and none is given twice.
+fn parameters<'q>(
+    query: Option<&'q str>,
+    known: &[&str],
+) -> Result<BTreeMap<&'q str, String>, AdminProblem> {
+    let mut said = BTreeMap::new();
+    let pairs = query.unwrap_or_default().split('&');
+    for pair in pairs.filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if !known.contains(&name) {
+            let known = known.join("`, `");
+            return Err(wrong(format!("unknown parameter; known: `{known}`")));
+        }
+        let value = decode(value, Plus::Space).map_err(|error| wrong(error.to_string()))?;
+        if said.insert(name, value.into()).is_some() {
+            return Err(wrong(format!("`{name}` is given twice")));
+        }
+    }
+    Ok(said)
+}
+
+fn wrong(detail: String) -> AdminProblem {
+    AdminProblem::new(StatusCode::BAD_REQUEST, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn a_question_says_which_routes_and_how_long() {
+        let read = |query: &str| {
+            let (route, idle) = usage(Some(query)).ok()?;
+            Some((route.as_str().to_owned(), idle))
+        };
+        let said = |route: &str, idle| Some((route.to_owned(), idle));
+        assert_eq!(read(""), said("*", IDLE));
+        assert_eq!(read("idle=12h"), said("*", 43_200));
+        assert_eq!(read("route=agent.%2A&idle=1s"), said("agent.*", 1));
+        for wrong in [
+            "idle=",
+            "idle=0d",
+            "idle=30",
+            "idle=4000d",
+            "idle=1d&idle=1d",
+            "since=1",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn mismatches_are_asked_for_by_route_and_by_time() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let read = |query| {
+            let wanted = mismatches(query, now).ok()?;
+            Some((wanted.routes.as_str().to_owned(), wanted.since_ms))
+        };
+        for (query, route, since_ms) in [
+            (None, "*", None),
+            (Some(""), "*", None),
+            (Some("route=agent.*"), "agent.*", None),
+            (Some("since=1h&route=a%20b"), "a b", Some(996_400_000)),
+            (Some("since=30d"), "*", Some(0)),
+            (Some("since=1970-01-02"), "*", Some(86_400_000)),
+            (
+                Some("since=1970-01-02T02:00:00%2B02:00"),
+                "*",
+                Some(86_400_000),
+            ),
+        ] {
+            assert_eq!(read(query), Some((route.to_owned(), since_ms)), "{query:?}");
+        }
+        for query in [
+            "routes=a",
+            "route=a&route=b",
+            "route=%zz",
+            "since=",
+            "since=1",
+            "since=yesterday",
+            "since=1h&since=1h",
+            "since=1970-01-02T02:00:00",
+        ] {
+            assert_eq!(read(Some(query)), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_chosen_by_route_alone() {
+        let read = |query| Some(forgotten(query).ok()?.as_str().to_owned());
+        assert_eq!(read(None).as_deref(), Some("*"));
+        assert_eq!(read(Some("route=items.get")).as_deref(), Some("items.get"));
+        assert_eq!(read(Some("since=1h")), None);
+    }
+}

@@ -1,0 +1,351 @@
+//! One request, from the check of its Host to its answer.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH};
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time;
+
+use crate::domain::hosts::is_loopback;
+use crate::domain::rollout::overrides::Change;
+use crate::domain::rollout::{Glob, Percent, Stage};
+use crate::server::admin::access::{admit, is_plain_probe};
+use crate::server::admin::explain::{self, Explained};
+use crate::server::admin::mismatches::{ForgottenView, MismatchesView};
+use crate::server::admin::problem::{AdminProblem, json, response};
+use crate::server::admin::routes::{AdminEndpoint, is_api, parse};
+use crate::server::admin::token::{AdminTokens, AuthError};
+use crate::server::admin::{
+    AdminCommand, ChangeRequest, HypotheticalCall, Readiness, decode, query,
+};
+use crate::telemetry::clock;
+
+/// What a write may hold.
+const MAX_BODY: usize = 64 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+/// For the place in the queue and the answer together.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The API as an OpenAPI document.
+pub(super) const API: &str = include_str!("admin.json");
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// The admin listener without its socket.
+#[derive(Debug, Clone)]
+pub struct AdminApi {
+    /// Where it listens: decides which hosts it answers to, and whether its API is open.
+    pub address: SocketAddr,
+    /// Who may use the API; where there are none, everybody on this machine.
+    pub tokens: AdminTokens,
+    /// The way to the owner of the state.
+    pub control: mpsc::Sender<AdminCommand>,
+}
+
+impl AdminApi {
+    /// Answers one request, whatever it is.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        match self.respond(&head, body).await {
+            Ok(response) => response,
+            Err(problem) => problem.render(),
+        }
+    }
+
+    async fn respond<B>(&self, head: &Parts, body: B) -> Result<Response<Full<Bytes>>, AdminProblem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        if !is_plain_probe(head) {
+            admit(self.address, &head.uri, &head.headers)?;
+        }
+        let bearer = self.open(head)?;
+        match parse(&head.method, head.uri.path())? {
+            AdminEndpoint::Health => Ok(response(StatusCode::OK, TEXT, "ok\n")),
+            AdminEndpoint::Readiness => Ok(readiness(&self.ask(AdminCommand::Ready).await?)),
+            AdminEndpoint::Metrics => {
+                let page = self.ask(AdminCommand::Metrics).await?;
+                Ok(response(StatusCode::OK, METRICS, page))
+            }
+            AdminEndpoint::Flags => {
+                let flags = self.ask(AdminCommand::Flags).await?;
+                Ok(tagged(ok(&flags), &flags.revision.to_string()))
+            }
+            AdminEndpoint::Plan => Ok(ok(&self.ask(AdminCommand::Plan).await?)),
+            AdminEndpoint::Usage => self.usage(head).await,
+            AdminEndpoint::ExplainQuery => self.explain(explain::query(head.uri.query())?).await,
+            AdminEndpoint::ExplainBody => {
+                is_json(head)?;
+                self.explain(explain::body(&read(body).await?)?).await
+            }
+            AdminEndpoint::Mismatches => self.mismatches(head).await,
+            AdminEndpoint::ForgetMismatches => {
+                let routes = query::forgotten(head.uri.query())?;
+                let signed = signature(head, body, bearer).await?;
+                self.forget_mismatches(routes, signed).await
+            }
+            AdminEndpoint::Api => Ok(response(StatusCode::OK, JSON, API)),
+            AdminEndpoint::Document(side) => {
+                let document = self
+                    .ask(|reply| AdminCommand::Document { side, reply })
+                    .await?;
+                Ok(response(StatusCode::OK, JSON, document.into_bytes()))
+            }
+            AdminEndpoint::Flag(name) => {
+                let flag = self
+                    .ask(|reply| AdminCommand::Flag { name, reply })
+                    .await??;
+                Ok(tagged(ok(&flag), &flag.tag))
+            }
+            AdminEndpoint::Flip(name) => {
+                is_json(head)?;
+                let ((stage, percent), signed) = decode::flip(&read(body).await?)?;
+                let signed = decode::vouched(signed, bearer);
+                self.change(head, (flip(name, stage, percent), signed))
+                    .await
+            }
+            AdminEndpoint::Change(change) => {
+                let signed = signature(head, body, bearer).await?;
+                self.change(head, (change, signed)).await
+            }
+            AdminEndpoint::Reload => self.reload(signature(head, body, bearer).await?).await,
+            AdminEndpoint::History => Ok(ok(&self.ask(AdminCommand::History).await?)),
+        }
+    }
+
+    async fn reload(
+        &self,
+        signed: (String, Option<String>),
+    ) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let told = self.ask(|reply| AdminCommand::Reread { signed, reply });
+        Ok(ok(&told.await??))
+    }
+
+    async fn usage(&self, head: &Parts) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let (route, idle) = query::usage(head.uri.query())?;
+        let ask = |reply| AdminCommand::Usage { route, idle, reply };
+        Ok(ok(&self.ask(ask).await?))
+    }
+
+    async fn mismatches(&self, head: &Parts) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let wanted = query::mismatches(head.uri.query(), clock::wall())?;
+        let found = self.ask(AdminCommand::Mismatches).await?;
+        Ok(ok(&MismatchesView::new(&found, &wanted)))
+    }
+
+    async fn forget_mismatches(
+        &self,
+        routes: Glob,
+        signed: (String, Option<String>),
+    ) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let ask = |reply| AdminCommand::ForgetMismatches {
+            routes,
+            signed,
+            reply,
+        };
+        Ok(ok(&ForgottenView {
+            routes: self.ask(ask).await?,
+        }))
+    }
+
+    /// Tells what becomes of a call, which is not made.
+    async fn explain(&self, call: HypotheticalCall) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let call = Box::new(call);
+        let told = self
+            .ask(|reply| AdminCommand::Explain { call, reply })
+            .await?;
+        Ok(ok(&Explained::new(told)))
+    }
+
+    /// Changes something, and shows the flag that was changed, or everything.
+    async fn change(
+        &self,
+        head: &Parts,
+        (change, (who, why)): (Change, (String, Option<String>)),
+    ) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let flag = change.flag().map(str::to_owned);
+        let kills = change == Change::Kill;
+        let asked = ChangeRequest {
+            change,
+            who,
+            why,
+            expected: expected(head),
+        };
+        let view = self
+            .ask(|reply| AdminCommand::Change { asked, reply })
+            .await??;
+        match view
+            .flags
+            .iter()
+            .find(|view| Some(&view.name) == flag.as_ref())
+        {
+            Some(flag) => Ok(tagged(ok(flag), &flag.tag)),
+            None => {
+                let mut response = tagged(ok(&view), &view.revision.to_string());
+                if kills && view.kill_unstored.is_some() {
+                    // It acts, and is still to be stored (RFC 9110 §15.3.3).
+                    *response.status_mut() = StatusCode::ACCEPTED;
+                }
+                Ok(response)
+            }
+        }
+    }
+
+    /// Whose token a request to the API bears. Without tokens it is open on this machine, and closed to others.
+    fn open(&self, head: &Parts) -> Result<Option<&str>, AuthError> {
+        if !is_api(head.uri.path()) {
+            return Ok(None);
+        }
+        if self.tokens.is_empty() {
+            let open = is_loopback(self.address.ip());
+            return if open {
+                Ok(None)
+            } else {
+                Err(AuthError::Closed)
+            };
+        }
+        self.tokens.bearer(&head.headers).map(Some)
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> AdminCommand,
+    ) -> Result<T, AdminProblem> {
+        let (reply, answer) = oneshot::channel();
+        let exchange = async {
+            self.control.send(command(reply)).await.ok()?;
+            answer.await.ok()
+        };
+        let unavailable = |detail| AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+        match time::timeout(REPLY_TIMEOUT, exchange).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(unavailable("no answer: the process is about to end")),
+            Err(_) => Err(unavailable(
+                "no answer within 5 s; a change that was asked for may still be made, so read it again",
+            )),
+        }
+    }
+}
+
+fn ok(value: &impl Serialize) -> Response<Full<Bytes>> {
+    json(StatusCode::OK, JSON, value)
+}
+
+/// An answer with its entity tag (RFC 9110 §8.8.3).
+fn tagged(mut response: Response<Full<Bytes>>, tag: &str) -> Response<Full<Bytes>> {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+/// The tags of `If-Match` (RFC 9110 §13.1.1); a weak one never matches.
+fn expected(head: &Parts) -> Option<Vec<String>> {
+    if !head.headers.contains_key(IF_MATCH) {
+        return None;
+    }
+    let values = head.headers.get_all(IF_MATCH).iter();
+    let tags = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    let bare = tags.map(|tag| tag.trim().trim_matches('"').to_owned());
+    Some(bare.collect())
+}
+
+fn readiness(readiness: &Readiness) -> Response<Full<Bytes>> {
+    let (status, mut text) = if readiness.obstacles.is_empty() {
+        (StatusCode::OK, "ready\n".to_owned())
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned())
+    };
+    for obstacle in &readiness.obstacles {
+        text.push_str(&format!("{obstacle}\n"));
+    }
+    for note in &readiness.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    response(status, TEXT, text)
+}
+
+/// Browsers send other types to other sites without asking first; this one they do not.
+fn is_json(head: &Parts) -> Result<(), AdminProblem> {
+    let unsupported = |detail| AdminProblem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+    if head.headers.contains_key(CONTENT_ENCODING) {
+        return Err(unsupported("send the body without Content-Encoding"));
+    }
+    let media_type = head.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    let essence = media_type.and_then(|text| text.split(';').next());
+    if essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(JSON)) {
+        return Ok(());
+    }
+    Err(unsupported("send the body as application/json"))
+}
+
+/// Who asks, and why, where only that may be said.
+async fn signature<B>(
+    head: &Parts,
+    body: B,
+    bearer: Option<&str>,
+) -> Result<(String, Option<String>), AdminProblem>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let body = read(body).await?;
+    if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
+        is_json(head)?;
+    }
+    Ok(decode::vouched(decode::signature(&body)?, bearer))
+}
+
+/// The whole body, within its limits.
+async fn read<B>(body: B) -> Result<Bytes, AdminProblem>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let too_large = || {
+        let detail = format!("the body is larger than {MAX_BODY} bytes");
+        AdminProblem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    };
+    // A length that says so is refused before a byte is read.
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(too_large());
+    }
+    let whole = Limited::new(body, MAX_BODY).collect();
+    match time::timeout(BODY_TIMEOUT, whole).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) => Err(AdminProblem::new(
+            StatusCode::BAD_REQUEST,
+            "the body ends before it is complete",
+        )),
+        Err(_) => Err(AdminProblem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not come within 5 s",
+        )),
+    }
+}
+
+fn flip(flag: String, stage: Stage, percent: Percent) -> Change {
+    Change::Flip {
+        flag,
+        stage,
+        percent,
+    }
+}

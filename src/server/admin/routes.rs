@@ -1,0 +1,395 @@
+//! What a request asks for, by its method and path.
+
+use http::Method;
+
+use crate::domain::percent::{Plus, decode};
+use crate::domain::rollout::overrides::Change;
+use crate::domain::side::Side;
+
+/// One thing that can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AdminEndpoint {
+    Health,
+    Readiness,
+    Metrics,
+    Flags,
+    Flag(String),
+    /// Give a flag what the body says.
+    Flip(String),
+    /// What needs no body.
+    Change(Change),
+    History,
+    /// Read the files again.
+    Reload,
+    Plan,
+    Usage,
+    Mismatches,
+    /// Forget mismatches.
+    ForgetMismatches,
+    /// Explain the call that the query tells.
+    ExplainQuery,
+    /// Explain the call that the body tells.
+    ExplainBody,
+    /// The document of this API.
+    Api,
+    /// The document of a side of the routes.
+    Document(Side),
+}
+
+/// Why nothing can be asked like that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotFound {
+    /// Nothing is there.
+    NotFound,
+    /// Something is there, for other methods.
+    Method {
+        /// The value of `Allow`.
+        allow: &'static str,
+    },
+}
+
+const READ: &str = "GET, HEAD";
+const WRITE: &str = "GET, HEAD, PUT, DELETE";
+const SWITCH: &str = "PUT, DELETE";
+const KEPT: &str = "GET, HEAD, DELETE";
+const POST: &str = "POST";
+const ASK: &str = "GET, HEAD, POST";
+
+/// Whether a path belongs to the API, which is closed where it is not protected.
+pub(super) fn is_api(path: &str) -> bool {
+    path.strip_prefix("/api")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Reads method and path.
+pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
+    let target = match path {
+        "/healthz" => AdminEndpoint::Health,
+        "/readyz" => AdminEndpoint::Readiness,
+        "/metrics" => AdminEndpoint::Metrics,
+        "/api/v1/flags" => AdminEndpoint::Flags,
+        "/api/v1/history" => AdminEndpoint::History,
+        "/api/v1/kill" => return switch(method, Change::Kill, Change::Revive),
+        "/api/v1/undo" => return post(method, Change::Undo { flag: None }),
+        "/api/v1/reload" if *method == Method::POST => return Ok(AdminEndpoint::Reload),
+        "/api/v1/reload" => return Err(NotFound::Method { allow: POST }),
+        "/api/v1/plan" => AdminEndpoint::Plan,
+        "/api/v1/usage" => AdminEndpoint::Usage,
+        "/api/v1/mismatches" => return kept(method),
+        "/api/v1/explain" => return ask(method),
+        "/api/v1/admin.json" => AdminEndpoint::Api,
+        "/api/v1/openapi.json" => AdminEndpoint::Document(Side::Rest),
+        "/api/v1/openrpc.json" => AdminEndpoint::Document(Side::Rpc),
+        _ => return named(method, path),
+    };
+    if reads(method) {
+        Ok(target)
+    } else {
+        Err(NotFound::Method { allow: READ })
+    }
+}
+
+/// What has the name of a flag or of a route in its path.
+fn named(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
+    if let Some(route) = path.strip_prefix("/api/v1/called-off/") {
+        let route = segment(route)?;
+        let off = Change::CallOff {
+            route: route.clone(),
+        };
+        return switch(method, off, Change::CallOn { route });
+    }
+    let rest = path
+        .strip_prefix("/api/v1/flags/")
+        .ok_or(NotFound::NotFound)?;
+    if let Some((name, verb)) = rest.split_once('/') {
+        let flag = segment(name)?;
+        return match verb {
+            "undo" => post(method, Change::Undo { flag: Some(flag) }),
+            "rearm" => post(method, Change::Rearm { flag }),
+            _ => Err(NotFound::NotFound),
+        };
+    }
+    let flag = segment(rest)?;
+    if reads(method) {
+        Ok(AdminEndpoint::Flag(flag))
+    } else if *method == Method::PUT {
+        Ok(AdminEndpoint::Flip(flag))
+    } else if *method == Method::DELETE {
+        Ok(AdminEndpoint::Change(Change::Unflip { flag }))
+    } else {
+        Err(NotFound::Method { allow: WRITE })
+    }
+}
+
+/// One segment of a path, decoded.
+fn segment(text: &str) -> Result<String, NotFound> {
+    let whole = Some(text).filter(|text| !text.is_empty() && !text.contains('/'));
+    let decoded = whole.and_then(|text| decode(text, Plus::Literal).ok());
+    decoded.map(Into::into).ok_or(NotFound::NotFound)
+}
+
+/// What is put to switch it on, and deleted to switch it off.
+fn switch(method: &Method, on: Change, off: Change) -> Result<AdminEndpoint, NotFound> {
+    match *method {
+        Method::PUT => Ok(AdminEndpoint::Change(on)),
+        Method::DELETE => Ok(AdminEndpoint::Change(off)),
+        _ => Err(NotFound::Method { allow: SWITCH }),
+    }
+}
+
+fn post(method: &Method, change: Change) -> Result<AdminEndpoint, NotFound> {
+    if *method == Method::POST {
+        Ok(AdminEndpoint::Change(change))
+    } else {
+        Err(NotFound::Method { allow: POST })
+    }
+}
+
+/// A question that may be too long for a query.
+fn ask(method: &Method) -> Result<AdminEndpoint, NotFound> {
+    match *method {
+        Method::GET | Method::HEAD => Ok(AdminEndpoint::ExplainQuery),
+        Method::POST => Ok(AdminEndpoint::ExplainBody),
+        _ => Err(NotFound::Method { allow: ASK }),
+    }
+}
+
+/// What is read, and can be forgotten.
+fn kept(method: &Method) -> Result<AdminEndpoint, NotFound> {
+    match *method {
+        Method::GET | Method::HEAD => Ok(AdminEndpoint::Mismatches),
+        Method::DELETE => Ok(AdminEndpoint::ForgetMismatches),
+        _ => Err(NotFound::Method { allow: KEPT }),
+    }
+}
+
+/// A HEAD is answered like a GET; the server leaves the body out.
+fn reads(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AdminEndpoint as Endpoint;
+    use super::*;
+
+    #[test]
+    fn paths_and_methods_name_what_is_asked() {
+        let name = || "ios-first".to_owned();
+        let cases = [
+            (Method::GET, "/healthz", Ok(Endpoint::Health)),
+            (Method::HEAD, "/metrics", Ok(Endpoint::Metrics)),
+            (Method::GET, "/readyz", Ok(Endpoint::Readiness)),
+            (Method::GET, "/api/v1/plan", Ok(Endpoint::Plan)),
+            (Method::GET, "/api/v1/usage", Ok(Endpoint::Usage)),
+            (Method::GET, "/api/v1/flags", Ok(Endpoint::Flags)),
+            (Method::GET, "/api/v1/mismatches", Ok(Endpoint::Mismatches)),
+            (
+                Method::DELETE,
+                "/api/v1/mismatches",
+                Ok(Endpoint::ForgetMismatches),
+            ),
+            (
+                Method::POST,
+                "/api/v1/mismatches",
+                Err(NotFound::Method { allow: KEPT }),
+            ),
+            (
+                Method::GET,
+                "/api/v1/flags/ios-first",
+                Ok(Endpoint::Flag(name())),
+            ),
+            (
+                Method::PUT,
+                "/api/v1/flags/ios%2Dfirst",
+                Ok(Endpoint::Flip(name())),
+            ),
+            (
+                Method::DELETE,
+                "/api/v1/flags/ios-first",
+                Ok(Endpoint::Change(Change::Unflip { flag: name() })),
+            ),
+            (
+                Method::GET,
+                "/api/v1/flags/a%2Fb+c",
+                Ok(Endpoint::Flag("a/b+c".to_owned())),
+            ),
+            (
+                Method::POST,
+                "/healthz",
+                Err(NotFound::Method { allow: READ }),
+            ),
+            (
+                Method::PUT,
+                "/api/v1/flags",
+                Err(NotFound::Method { allow: READ }),
+            ),
+            (
+                Method::PATCH,
+                "/api/v1/flags/a",
+                Err(NotFound::Method { allow: WRITE }),
+            ),
+            (Method::GET, "/", Err(NotFound::NotFound)),
+            (Method::GET, "/healthz/", Err(NotFound::NotFound)),
+            (Method::GET, "/api/v1/flags/", Err(NotFound::NotFound)),
+            (Method::GET, "/api/v1/flags/a/b", Err(NotFound::NotFound)),
+            (Method::GET, "/api/v1/flags/%zz", Err(NotFound::NotFound)),
+            (Method::POST, "/api/v2/flags", Err(NotFound::NotFound)),
+        ];
+        for (method, path, expected) in cases {
+            assert_eq!(parse(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn what_needs_no_body_is_a_change() {
+        let cases = [
+            (
+                Method::POST,
+                "/api/v1/flags/ios-first/undo",
+                Ok(Endpoint::Change(Change::Undo {
+                    flag: Some("ios-first".to_owned()),
+                })),
+            ),
+            (
+                Method::POST,
+                "/api/v1/flags/ios%2Dfirst/rearm",
+                Ok(Endpoint::Change(Change::Rearm {
+                    flag: "ios-first".to_owned(),
+                })),
+            ),
+            (
+                Method::POST,
+                "/api/v1/undo",
+                Ok(Endpoint::Change(Change::Undo { flag: None })),
+            ),
+            (
+                Method::PUT,
+                "/api/v1/kill",
+                Ok(Endpoint::Change(Change::Kill)),
+            ),
+            (
+                Method::DELETE,
+                "/api/v1/kill",
+                Ok(Endpoint::Change(Change::Revive)),
+            ),
+            (
+                Method::PUT,
+                "/api/v1/called-off/items.read",
+                Ok(Endpoint::Change(Change::CallOff {
+                    route: "items.read".to_owned(),
+                })),
+            ),
+            (Method::POST, "/api/v1/reload", Ok(Endpoint::Reload)),
+            (
+                Method::GET,
+                "/api/v1/reload",
+                Err(NotFound::Method { allow: POST }),
+            ),
+            (Method::GET, "/api/v1/history", Ok(Endpoint::History)),
+            (
+                Method::GET,
+                "/api/v1/kill",
+                Err(NotFound::Method { allow: SWITCH }),
+            ),
+            (
+                Method::GET,
+                "/api/v1/flags/a/undo",
+                Err(NotFound::Method { allow: POST }),
+            ),
+        ];
+        for (method, path, expected) in cases {
+            assert_eq!(parse(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn the_document_of_the_api_names_every_path_with_its_methods_and_no_other() {
+        let document: serde_json::Value =
+            serde_json::from_str(crate::server::admin::response::API).unwrap();
+        let methods = [
+            Method::GET,
+            Method::PUT,
+            Method::POST,
+            Method::DELETE,
+            Method::PATCH,
+        ];
+        let mut paths = 0;
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            let real = path.replace("{name}", "a").replace("{route}", "a");
+            for method in &methods {
+                let told = operations.get(method.as_str().to_ascii_lowercase());
+                assert_eq!(
+                    parse(method, &real).is_ok(),
+                    told.is_some(),
+                    "{method} {path}"
+                );
+            }
+            paths += 1;
+        }
+        // Every path of the module's own table under `/api`.
+        let table = include_str!("mod.rs");
+        let listed = table.lines().filter(|line| line.contains(" /api/v1/"));
+        let also_listed = 1; // `…/rearm` stands behind `…/undo`.
+        assert_eq!(paths, listed.count() + also_listed);
+    }
+
+    #[test]
+    fn the_document_of_the_api_has_the_statuses_that_any_request_can_get() {
+        let document: serde_json::Value =
+            serde_json::from_str(crate::server::admin::response::API).unwrap();
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            let operations = operations.as_object().unwrap().iter();
+            for (method, operation) in operations.filter(|(name, _)| *name != "parameters") {
+                let responses = &operation["responses"];
+                let any = ["200", "400", "401", "403", "503"];
+                // What may have a body may have one that is late, too large or of another type.
+                let written: &[&str] = match method.as_str() {
+                    "get" => &[],
+                    _ => &["408", "413", "415"],
+                };
+                for status in any.iter().chain(written) {
+                    let known = responses.get(status).is_some();
+                    assert!(known, "{method} {path}: {status}");
+                }
+                let unavailable = responses["503"]["$ref"].as_str().unwrap();
+                let unavailable = unavailable.trim_start_matches('#');
+                let says = &document.pointer(unavailable).unwrap()["description"];
+                let says = says.as_str().unwrap();
+                let asks = ["/explain", "/mismatches", "/reload"];
+                let throws = path.ends_with("/kill") && method == "put";
+                let stores =
+                    method != "get" && !throws && !asks.iter().any(|end| path.ends_with(end));
+                assert_eq!(
+                    says.contains("could not be stored"),
+                    stores,
+                    "{method} {path}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_routes_have_a_document_for_each_side() {
+        for (path, side) in [
+            ("/api/v1/openapi.json", Side::Rest),
+            ("/api/v1/openrpc.json", Side::Rpc),
+        ] {
+            for method in [Method::GET, Method::HEAD] {
+                assert_eq!(parse(&method, path), Ok(Endpoint::Document(side)), "{path}");
+            }
+            let lost = NotFound::Method { allow: READ };
+            assert_eq!(parse(&Method::PUT, path), Err(lost), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_under_api_is_the_api() {
+        for path in ["/api", "/api/", "/api/v1/flags", "/api/v2"] {
+            assert!(is_api(path), "{path}");
+        }
+        for path in ["/healthz", "/apis", "/"] {
+            assert!(!is_api(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The wire inspector on a socket: what the HTTP server reads is what the inspector passed on.
+//!
+//! It stands between a client's socket and hyper, and knows neither routes nor answers. Bytes are read
+//! straight into hyper's buffer; only an incomplete line is ever copied, the little that is read while a call is served, and
+//! a short body that came at once with its head, which goes past hyper ([`InlineBody`](crate::upstream::InlineBody)).
+//!
+//! Laws: hyper never sees a byte that was not judged, but for the lines named here, a request line whose raw characters are
+//! percent-encoded, and zeros in place of the length of a body
+//! that goes past it; a refused message is
+//! still one request to the service, in its turn, so that it is answered, logged and counted like any
+//! other; after a refusal nothing of the connection is read as HTTP again. What hyper writes goes out as it is, but for the
+//! case of names: hyper has them in lower case, and they go out as they came from a server.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::domain::wire::{Finding, HeadLimits, RequestInspector, Te, Violation};
+use crate::telemetry::clock;
+use crate::upstream::HeaderCaseOverlay;
+
+mod disconnect_watch;
+mod inspection;
+mod interims;
+mod target;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+pub use disconnect_watch::DisconnectWatch;
+use inspection::RefusalAnswer;
+pub use inspection::{AdmittedRequest, Inspection};
+use interims::InterimWriter;
+
+const TE_LINE: &[u8] = b"te: TRAILERS\r\n";
+
+/// The room in hyper's buffer below which a buffer of our own is used.
+const ROOM: usize = 256;
+
+/// What a client may send before its request for an upgrade is answered.
+const MAX_WAITING: usize = 8 * 1024;
+
+/// How often a refused connection is read before other connections have their turn.
+const DRAIN_READS: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Following,
+    /// A request for an upgrade has no answer yet.
+    Waiting,
+    /// Another protocol is spoken.
+    Transparent,
+    /// hyper has, or will have, a request that stands for the refused one.
+    Refused,
+    /// The body that hyper is reading is refused.
+    Broken(Violation),
+}
+
+/// Whether a read has something for the reader.
+enum Flow {
+    /// Bytes, or the end.
+    Done,
+    /// Not in the reader's buffer yet.
+    Again,
+}
+
+/// A socket whose input is inspected.
+#[derive(Debug)]
+pub struct Inspected<S> {
+    socket: S,
+    follower: RequestInspector,
+    mode: Mode,
+    /// Came in and is not passed on yet.
+    held: Vec<u8>,
+    /// Is passed on, but found no room in the reader's buffer.
+    ready: BytesMut,
+    inspection: Inspection,
+    /// The head of an answer that is on its way out.
+    overlay: HeaderCaseOverlay,
+    interims: InterimWriter,
+    /// Who waits for the answer to a request for an upgrade.
+    reader: Option<Waker>,
+    /// How long a head may take from its first byte, and the first one from the beginning.
+    head_timeout: Option<Duration>,
+    alarm: Option<Pin<Box<Sleep>>>,
+    /// Since when a head has been coming that did not come at once.
+    began: Option<Instant>,
+}
+
+impl<S> Inspected<S> {
+    /// Inspects a new connection.
+    pub fn new(socket: S, limits: HeadLimits, inspection: Inspection) -> Self {
+        Inspected {
+            socket,
+            follower: RequestInspector::new(limits),
+            mode: Mode::Following,
+            held: Vec::new(),
+            ready: BytesMut::new(),
+            inspection,
+            overlay: HeaderCaseOverlay::default(),
+            interims: InterimWriter::default(),
+            reader: None,
+            head_timeout: None,
+            alarm: None,
+            began: None,
+        }
+    }
+
+    /// Refuses a head that takes longer than this, and fails where a first one does not begin. How long a connection may be
+    /// without a further one is not its concern.
+    #[must_use]
+    pub fn head_within(mut self, limit: Duration) -> Self {
+        self.head_timeout = Some(limit);
+        self
+    }
+
+    /// Judges what stands in the reader's buffer from `start` on, and leaves there what is passed on.
+    fn sift_in_place(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> Flow {
+        let mut passed = start;
+        let mut may_insert = true;
+        // Of what has gone on before, nothing can be changed.
+        let mut begins = self.follower.is_between().then_some(start);
+        loop {
+            let step = self.follower.feed(&buf.filled()[passed..]);
+            passed += step.passed;
+            if let Finding::HeadEnd { te } = step.found {
+                self.tell_spelling();
+                if let Some(start) = begins.take()
+                    && let Flow::Done = self.set_apart(buf, (start, passed), te)
+                {
+                    return Flow::Done;
+                }
+                if te == Te::Sent {
+                    continue;
+                }
+                // One insertion moves little; one for each request of a long pipeline would be quadratic.
+                if may_insert && buf.remaining() >= TE_LINE.len() {
+                    may_insert = false;
+                    insert(buf, passed, TE_LINE);
+                    passed += TE_LINE.len();
+                    continue;
+                }
+                let rest = buf.filled()[passed..].to_vec();
+                self.ready.extend_from_slice(TE_LINE);
+                self.sift(&rest);
+            } else if let Finding::RawTarget { line } = step.found {
+                let rest = buf.filled()[passed..].to_vec();
+                let (line, rest) = rest.split_at(line);
+                self.encode(line);
+                self.sift(rest);
+            } else {
+                self.settle(step.found, &buf.filled()[passed..]);
+            }
+            buf.set_filled(passed);
+            return if passed > start {
+                Flow::Done
+            } else {
+                Flow::Again
+            };
+        }
+    }
+
+    /// Judges an input that is not in the reader's buffer.
+    fn sift(&mut self, input: &[u8]) {
+        let mut rest = input;
+        loop {
+            let step = self.follower.feed(rest);
+            let (passed, left) = rest.split_at(step.passed);
+            self.ready.extend_from_slice(passed);
+            rest = left;
+            match step.found {
+                Finding::HeadEnd { te } => {
+                    self.tell_spelling();
+                    if te == Te::Absent {
+                        self.ready.extend_from_slice(TE_LINE);
+                    }
+                }
+                Finding::RawTarget { line } => {
+                    let (line, left) = rest.split_at(line);
+                    self.encode(line);
+                    rest = left;
+                }
+                Finding::More | Finding::Upgrade | Finding::Refused { .. } => {
+                    return self.settle(step.found, rest);
+                }
+            }
+        }
+    }
+
+    /// Tells how the names of a head were written, before hyper has the end of it.
+    fn tell_spelling(&self) {
+        if let Some(spelling) = self.follower.spelling() {
+            self.inspection
+                .request_spelled(self.follower.message(), spelling);
+        }
+    }
+
+    /// What becomes of the bytes that are not passed on.
+    fn settle(&mut self, found: Finding, rest: &[u8]) {
+        match found {
+            Finding::More | Finding::HeadEnd { .. } | Finding::RawTarget { .. } => {
+                self.held.extend_from_slice(rest);
+            }
+            Finding::Upgrade => {
+                self.held.extend_from_slice(rest);
+                self.mode = Mode::Waiting;
+            }
+            Finding::Refused { place, violation } => self.refuse(place, violation, rest),
+        }
+    }
+
+    /// Refuses a head that has begun and will not end; says whether there was one.
+    fn gives_up(&mut self, violation: Violation) -> bool {
+        let Some(place) = self.follower.give_up(self.held.len(), violation) else {
+            return false;
+        };
+        let held = std::mem::take(&mut self.held);
+        self.refuse(place, violation, &held);
+        true
+    }
+
+    fn deliver(&mut self, buf: &mut ReadBuf<'_>) -> Flow {
+        if self.ready.is_empty() {
+            return Flow::Again;
+        }
+        let count = self.ready.len().min(buf.remaining());
+        buf.put_slice(&self.ready[..count]);
+        self.ready.advance(count);
+        Flow::Done
+    }
+
+    /// Acts on the answer to a request for an upgrade.
+    fn go_on(&mut self, answer: RefusalAnswer) {
+        let held = std::mem::take(&mut self.held);
+        match answer {
+            RefusalAnswer::Switched => {
+                self.mode = Mode::Transparent;
+                self.ready.extend_from_slice(&held);
+            }
+            RefusalAnswer::Declined => {
+                self.mode = Mode::Following;
+                self.follower.resume();
+                self.sift(&held);
+            }
+        }
+    }
+
+    fn upgrade_answer(&self) -> Option<RefusalAnswer> {
+        self.inspection.answer(self.follower.message())
+    }
+
+    /// hyper writes after each answer: time to wake the reader that waits for it.
+    fn wake_reader(&mut self) {
+        if self.reader.is_some()
+            && self.upgrade_answer().is_some()
+            && let Some(reader) = self.reader.take()
+        {
+            reader.wake();
+        }
+    }
+}
+
+fn insert(buf: &mut ReadBuf<'_>, at: usize, line: &[u8]) {
+    buf.put_slice(line);
+    buf.filled_mut()[at..].rotate_right(line.len());
+}
+
+impl<S: AsyncRead + Unpin> Inspected<S> {
+    /// Reads from the socket behind what the buffer has: how many bytes came.
+    fn poll_socket(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
+        Poll::Ready(Ok(buf.filled().len() - before))
+    }
+
+    fn poll_follow(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Flow>> {
+        if buf.remaining() < self.held.len() + ROOM {
+            return self.poll_follow_apart(cx);
+        }
+        let start = buf.filled().len();
+        buf.put_slice(&self.held);
+        let polled = self.poll_socket(cx, buf);
+        if let Poll::Ready(Ok(1..)) = polled {
+            self.held.clear();
+            return Poll::Ready(Ok(self.sift_in_place(buf, start)));
+        }
+        buf.set_filled(start);
+        polled.map_ok(|_| self.at_end())
+    }
+
+    /// The client has ended its side: within a head, that is a request to be answered.
+    fn at_end(&mut self) -> Flow {
+        match self.gives_up(Violation::HeadCut) {
+            true => Flow::Again,
+            false => Flow::Done,
+        }
+    }
+
+    /// Reads into a buffer of its own, for a reader with hardly any room.
+    fn poll_follow_apart(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Flow>> {
+        let mut space = [0; ROOM];
+        let mut part = ReadBuf::new(&mut space);
+        if ready!(self.poll_socket(cx, &mut part))? == 0 {
+            return Poll::Ready(Ok(self.at_end()));
+        }
+        let mut input = std::mem::take(&mut self.held);
+        input.extend_from_slice(part.filled());
+        self.sift(&input);
+        Poll::Ready(Ok(Flow::Again))
+    }
+
+    /// Holds what comes before the answer to a request for an upgrade, and notices when the client goes.
+    fn poll_wait(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<Flow>> {
+        if let Some(answer) = self.upgrade_answer() {
+            self.go_on(answer);
+            return Poll::Ready(Ok(Flow::Again));
+        }
+        self.reader = Some(cx.waker().clone());
+        let start = buf.filled().len();
+        while self.held.len() < MAX_WAITING {
+            if ready!(self.poll_socket(cx, buf))? == 0 {
+                return Poll::Ready(Ok(Flow::Done));
+            }
+            self.held.extend_from_slice(&buf.filled()[start..]);
+            buf.set_filled(start);
+        }
+        Poll::Pending
+    }
+
+    /// Throws away what follows a refusal, so that closing with unread bytes does not reset the connection
+    /// before the answer is read. Its end is not told: hyper would take the client for gone, and not answer.
+    fn poll_drain(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Flow>> {
+        let start = buf.filled().len();
+        for _ in 0..DRAIN_READS {
+            let count = ready!(self.poll_socket(cx, buf))?;
+            buf.set_filled(start);
+            if count == 0 {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let polled = this.poll_inspected(cx, buf);
+        this.note_head(&polled);
+        this.inspection.owed(this.follower.owes());
+        if this.mode != Mode::Following || !this.follower.awaits_head(this.held.len()) {
+            this.alarm = None;
+            return polled;
+        }
+        match (polled.is_ready(), this.head_timeout) {
+            (false, Some(limit)) => {
+                let alarm = this.alarm.get_or_insert_with(|| Box::pin(sleep(limit)));
+                ready!(alarm.as_mut().poll(cx));
+                this.alarm = None;
+                if this.gives_up(Violation::HeadTooSlow) {
+                    return this.poll_inspected(cx, buf);
+                }
+                let message = format!("no request began within {limit:?}");
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)))
+            }
+            (true, _) | (false, None) => polled,
+        }
+    }
+}
+
+impl<S> Inspected<S> {
+    /// Tells how long a head took that did not come at once.
+    fn note_head<T>(&mut self, polled: &Poll<T>) {
+        let is_within = self.follower.is_within_head(self.held.len());
+        if is_within && polled.is_pending() {
+            self.began.get_or_insert_with(clock::now);
+        } else if !is_within && let Some(began) = self.began.take() {
+            self.inspection.head_took(clock::now() - began);
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Inspected<S> {
+    fn poll_inspected(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self;
+        if buf.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        loop {
+            if let Flow::Done = this.deliver(buf) {
+                return Poll::Ready(Ok(()));
+            }
+            let flow = match this.mode {
+                Mode::Following => ready!(this.poll_follow(cx, buf))?,
+                Mode::Waiting => ready!(this.poll_wait(cx, buf))?,
+                Mode::Refused => ready!(this.poll_drain(cx, buf))?,
+                Mode::Transparent => return Pin::new(&mut this.socket).poll_read(cx, buf),
+                Mode::Broken(violation) => {
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, violation)));
+                }
+            };
+            if let Flow::Done = flow {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Inspected<S> {
+    /// Writes what hyper gives; the names of a head as their server wrote them.
+    fn poll_spelled(
+        &mut self,
+        cx: &mut Context<'_>,
+        given: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.wake_reader();
+        if self.interims.is_begun() {
+            ready!(self.interims.poll_rest(&mut self.socket, cx))?;
+        }
+        // It is of what goes out next: where that is no head, or the rest of an older one, it is nobody's.
+        if let Some(spelling) = self.inspection.take_answer()
+            && !self.overlay.is_laid()
+            && given
+                .first()
+                .is_some_and(|first| first.starts_with(b"HTTP/1."))
+        {
+            self.overlay.lay(&spelling, given);
+        }
+        self.overlay.poll_write((&mut self.socket, cx), given)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().poll_spelled(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().poll_spelled(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.wake_reader();
+        // Here, hyper has written all that goes before them.
+        if ready!(this.interims.poll_write(&mut this.socket, cx))? {
+            this.inspection.hasten();
+        }
+        ready!(Pin::new(&mut this.socket).poll_flush(cx))?;
+        // hyper flushes what it has written, and has written all by then.
+        this.inspection.is_flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}

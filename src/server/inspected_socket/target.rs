@@ -1,0 +1,47 @@
+//! Request lines that hyper does not get as they came: those with raw characters in the target, and those that are refused.
+
+use super::{Inspected, Mode};
+use crate::domain::wire::{MessagePosition, RawTarget, RefusedLine, SentTarget, Violation};
+
+/// What hyper reads in place of a message whose request line is refused.
+const SUBSTITUTE: &[u8] = b"GET / HTTP/1.1\r\nhost: refused.invalid\r\nconnection: close\r\n\r\n";
+
+/// What hyper reads in place of the rest of a head that is refused.
+const REST_OF_HEAD: &[u8] = b"connection: close\r\n\r\n";
+
+impl<S> Inspected<S> {
+    /// Passes on a request line with its target percent-encoded, and tells how it came.
+    #[cold]
+    pub(super) fn encode(&mut self, line: &[u8]) {
+        let Some((written, target)) = RawTarget::take(line) else {
+            return self.ready.extend_from_slice(line);
+        };
+        self.ready.extend_from_slice(&written);
+        let number = self.follower.message();
+        self.inspection
+            .request_sent(number, SentTarget::Raw(target));
+    }
+
+    /// Refuses a message, of which `rest` was not passed on.
+    pub(super) fn refuse(&mut self, place: MessagePosition, violation: Violation, rest: &[u8]) {
+        if place == MessagePosition::BeforeMessage
+            && let Some(line) = RefusedLine::read(rest)
+        {
+            let number = self.follower.message();
+            self.inspection
+                .request_sent(number, SentTarget::Refused(line));
+        }
+        self.inspection.refuse(self.follower.message(), violation);
+        self.mode = match place {
+            MessagePosition::BeforeMessage => {
+                self.ready.extend_from_slice(SUBSTITUTE);
+                Mode::Refused
+            }
+            MessagePosition::InHead => {
+                self.ready.extend_from_slice(REST_OF_HEAD);
+                Mode::Refused
+            }
+            MessagePosition::InBody => Mode::Broken(violation),
+        };
+    }
+}

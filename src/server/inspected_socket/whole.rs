@@ -1,0 +1,43 @@
+//! A request that came at once with all of its body: the body goes past hyper.
+
+use tokio::io::ReadBuf;
+
+use super::{Flow, Inspected, TE_LINE};
+use crate::domain::wire::{CompleteMessage, Te};
+use crate::upstream::InlineBody;
+
+const END: &[u8] = b"\r\n";
+
+impl<S> Inspected<S> {
+    /// Sets the body of a request apart whose head begins at `start` in the reader's buffer, and has its last line at `end`.
+    /// Done, the buffer has that head alone; else all is as it was.
+    pub(super) fn set_apart(
+        &mut self,
+        buf: &mut ReadBuf<'_>,
+        (start, end): (usize, usize),
+        te: Te,
+    ) -> Flow {
+        let announced = self.follower.announces();
+        let came = (buf.filled().len() - end - END.len()) as u64;
+        let has_room = buf.capacity() - end >= TE_LINE.len() + END.len();
+        if announced != Some(came) || !has_room || !self.inspection.has_room_for_whole() {
+            return Flow::Again;
+        }
+        let message = &mut buf.filled_mut()[start..];
+        let whole =
+            CompleteMessage::request(message).filter(|whole| start + whole.head == end + END.len());
+        let Some(body) = whole.and_then(|whole| InlineBody::copy(message, &whole)) else {
+            return Flow::Again;
+        };
+        // It has the head, and knows of the body no more than how long it is.
+        self.follower.feed(&buf.filled()[end..]);
+        let number = self.follower.message();
+        self.inspection.request_came_whole(number, body);
+        buf.set_filled(end);
+        if te == Te::Absent {
+            buf.put_slice(TE_LINE);
+        }
+        buf.put_slice(END);
+        Flow::Done
+    }
+}

@@ -1,0 +1,194 @@
+//! A socket whose peer must take something now and then: a client that stops reading is cut, and what it
+//! held is free again.
+//!
+//! Law: a peer that has taken anything has the whole time again, also where what it took was written long before.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep_until};
+
+use crate::telemetry::clock;
+use crate::upstream::WriteControl;
+
+/// A socket that fails when nothing could be written to it for too long.
+#[derive(Debug)]
+pub struct WriteTimeout<S> {
+    socket: S,
+    limit: Duration,
+    /// They tell what the socket has yet to send.
+    reins: WriteControl,
+    /// Made when the peer is first waited for; most never are.
+    wait: Option<WriteWait>,
+}
+
+#[derive(Debug)]
+struct WriteWait {
+    alarm: Pin<Box<Sleep>>,
+    /// How much was late when it began.
+    late: usize,
+}
+
+impl<S> WriteTimeout<S> {
+    /// A socket with these reins whose writes may wait for `limit`.
+    pub fn new(socket: S, limit: Duration, reins: WriteControl) -> WriteTimeout<S> {
+        WriteTimeout {
+            socket,
+            limit,
+            reins,
+            wait: None,
+        }
+    }
+
+    /// Lets a write that waits fail at its time.
+    fn wait<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.wait = None;
+            return polled;
+        }
+        let (limit, late) = (self.limit, self.reins.buffered());
+        let _ = self.wait.take_if(|wait| late < wait.late);
+        let wait = self.wait.get_or_insert_with(|| WriteWait {
+            alarm: Box::pin(sleep_until(clock::now() + limit)),
+            late,
+        });
+        wait.alarm.as_mut().poll(cx).map(|()| {
+            let message = format!("the client took nothing for {limit:?}");
+            Err(io::Error::new(io::ErrorKind::TimedOut, message))
+        })
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.socket).poll_write(cx, buf);
+        self.wait(cx, polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
+        self.wait(cx, polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.socket).poll_flush(cx);
+        self.wait(cx, polled)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.socket).poll_shutdown(cx);
+        self.wait(cx, polled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use bytes::Bytes;
+    use futures_util::FutureExt;
+    use socket2::SockRef;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::upstream::{Socket, WriteCoalescer};
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_cut() {
+        let (near, _far) = duplex(16);
+        let mut paced = WriteTimeout::new(near, LIMIT, WriteControl::default());
+        let began = clock::now();
+        let error = paced.write_all(&[0; 64]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(clock::now() - began, LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_peer_that_takes_something_is_not() {
+        let (near, mut far) = duplex(16);
+        let mut paced = WriteTimeout::new(near, LIMIT, WriteControl::default());
+        let slow = async {
+            let mut taken = [0; 8];
+            for _ in 0..8 {
+                tokio::time::advance(LIMIT - Duration::from_secs(1)).await;
+                far.read_exact(&mut taken).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(paced.write_all(&[0; 64]), slow);
+        written.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_peer_that_takes_something_of_what_waited_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        // With little room at both ends, little of it goes at a time.
+        let listens = SockRef::from(&listener);
+        listens.set_recv_buffer_size(4 * 1024).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap());
+        let near = near.await.unwrap();
+        let far = listener.accept().await.unwrap().0;
+        SockRef::from(&near).set_send_buffer_size(8 * 1024).unwrap();
+        near.writable().await.unwrap();
+        while near.try_write(&[b'-'; 1024]).is_ok() {}
+        // Nobody empties it.
+        let socket = Socket::Plain(near).deferring(WriteCoalescer::default());
+        let reins = socket.write_control();
+        let mut paced = WriteTimeout::new(socket, LIMIT, reins.clone());
+        let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+        reins.offer_shared(&piece);
+        let parts = [b"head", &*piece].map(IoSlice::new);
+        let write = poll_fn(|cx| Pin::new(&mut paced).poll_write_vectored(cx, &parts));
+        assert_eq!(write.await.unwrap(), 4 + piece.len());
+        assert_eq!(reins.buffered(), 0);
+        reins.disable_coalescing();
+        let (mut times, mut late) = (0, reins.buffered());
+        assert_eq!(late, 4 + piece.len());
+        while late > 0 {
+            times += 1;
+            // Until some of it has gone; the clock stands still meanwhile.
+            while reins.buffered() == late {
+                let _ = far.try_read(&mut [0; 1024]);
+                if let Some(flushed) = paced.flush().now_or_never() {
+                    flushed.unwrap();
+                }
+                yield_now().await;
+            }
+            late = reins.buffered();
+            tokio::time::advance(LIMIT / 2).await;
+        }
+        assert!(times > 3, "{times}");
+    }
+}

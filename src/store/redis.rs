@@ -1,0 +1,365 @@
+//! The store of many replicas: Redis or Valkey.
+//!
+//! ```text
+//! line      one connection, a time for every call, pauses while the server is away
+//! door      how a connection is opened, in the clear or behind TLS
+//! script    what the server runs in one step each
+//! ```
+//!
+//! Laws: a call ends within its timeout; two replicas at one revision have the same text, or the next read tells; a commit that was confirmed is on the server; one whose answer was lost is
+//! never made twice, and the same call again tells whether it was made.
+
+mod connect;
+mod connection;
+mod script;
+
+use std::fmt;
+use std::time::Duration;
+
+use redis::{Cmd, ConnectionInfo, FromRedisValue};
+use sha2::{Digest, Sha256};
+
+use crate::domain::tls::ClientTls;
+use crate::store::error::{CommitError, StoreError};
+use crate::store::record::{Record, beginning, record};
+use crate::store::state::{
+    HIGHEST_REVISION, Health, HealthTracker, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports,
+    Versioned, boot, check, unforeseen,
+};
+use crate::telemetry::clock::wall;
+use connect::Connector;
+use connection::RedisConnection;
+use script::Script;
+
+/// The most bytes of reports that are told at once.
+const MOST_REPORTED: usize = 64 << 20;
+/// How many commits are remembered by their marks. A commit whose answer was lost is found again as long as others
+/// have not made as many since.
+const MARKS: usize = 128;
+
+/// Where a shared store is, and how it is used. Its `Debug` shows no password.
+#[derive(Debug, Clone)]
+pub struct RedisSettings {
+    /// The server, with credentials and the number of the database.
+    pub server: ConnectionInfo,
+    /// How connections are secured, where they are.
+    pub tls: Option<Box<ClientTls>>,
+    /// What the keys begin with.
+    pub prefix: String,
+    /// How long a call may take, connecting included.
+    pub timeout: Duration,
+}
+
+/// The state and the counts on a server.
+pub struct RedisStore {
+    line: RedisConnection,
+    keys: RedisKeys,
+    /// By which the commits of this store are told from those of others.
+    writer: String,
+    /// The state that was last told or stored.
+    seen: Option<SeenRevision>,
+    faring: HealthTracker,
+}
+
+/// A state that was seen.
+#[derive(Debug)]
+struct SeenRevision {
+    revision: u64,
+    /// With the digest of its text.
+    stored: String,
+}
+
+/// The braces are a hash tag: a cluster keeps these keys together, as scripts need them.
+#[derive(Debug)]
+struct RedisKeys {
+    text: String,
+    revision: String,
+    marks: String,
+    archive: String,
+    archive_revision: String,
+    reports: String,
+}
+
+/// What became of a commit: a word, a revision, and the text where it is another's.
+type CommitOutcome = (String, String, Option<String>);
+
+impl RedisKeys {
+    fn new(prefix: &str) -> Self {
+        let key = |name: &str| format!("{{{prefix}}}:{name}");
+        RedisKeys {
+            text: key("rollout"),
+            revision: key("rollout:revision"),
+            marks: key("rollout:marks"),
+            archive: key("archive"),
+            archive_revision: key("archive:revision"),
+            reports: key("reports"),
+        }
+    }
+
+    fn state(&self) -> [&str; 2] {
+        [&self.text, &self.revision]
+    }
+
+    fn watch(&self) -> [&str; 3] {
+        [&self.archive, &self.archive_revision, &self.reports]
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedStore")
+            .field("address", &self.line.address())
+            .field("keys", &self.keys)
+            .field("faring", &self.faring)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RedisSettings {
+    /// By which one store is told from another: where it is, which database, and what the keys begin with. Nothing of
+    /// it is secret.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let database = self.server.redis_settings().db();
+        format!("{} {database} {}", self.server.addr(), self.prefix)
+    }
+}
+
+impl RedisStore {
+    /// Nothing is connected yet.
+    pub fn open(settings: &RedisSettings) -> Result<RedisStore, StoreError> {
+        let door = Connector::new(settings).map_err(|error| StoreError::Away {
+            address: settings.server.addr().to_string(),
+            source: error.into(),
+        })?;
+        Ok(RedisStore {
+            line: RedisConnection::new(door, settings.timeout, unforeseen()),
+            keys: RedisKeys::new(&settings.prefix),
+            writer: boot(),
+            seen: None,
+            faring: HealthTracker::default(),
+        })
+    }
+
+    pub(super) async fn read(&mut self, known: u64) -> Result<Option<Versioned>, StoreError> {
+        let mut command = Script::Read.on(&self.keys.state());
+        command.arg(self.stored(known)).arg(LONGEST_TEXT);
+        let found: Option<(String, Option<String>)> = self.ask(&command).await?;
+        let Some((revision, text)) = found else {
+            return Ok(None);
+        };
+        let stored = revision;
+        let found = self.versioned(StorePart::State, &stored, text)?;
+        if found.revision < known {
+            let found = found.revision;
+            return Err(StoreError::Forgot { known, found });
+        }
+        self.see(&found, stored);
+        Ok(Some(found))
+    }
+
+    pub(super) fn recall(&mut self, good: &Versioned) {
+        self.see(good, with_digest(good.revision, &good.text));
+    }
+
+    pub(super) async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
+        check(text)?;
+        let [stored, revision] = self.keys.state();
+        let mut command = Script::Commit.on(&[stored, revision, &self.keys.marks]);
+        let revision = expected + 1;
+        let stored = with_digest(revision, text);
+        command.arg(LONGEST_TEXT).arg(self.stored(expected));
+        command.arg(&stored).arg(text);
+        command.arg(self.mark(expected, text)).arg(MARKS);
+        let outcome: CommitOutcome = self.ask(&command).await?;
+        self.settle(StorePart::State, expected, outcome)?;
+        self.seen = Some(SeenRevision { revision, stored });
+        Ok(revision)
+    }
+
+    pub(super) async fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        check(&good.text)?;
+        let mut command = Script::Restore.on(&self.keys.state());
+        command
+            .arg(good.revision)
+            .arg(with_digest(good.revision, &good.text))
+            .arg(&good.text);
+        self.ask::<u8>(&command).await.map(drop)
+    }
+
+    pub(super) async fn exchange(&mut self, own: &ReplicaReport) -> Result<Reports, StoreError> {
+        check(&own.text)?;
+        let mut command = Script::Exchange.on(&self.keys.watch());
+        command.arg(LONGEST_TEXT).arg(field(own)).arg(record(own));
+        command.arg(MOST_REPORTS - 1).arg(MOST_REPORTED);
+        let told: (String, Option<String>, Vec<String>) = self.ask(&command).await?;
+        let (revision, archive, records) = told;
+        let archive = self.versioned(StorePart::Archive, &revision, archive)?;
+        let mut reports = vec![own.clone()];
+        for record in &records {
+            reports.push(self.report(record)?);
+        }
+        Ok(Reports { archive, reports })
+    }
+
+    pub(super) async fn fold(
+        &mut self,
+        expected: u64,
+        text: &str,
+        folded: &[ReplicaReport],
+    ) -> Result<(), CommitError> {
+        check(text)?;
+        let mut command = Script::Fold.on(&self.keys.watch());
+        command
+            .arg(LONGEST_TEXT)
+            .arg(expected)
+            .arg(expected + 1)
+            .arg(text);
+        for report in folded {
+            command.arg(field(report)).arg(beginning(report));
+        }
+        let outcome: CommitOutcome = self.ask(&command).await?;
+        self.settle(StorePart::Archive, expected, outcome)
+    }
+
+    pub(super) async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
+        check(&good.text)?;
+        let [archive, revision, _] = self.keys.watch();
+        let mut command = Script::Restore.on(&[archive, revision]);
+        command.arg(1).arg(good.revision).arg(&good.text);
+        self.ask::<u8>(&command).await.map(drop)
+    }
+
+    pub(super) fn health(&self) -> Health {
+        self.faring.health()
+    }
+
+    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, StoreError> {
+        let answer = self.line.ask(command).await;
+        let answer = answer.map_err(|source| StoreError::Away {
+            address: self.line.address(),
+            source,
+        });
+        self.faring.note(answer, wall())
+    }
+
+    /// The same for the same commit of this store, and for no other one.
+    fn mark(&self, expected: u64, text: &str) -> String {
+        digest(&[
+            self.writer.as_bytes(),
+            &expected.to_be_bytes(),
+            text.as_bytes(),
+        ])
+    }
+
+    fn settle(
+        &mut self,
+        part: StorePart,
+        expected: u64,
+        outcome: CommitOutcome,
+    ) -> Result<(), CommitError> {
+        let (word, revision, text) = outcome;
+        if word == "done" {
+            return Ok(());
+        }
+        let stored = revision;
+        let found = self.versioned(part, &stored, text)?;
+        match part {
+            StorePart::State if found.revision < expected => {
+                let (known, found) = (expected, found.revision);
+                return Err(CommitError::Store(StoreError::Forgot { known, found }));
+            }
+            StorePart::State => self.see(&found, stored),
+            StorePart::Archive => {}
+        }
+        Err(CommitError::Conflict(found))
+    }
+
+    /// What the caller is told of is known. A state from before what is known is not: that the other one holds is
+    /// to be told when it is back, by the digest of its text.
+    fn see(&mut self, found: &Versioned, stored: String) {
+        let revision = found.revision;
+        self.seen = Some(SeenRevision { revision, stored });
+    }
+
+    /// How a revision is stored, as far as this store knows: with the digest of its text where that was seen.
+    fn stored(&self, revision: u64) -> String {
+        match &self.seen {
+            Some(seen) if seen.revision == revision => seen.stored.clone(),
+            Some(_) | None => revision.to_string(),
+        }
+    }
+
+    fn versioned(
+        &mut self,
+        part: StorePart,
+        stored: &str,
+        text: Option<String>,
+    ) -> Result<Versioned, StoreError> {
+        let (text_key, revision_key) = match part {
+            StorePart::State => (&self.keys.text, &self.keys.revision),
+            StorePart::Archive => (&self.keys.archive, &self.keys.archive_revision),
+        };
+        let number = stored.split(':').next().unwrap_or_default();
+        let parsed = number.parse().ok();
+        let Some(revision) = parsed.filter(|found| *found <= HIGHEST_REVISION) else {
+            let error = foreign(revision_key, "something else than a revision");
+            return self.faring.note(Err(error), wall());
+        };
+        if revision == 0 {
+            return Ok(Versioned::default());
+        }
+        let Some(text) = text else {
+            let error = foreign(text_key, "a longer text than is ever stored");
+            return self.faring.note(Err(error), wall());
+        };
+        Ok(Versioned { revision, text })
+    }
+
+    fn report(&mut self, text: &str) -> Result<ReplicaReport, StoreError> {
+        let record = serde_json::from_str::<Record<'_>>(text);
+        let report = record.map_err(Into::into).and_then(ReplicaReport::try_from);
+        let report = report.map_err(|_| foreign(&self.keys.reports, "what is no report"));
+        match report {
+            Ok(report) => Ok(report),
+            Err(error) => self.faring.note(Err(error), wall()),
+        }
+    }
+}
+
+/// Which of the texts with a revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StorePart {
+    State,
+    Archive,
+}
+
+/// The revision of a state, as it is stored.
+fn with_digest(revision: u64, text: &str) -> String {
+    format!("{revision}:{}", digest(&[text.as_bytes()]))
+}
+
+/// As much of a SHA-256 as no two texts share.
+fn digest(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    let bytes = hash.finalize();
+    bytes
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn field(report: &ReplicaReport) -> String {
+    format!("{}/{}", report.replica, report.boot)
+}
+
+fn foreign(key: &str, what: &'static str) -> StoreError {
+    StoreError::Foreign {
+        key: key.to_owned(),
+        what,
+    }
+}

@@ -1,0 +1,132 @@
+//! How a connection to the server is opened: in the clear by the library that speaks its protocol, behind TLS by this
+//! program, with the cryptography that it has anyway.
+//!
+//! Laws: a certificate is verified or there is no connection; nothing runs for a connection behind TLS but while it is
+//! asked, so that dropping it leaves nothing behind.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, FromRedisValue, RedisConnectionInfo,
+    RedisError,
+};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::config::compile::tls::{self, Alpn};
+use crate::domain::tls::ClientTls;
+use crate::store::redis::RedisSettings;
+
+/// Where a server is, and how it is come to.
+pub(super) enum Connector {
+    /// In the clear.
+    Open(Client),
+    /// Behind TLS.
+    Secured(Tls),
+}
+
+/// A server that shows a certificate.
+pub(super) struct Tls {
+    host: String,
+    port: u16,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    login: RedisConnectionInfo,
+}
+
+/// A connection that is logged in.
+pub(super) enum Connection {
+    /// It ends its own task when it is dropped.
+    Open(MultiplexedConnection),
+    /// With what reads and writes it, which runs while something is asked.
+    Secured(MultiplexedConnection, Driver),
+}
+
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Connector {
+    /// Nothing is connected yet.
+    pub(super) fn new(settings: &RedisSettings) -> Result<Connector, RedisError> {
+        let server = settings.server.clone();
+        let Some(tls) = &settings.tls else {
+            return Client::open(server).map(Connector::Open);
+        };
+        let ConnectionAddr::Tcp(host, port) = server.addr() else {
+            let message = "TLS is spoken over TCP only";
+            return Err(io::Error::other(message).into());
+        };
+        let login = server.redis_settings().clone();
+        Tls::new((host, *port), tls, login).map(Connector::Secured)
+    }
+
+    /// Nothing of it is secret.
+    pub(super) fn address(&self) -> String {
+        match self {
+            Connector::Open(client) => client.get_connection_info().addr().to_string(),
+            Connector::Secured(door) => format!("{}:{}", door.host, door.port),
+        }
+    }
+
+    /// A connection, logged in. It has no times of its own: whoever waits for it has.
+    pub(super) async fn open(&self) -> Result<Connection, RedisError> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        match self {
+            Connector::Open(client) => {
+                let connecting = client.get_multiplexed_async_connection_with_config(&config);
+                connecting.await.map(Connection::Open)
+            }
+            Connector::Secured(door) => door.open(config).await,
+        }
+    }
+}
+
+impl Tls {
+    fn new(
+        (host, port): (&str, u16),
+        tls: &ClientTls,
+        login: RedisConnectionInfo,
+    ) -> Result<Tls, RedisError> {
+        let (config, name) = tls::client(tls, Alpn::Redis).map_err(io::Error::other)?;
+        Ok(Tls {
+            host: host.to_owned(),
+            port,
+            config,
+            name,
+            login,
+        })
+    }
+
+    async fn open(&self, config: AsyncConnectionConfig) -> Result<Connection, RedisError> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        stream.set_nodelay(true)?;
+        let connector = TlsConnector::from(self.config.clone());
+        let stream = connector.connect(self.name.clone(), stream).await?;
+        let opened = MultiplexedConnection::new_with_config(&self.login, stream, config);
+        let (connection, driver) = opened.await?;
+        Ok(Connection::Secured(connection, Box::pin(driver)))
+    }
+}
+
+impl Connection {
+    /// Sends a command and reads its answer. One that has failed is not to be asked again.
+    pub(super) async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
+        match self {
+            Connection::Open(connection) => command.query_async(connection).await,
+            Connection::Secured(connection, driver) => {
+                // Dropped at the wait, the whole connection is, so nobody reads the answer of another one.
+                tokio::select! {
+                    answer = command.query_async(connection) => answer,
+                    () = driver => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The last good state of a shared store, copied into the state folder: a process that starts while the store is away
+//! begins with it.
+//!
+//! Laws: a copy is replaced whole, by a copy of what the store has told or taken; the copy of another store is never
+//! told; what goes wrong with a copy is logged and changes nothing else. Copies are made off the task that owns the state, one at
+//! a time, and the latest state is the one that counts.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use crate::store::background::{Background, LIMIT, START_LIMIT, within};
+use crate::store::error::{Corruption, StoreError, chain};
+use crate::store::legacy::Header;
+use crate::store::pretty_json::pretty;
+use crate::store::record::compact;
+use crate::store::state::{HIGHEST_REVISION, Versioned};
+use crate::store::state_dir::StateDir;
+
+const COPY: &str = "rollout.copy.json";
+const VERSION: u32 = 1;
+
+/// The folder in which the state of a shared store is copied, where this process may write there.
+#[derive(Debug)]
+pub struct SnapshotDir {
+    folder: Option<StateDir>,
+    /// Which store; nothing of it is secret.
+    of: String,
+    fares: SnapshotHealth,
+    /// What is to be copied, and when that was noted.
+    due: Option<(Versioned, String)>,
+    work: Background<Done>,
+}
+
+/// Whether the last copy could be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SnapshotHealth {
+    Well,
+    Badly,
+}
+
+/// What making a copy has led to.
+#[derive(Debug)]
+enum Done {
+    /// The folder is this process's; the copy is made, or could not be.
+    Tried(StateDir, Result<(), StoreError>),
+    /// Another process still has the folder.
+    Elsewhere(Versioned, String),
+    /// The folder cannot be taken.
+    Refused(StoreError),
+}
+
+/// A state that was good once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotContents {
+    /// The state.
+    pub state: Versioned,
+    /// When it was copied, in RFC 3339.
+    pub at: String,
+}
+
+/// The form on disk.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SnapshotFile<'t> {
+    version: u32,
+    store: String,
+    at: String,
+    revision: u64,
+    #[serde(borrow)]
+    state: &'t RawValue,
+}
+
+impl SnapshotDir {
+    /// Takes the folder. Where that fails, for instance because another replica has the same one, this process goes
+    /// without copies.
+    #[must_use]
+    pub fn open(folder: &Path, of: String) -> SnapshotDir {
+        let taken = StateDir::take(folder).and_then(|folder| {
+            folder.clean(COPY)?;
+            Ok(folder)
+        });
+        if let Err(error) = &taken {
+            let error = chain(error);
+            tracing::warn!(error, "no copy of what is changed at run time is kept here");
+        }
+        SnapshotDir {
+            folder: taken.ok(),
+            of,
+            fares: SnapshotHealth::Well,
+            due: None,
+            work: Background::default(),
+        }
+    }
+
+    /// Reads the copy while the process of before still has the folder, and takes the folder as soon as it is free.
+    #[must_use]
+    pub fn await_turn(folder: &Path, of: String) -> SnapshotDir {
+        SnapshotDir {
+            folder: Some(StateDir::await_turn(folder)),
+            of,
+            fares: SnapshotHealth::Well,
+            due: None,
+            work: Background::default(),
+        }
+    }
+
+    /// Opens them off this task. Where the folder does not answer, this process goes without copies.
+    pub async fn begin(
+        folder: PathBuf,
+        of: String,
+        open: impl FnOnce(&Path, String) -> SnapshotDir + Send + 'static,
+    ) -> SnapshotDir {
+        let named = of.clone();
+        let opened = within(START_LIMIT, move || open(&folder, of)).await;
+        opened.unwrap_or_else(|late| {
+            tracing::warn!(error = %late, "no copy of what is changed at run time is kept here");
+            SnapshotDir {
+                folder: None,
+                of: named,
+                fares: SnapshotHealth::Badly,
+                due: None,
+                work: Background::default(),
+            }
+        })
+    }
+
+    /// Reads the copy off this task: see [`SnapshotDir::read`].
+    pub async fn recall(&self) -> Option<SnapshotContents> {
+        let (folder, of) = (self.folder.clone()?, self.of.clone());
+        match within(START_LIMIT, move || read(&folder, &of)).await {
+            Ok(copied) => copied,
+            Err(late) => {
+                tracing::warn!(error = %late, "the copy cannot be read");
+                None
+            }
+        }
+    }
+
+    /// Leaves the folder to the process that follows.
+    pub fn release(&mut self) {
+        self.folder = None;
+    }
+
+    /// The copy, if there is one of this store. One that is damaged is set aside.
+    #[must_use]
+    pub fn read(&self) -> Option<SnapshotContents> {
+        read(self.folder.as_ref()?, &self.of)
+    }
+
+    /// Copies a state later, in place of one that is still to be copied.
+    pub fn note(&mut self, state: &Versioned, at: String) {
+        if state.revision > 0 && self.folder.is_some() {
+            self.due = Some((state.clone(), at));
+        }
+    }
+
+    /// Begins the copy that is due, once the last one has ended. Waits for nothing.
+    pub async fn tend(&mut self) {
+        if let Some(done) = self.work.ended_by_now().await {
+            self.settle(done);
+        }
+        if let Some(late) = self.work.late(LIMIT)
+            && self.fares == SnapshotHealth::Well
+        {
+            tracing::warn!(error = %late, "what was changed could not be copied");
+            self.fares = SnapshotHealth::Badly;
+        }
+        self.start();
+    }
+
+    /// Makes the copy that is due, within a time.
+    pub async fn flush(&mut self) {
+        self.start();
+        while !self.work.is_idle() {
+            let Ok(Some(done)) = timeout(LIMIT, self.work.ended()).await else {
+                return;
+            };
+            let is_elsewhere = matches!(done, Done::Elsewhere(..));
+            self.settle(done);
+            if is_elsewhere {
+                return;
+            }
+            self.start();
+        }
+    }
+
+    fn start(&mut self) {
+        let Some(folder) = self.folder.clone().filter(|_| self.work.is_idle()) else {
+            return;
+        };
+        if let Some((state, at)) = self.due.take() {
+            let of = self.of.clone();
+            self.work.begin(move || copy(folder, &of, (state, at)));
+        }
+    }
+
+    /// Takes what making a copy has led to. That this fails is said once, until it works again.
+    fn settle(&mut self, done: Done) {
+        let tried = match done {
+            Done::Elsewhere(state, at) => {
+                self.due.get_or_insert((state, at));
+                return;
+            }
+            Done::Refused(error) => {
+                let error = chain(&error);
+                tracing::warn!(error, "no copy of what is changed at run time is kept here");
+                self.folder = None;
+                return;
+            }
+            // One that was left meanwhile stays so.
+            Done::Tried(folder, tried) => {
+                self.folder = self.folder.take().map(|_| folder);
+                tried
+            }
+        };
+        match tried {
+            Ok(()) => self.fares = SnapshotHealth::Well,
+            Err(error) => {
+                if self.fares == SnapshotHealth::Well {
+                    let error = chain(&error);
+                    tracing::warn!(error, "what was changed could not be copied");
+                }
+                self.fares = SnapshotHealth::Badly;
+            }
+        }
+    }
+}
+
+/// Reads the copy in a folder, if it is of this store.
+fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
+    let text = match folder.read(COPY) {
+        Ok(text) => text?,
+        Err(error) => {
+            tracing::warn!(error = chain(&error), "the copy cannot be read");
+            return None;
+        }
+    };
+    match parse(&text) {
+        Ok((found, copied)) if found == of => Some(copied),
+        Ok((of, _)) => {
+            tracing::warn!(of, "the copy is of another store, and is not used");
+            None
+        }
+        Err(damage) => {
+            let own = Some(folder).filter(|folder| folder.is_owned());
+            let aside = own.and_then(|folder| folder.set_aside(COPY).ok());
+            let aside = aside.map(|path| path.display().to_string());
+            tracing::warn!(error = %damage, aside, "`{COPY}` is damaged and was set aside");
+            None
+        }
+    }
+}
+
+/// Takes the folder if the process of before has left it, and copies a state.
+fn copy(mut folder: StateDir, of: &str, (state, at): (Versioned, String)) -> Done {
+    match folder.acquire() {
+        Ok(_) if folder.is_owned() => {
+            let tried = write(&folder, of, &state, at);
+            Done::Tried(folder, tried)
+        }
+        Ok(_) => Done::Elsewhere(state, at),
+        Err(error) => Done::Refused(error),
+    }
+}
+
+fn write(folder: &StateDir, of: &str, state: &Versioned, at: String) -> Result<(), StoreError> {
+    let not_json = |error: serde_json::Error| StoreError::Damaged {
+        path: folder.file(COPY),
+        source: error.into(),
+    };
+    let file = SnapshotFile {
+        version: VERSION,
+        store: of.to_owned(),
+        at,
+        revision: state.revision,
+        state: serde_json::from_str(&state.text).map_err(not_json)?,
+    };
+    let text = serde_json::to_string(&file).map_err(not_json)?;
+    folder.replace(COPY, pretty(&text).as_bytes())?;
+    folder.flush(COPY)
+}
+
+/// Of which store it is, and the copy.
+fn parse(text: &[u8]) -> Result<(String, SnapshotContents), Corruption> {
+    let header: Header = serde_json::from_slice(text)?;
+    if header.version != VERSION {
+        return Err(Corruption::Version {
+            found: header.version,
+            known: VERSION,
+        });
+    }
+    let file: SnapshotFile<'_> = serde_json::from_slice(text)?;
+    if file.revision == 0 || file.revision > HIGHEST_REVISION {
+        return Err(Corruption::Revision(file.revision));
+    }
+    let state = Versioned {
+        revision: file.revision,
+        text: compact(file.state)?,
+    };
+    let copied = SnapshotContents { state, at: file.at };
+    Ok((file.store, copied))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::tempdir;
+
+    use super::*;
+
+    const AT: &str = "2026-02-03T04:05:06.000Z";
+
+    fn good(revision: u64) -> Versioned {
+        Versioned {
+            revision,
+            text: format!(r#"{{"flags":{{}},"n":{revision}.0}}"#),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_copy_is_found_by_the_next_process_with_the_same_store() {
+        let folder = tempdir().unwrap();
+        let mut copies = SnapshotDir::open(folder.path(), "here".to_owned());
+        assert_eq!(copies.read(), None);
+        copies.note(&Versioned::default(), AT.to_owned());
+        copies.flush().await;
+        assert_eq!(copies.read(), None);
+        copies.note(&good(1), AT.to_owned());
+        copies.flush().await;
+        copies.note(&good(2), AT.to_owned());
+        copies.flush().await;
+        let expected = SnapshotContents {
+            state: good(2),
+            at: AT.to_owned(),
+        };
+        assert_eq!(copies.read(), Some(expected.clone()));
+        // A folder has one owner; whoever comes second goes without.
+        let mut second = SnapshotDir::open(folder.path(), "here".to_owned());
+        second.note(&good(7), AT.to_owned());
+        second.flush().await;
+        assert_eq!(second.read(), None);
+        drop(copies);
+        let next = SnapshotDir::open(folder.path(), "here".to_owned());
+        assert_eq!(next.read(), Some(expected));
+        drop(next);
+        let elsewhere = SnapshotDir::open(folder.path(), "elsewhere".to_owned());
+        assert_eq!(elsewhere.read(), None);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_copy_is_set_aside_and_the_next_one_takes_its_place() {
+        let folder = tempdir().unwrap();
+        fs::write(folder.path().join(COPY), r#"{"version":1,"#).unwrap();
+        let mut copies = SnapshotDir::open(folder.path(), "here".to_owned());
+        assert_eq!(copies.read(), None);
+        assert!(folder.path().join(format!("{COPY}.damaged-1")).exists());
+        copies.note(&good(1), AT.to_owned());
+        copies.flush().await;
+        assert_eq!(copies.read().unwrap().state, good(1));
+    }
+}

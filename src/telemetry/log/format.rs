@@ -1,0 +1,333 @@
+//! How an event becomes one line. Spans are not shown: a call has one line, and that has all fields.
+
+use std::cell::Cell;
+use std::fmt::{self, Debug, Display, Write};
+use std::marker::PhantomData;
+use std::time::{Duration, SystemTime};
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+use super::writer::Queue;
+use super::{LogFormat, escape};
+use crate::telemetry::clock::TimestampCache;
+
+const MESSAGE: &str = "message";
+
+/// What a thread keeps of the room that its lines were made in.
+const ROOM: usize = 8 * 1024;
+
+thread_local! {
+    /// Where a thread makes its lines. Who makes one takes it, so that a value which logs while it is shown harms nobody.
+    static DESK: Cell<LineBuffer> = Cell::default();
+}
+
+/// What a thread makes its lines with.
+#[derive(Default)]
+pub(super) struct LineBuffer {
+    line: String,
+    stamp: TimestampCache,
+}
+
+/// Makes lines of events, and queues them.
+pub(super) struct LogLayer {
+    pub(super) format: LogFormat,
+    pub(super) wall: fn() -> SystemTime,
+    pub(super) queue: Queue,
+}
+
+/// What a line says.
+pub(super) trait LogFields {
+    /// Writes its fields.
+    fn show<L: LineFormat>(&self, fields: &mut Fields<'_, L>);
+}
+
+impl LogFields for Event<'_> {
+    fn show<L: LineFormat>(&self, fields: &mut Fields<'_, L>) {
+        self.record(fields);
+    }
+}
+
+/// A format, known when the program is made: most of a line is text that is known then, too.
+pub(super) trait LineFormat {
+    /// What stands before and behind the name of a field.
+    const NAME: (&'static str, &'static str);
+    /// What stands before and behind a word that has nothing to escape.
+    const WORD: &'static str;
+    /// The end of a line.
+    const END: &'static str;
+
+    /// A label in this format.
+    fn label(label: FieldLabel) -> &'static str;
+    /// What a line begins with, up to its first field.
+    fn begin(desk: &mut LineBuffer, time: SystemTime, about: (&Level, &str));
+    /// A text that others may have written.
+    fn escaped(line: &mut String, value: &str) -> fmt::Result;
+    /// The message of an event, where it does not look like any other field.
+    fn message(line: &mut String, value: &str) -> Option<fmt::Result>;
+}
+
+/// For people.
+pub(super) struct Text;
+
+impl LineFormat for Text {
+    const NAME: (&'static str, &'static str) = (" ", "=");
+    const WORD: &'static str = "";
+    const END: &'static str = "\n";
+
+    fn label(label: FieldLabel) -> &'static str {
+        label.text
+    }
+
+    fn begin(
+        LineBuffer { line, stamp }: &mut LineBuffer,
+        time: SystemTime,
+        (level, target): (&Level, &str),
+    ) {
+        stamp.push(time, line);
+        for word in [level.as_str(), target] {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+
+    fn escaped(line: &mut String, value: &str) -> fmt::Result {
+        escape::word(line, value)
+    }
+
+    fn message(line: &mut String, value: &str) -> Option<fmt::Result> {
+        line.push(' ');
+        Some(escape::message(line, value))
+    }
+}
+
+/// For machines.
+pub(super) struct Json;
+
+impl LineFormat for Json {
+    const NAME: (&'static str, &'static str) = (",\"", "\":");
+    const WORD: &'static str = "\"";
+    const END: &'static str = "}\n";
+
+    fn label(label: FieldLabel) -> &'static str {
+        label.json
+    }
+
+    fn begin(
+        LineBuffer { line, stamp }: &mut LineBuffer,
+        time: SystemTime,
+        (level, target): (&Level, &str),
+    ) {
+        line.push_str(r#"{"time":""#);
+        stamp.push(time, line);
+        line.push_str(r#"","level":""#);
+        line.push_str(level.as_str());
+        line.push_str(r#"","target":""#);
+        line.push_str(target);
+        line.push('"');
+    }
+
+    fn escaped(line: &mut String, value: &str) -> fmt::Result {
+        escape::json(line, value)
+    }
+
+    fn message(_: &mut String, _: &str) -> Option<fmt::Result> {
+        None
+    }
+}
+
+impl<S: Subscriber> Layer<S> for LogLayer {
+    fn on_event(&self, event: &Event<'_>, _spans: Context<'_, S>) {
+        let about = event.metadata();
+        self.write((about.level(), about.target()), event);
+    }
+}
+
+impl LogLayer {
+    /// Makes one line, and queues it.
+    pub(super) fn write(&self, about: (&Level, &str), said: &impl LogFields) {
+        match self.format {
+            LogFormat::Text => self.make::<Text>(about, said),
+            LogFormat::Json => self.make::<Json>(about, said),
+        }
+    }
+
+    fn make<L: LineFormat>(&self, about: (&Level, &str), said: &impl LogFields) {
+        let mut desk = DESK.take();
+        L::begin(&mut desk, (self.wall)(), about);
+        let mut fields = Fields::<L> {
+            line: &mut desk.line,
+            written: Ok(()),
+            look: PhantomData,
+        };
+        said.show(&mut fields);
+        // A value that cannot be shown leaves the line out: there is nowhere to say so.
+        if fields.written.is_ok() {
+            desk.line.push_str(L::END);
+            self.queue.offer(&desk.line);
+        }
+        desk.line.clear();
+        if desk.line.capacity() <= ROOM {
+            DESK.set(desk);
+        }
+    }
+}
+
+/// What stands before the value of a field, in either format.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FieldLabel {
+    pub(super) text: &'static str,
+    pub(super) json: &'static str,
+}
+
+/// The label of a name that is written down: it is made when the program is.
+macro_rules! label {
+    ($name:literal) => {
+        $crate::telemetry::log::format::FieldLabel {
+            text: concat!(" ", $name, "="),
+            json: concat!(",\"", $name, "\":"),
+        }
+    };
+}
+pub(super) use label;
+
+/// Writes the fields of one line, and remembers the first failure.
+pub(super) struct Fields<'l, L> {
+    line: &'l mut String,
+    written: fmt::Result,
+    look: PhantomData<L>,
+}
+
+impl<L: LineFormat> Fields<'_, L> {
+    /// A text that others may have written.
+    #[inline]
+    pub(super) fn text(&mut self, label: FieldLabel, value: &str) {
+        self.line.push_str(L::label(label));
+        self.escaped(value);
+    }
+
+    /// A word of the program itself, of letters, digits and `_`: there is nothing in it to escape.
+    #[inline]
+    pub(super) fn word(&mut self, label: FieldLabel, value: &str) {
+        self.line.push_str(L::label(label));
+        self.line.push_str(L::WORD);
+        self.line.push_str(value);
+        self.line.push_str(L::WORD);
+    }
+
+    /// A whole number; its digits are most of what a line has of numbers.
+    #[inline]
+    pub(super) fn whole(&mut self, label: FieldLabel, value: impl itoa::Integer) {
+        self.line.push_str(L::label(label));
+        self.line.push_str(itoa::Buffer::new().format(value));
+    }
+
+    /// A time in milliseconds, with at most three decimals.
+    #[inline]
+    pub(super) fn milliseconds(&mut self, label: FieldLabel, time: Duration) {
+        self.line.push_str(L::label(label));
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        Millis(micros).push_to(self.line);
+    }
+
+    /// The name of a field of any event.
+    fn name(&mut self, field: &Field) {
+        let (before, behind) = L::NAME;
+        self.line.push_str(before);
+        self.line.push_str(field.name());
+        self.line.push_str(behind);
+    }
+
+    /// A number or a truth value, which look the same in both formats.
+    fn plain(&mut self, field: &Field, value: impl Display) {
+        self.name(field);
+        let written = write!(self.line, "{value}");
+        self.written = self.written.and(written);
+    }
+
+    fn escaped(&mut self, value: &str) {
+        let written = L::escaped(self.line, value);
+        self.written = self.written.and(written);
+    }
+}
+
+/// A number of thousandths, whose text is that of the number itself, made from integers, which takes a tenth of the time.
+struct Millis(u64);
+
+impl Millis {
+    fn push_to(&self, line: &mut String) {
+        let (whole, part) = (self.0 / 1000, self.0 % 1000);
+        line.push_str(itoa::Buffer::new().format(whole));
+        if part > 0 {
+            line.push('.');
+            line.push(digit(part / 100));
+        }
+        if part % 100 > 0 {
+            line.push(digit(part / 10));
+        }
+        if part % 10 > 0 {
+            line.push(digit(part));
+        }
+    }
+}
+
+/// The last digit of a number.
+fn digit(number: u64) -> char {
+    char::from(b'0' + u8::try_from(number % 10).unwrap_or_default())
+}
+
+impl<L: LineFormat> Visit for Fields<'_, L> {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        if value.is_finite() {
+            self.plain(field, value);
+        } else {
+            // JSON has no such numbers.
+            self.record_str(field, &value.to_string());
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.plain(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.plain(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.plain(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == MESSAGE
+            && let Some(written) = L::message(self.line, value)
+        {
+            self.written = self.written.and(written);
+        } else {
+            self.name(field);
+            self.escaped(value);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Millis;
+
+    proptest! {
+        #[test]
+        fn whole_thousandths_look_as_numbers_do(micros in 0..10_u64.pow(12)) {
+            let mut text = String::new();
+            Millis(micros).push_to(&mut text);
+            prop_assert_eq!(text, (micros as f64 / 1000.0).to_string());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the process itself uses, by the names that Prometheus gives it for every program.
+//!
+//! What the system does not tell has no series: it tells all of it on Linux.
+
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use prometheus::proto;
+use rustix::process::{Resource, getrlimit};
+
+use super::family::{self, Family};
+use super::render::{gauge, of};
+use crate::telemetry::clock;
+
+/// What the process uses, at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessStats {
+    /// Time of CPUs.
+    pub cpu: Duration,
+    /// Bytes in RAM.
+    pub resident: Option<u64>,
+    /// Open file descriptors.
+    pub open_fds: Option<u64>,
+    /// How many there may be.
+    pub max_fds: Option<u64>,
+    /// When it began.
+    pub began: SystemTime,
+}
+
+impl ProcessStats {
+    /// Asks the system about this process, which began at a moment.
+    #[must_use]
+    pub fn read(began: SystemTime) -> ProcessStats {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        ProcessStats {
+            cpu: clock::cpu(),
+            resident: resident(&status),
+            open_fds: open_fds(),
+            max_fds: getrlimit(Resource::Nofile).current,
+            began,
+        }
+    }
+}
+
+/// The line `VmRSS`, in `kB`.
+fn resident(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// The one that the folder is read by is none of them.
+fn open_fds() -> Option<u64> {
+    let open = fs::read_dir("/proc/self/fd").ok()?.count();
+    u64::try_from(open.saturating_sub(1)).ok()
+}
+
+/// The families of the process.
+pub(super) fn families(own: &ProcessStats) -> Vec<proto::MetricFamily> {
+    let known = |family: &Family, value: Option<u64>| {
+        let series = value.map(|value| gauge(family, &[], value as f64));
+        of(family, series.into_iter().collect())
+    };
+    let mut spent = proto::Counter::default();
+    spent.set_value(own.cpu.as_secs_f64());
+    let mut cpu = proto::Metric::default();
+    cpu.set_counter(spent);
+    let began = own.began.duration_since(UNIX_EPOCH).unwrap_or_default();
+    vec![
+        of(&family::PROCESS_CPU, vec![cpu]),
+        known(&family::PROCESS_RESIDENT, own.resident),
+        known(&family::PROCESS_FDS, own.open_fds),
+        known(&family::PROCESS_FDS_LIMIT, own.max_fds),
+        of(
+            &family::PROCESS_START,
+            vec![gauge(&family::PROCESS_START, &[], began.as_secs_f64())],
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_tells_of_this_process() {
+        let own = ProcessStats::read(UNIX_EPOCH);
+        assert!(own.resident.unwrap() > 1 << 20, "{own:?}");
+        assert!(own.open_fds.unwrap() >= 3, "{own:?}");
+        assert!(own.max_fds.unwrap() >= own.open_fds.unwrap(), "{own:?}");
+        assert!(own.cpu > Duration::ZERO, "{own:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_has_no_series() {
+        assert_eq!(
+            resident("Name:\tx\nVmRSS:\t   2048 kB\n"),
+            Some(2048 * 1024)
+        );
+        assert_eq!(resident("Name:\tx\n"), None);
+        assert_eq!(resident("VmRSS:\t many kB\n"), None);
+        let own = ProcessStats {
+            resident: None,
+            ..ProcessStats::read(UNIX_EPOCH)
+        };
+        let empty = families(&own);
+        let empty = empty.iter().filter(|family| family.get_metric().is_empty());
+        assert_eq!(empty.count(), 1);
+    }
+}

@@ -1,0 +1,256 @@
+//! Copies of bodies that pass by, within a budget that all copies of a worker share.
+//!
+//! A copy never holds up what it copies: where the budget ends, the copy ends, gives back all that it had, and says
+//! so. Law: what is charged is given back exactly once, however a copy ends.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+/// How many bytes may be kept, and how many are.
+#[derive(Debug, Default)]
+pub struct CopyBudget {
+    limit: Cell<usize>,
+    used: Cell<usize>,
+}
+
+impl CopyBudget {
+    /// Allows so many bytes from now on; what is kept beyond them is kept to its end.
+    pub fn allow(&self, limit: usize) {
+        self.limit.set(limit);
+    }
+
+    /// How many bytes are kept.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.used.get()
+    }
+
+    /// How many more may be.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.limit.get().saturating_sub(self.used.get())
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let fits = bytes <= self.left();
+        if fits {
+            self.used.set(self.used.get() + bytes);
+        }
+        fits
+    }
+}
+
+/// A copy of a body that passes by; its clones are the same copy.
+#[derive(Debug, Clone)]
+pub struct BodyCopy(Rc<RefCell<CopyState>>);
+
+#[derive(Debug)]
+struct CopyState {
+    budget: Rc<CopyBudget>,
+    charged: usize,
+    state: CopyProgress,
+}
+
+#[derive(Debug)]
+enum CopyProgress {
+    Running(Vec<u8>),
+    Whole(Bytes),
+    Over,
+}
+
+/// Why there is no copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyUnavailable {
+    /// The budget was too small.
+    Large,
+    /// The body has not come to its end.
+    Unfinished,
+}
+
+/// The least that a copy asks of the budget at a time.
+const STEP: usize = 1024;
+
+impl BodyCopy {
+    /// A copy of nothing yet.
+    #[must_use]
+    pub fn new(budget: &Rc<CopyBudget>) -> BodyCopy {
+        BodyCopy(Rc::new(RefCell::new(CopyState {
+            budget: budget.clone(),
+            charged: 0,
+            state: CopyProgress::Running(Vec::new()),
+        })))
+    }
+
+    /// A piece of the body passes by.
+    pub fn record(&self, piece: &[u8]) {
+        self.0.borrow_mut().passes(piece);
+    }
+
+    /// The body has passed by whole.
+    pub fn finish(&self) {
+        let mut copied = self.0.borrow_mut();
+        if let CopyProgress::Running(bytes) = &mut copied.state {
+            let whole = std::mem::take(bytes);
+            copied.state = CopyProgress::Whole(whole.into());
+        }
+    }
+
+    /// The whole body is there already, and stays where it is.
+    pub fn is_copying(&self, whole: &Bytes) {
+        let mut copied = self.0.borrow_mut();
+        if matches!(copied.state, CopyProgress::Running(_)) && copied.charge(whole.len()) {
+            copied.state = CopyProgress::Whole(whole.clone());
+        }
+    }
+
+    /// Charges bytes that are kept elsewhere for as long as this copy lives; tells whether they may be.
+    #[must_use]
+    pub fn charge(&self, bytes: usize) -> bool {
+        self.0.borrow_mut().charge(bytes)
+    }
+
+    /// How many more bytes the budget allows.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.0.borrow().budget.left()
+    }
+
+    /// Whether the budget was too small.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.0.borrow().state, CopyProgress::Over)
+    }
+
+    /// The whole body, which stays charged for as long as this copy lives.
+    ///
+    /// # Errors
+    /// [`CopyUnavailable`] where there is none.
+    pub fn whole(&self) -> Result<Bytes, CopyUnavailable> {
+        match &self.0.borrow().state {
+            CopyProgress::Whole(whole) => Ok(whole.clone()),
+            CopyProgress::Over => Err(CopyUnavailable::Large),
+            CopyProgress::Running(_) => Err(CopyUnavailable::Unfinished),
+        }
+    }
+}
+
+impl CopyState {
+    fn charge(&mut self, bytes: usize) -> bool {
+        let fits = self.budget.take(bytes);
+        if fits {
+            self.charged += bytes;
+        } else {
+            self.give_up();
+        }
+        fits
+    }
+
+    fn give_up(&mut self) {
+        self.state = CopyProgress::Over;
+        self.release();
+    }
+
+    fn release(&mut self) {
+        let charged = std::mem::take(&mut self.charged);
+        self.budget.used.set(self.budget.used.get() - charged);
+    }
+
+    fn passes(&mut self, piece: &[u8]) {
+        let CopyProgress::Running(bytes) = &self.state else {
+            return;
+        };
+        let (had, wanted) = (bytes.capacity(), bytes.len() + piece.len());
+        let room = wanted.max(had * 2).max(STEP);
+        // Twice as much as before where there is room for it, else just enough.
+        let room = if room - had <= self.budget.left() {
+            room
+        } else {
+            wanted
+        };
+        if wanted > had && !self.charge(room - had) {
+            return;
+        }
+        if let CopyProgress::Running(bytes) = &mut self.state {
+            if wanted > had {
+                bytes.reserve_exact(room - bytes.len());
+            }
+            bytes.extend_from_slice(piece);
+        }
+    }
+}
+
+impl Drop for CopyState {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(limit: usize) -> Rc<CopyBudget> {
+        let budget = Rc::<CopyBudget>::default();
+        budget.allow(limit);
+        budget
+    }
+
+    #[test]
+    fn a_body_that_fits_is_kept_and_given_back() {
+        let budget = budget(10_000);
+        let tap = BodyCopy::new(&budget);
+        for _ in 0..90 {
+            tap.record(&[b'x'; 100]);
+        }
+        assert_eq!(tap.whole(), Err(CopyUnavailable::Unfinished));
+        tap.finish();
+        assert_eq!(tap.whole().unwrap().len(), 9_000);
+        assert!((9_000..=10_000).contains(&budget.used()));
+        drop(tap);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_body_that_does_not_fit_gives_back_at_once() {
+        let budget = budget(5_000);
+        let (large, small) = (BodyCopy::new(&budget), BodyCopy::new(&budget));
+        small.record(b"small");
+        for _ in 0..60 {
+            large.record(&[b'x'; 100]);
+        }
+        assert!(large.is_over());
+        assert_eq!(budget.used(), STEP, "only the other one's is left");
+        large.record(b"more");
+        large.finish();
+        assert_eq!(large.whole(), Err(CopyUnavailable::Large));
+        small.finish();
+        assert_eq!(small.whole().unwrap(), "small");
+        drop((large, small));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn what_is_kept_elsewhere_counts_as_well() {
+        let budget = budget(100);
+        let tap = BodyCopy::new(&budget);
+        assert!(tap.charge(60));
+        tap.is_copying(&Bytes::from_static(b"whole"));
+        assert_eq!(tap.whole().unwrap(), "whole");
+        assert_eq!(budget.left(), 35);
+        assert!(!tap.charge(36));
+        assert_eq!(
+            (tap.whole(), budget.used()),
+            (Err(CopyUnavailable::Large), 0)
+        );
+    }
+
+    #[test]
+    fn an_empty_body_costs_nothing() {
+        let budget = budget(0);
+        let tap = BodyCopy::new(&budget);
+        tap.finish();
+        assert_eq!(tap.whole().unwrap(), "");
+    }
+}

@@ -1,0 +1,169 @@
+//! A body read whole, within a limit.
+
+use std::io::{Error, ErrorKind};
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body;
+use http_body_util::BodyExt;
+
+use super::error::is_malformed;
+use super::{BodyCopy, BodyReadError, BudgetExhausted, IncomingBody, MemoryBudget};
+use crate::domain::upload_rate::MinimumRate;
+use crate::domain::wire::Violation;
+
+/// Why a body could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// It is longer than the limit.
+    #[error("the body is longer than {0} bytes")]
+    TooLarge(usize),
+    /// All bodies together take as much as they may.
+    #[error(transparent)]
+    NoRoom(#[from] BudgetExhausted),
+    /// It broke off.
+    #[error("the body broke off")]
+    Cut(#[source] BodyReadError),
+}
+
+impl CollectError {
+    /// Whether the bytes that came are not valid HTTP, rather than too few.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        let CollectError::Cut(BodyReadError::Broken(error)) = self else {
+            return false;
+        };
+        // A chunk that cannot be read is an I/O error for hyper, which knows parse errors of heads only.
+        let io = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Error>());
+        is_malformed(error)
+            || io.is_some_and(|io| {
+                matches!(io.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData)
+            })
+    }
+}
+
+/// Reads a body whole. A length that is announced beyond the limit is refused before anything is read, so
+/// that a client that waits for `100 Continue` never gets one.
+///
+/// # Errors
+/// [`CollectError`]; cancel-safe only in that a dropped body closes its connection.
+pub async fn collect_all(body: IncomingBody, limit: usize) -> Result<Bytes, CollectError> {
+    read(body, limit, |_| Ok(())).await
+}
+
+/// Reads a body whole, which takes of the room of all bodies as it comes, and for as long as any piece of it lives.
+///
+/// # Errors
+/// As [`collect_all`], and [`CollectError::NoRoom`].
+pub async fn collect_accounted(
+    mut body: IncomingBody,
+    limit: usize,
+    memory: &MemoryBudget,
+) -> Result<Bytes, CollectError> {
+    if let Some(taken) = take_accounted(&mut body, limit, memory) {
+        return taken;
+    }
+    let mut held = memory.part();
+    let whole = read(body, limit, |bytes| Ok(held.grow(bytes)?)).await?;
+    Ok(held.by(whole))
+}
+
+/// The same of a body that is here.
+fn take_accounted(
+    body: &mut IncomingBody,
+    limit: usize,
+    memory: &MemoryBudget,
+) -> Option<Result<Bytes, CollectError>> {
+    let whole = body.take_complete()?;
+    if whole.len() > limit {
+        return Some(Err(CollectError::TooLarge(limit)));
+    }
+    let mut held = memory.part();
+    let grown = held.grow(whole.len());
+    Some(grown.map(|()| held.by(whole)).map_err(CollectError::NoRoom))
+}
+
+/// Reads a body whole and charges it to a copy's budget as it comes.
+///
+/// # Errors
+/// As [`collect_all`]; a budget that is too small is a limit as well.
+pub async fn collect_budgeted(
+    body: IncomingBody,
+    limit: usize,
+    tap: &BodyCopy,
+) -> Result<Bytes, CollectError> {
+    let charge = |bytes| match tap.charge(bytes) {
+        true => Ok(()),
+        false => Err(CollectError::TooLarge(limit)),
+    };
+    read(body, limit, charge).await
+}
+
+async fn read(
+    mut body: IncomingBody,
+    limit: usize,
+    mut keeps: impl FnMut(usize) -> Result<(), CollectError>,
+) -> Result<Bytes, CollectError> {
+    let announced = body.size_hint().lower();
+    if announced > limit as u64 {
+        return Err(CollectError::TooLarge(limit));
+    }
+    let mut first = Bytes::new();
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(CollectError::Cut)?.into_data() else {
+            continue;
+        };
+        if first.len() + joined.len() + data.len() > limit {
+            return Err(CollectError::TooLarge(limit));
+        }
+        keeps(data.len())?;
+        if first.is_empty() && joined.is_empty() {
+            // The common case: one frame, which stays where it is.
+            first = data;
+            continue;
+        }
+        if joined.is_empty() {
+            let expected = usize::try_from(announced).unwrap_or(limit).min(limit);
+            joined.reserve(expected.max(first.len() + data.len()));
+            joined.extend_from_slice(&std::mem::take(&mut first));
+        }
+        joined.extend_from_slice(&data);
+    }
+    Ok(if joined.is_empty() {
+        first
+    } else {
+        joined.freeze()
+    })
+}
+
+/// Why the body of a request broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UploadBreak {
+    /// The client or its connection ended it.
+    Cut,
+    /// The wire inspector has refused it.
+    Refused(Violation),
+    /// The client sent more slowly than this.
+    TooSlow(MinimumRate),
+    /// The client was slow while other calls waited for a connection to the upstream.
+    Contended,
+}
+
+impl UploadBreak {
+    /// Returns the cause of a fault.
+    #[must_use]
+    pub fn new(torn: &BodyReadError) -> UploadBreak {
+        match torn {
+            BodyReadError::Broken(error) => {
+                violation_of(error).map_or(UploadBreak::Cut, UploadBreak::Refused)
+            }
+            BodyReadError::Unended => UploadBreak::Cut,
+            BodyReadError::TooSlow(rate) => UploadBreak::TooSlow(*rate),
+        }
+    }
+}
+
+fn violation_of(error: &hyper::Error) -> Option<Violation> {
+    let io = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
+    io.get_ref()?.downcast_ref::<Violation>().copied()
+}

@@ -1,0 +1,390 @@
+//! A connection that the call which it serves polls by itself.
+//!
+//! A task of its own would read an answer and wake the call, which has its turn behind all that woke meanwhile: two tasks are
+//! run where one would do, and what was read has left the processor's caches by then. So a call polls its connection, and
+//! the task of the connection does so between calls, and where the client still sends. Laws: one of them is woken by
+//! whatever the connection waits for; what stirs while nobody listens is told to the one who comes next.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+
+use fragile::Fragile;
+
+/// The connection, for all who may poll it.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionDriver(Rc<DriverShared>);
+
+struct DriverShared {
+    /// Gone where it has ended.
+    connection: RefCell<Option<Pin<Box<ConnectionFuture>>>>,
+    hand: Arc<WakeTarget>,
+    /// Who wakes by this wakes whoever polls the connection.
+    waker: Waker,
+}
+
+/// What a library does for a connection until that ends.
+type ConnectionFuture = dyn Future<Output = ()>;
+
+impl fmt::Debug for DriverShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("hand", &self.hand)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who is woken.
+#[derive(Debug)]
+struct WakeTarget {
+    task: OnceLock<Waker>,
+    local: Fragile<LocalState>,
+}
+
+/// Out of reach for other threads, where nothing of a connection is.
+#[derive(Debug, Default)]
+struct LocalState {
+    /// The call that polls the connection; where there is none, its task does.
+    call: RefCell<Option<Waker>>,
+    mode: Cell<WakeMode>,
+    /// How often in a row a call had what it asked for.
+    row: Cell<u8>,
+}
+
+/// How often it may before others have their turn: a server may send as fast as its answer is taken.
+const IN_A_ROW: u8 = 8;
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum WakeMode {
+    #[default]
+    Open,
+    /// Nobody need be woken: the connection is polled before anybody waits.
+    Closed,
+    /// The same, and something has stirred.
+    Missed,
+    /// The same, and it was the connection itself, which asks for another turn.
+    Stirred,
+}
+
+impl ConnectionDriver {
+    /// Of a connection that its task polls.
+    pub(super) fn new(connection: impl Future<Output = ()> + 'static) -> ConnectionDriver {
+        let hand = Arc::new(WakeTarget {
+            task: OnceLock::new(),
+            local: Fragile::new(LocalState::default()),
+        });
+        ConnectionDriver(Rc::new(DriverShared {
+            connection: RefCell::new(Some(Box::pin(connection))),
+            waker: Waker::from(hand.clone()),
+            hand,
+        }))
+    }
+
+    /// Polls it in its task, until it has ended. A call that polls it is told instead.
+    pub(super) fn poll_in_task(&self, cx: &Context<'_>) -> Poll<()> {
+        self.0.hand.task.get_or_init(|| cx.waker().clone());
+        if self.0.connection.borrow().is_none() {
+            return Poll::Ready(());
+        }
+        if self.own().call.borrow().is_some() {
+            self.0.hand.wake_by_ref();
+            return Poll::Pending;
+        }
+        self.poll()
+    }
+
+    /// Asks in a call for what nothing but the connection has, and polls that first. Told that there is nothing, the call is
+    /// woken for the connection from now on.
+    pub(super) fn poll_for_call<T>(
+        &self,
+        cx: &Context<'_>,
+        mut ask: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let LocalState {
+            mode: ears, row, ..
+        } = self.own();
+        if row.get() == IN_A_ROW {
+            row.set(0);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        loop {
+            self.poll_in_call(cx);
+            let stirred = ears.replace(WakeMode::Closed) == WakeMode::Missed;
+            let polled = ask(&mut Context::from_waker(Waker::noop()));
+            if polled.is_ready() {
+                if stirred {
+                    ears.set(WakeMode::Stirred);
+                }
+                row.set(row.get() + 1);
+                return polled;
+            }
+            row.set(0);
+            let missed = ears.replace(WakeMode::Open) == WakeMode::Missed;
+            if stirred {
+                // It has asked for another turn.
+                cx.waker().wake_by_ref();
+                return polled;
+            }
+            // To be asked may let it go on at once.
+            if !missed {
+                return polled;
+            }
+        }
+    }
+
+    /// Polls it in a call, which is woken for it from now on.
+    fn poll_in_call(&self, cx: &Context<'_>) {
+        self.suppress_wakes();
+        let mut call = self.own().call.borrow_mut();
+        match &mut *call {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        drop(call);
+        if self.poll().is_ready()
+            && let Some(task) = self.0.hand.task.get()
+        {
+            task.wake_by_ref();
+        }
+    }
+
+    fn poll(&self) -> Poll<()> {
+        let mut connection = self.0.connection.borrow_mut();
+        let Some(open) = connection.as_mut() else {
+            return Poll::Ready(());
+        };
+        let polled = open.as_mut().poll(&mut Context::from_waker(&self.0.waker));
+        polled.map(|()| *connection = None)
+    }
+
+    fn own(&self) -> &LocalState {
+        self.0.hand.local.get()
+    }
+
+    /// Lets nobody be woken until the connection is polled next, or left to its task.
+    pub(super) fn suppress_wakes(&self) {
+        self.own().mode.set(WakeMode::Closed);
+    }
+
+    /// What has stirred since the last time it was polled was nothing.
+    pub(super) fn clear_wake(&self) {
+        let ears = &self.own().mode;
+        if ears.get() == WakeMode::Missed {
+            ears.set(WakeMode::Closed);
+        }
+    }
+
+    /// Leaves it to its task.
+    pub(super) fn hand_back(&self) {
+        let own = self.own();
+        own.call.take();
+        own.row.take();
+        if matches!(own.mode.take(), WakeMode::Missed | WakeMode::Stirred) {
+            self.0.hand.wake_by_ref();
+        }
+    }
+
+    /// Ends it where it stands.
+    pub(super) fn on_end(&self) {
+        self.0.connection.take();
+    }
+}
+
+impl Wake for WakeTarget {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Ok(own) = self.local.try_get() {
+            match own.mode.get() {
+                WakeMode::Open => {}
+                WakeMode::Closed => return own.mode.set(WakeMode::Missed),
+                WakeMode::Missed | WakeMode::Stirred => return,
+            }
+            if let Some(call) = &*own.call.borrow() {
+                call.wake_by_ref();
+                return;
+            }
+        }
+        if let Some(task) = self.task.get() {
+            task.wake_by_ref();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::thread;
+
+    use super::*;
+    use crate::upstream::counting_waker::CountingWaker;
+
+    /// A connection that lasts until it is told to end, who wakes it, and how often its task and a call were woken.
+    struct Scene {
+        driver: ConnectionDriver,
+        ends: Rc<Cell<bool>>,
+        waker: Waker,
+        task: Arc<CountingWaker>,
+        call: Arc<CountingWaker>,
+    }
+
+    impl Scene {
+        fn new() -> Scene {
+            let (ends, waker) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
+            let (ended, noted) = (ends.clone(), waker.clone());
+            let driver = ConnectionDriver::new(poll_fn(move |cx| {
+                *noted.borrow_mut() = Some(cx.waker().clone());
+                match ended.get() {
+                    true => Poll::Ready(()),
+                    false => Poll::Pending,
+                }
+            }));
+            let (task, call) = (Arc::<CountingWaker>::default(), Arc::default());
+            let own = Waker::from(task.clone());
+            assert!(driver.poll_in_task(&Context::from_waker(&own)).is_pending());
+            let waker = waker.take().unwrap();
+            Scene {
+                driver,
+                ends,
+                waker,
+                task,
+                call,
+            }
+        }
+
+        /// A call asks for something, which it does not get, unless it is rung for once: tells how often it is asked for.
+        fn calls(&self, rings: usize) -> usize {
+            let own = Waker::from(self.call.clone());
+            let mut asked = 0;
+            let polled = self.driver.poll_for_call(&Context::from_waker(&own), |_| {
+                asked += 1;
+                if asked <= rings {
+                    self.waker.wake_by_ref();
+                }
+                Poll::<()>::Pending
+            });
+            assert!(polled.is_pending());
+            asked
+        }
+
+        fn in_task(&self) -> Poll<()> {
+            let own = Waker::from(self.task.clone());
+            self.driver.poll_in_task(&Context::from_waker(&own))
+        }
+
+        fn woken(&self) -> (usize, usize) {
+            (self.task.count(), self.call.count())
+        }
+    }
+
+    #[test]
+    fn whoever_polls_the_connection_is_woken() {
+        let scene = Scene::new();
+        scene.waker.wake_by_ref();
+        assert_eq!(scene.woken(), (1, 0));
+        assert_eq!(scene.calls(0), 1);
+        scene.waker.wake_by_ref();
+        assert_eq!(scene.woken(), (1, 1));
+        scene.driver.hand_back();
+        scene.waker.wake_by_ref();
+        assert_eq!(scene.woken(), (2, 1));
+    }
+
+    #[test]
+    fn what_stirs_while_nobody_listens_is_told_to_the_task() {
+        let scene = Scene::new();
+        assert_eq!(scene.calls(0), 1);
+        scene.driver.suppress_wakes();
+        scene.waker.wake_by_ref();
+        assert_eq!(scene.woken(), (0, 0));
+        scene.driver.hand_back();
+        assert_eq!(scene.woken(), (1, 0));
+        scene.driver.hand_back();
+        assert_eq!(scene.woken(), (1, 0));
+    }
+
+    #[test]
+    fn what_stirs_while_it_is_asked_is_asked_again() {
+        let scene = Scene::new();
+        scene.driver.suppress_wakes();
+        scene.waker.wake_by_ref();
+        assert_eq!(scene.calls(0), 1, "it was polled since");
+        assert_eq!(scene.calls(2), 3);
+        assert_eq!(scene.woken(), (0, 0));
+        scene.waker.wake_by_ref();
+        assert_eq!(scene.woken(), (0, 1));
+    }
+
+    #[test]
+    fn a_connection_that_asks_for_another_turn_has_it() {
+        let driver = ConnectionDriver::new(poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        let (task, call) = (
+            Arc::<CountingWaker>::default(),
+            Arc::<CountingWaker>::default(),
+        );
+        let [in_task, in_call] = [&task, &call].map(|own| Waker::from(own.clone()));
+        assert!(
+            driver
+                .poll_in_task(&Context::from_waker(&in_task))
+                .is_pending()
+        );
+        assert_eq!((task.count(), call.count()), (1, 0));
+        let cx = Context::from_waker(&in_call);
+        assert!(
+            driver
+                .poll_for_call(&cx, |_| Poll::<()>::Pending)
+                .is_pending()
+        );
+        assert_eq!((task.count(), call.count()), (1, 1));
+        assert!(driver.poll_for_call(&cx, |_| Poll::Ready(())).is_ready());
+        driver.clear_wake();
+        driver.hand_back();
+        assert_eq!((task.count(), call.count()), (2, 1));
+    }
+
+    #[test]
+    fn a_call_that_has_much_at_once_lets_others_have_their_turn() {
+        let scene = Scene::new();
+        let own = Waker::from(scene.call.clone());
+        let cx = Context::from_waker(&own);
+        let asked = |_: &mut Context<'_>| Poll::Ready(());
+        for turn in 1..4 {
+            for _ in 0..IN_A_ROW {
+                assert!(scene.driver.poll_for_call(&cx, asked).is_ready());
+            }
+            assert!(scene.driver.poll_for_call(&cx, asked).is_pending());
+            assert_eq!(scene.woken(), (0, turn));
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_woken_from_elsewhere_tells_the_call() {
+        let scene = Scene::new();
+        assert_eq!(scene.calls(0), 1);
+        thread::scope(|scope| drop(scope.spawn(|| scene.waker.wake_by_ref())));
+        assert_eq!(scene.woken(), (1, 0));
+        assert!(scene.in_task().is_pending());
+        assert_eq!(scene.woken(), (1, 1));
+    }
+
+    #[test]
+    fn the_task_ends_with_its_connection() {
+        let scene = Scene::new();
+        scene.ends.set(true);
+        assert_eq!(scene.calls(0), 1);
+        assert_eq!(scene.woken(), (1, 0));
+        assert!(scene.in_task().is_ready());
+        let other = Scene::new();
+        other.driver.on_end();
+        assert!(other.in_task().is_ready());
+    }
+}

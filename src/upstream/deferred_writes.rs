@@ -1,0 +1,165 @@
+//! What is to be sent later: small parts as one, which costs less than the system's look at each of them, and at most one
+//! large piece among them, which stays where it is.
+
+use std::fmt;
+use std::io::IoSlice;
+use std::ptr;
+
+use bytes::{Buf, Bytes};
+
+/// In the order of writing.
+#[derive(Default)]
+pub(super) struct DeferredWrites {
+    small: Vec<u8>,
+    /// It goes out behind so many of the small parts' bytes.
+    piece: Option<(usize, Bytes)>,
+}
+
+/// It may hold credentials.
+impl fmt::Debug for DeferredWrites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Late")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DeferredWrites {
+    pub(super) fn len(&self) -> usize {
+        self.small.len() + self.piece.as_ref().map_or(0, |(_, piece)| piece.len())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.small.is_empty() && self.piece.is_none()
+    }
+
+    /// How many bytes of small parts there would be with these parts: all but the piece, if it is one of them and the first.
+    pub(super) fn small_with(&self, parts: &[IoSlice<'_>], piece: Option<&Bytes>) -> usize {
+        let piece = piece.filter(|_| self.piece.is_none());
+        let mut small = self.small.len();
+        for part in parts {
+            small += part.len();
+        }
+        match piece {
+            Some(piece) if parts.iter().any(|part| is_same(part, piece)) => small - piece.len(),
+            _ => small,
+        }
+    }
+
+    /// Takes the parts. The piece is not copied where it is one of them and the first.
+    pub(super) fn take(&mut self, parts: &[IoSlice<'_>], mut piece: Option<Bytes>) {
+        for part in parts {
+            match piece.take_if(|piece| self.piece.is_none() && is_same(part, piece)) {
+                Some(piece) => self.piece = Some((self.small.len(), piece)),
+                None => self.small.extend_from_slice(part),
+            }
+        }
+    }
+
+    /// Gives it to one who takes as many bytes as are told.
+    pub(super) fn put<T>(&self, to: impl FnOnce(&[IoSlice<'_>]) -> T) -> T {
+        let Some((before, piece)) = &self.piece else {
+            return to(&[IoSlice::new(&self.small)]);
+        };
+        let (before, behind) = self.small.split_at(*before);
+        let parts = [before, piece, behind].map(IoSlice::new);
+        let first = usize::from(before.is_empty());
+        let last = parts.len() - usize::from(behind.is_empty());
+        to(&parts[first..last])
+    }
+
+    /// So many bytes have gone.
+    pub(super) fn advance(&mut self, mut count: usize) {
+        if let Some((before, piece)) = &mut self.piece {
+            let small = count.min(*before);
+            self.small.drain(..small);
+            *before -= small;
+            count -= small;
+            let large = count.min(piece.len());
+            piece.advance(large);
+            count -= large;
+            if piece.is_empty() {
+                self.piece = None;
+            }
+        }
+        if count == self.small.len() {
+            self.small.clear();
+        } else {
+            self.small.drain(..count);
+        }
+    }
+
+    /// Room for small parts, if it has none.
+    pub(super) fn make_space(&mut self, room: impl FnOnce() -> Vec<u8>) {
+        if self.small.capacity() == 0 {
+            self.small = room();
+        }
+    }
+
+    /// That room, where nothing is in it.
+    pub(super) fn take_buffer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.small)
+    }
+}
+
+/// Whether a part is the memory of a piece.
+fn is_same(part: &[u8], piece: &Bytes) -> bool {
+    ptr::eq(part, &raw const **piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn given(late: &DeferredWrites) -> Vec<u8> {
+        late.put(|parts| parts.iter().flat_map(|part| part.to_vec()).collect())
+    }
+
+    #[test]
+    fn a_piece_is_known_by_its_memory() {
+        let piece = Bytes::from(b"piece".to_vec());
+        let parts = [b"a", &*piece, b"b"].map(IoSlice::new);
+        let mut late = DeferredWrites::default();
+        assert_eq!(late.small_with(&parts, None), 7);
+        assert_eq!(late.small_with(&parts, Some(&piece.slice(..4))), 7);
+        assert_eq!(
+            late.small_with(&parts, Some(&Bytes::from_static(b"piece"))),
+            7
+        );
+        assert_eq!(late.small_with(&parts, Some(&piece)), 2);
+        late.take(&parts, Some(piece.clone()));
+        assert_eq!((late.len(), late.small.len()), (7, 2));
+        assert_eq!(given(&late), b"apieceb");
+        // There is one at a time.
+        assert_eq!(late.small_with(&parts, Some(&piece)), 9);
+        late.take(&parts, Some(piece.clone()));
+        assert_eq!(given(&late), b"apiecebapieceb");
+        assert_eq!(late.small.len(), 9);
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_go_once_each_and_in_order(
+            before in "[a-c]{0,9}",
+            piece in "[d-f]{1,9}",
+            behind in "[g-i]{0,9}",
+            counts in prop::collection::vec(0..9_usize, 0..9),
+        ) {
+            let all = format!("{before}{piece}{behind}");
+            let piece = Bytes::from(piece);
+            let mut late = DeferredWrites::default();
+            let parts = [before.as_bytes(), &piece, behind.as_bytes()].map(IoSlice::new);
+            late.take(&parts, Some(piece.clone()));
+            let mut gone = 0;
+            for count in counts {
+                let count = count.min(late.len());
+                late.advance(count);
+                gone += count;
+                prop_assert_eq!(given(&late), &all.as_bytes()[gone..]);
+                prop_assert_eq!(late.is_empty(), gone == all.len());
+            }
+        }
+    }
+}

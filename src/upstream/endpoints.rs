@@ -1,0 +1,387 @@
+//! The addresses of an upstream as one worker sees them: the connections that wait at each, and how each has done.
+//!
+//! What is decided of them is decided by the core ([`crate::domain::load_balancing`]); here it is told what happens. An upstream
+//! with one address, no breaker and no health check has nothing to decide, and its calls are not looked at.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::time::Instant;
+
+use super::channel::Channel;
+use super::connect::Connector;
+use super::error::UpstreamError;
+use super::http::HttpUpstream;
+use super::http1::IdleConnection;
+use super::http2::Http2Connection;
+use super::http2_pool::Http2Pool;
+use super::monitored_socket::AbuseCounter;
+use crate::config::compile::tls::Alpn;
+use crate::domain::load_balancing::{Addresses, Choice, End, News, Part, Repeats, Sign};
+use crate::domain::plan::{Multiplexing, UpstreamPlan};
+use crate::telemetry::clock;
+use crate::telemetry::metrics::AddressCounts;
+
+/// The addresses of an upstream.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    all: Vec<Endpoint>,
+    core: RefCell<Addresses>,
+    /// Where its time begins.
+    began: Instant,
+    monitored: Monitored,
+    counts: Cell<AddressCounts>,
+    cuts: AbuseCounter,
+}
+
+/// Whether there is anything to decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Monitored {
+    Yes,
+    No,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Endpoint {
+    /// Offers HTTP/1.1 alone.
+    connector: Connector,
+    /// Where HTTP/2 may be spoken.
+    http2: Option<Box<Http2Pool>>,
+    address: String,
+    /// Ordered by age, the youngest last.
+    idle: RefCell<Vec<IdleConnection>>,
+    check: Cell<CheckState>,
+}
+
+/// When an address is asked whether it is well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CheckState {
+    Due(Instant),
+    Running,
+}
+
+impl Endpoints {
+    pub(super) fn from_plan(plan: &UpstreamPlan) -> Endpoints {
+        let now = clock::now();
+        let addresses = std::iter::once(plan.address()).chain(plan.more.iter().cloned());
+        let all = addresses.map(|address| Endpoint {
+            connector: Connector::new(&address, plan.tls.as_deref(), Alpn::Http),
+            http2: trunks(plan, &address),
+            address,
+            idle: RefCell::default(),
+            check: Cell::new(CheckState::Due(now)),
+        });
+        let all: Vec<Endpoint> = all.collect();
+        let watch = &plan.watch;
+        let is_plain = all.len() == 1 && watch.breaker.is_none() && watch.check.is_none();
+        Endpoints {
+            core: RefCell::new(Addresses::new(watch.clone(), all.len())),
+            all,
+            began: now,
+            monitored: if is_plain {
+                Monitored::No
+            } else {
+                Monitored::Yes
+            },
+            counts: Cell::default(),
+            cuts: AbuseCounter::new(&plan.name),
+        }
+    }
+
+    /// A call comes.
+    pub(super) fn called(&self) {
+        self.core.borrow_mut().called();
+    }
+
+    /// Where a call goes; not to the address that it was sent to before, if there is another one.
+    pub(super) fn choose(
+        &self,
+        plan: &UpstreamPlan,
+        tried: Option<usize>,
+    ) -> Result<(usize, Part), UpstreamError> {
+        if self.monitored == Monitored::No {
+            return Ok((0, Part::Usual));
+        }
+        match self.core.borrow_mut().choose(self.now(), tried) {
+            Choice::Address(place, part) => Ok((place, part)),
+            Choice::Nowhere { again_in } => Err(UpstreamError::Resting {
+                upstream: plan.name.clone(),
+                again_in,
+            }),
+        }
+    }
+
+    /// Whether there is another address than the one that a call was sent to.
+    pub(super) fn has_others(&self) -> bool {
+        self.all.len() > 1
+    }
+
+    /// Whether a call may be tried again; counted either way.
+    pub(super) fn may_retry(&self) -> bool {
+        let repeats = self.core.borrow_mut().repeats(self.now());
+        self.count(|counts| match repeats {
+            Repeats::Allowed => counts.repeats += 1,
+            Repeats::Exhausted => counts.exhausted += 1,
+        });
+        repeats == Repeats::Allowed
+    }
+
+    fn now(&self) -> Duration {
+        clock::now() - self.began
+    }
+
+    fn count(&self, change: impl FnOnce(&mut AddressCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// What has happened, and how the addresses stand.
+    pub(super) fn counts(&self) -> AddressCounts {
+        AddressCounts {
+            left_out: self.core.borrow().left_out(self.now()) as u64,
+            well: self.core.borrow().well() as u64,
+            cut: self.cuts.count(),
+            ..self.counts.get()
+        }
+    }
+
+    /// Counts connections of HTTP/2 that are cut.
+    pub(super) fn cuts(&self) -> AbuseCounter {
+        self.cuts.clone()
+    }
+
+    /// The way to an address.
+    pub(super) fn connector(&self, place: usize) -> Option<&Connector> {
+        self.all.get(place).map(|own| &own.connector)
+    }
+
+    /// The connections of HTTP/2 to an address, where there may be some.
+    pub(super) fn http2_pool(&self, place: usize) -> Option<&Http2Pool> {
+        self.all.get(place)?.http2.as_deref()
+    }
+
+    /// Those to all of them.
+    pub(super) fn all_http2_pools(&self) -> impl Iterator<Item = &Http2Pool> {
+        self.all.iter().filter_map(|own| own.http2.as_deref())
+    }
+
+    /// The connections that wait at an address.
+    pub(super) fn idle(&self, place: usize) -> Option<&RefCell<Vec<IdleConnection>>> {
+        self.all.get(place).map(|own| &own.idle)
+    }
+
+    /// Those that wait at all of them.
+    pub(super) fn all_idle(&self) -> impl Iterator<Item = &RefCell<Vec<IdleConnection>>> {
+        self.all.iter().map(|own| &own.idle)
+    }
+
+    fn ended(&self, upstream: &str, place: (usize, Part), end: End) {
+        let news = self.core.borrow_mut().ended(place, end, self.now());
+        for news in news {
+            self.report(upstream, news);
+        }
+    }
+
+    fn report(&self, upstream: &str, news: News) {
+        let address = |place: usize| self.all.get(place).map_or("", |own| own.address.as_str());
+        match news {
+            News::Ejected(place, pause) => {
+                self.count(|counts| counts.ejections += 1);
+                tracing::warn!(
+                    upstream,
+                    address = address(place),
+                    ?pause,
+                    "an address has failed too often and is left out"
+                );
+            }
+            News::Ill(place) => {
+                tracing::warn!(
+                    upstream,
+                    address = address(place),
+                    "an address does not pass its health checks"
+                );
+            }
+            News::Well(place) => {
+                tracing::info!(
+                    upstream,
+                    address = address(place),
+                    "an address passes its health checks again"
+                );
+            }
+            News::Opened(pause) => {
+                self.count(|counts| (counts.openings, counts.open) = (counts.openings + 1, 1));
+                tracing::warn!(
+                    upstream,
+                    ?pause,
+                    "the upstream has failed too often and is left alone; calls are refused"
+                );
+            }
+            News::Closed => {
+                self.count(|counts| counts.open = 0);
+                tracing::info!(upstream, "the upstream answers again");
+            }
+        }
+    }
+
+    /// The addresses whose check is due; each is checked until [`Endpoints::checked`] says what was found.
+    pub(super) fn due(&self) -> Vec<usize> {
+        let now = clock::now();
+        let all = self.all.iter().enumerate();
+        let due =
+            all.filter(|(_, own)| matches!(own.check.get(), CheckState::Due(at) if at <= now));
+        let due = due.map(|(place, own)| {
+            own.check.set(CheckState::Running);
+            place
+        });
+        due.collect()
+    }
+
+    /// A check of an address has ended; the next one is due after a while.
+    pub(super) fn checked(&self, upstream: &str, (place, sign): (usize, Sign), every: Duration) {
+        if let Some(own) = self.all.get(place) {
+            own.check.set(CheckState::Due(clock::now() + every));
+        }
+        let news = self.core.borrow_mut().checked(place, sign);
+        if let Some(news) = news {
+            self.report(upstream, news);
+        }
+    }
+}
+
+fn trunks(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> {
+    let spoken = match plan.http2 {
+        Multiplexing::Off => return None,
+        Multiplexing::Offered => Alpn::Http2First,
+        Multiplexing::Required => Alpn::Http2,
+    };
+    let connector = Connector::new(address, plan.tls.as_deref(), spoken);
+    Some(Box::new(Http2Pool::new(connector)))
+}
+
+/// One call on its way, so that its address is told how it ended. Dropped, nobody waited for it.
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    upstream: &'a HttpUpstream,
+    endpoint: Cell<Option<(usize, Part)>>,
+    end: Cell<End>,
+    began: Instant,
+    /// What it shares with other calls.
+    http2: RefCell<Weak<Http2Connection>>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn new(upstream: &'a HttpUpstream, now: Instant) -> Attempt<'a> {
+        Attempt {
+            upstream,
+            endpoint: Cell::new(None),
+            end: Cell::new(End::Abandoned),
+            began: now,
+            http2: RefCell::default(),
+        }
+    }
+
+    /// When it began.
+    pub(super) fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// It goes to an address.
+    pub(super) fn set_endpoint(&self, place: (usize, Part)) {
+        if self.upstream.endpoints().monitored == Monitored::Yes {
+            self.endpoint.set(Some(place));
+        }
+    }
+
+    /// It goes by a connection.
+    pub(super) fn set_channel(&self, line: &Channel) {
+        if let Channel::Http2(ride) = line {
+            self.http2.replace(Rc::downgrade(ride.trunk()));
+        }
+    }
+
+    /// There is the head of an answer. One that says that nobody is there is none (RFC 9110 §15.6.3 to 15.6.5).
+    pub(super) fn answered(&self, status: StatusCode) {
+        let is_gone = matches!(
+            status,
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+        );
+        self.end
+            .set(if is_gone { End::Failed } else { End::Answered });
+    }
+
+    /// No answer came.
+    pub(super) fn failed(&self) {
+        self.end.set(End::Failed);
+    }
+
+    /// No answer came in time. A connection that it shares takes no further calls: nothing may come by it to anybody.
+    pub fn late(&self) {
+        self.failed();
+        self.retire();
+    }
+
+    fn retire(&self) {
+        if let Some(trunk) = self.http2.borrow().upgrade() {
+            trunk.retire();
+        }
+    }
+
+    /// It has failed at its address, and goes on elsewhere.
+    pub(super) fn fail_over(&self) {
+        self.failed();
+        self.tell();
+        self.end.set(End::Abandoned);
+    }
+
+    fn tell(&self) {
+        if let Some(place) = self.endpoint.take() {
+            let upstream = &self.upstream.plan().name;
+            self.upstream
+                .endpoints()
+                .ended(upstream, place, self.end.get());
+        }
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        // Of a link, its owner measures the time.
+        let limit = self.upstream.plan().timeout;
+        if self.end.get() == End::Abandoned && clock::now() - self.began >= limit {
+            self.retire();
+        }
+        self.tell();
+    }
+}
+
+/// A connection in use, counted for its address.
+#[derive(Debug)]
+pub(super) struct ActiveCall {
+    upstream: Rc<HttpUpstream>,
+    place: usize,
+}
+
+impl ActiveCall {
+    /// Counts a connection where the choice depends on it.
+    pub(super) fn count(upstream: &Rc<HttpUpstream>, place: usize) -> Option<ActiveCall> {
+        let places = upstream.endpoints();
+        if places.monitored == Monitored::No {
+            return None;
+        }
+        places.core.borrow_mut().begun(place);
+        Some(ActiveCall {
+            upstream: upstream.clone(),
+            place,
+        })
+    }
+}
+
+impl Drop for ActiveCall {
+    fn drop(&mut self) {
+        self.upstream.endpoints().core.borrow_mut().over(self.place);
+    }
+}

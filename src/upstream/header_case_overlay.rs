@@ -1,0 +1,126 @@
+//! A head that goes out with its names spelled as they came, in place of the one that an HTTP library has written.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::AsyncWrite;
+
+use crate::domain::wire::HeaderCase;
+
+/// How many parts of a body go out together with a head.
+const TOGETHER: usize = 8;
+
+/// What stands in place of the next bytes of a connection, if anything does.
+#[derive(Debug, Default)]
+pub struct HeaderCaseOverlay {
+    head: Vec<u8>,
+    /// So much of it is written.
+    gone: usize,
+}
+
+impl HeaderCaseOverlay {
+    /// Spells the head that is about to be written.
+    pub fn lay(&mut self, spelling: &HeaderCase, given: &[IoSlice<'_>]) {
+        if let [head, ..] = given {
+            self.head = head.to_vec();
+            self.gone = 0;
+            spelling.apply(&mut self.head);
+        }
+    }
+
+    /// Whether some of a head has yet to go out.
+    #[must_use]
+    pub fn is_laid(&self) -> bool {
+        !self.head.is_empty()
+    }
+
+    /// Writes what is given, but for what stands in place of it.
+    pub fn poll_write<S: AsyncWrite + Unpin>(
+        &mut self,
+        (socket, cx): (&mut S, &mut Context<'_>),
+        given: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if !self.is_laid() {
+            return write((socket, cx), given);
+        }
+        let head = &self.head[self.gone..];
+        let count = ready!(write_instead(head, (socket, cx), given))?;
+        self.gone += count;
+        if self.gone >= self.head.len() {
+            *self = HeaderCaseOverlay::default();
+        }
+        Poll::Ready(Ok(count))
+    }
+}
+
+fn write<S: AsyncWrite + Unpin>(
+    (socket, cx): (&mut S, &mut Context<'_>),
+    given: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    match given {
+        [one] => Pin::new(socket).poll_write(cx, one),
+        parts => Pin::new(socket).poll_write_vectored(cx, parts),
+    }
+}
+
+/// Writes a head in place of as many bytes that are given, and what is behind these.
+fn write_instead<S: AsyncWrite + Unpin>(
+    head: &[u8],
+    (socket, cx): (&mut S, &mut Context<'_>),
+    given: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    let (first, others) = given.split_at(1.min(given.len()));
+    let rest = first.iter().filter_map(|first| first.get(head.len()..));
+    let rest = rest.filter(|rest| !rest.is_empty());
+    let others = others.iter().map(|part| &**part);
+    let mut parts = [IoSlice::new(head); TOGETHER];
+    let mut count = 1;
+    for (room, part) in parts[1..].iter_mut().zip(rest.chain(others)) {
+        *room = IoSlice::new(part);
+        count += 1;
+    }
+    write((socket, cx), &parts[..count])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::wire::ResponseCaseReader;
+    use crate::upstream::short_writes::through;
+
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nx-a: 1\r\ncontent-length: 12\r\n\r\n";
+    const BODY: &str = "x-a: x-a\r\n\r\n";
+
+    fn spelling() -> HeaderCase {
+        let mut reading = ResponseCaseReader::default();
+        reading.begin();
+        reading.feed(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 12\r\n\r\n");
+        reading.take().unwrap()
+    }
+
+    /// What goes out through a socket that takes so many bytes at a time.
+    async fn written(body: &str, room: usize) -> String {
+        let mut overlay = HeaderCaseOverlay::default();
+        overlay.lay(&spelling(), &[IoSlice::new(HEAD.as_bytes())]);
+        let found = through(room, (HEAD, body), |socket, parts| {
+            overlay.poll_write(socket, parts)
+        });
+        let found = found.await;
+        assert!(!overlay.is_laid());
+        found
+    }
+
+    #[tokio::test]
+    async fn a_head_goes_out_as_it_is_spelled_however_it_is_written() {
+        let spelled = HEAD
+            .replace("x-a", "X-A")
+            .replace("content-length", "Content-Length");
+        for body in [BODY, &BODY.repeat(1024)] {
+            for room in [1, 7, 40, 1000] {
+                let expected = format!("{spelled}{body}");
+                assert_eq!(written(body, room).await, expected, "{room}");
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A connection of HTTP/1.1: it serves one call at a time, and is kept for others.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Context;
+
+use futures_util::FutureExt;
+use http::{Request, Response, StatusCode};
+use http_body::Body as _;
+use hyper::client::conn::TrySendError;
+use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::sync::oneshot;
+use tokio::task::unconstrained;
+use tokio::time::Instant;
+
+use super::channel::{RequestDisposition, SendError};
+use super::connection_driver::ConnectionDriver;
+use super::error::UpstreamError;
+use super::response_reader::{HeadByteLimit, ResponseReader};
+use super::retry::HeaderCasing;
+use super::wire_capture::WireCapture;
+use super::{
+    Body, IncomingBody, OutgoingRequest, ReadinessGate, Socket, Tasks, WriteControl, boxed,
+};
+use crate::domain::wire::HeaderCase;
+use crate::telemetry::clock;
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Http1Connection {
+    sender: SendRequest<Body>,
+    head_limit: HeadByteLimit,
+    capture: WireCapture,
+    driver: ConnectionDriver,
+    write_control: WriteControl,
+    /// How the names of the last answer were written, where that was noted.
+    header_case: Option<HeaderCase>,
+    opened: Instant,
+    _alive: KeepOpen,
+}
+
+/// How long a body may be that a system takes at once, or nearly so, in bytes.
+const AT_ONCE: u64 = 64 * 1024;
+
+/// Keeps a connection open: dropped, the connection's task ends at once, whatever it waits for, and with it
+/// the body that it was sending.
+type KeepOpen = oneshot::Sender<Infallible>;
+
+/// A connection that waits for its next call.
+#[derive(Debug)]
+pub(super) struct IdleConnection {
+    pub(super) connection: Box<Http1Connection>,
+    pub(super) since: Instant,
+}
+
+/// Counts an open connection for as long as somebody serves it.
+#[derive(Debug)]
+pub(super) struct OpenCount(Rc<Cell<usize>>);
+
+impl OpenCount {
+    pub(super) fn count(open: Rc<Cell<usize>>) -> OpenCount {
+        open.set(open.get() + 1);
+        OpenCount(open)
+    }
+}
+
+impl Drop for OpenCount {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+impl Http1Connection {
+    /// A connection over a socket that was just opened.
+    pub(super) async fn over(
+        socket: Socket,
+        open: OpenCount,
+        tasks: &Tasks,
+    ) -> Result<Box<Http1Connection>, UpstreamError> {
+        let mut builder = Builder::new();
+        // White space before a colon is removed (RFC 9112 §5.1).
+        builder.allow_spaces_after_header_name_in_responses(true);
+        let (patience, tape) = (HeadByteLimit::new(), WireCapture::default());
+        let socket = socket.deferring(tasks.write_coalescer());
+        let reins = socket.write_control();
+        let answering = ResponseReader::new(
+            socket,
+            (patience.clone(), tape.clone()),
+            tasks.read_buffer(),
+        );
+        let watched = ReadinessGate::new(TokioIo::new(answering));
+        let handshake = builder.handshake(watched).await;
+        let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
+        let (alive, mut ended) = oneshot::channel();
+        let driver = ConnectionDriver::new(connection.with_upgrades().map(drop));
+        let driven = driver.clone();
+        tasks.start(async move {
+            let _open = open;
+            // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
+            // the other branch, the connection is closed where it stands.
+            tokio::select! {
+                biased;
+                () = poll_fn(|cx| driven.poll_in_task(cx)) => {}
+                _ = &mut ended => driven.on_end(),
+            }
+        });
+        Ok(Box::new(Http1Connection {
+            sender,
+            head_limit: patience,
+            capture: tape,
+            driver,
+            write_control: reins,
+            header_case: None,
+            opened: clock::now(),
+            _alive: alive,
+        }))
+    }
+
+    pub(super) fn opened(&self) -> Instant {
+        self.opened
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Whether it takes another call. Its task may not have run since the last answer's end.
+    pub(super) async fn is_ready(&mut self) -> bool {
+        self.sender.is_ready() || self.sender.ready().await.is_ok()
+    }
+
+    /// Sends a call with such heads, and waits for the head of its answer.
+    pub(super) async fn offer(
+        &mut self,
+        outgoing: OutgoingRequest,
+        heads: HeaderCasing<'_>,
+    ) -> Result<Box<Response<IncomingBody>>, Box<SendError>> {
+        self.head_limit.begin();
+        self.capture.begin(&outgoing.head.method, heads);
+        let answered = self.readiness(outgoing).await;
+        self.head_limit.end();
+        match answered {
+            Ok(answer) => {
+                self.header_case = self.capture.stop();
+                if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    // Whoever copies bytes flushes once, and takes them for sent.
+                    self.write_control.disable_coalescing();
+                    self.release();
+                }
+                Ok(answer)
+            }
+            Err(mut failed) => {
+                let taken = || RequestDisposition::Sent(self.capture.recorded());
+                let left = failed
+                    .take_message()
+                    .map_or_else(taken, RequestDisposition::Unsent);
+                let error = failed.into_error();
+                Err(Box::new(SendError {
+                    error,
+                    request: left,
+                }))
+            }
+        }
+    }
+
+    /// Sends a request, and polls the connection until its answer is there, unless there is much to send, or the client still
+    /// sends: that goes on while nobody asks for more of the answer.
+    async fn readiness(
+        &mut self,
+        outgoing: OutgoingRequest,
+    ) -> Result<Box<Response<IncomingBody>>, Box<TrySendError<Request<Body>>>> {
+        let (driver, tape) = (&self.driver, &self.capture);
+        // From here to the client, only its place is handed on.
+        let read =
+            |answer, driver| boxed(|| IncomingBody::from_response(answer, driver, tape.take_all()));
+        if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
+            let mut sent = pin!(self.sender.try_send_request(outgoing.into()));
+            let answered = poll_fn(|cx| {
+                tape.set_waker(cx);
+                sent.as_mut().poll(cx)
+            });
+            let answered = answered.await;
+            return answered.map(|answer| read(answer, None)).map_err(Box::new);
+        }
+        driver.suppress_wakes();
+        let mut sent = pin!(unconstrained(self.sender.try_send_request(outgoing.into())));
+        let mut poll = |own: &mut Context<'_>| {
+            let answered = sent.as_mut().poll(own);
+            answered.map(|answered| {
+                answered
+                    .map(|answer| read(answer, Some(driver)))
+                    .map_err(Box::new)
+            })
+        };
+        poll_fn(|cx| driver.poll_for_call(cx, &mut poll)).await
+    }
+
+    /// Has no call now, or none that polls it.
+    pub(super) fn release(&self) {
+        self.driver.hand_back();
+    }
+
+    /// How the names of the answer were written, where that was noted.
+    pub(super) fn take_header_case(&mut self) -> Option<HeaderCase> {
+        self.header_case.take()
+    }
+
+    /// The bytes of the next call, which has no body, are kept in case that it gets no answer.
+    pub(super) fn capture(&self) {
+        self.capture.start();
+    }
+
+    /// In place of the next call, these bytes are sent.
+    pub(super) fn replay(&self, bytes: Vec<u8>) {
+        self.capture.replay(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use http::Request;
+    use http::header::{CONNECTION, HOST, UPGRADE};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    /// Both ends of a connection that has changed its protocol.
+    async fn tunnel(tasks: &Tasks) -> (hyper::upgrade::Upgraded, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).await;
+        let mut far = listener.accept().await.unwrap().0;
+        let (socket, open) = (
+            Socket::Plain(near.unwrap()),
+            OpenCount::count(Rc::default()),
+        );
+        let mut connection = Http1Connection::over(socket, open, tasks).await.unwrap();
+        let request = Request::get("/")
+            .header(HOST, "a.example")
+            .header(CONNECTION, "upgrade")
+            .header(UPGRADE, "chat")
+            .body(Body::empty())
+            .unwrap();
+        let answer =
+            b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: chat\r\n\r\n";
+        let answers = async {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(far.read_u8().await.unwrap());
+            }
+            far.write_all(answer).await.unwrap();
+        };
+        let (offered, ()) = tokio::join!(
+            connection.offer(request.into(), HeaderCasing::Made),
+            answers
+        );
+        (hyper::upgrade::on(*offered.unwrap()).await.unwrap(), far)
+    }
+
+    #[tokio::test]
+    async fn what_goes_into_a_tunnel_waits_for_no_turn() {
+        LocalSet::new()
+            .run_until(async {
+                let tasks = Tasks::default();
+                let (near, far) = tunnel(&tasks).await;
+                let mut near = TokioIo::new(near);
+                near.write_all(b"now").await.unwrap();
+                near.flush().await.unwrap();
+                // The system is asked at once: no other task has had its turn, which could have sent it.
+                let mut found = [0; 8];
+                let count = far.into_std().unwrap().read(&mut found);
+                assert_eq!(count.unwrap(), 3);
+                drop(near);
+                tasks.idle().await;
+            })
+            .await;
+    }
+}

@@ -1,0 +1,346 @@
+//! A connection of HTTP/2 (RFC 9113) to a server, which calls share.
+//!
+//! It is open when the server has said how many calls it takes at a time. Laws: no more calls are on it than that; a call
+//! that nobody waits for is reset, its upload included; one that the server has refused was not looked at, and may go
+//! again; a connection on which calls wait and nothing comes is asked for a sign of life, and ends without one, as does one
+//! that the server floods.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{CONNECTION, HOST, TE, TRANSFER_ENCODING};
+use http::uri::{Authority, Parts, Scheme};
+use http::{Request, Response, Uri, Version, request};
+use http_body::{Frame, SizeHint};
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper::rt::Executor;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::Instant;
+
+use super::body::AbortedUpload;
+use super::channel::{RequestDisposition, SendError};
+use super::error::{ends_connection, is_cut, is_refusal};
+use super::http1::OpenCount;
+use super::monitored_socket::{AbuseCounter, MonitoredSocket};
+use super::{Body, IncomingBody, Socket, Tasks};
+use crate::domain::plan::UpstreamPlan;
+use crate::telemetry::clock;
+
+/// What a server may send of one answer before somebody reads it. All calls together may be sent as much each, so that a
+/// client that takes nothing holds up no other one.
+const STREAM_WINDOW: u32 = 128 * 1024;
+/// RFC 9113 §6.9.1.
+const LARGEST_WINDOW: usize = (1 << 31) - 1;
+/// What of a request's body may wait to be sent.
+const SEND_BUFFER: usize = 128 * 1024;
+/// The most bytes of an answer's header list (RFC 9113 §10.5.1).
+const HEADERS: u32 = 64 * 1024;
+/// How many faults of a server are forgiven.
+const FAULTS: usize = 100;
+/// While calls wait, a sign of life is asked for after so many times as much silence as connecting may take, and may take
+/// as long as connecting.
+const SILENCE: u32 = 2;
+
+/// A connection that calls share. Dropped, it is closed where it stands.
+#[derive(Debug)]
+pub(super) struct Http2Connection {
+    sender: SendRequest<UploadBody>,
+    scheme: Scheme,
+    /// By which the server is asked where a call names none.
+    authority: Option<Authority>,
+    streams: Cell<usize>,
+    /// When the last call on it ended.
+    idle_since: Cell<Instant>,
+    opened: Instant,
+    /// How many calls the server takes at a time.
+    most: Rc<Cell<usize>>,
+    prospect: Cell<ConnectionState>,
+    _ends: watch::Sender<()>,
+}
+
+/// Whether it takes further calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ConnectionState {
+    Open,
+    /// The server goes away, the connection is broken, or a call on it had no answer in time.
+    Leaving,
+}
+
+/// HTTP/2 did not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Http2HandshakeError {
+    /// What came is no HTTP/2.
+    #[error("the server does not speak HTTP/2")]
+    Fault(#[source] hyper::Error),
+    /// Nothing came.
+    #[error("the server closed the connection before HTTP/2 began")]
+    Closed,
+}
+
+impl Http2Connection {
+    /// Begins HTTP/2 over a socket that was just opened. Dropped, it leaves nothing behind.
+    pub(super) async fn over(
+        socket: Socket,
+        (open, cuts): (OpenCount, AbuseCounter),
+        (tasks, plan): (&Tasks, &UpstreamPlan),
+    ) -> Result<Rc<Http2Connection>, Http2HandshakeError> {
+        let (ends, ended) = watch::channel(());
+        let starter = TaskExecutor {
+            tasks: tasks.clone(),
+            ended: ended.clone(),
+        };
+        let heard = Rc::<Notify>::default();
+        let socket = TokioIo::new(MonitoredSocket::new(
+            socket,
+            (open, cuts.clone()),
+            heard.clone(),
+        ));
+        let handshake = builder(starter.clone(), plan).handshake(socket).await;
+        let (sender, mut connection) = handshake.map_err(Http2HandshakeError::Fault)?;
+        let most = Rc::new(Cell::new(0));
+        while most.get() == 0 {
+            // Both branches are cancel-safe: the connection is polled on.
+            tokio::select! {
+                ended = &mut connection => return Err(match ended {
+                    Ok(()) => Http2HandshakeError::Closed,
+                    Err(error) => Http2HandshakeError::Fault(error),
+                }),
+                () = heard.notified() => most.set(connection.current_max_send_streams()),
+            }
+        }
+        let noted = most.clone();
+        starter.execute(async move {
+            let mut connection = pin!(connection);
+            std::future::poll_fn(|cx| {
+                let polled = connection.as_mut().poll(cx);
+                noted.set(connection.current_max_send_streams());
+                polled.map(|ended| {
+                    if let Err(error) = ended
+                        && is_cut(&error)
+                    {
+                        cuts.add(&error);
+                    }
+                })
+            })
+            .await;
+        });
+        let now = clock::now();
+        Ok(Rc::new(Http2Connection {
+            sender,
+            scheme: match plan.tls {
+                Some(_) => Scheme::HTTPS,
+                None => Scheme::HTTP,
+            },
+            authority: plan.authority.as_str().parse().ok(),
+            streams: Cell::new(0),
+            idle_since: Cell::new(now),
+            opened: now,
+            most,
+            prospect: Cell::new(ConnectionState::Open),
+            _ends: ends,
+        }))
+    }
+
+    /// Whether another call may go on it.
+    pub(super) fn has_capacity(&self) -> bool {
+        !self.is_over() && self.streams.get() < self.most.get()
+    }
+
+    /// Whether no call may go on it any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.prospect.get() == ConnectionState::Leaving || self.sender.is_closed()
+    }
+
+    /// It takes no further calls; those that are on it go on, and it ends with the last of them.
+    pub(super) fn retire(&self) {
+        self.prospect.set(ConnectionState::Leaving);
+    }
+
+    /// Whether no call is on it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.streams.get() == 0
+    }
+
+    /// Since when no call is on it, if none is.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        self.is_idle().then(|| self.idle_since.get())
+    }
+
+    pub(super) fn opened(&self) -> Instant {
+        self.opened
+    }
+}
+
+fn builder(starter: TaskExecutor, plan: &UpstreamPlan) -> Builder<TaskExecutor> {
+    let all = (STREAM_WINDOW as usize).saturating_mul(plan.connections);
+    let all = u32::try_from(all.min(LARGEST_WINDOW)).unwrap_or(STREAM_WINDOW);
+    let mut builder = Builder::new(starter);
+    builder
+        .timer(TokioTimer::new())
+        // Until the server has said how many it takes.
+        .initial_max_send_streams(0)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(all)
+        .max_send_buf_size(SEND_BUFFER)
+        .max_header_list_size(HEADERS)
+        .max_local_error_reset_streams(FAULTS)
+        .keep_alive_interval(plan.connect_timeout.saturating_mul(SILENCE))
+        .keep_alive_timeout(plan.connect_timeout);
+    builder
+}
+
+/// Starts the tasks of a connection, which end with it.
+#[derive(Debug, Clone)]
+struct TaskExecutor {
+    tasks: Tasks,
+    ended: watch::Receiver<()>,
+}
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
+    fn execute(&self, task: F) {
+        let mut ended = self.ended.clone();
+        self.tasks.start(async move {
+            // Nothing is ever said there: the other end is dropped.
+            tokio::select! {
+                () = task => {}
+                _ = ended.changed() => {}
+            }
+        });
+    }
+}
+
+/// One call on a connection. Dropped, its upload ends.
+#[derive(Debug)]
+pub(super) struct Http2Stream {
+    trunk: Rc<Http2Connection>,
+    _upload: Option<oneshot::Sender<Infallible>>,
+}
+
+impl Drop for Http2Stream {
+    fn drop(&mut self) {
+        self.trunk.streams.set(self.trunk.streams.get() - 1);
+        self.trunk.idle_since.set(clock::now());
+    }
+}
+
+impl Http2Stream {
+    /// A place on a connection, which has room for it.
+    pub(super) fn on(trunk: &Rc<Http2Connection>) -> Http2Stream {
+        trunk.streams.set(trunk.streams.get() + 1);
+        Http2Stream {
+            trunk: trunk.clone(),
+            _upload: None,
+        }
+    }
+
+    pub(super) fn trunk(&self) -> &Rc<Http2Connection> {
+        &self.trunk
+    }
+
+    /// Sends a call and waits for the head of its answer.
+    pub(super) async fn offer(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<IncomingBody>, Box<SendError>> {
+        let (head, body) = request.into_parts();
+        let (as_it_was, spare) = (head.clone(), body.copy());
+        let (body, upload) = UploadBody::new(body);
+        self._upload = upload;
+        let request = Request::from_parts(self.conform(head), body);
+        let mut sender = self.trunk.sender.clone();
+        let mut failed = match sender.try_send_request(request).await {
+            Ok(response) => return Ok(IncomingBody::from_response(response, None, None)),
+            Err(failed) => failed,
+        };
+        let unsent = failed.take_message();
+        let error = failed.into_error();
+        if unsent.is_some() || ends_connection(&error) {
+            self.trunk.retire();
+        }
+        let left = match (unsent, spare) {
+            (Some(unsent), _) => {
+                RequestDisposition::Unsent(Request::from_parts(as_it_was, unsent.into_body().body))
+            }
+            (None, Some(spare)) if is_refusal(&error) => {
+                RequestDisposition::Refused(Request::from_parts(as_it_was, spare))
+            }
+            (None, _) => RequestDisposition::Sent(None),
+        };
+        Err(Box::new(SendError {
+            error,
+            request: left,
+        }))
+    }
+
+    /// A head of HTTP/1.1 in the form of HTTP/2: nothing of one connection (RFC 9113 §8.2.2), and `:authority` in place of
+    /// `HostField` (§8.3.1).
+    fn conform(&self, mut head: request::Parts) -> request::Parts {
+        for name in [CONNECTION, TRANSFER_ENCODING] {
+            head.headers.remove(name);
+        }
+        if head.headers.get(TE).is_some_and(|te| te != "trailers") {
+            head.headers.remove(TE);
+        }
+        let host = head.headers.remove(HOST);
+        let named = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+        let mut parts = Parts::default();
+        parts.scheme = Some(self.trunk.scheme.clone());
+        parts.authority = named.or_else(|| self.trunk.authority.clone());
+        parts.path_and_query = head.uri.path_and_query().cloned();
+        if let Ok(uri) = Uri::from_parts(parts) {
+            head.uri = uri;
+        }
+        head.version = Version::HTTP_2;
+        head
+    }
+}
+
+/// The body of a request on its way; it breaks off when nobody waits for its call any more.
+#[derive(Debug)]
+struct UploadBody {
+    body: Body,
+    /// Of an upload, which may last.
+    wanted: Option<oneshot::Receiver<Infallible>>,
+}
+
+impl UploadBody {
+    fn new(body: Body) -> (UploadBody, Option<oneshot::Sender<Infallible>>) {
+        if !body.is_streamed() {
+            return (UploadBody { body, wanted: None }, None);
+        }
+        let (upload, wanted) = oneshot::channel();
+        let wanted = Some(wanted);
+        (UploadBody { body, wanted }, Some(upload))
+    }
+}
+
+impl http_body::Body for UploadBody {
+    type Data = Bytes;
+    type Error = AbortedUpload;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, AbortedUpload>>> {
+        let UploadBody { body, wanted } = self.get_mut();
+        if let Some(wanted) = wanted
+            && Pin::new(wanted).poll(cx).is_ready()
+        {
+            return Poll::Ready(Some(Err(AbortedUpload)));
+        }
+        Pin::new(body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

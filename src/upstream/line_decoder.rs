@@ -1,0 +1,139 @@
+//! Bytes cut into lines of a limited length.
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr;
+
+/// How much is read at a time.
+const CHUNK: usize = 16 * 1024;
+
+/// What has come of a stream of lines and is not cut off yet.
+#[derive(Debug)]
+pub(super) struct LineDecoder {
+    buffer: BytesMut,
+    /// How much of the buffer has no end of a line.
+    seen: usize,
+    limit: usize,
+    state: DecodeState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DecodeState {
+    /// What comes is looked at.
+    Reading,
+    /// The rest of a line that is too long is passed over.
+    Skipping,
+}
+
+/// One line, without its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum DecodedLine {
+    /// A whole one, not empty.
+    Whole(Bytes),
+    /// The beginning of one that is longer than the limit.
+    Cut(Bytes),
+}
+
+impl LineDecoder {
+    pub(super) fn new(limit: usize) -> LineDecoder {
+        LineDecoder {
+            buffer: BytesMut::new(),
+            seen: 0,
+            limit,
+            state: DecodeState::Reading,
+        }
+    }
+
+    /// Where to read more into.
+    pub(super) fn spare_capacity(&mut self) -> &mut BytesMut {
+        if self.buffer.capacity() - self.buffer.len() < CHUNK / 4 {
+            self.buffer.reserve(CHUNK);
+        }
+        &mut self.buffer
+    }
+
+    /// The next line that is there.
+    pub(super) fn next(&mut self) -> Option<DecodedLine> {
+        loop {
+            let end = memchr(b'\n', &self.buffer[self.seen..]).map(|end| self.seen + end);
+            let Some(end) = end else {
+                self.seen = self.buffer.len();
+                return self.cut();
+            };
+            let line = self.buffer.split_to(end + 1).freeze();
+            self.seen = 0;
+            if std::mem::replace(&mut self.state, DecodeState::Reading) == DecodeState::Skipping {
+                continue;
+            }
+            let line = trimmed(&line);
+            if line.len() > self.limit {
+                return Some(DecodedLine::Cut(line.slice(..self.limit)));
+            }
+            if !line.is_empty() {
+                return Some(DecodedLine::Whole(line));
+            }
+        }
+    }
+
+    /// The beginning of a line that is too long already.
+    fn cut(&mut self) -> Option<DecodedLine> {
+        if self.state == DecodeState::Skipping {
+            self.buffer.clear();
+            self.seen = 0;
+        }
+        if self.buffer.len() <= self.limit {
+            return None;
+        }
+        self.state = DecodeState::Skipping;
+        let whole = std::mem::take(&mut self.buffer).freeze();
+        self.seen = 0;
+        Some(DecodedLine::Cut(whole.slice(..self.limit)))
+    }
+}
+
+fn trimmed(line: &Bytes) -> Bytes {
+    line.slice_ref(line.trim_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(limit: usize, pieces: &[&str]) -> Vec<(char, String)> {
+        let mut lines = LineDecoder::new(limit);
+        let mut found = Vec::new();
+        for piece in pieces {
+            lines.spare_capacity().extend_from_slice(piece.as_bytes());
+            while let Some(line) = lines.next() {
+                let (kind, line) = match line {
+                    DecodedLine::Whole(line) => ('w', line),
+                    DecodedLine::Cut(line) => ('c', line),
+                };
+                found.push((kind, String::from_utf8(line.to_vec()).unwrap()));
+            }
+        }
+        assert!(lines.buffer.len() <= limit);
+        found
+    }
+
+    fn whole(lines: &[&str]) -> Vec<(char, String)> {
+        lines.iter().map(|line| ('w', (*line).to_owned())).collect()
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_come() {
+        assert_eq!(
+            read(9, &["a\nbc\r\n\n \nd", "e", "\n"]),
+            whole(&["a", "bc", "de"])
+        );
+        assert_eq!(read(9, &["", "a", "b\n\n"]), whole(&["ab"]));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_told_of_once() {
+        let cut = ('c', "abcd".to_owned());
+        let then = |text: &str| vec![cut.clone(), ('w', text.to_owned())];
+        assert_eq!(read(4, &["abcdef\nxy\n"]), then("xy"));
+        assert_eq!(read(4, &["abc", "def", "ghi", "j\nxy\n"]), then("xy"));
+        assert_eq!(read(4, &["abcd", "\nefgh\n"]), whole(&["abcd", "efgh"]));
+    }
+}

@@ -1,0 +1,462 @@
+//! The task that owns a link: what the outputs of [`LinkMachine`] say is done, and what happens is told to it.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::balance::InFlightGuard;
+use super::cancel::CancelSignal;
+use super::client_queue::LinkClientQueue;
+use super::handle::ProgressSink;
+use super::notifications::{LinkLost, LostBy, NotificationSender, ReplySender};
+use super::state::{LinkEvent, LinkState, Listening};
+use super::stats::StatsHandle;
+use super::subscribers::Subscribers;
+use super::{Event, Link, LinkReply, LinkRequest, LinkStats, RequestReceiver, Transport};
+use crate::domain::json::unmarked;
+use crate::domain::pending::{
+    LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,
+};
+use crate::telemetry::clock;
+
+/// How long the last words of a link may take, once nobody asks any more.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Who has asked.
+struct PendingCaller {
+    reply: ReplySender,
+    ear: Option<NotificationSender>,
+    progress: Option<ProgressSink>,
+    recall: Option<Arc<CancelSignal>>,
+    _load: Option<InFlightGuard>,
+}
+
+/// Conducts the links of one upstream until nobody can ask any more and everybody is answered.
+pub async fn own<T: Transport>(
+    (name, transport): (&str, T),
+    settings: LinkSettings,
+    mut inbox: RequestReceiver,
+    standing: &LinkStats,
+) {
+    let mut owner = LinkTask {
+        name,
+        transport,
+        pending: LinkMachine::new(settings),
+        account: StatsHandle::new(standing),
+        line: LinkState::Down,
+        wanted: Reopen::No,
+        callers: BTreeMap::new(),
+        next: 0,
+        began: clock::now(),
+        audience: Subscribers::new(
+            (inbox.notices.clone(), inbox.listeners.clone()),
+            (name, standing),
+        ),
+        used: clock::now(),
+        ready: inbox.ready.clone(),
+        since: None,
+        door: Intake::Open,
+        retired: Retired::No,
+        loss: None,
+    };
+    owner.run(&mut inbox).await;
+    let LinkTask {
+        mut line,
+        audience,
+        loss,
+        account,
+        ..
+    } = owner;
+    // Whoever finds that nobody takes questions finds no link, either.
+    drop((account, inbox));
+    // The client may take its time, which is none of the server's.
+    tokio::join!(line.end(), audience.end(loss));
+    tracing::info!(upstream = name, "the link has ended");
+}
+
+struct LinkTask<'a, T: Transport> {
+    name: &'a str,
+    transport: T,
+    pending: LinkMachine,
+    account: StatsHandle<&'a LinkStats>,
+    line: LinkState<T::Link>,
+    /// Whether a link is to be opened as soon as the one before is gone.
+    wanted: Reopen,
+    callers: BTreeMap<Ticket, PendingCaller>,
+    next: u64,
+    /// What times are counted from.
+    began: Instant,
+    /// Who hears what the server tells.
+    audience: Subscribers<'a>,
+    /// When something was last asked, answered, given up, or told.
+    used: Instant,
+    /// Rung each time that the link is ready.
+    ready: Option<Arc<Notify>>,
+    /// Since when it is.
+    since: Option<Instant>,
+    /// Whether more can be asked.
+    door: Intake,
+    retired: Retired,
+    /// Why there is no other link for the one client that this was of.
+    loss: Option<LinkLost>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reopen {
+    Yes,
+    No,
+}
+
+/// Whether more can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Intake {
+    Open,
+    Closed,
+}
+
+/// Whether the upstream was changed or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retired {
+    No,
+    Yes,
+}
+
+impl<T: Transport> LinkTask<'_, T> {
+    async fn run(&mut self, inbox: &mut RequestReceiver) {
+        let mut farewell = None;
+        self.take(LinkInput::Tick);
+        loop {
+            if self.loss.is_some() {
+                return inbox.refuse();
+            }
+            if self.door == Intake::Closed && self.pending.is_idle() {
+                // The server is told of calls that were given up at last.
+                let until = *farewell.get_or_insert(clock::now() + FAREWELL);
+                if self.pending.has_sent_all() || until <= clock::now() {
+                    if self.retired == Retired::Yes {
+                        self.lose(LostBy::Plan);
+                    }
+                    return;
+                }
+            }
+            let idle = inbox.idle.filter(|_| !inbox.asks.is_closed());
+            let unused = idle.filter(|_| self.pending.is_idle());
+            let unused = unused.map(|idle| self.used + idle);
+            let age = inbox.max_age.filter(|_| !inbox.asks.is_closed());
+            let end = self.since.zip(age).map(|(since, age)| since + age);
+            let alarm = self.pending.alarm().map(|at| self.began + at);
+            let attention = self.attention();
+            let patience = self
+                .audience
+                .only
+                .as_ref()
+                .and_then(LinkClientQueue::deadline);
+            // Every branch is cancel-safe: what is not taken is there at the next turn.
+            tokio::select! {
+                asked = inbox.asks.recv(), if self.door == Intake::Open => match asked {
+                    Some(asked) => self.on_request(asked),
+                    None => {
+                        self.door = Intake::Closed;
+                        self.take(LinkInput::Unsubscribe);
+                    }
+                },
+                () = inbox.gone.notified() => self.forget_gone(),
+                told = self.line.next(attention) => self.on_event(told),
+                () = has_more_work(&mut self.audience) => {}
+                () = sleep_until(patience.unwrap_or(self.began)), if patience.is_some() => self.expire_notifications(),
+                () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
+                // What was asked before is still answered.
+                () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
+                () = is_over(&mut inbox.over) => self.retire(inbox),
+                // What was asked just now is use of it, or is still answered.
+                () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
+                    if inbox.asks.is_empty() {
+                        inbox.asks.close();
+                    }
+                }
+                () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
+            }
+        }
+    }
+
+    /// The upstream was changed or removed. One that takes no more questions ends for a reason of its own.
+    fn retire(&mut self, inbox: &mut RequestReceiver) {
+        inbox.over = None;
+        if inbox.asks.is_closed() {
+            return;
+        }
+        self.retired = Retired::Yes;
+        // At once, so that its client opens no other one while this has calls to answer.
+        if let Some(only) = &self.audience.only {
+            only.lose();
+        }
+        tracing::info!(
+            upstream = self.name,
+            "the link takes no more calls: its upstream was changed or removed"
+        );
+        inbox.asks.close();
+    }
+
+    /// The server is not listened to while its one client has more to take than may wait.
+    fn attention(&self) -> Listening {
+        let waits = self.audience.only.as_ref();
+        match waits.is_some_and(LinkClientQueue::is_full) {
+            true => Listening::Busy,
+            false => Listening::Listens,
+        }
+    }
+
+    fn tick(&mut self) {
+        self.take(match self.attention() {
+            Listening::Listens => LinkInput::Tick,
+            // Its signs of life are not read.
+            Listening::Busy => LinkInput::Sign,
+        });
+    }
+
+    fn expire_notifications(&mut self) {
+        if let Some(only) = &mut self.audience.only {
+            only.give_up();
+        }
+        self.line.close();
+        self.lose(LostBy::Client);
+        self.lost("its client does not take what the server tells");
+    }
+
+    /// The one client of the link gets no other: what the server has kept for it is gone.
+    fn lose(&mut self, through: LostBy) {
+        if let (Some(only), None) = (&self.audience.only, &self.loss) {
+            only.lose();
+            self.loss = Some(LinkLost {
+                upstream: self.name.to_owned(),
+                through,
+            });
+        }
+    }
+
+    fn at(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.began)
+    }
+
+    fn on_request(&mut self, asked: LinkRequest) {
+        // It hears from now on, whether or not it still waits for this.
+        if let Some(listener) = asked.listener {
+            self.audience.join(listener);
+        }
+        if asked.reply.is_closed() {
+            return;
+        }
+        self.used = clock::now();
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        let caller = PendingCaller {
+            reply: asked.reply,
+            ear: asked.ear,
+            progress: asked.progress,
+            recall: asked.recall,
+            _load: asked.load,
+        };
+        self.callers.insert(ticket, caller);
+        let ask = Request {
+            ticket,
+            say: asked.say,
+            start_by: self.at(asked.start_by),
+            deadline: self.at(asked.deadline),
+            repeat: asked.repeat,
+            rank: asked.rank,
+        };
+        self.take(LinkInput::Ask(ask));
+    }
+
+    fn forget_gone(&mut self) {
+        let callers = self.callers.iter();
+        let gone = callers.filter(|(_, caller)| caller.reply.is_closed());
+        let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
+        for ticket in gone {
+            let caller = self.callers.remove(&ticket);
+            self.used = clock::now();
+            let recall = caller.and_then(|caller| caller.recall);
+            self.take(match recall.is_some_and(|recall| recall.is_cancelled()) {
+                true => LinkInput::Recall(ticket),
+                false => LinkInput::Cancel(ticket),
+            });
+        }
+    }
+
+    fn on_event(&mut self, told: LinkEvent<T::Link>) {
+        match told {
+            LinkEvent::Opened(Ok(link)) => {
+                self.line = LinkState::Open(link);
+                self.take(LinkInput::Opened);
+            }
+            LinkEvent::Opened(Err(why)) => {
+                self.line = LinkState::Down;
+                self.lost(&why);
+            }
+            LinkEvent::Event(Event::Message(message)) => {
+                self.on_message(unmarked(message), LinkInput::Message)
+            }
+            LinkEvent::Event(Event::Aside(id, message)) => {
+                self.on_message(message, |message| LinkInput::Beside(id, message));
+            }
+            LinkEvent::Event(Event::Overlong) => self.take(LinkInput::Overlong),
+            LinkEvent::Event(Event::Failed(id, why)) => self.take(LinkInput::Failed(id, why)),
+            LinkEvent::Event(Event::Forgotten(id)) => self.take(LinkInput::Forgotten(id)),
+            LinkEvent::Event(Event::Unwritten(why)) => self.take(LinkInput::Unwritten(why)),
+            LinkEvent::Event(Event::Written) => self.take(LinkInput::Written),
+            LinkEvent::Event(Event::Sign) => self.take(LinkInput::Sign),
+            LinkEvent::Event(Event::Lost(why)) => {
+                self.line.close();
+                self.lost(&why);
+            }
+            LinkEvent::Gone => {
+                self.line = LinkState::Down;
+                if self.wanted == Reopen::Yes {
+                    self.open();
+                }
+            }
+        }
+    }
+
+    /// What is no message of JSON-RPC may be one of the protocol that a client speaks beside it.
+    fn on_message(&mut self, message: Bytes, input: impl FnOnce(Bytes) -> LinkInput) {
+        let skipped = self.pending.counts().skipped;
+        let copy = self.audience.is_of_one().then(|| message.clone());
+        self.take(input(message));
+        if let Some(message) = copy.filter(|_| self.pending.counts().skipped > skipped) {
+            self.used = clock::now();
+            self.audience.deliver_raw(message);
+        }
+    }
+
+    fn lost(&mut self, why: &str) {
+        let (upstream, in_flight) = (self.name, self.pending.in_flight());
+        tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
+        match (self.retired, self.door) {
+            (Retired::Yes, _) => self.lose(LostBy::Plan),
+            (Retired::No, Intake::Open) if self.since.is_some() => self.lose(LostBy::Server),
+            // One that takes no more questions has another one beside it, or nobody.
+            (Retired::No, Intake::Open | Intake::Closed) => {}
+        }
+        self.take(LinkInput::Lost { luck: outcome() });
+        // What was asked where a client has state, or at a server that is planned no more, goes over no other link.
+        let ends = self.door == Intake::Closed && self.audience.is_of_one();
+        if self.loss.is_some() || self.retired == Retired::Yes || ends {
+            self.take(LinkInput::Over);
+        }
+    }
+
+    fn open(&mut self) {
+        if matches!(self.line, LinkState::Closing(_)) {
+            self.wanted = Reopen::Yes;
+            return;
+        }
+        self.wanted = Reopen::No;
+        let transport = self.transport.clone();
+        self.line = LinkState::Opening(Box::pin(async move { transport.open().await }));
+    }
+
+    fn take(&mut self, input: LinkInput) {
+        self.pending.take(self.at(clock::now()), input);
+        // Whoever has an answer may look at once.
+        self.account.report(&self.pending);
+        while let Some(output) = self.pending.output() {
+            self.apply(output);
+        }
+    }
+
+    fn apply(&mut self, output: LinkOutput) {
+        match output {
+            LinkOutput::Open => self.open(),
+            LinkOutput::Close(fault) => {
+                self.wanted = Reopen::No;
+                self.line.close();
+                // It is taken in at once: this is one of the outputs that are still being obeyed.
+                self.lost(&fault.to_string());
+            }
+            LinkOutput::Write(message) => {
+                if let LinkState::Open(link) = &mut self.line {
+                    link.write(message);
+                }
+            }
+            LinkOutput::Ping => {
+                if let LinkState::Open(link) = &mut self.line {
+                    link.ping();
+                }
+            }
+            LinkOutput::Ready => {
+                let opened = self.pending.counts().opened;
+                tracing::info!(upstream = self.name, opened, "the link is ready");
+                self.since = Some(clock::now());
+                if let Some(ready) = &self.ready {
+                    ready.notify_one();
+                }
+            }
+            LinkOutput::Answer {
+                ticket,
+                id,
+                message,
+            } => self.reply(ticket, Ok(LinkReply::Answer(id, message))),
+            LinkOutput::Told(ticket) => self.reply(ticket, Ok(LinkReply::Sent)),
+            LinkOutput::Ended(ticket) => self.reply(ticket, Ok(LinkReply::Ended)),
+            LinkOutput::Failed(ticket, why) => self.reply(ticket, Err(why)),
+            LinkOutput::Notified {
+                method,
+                message,
+                hearers,
+            } => {
+                self.used = clock::now();
+                tracing::debug!(upstream = self.name, method, "the server tells something");
+                self.on_notification(message, hearers);
+            }
+        }
+    }
+
+    fn on_notification(&mut self, message: Bytes, hearers: Recipients) {
+        let caller = match hearers {
+            Recipients::Caller(ticket) => self.callers.get(&ticket),
+            Recipients::Token | Recipients::All | Recipients::Nobody => None,
+        };
+        let caller = caller.and_then(|caller| caller.ear.as_ref());
+        let progress = self.callers.values();
+        let progress = progress.filter_map(|caller| caller.progress.as_ref());
+        let callers = (caller, progress, self.pending.depth());
+        self.audience.deliver((hearers, message), callers);
+    }
+
+    fn reply(&mut self, ticket: Ticket, told: Result<LinkReply, RequestError>) {
+        if let Some(caller) = self.callers.remove(&ticket) {
+            self.used = clock::now();
+            self.audience.answer((caller.reply, caller.ear), told);
+        }
+    }
+}
+
+/// Cancel-safe. Never ends where nobody would tell.
+async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
+    if let Some(over) = over
+        && over.wait_for(|over| *over).await.is_ok()
+    {
+        return;
+    }
+    pending().await
+}
+
+/// Cancel-safe, as what it waits for is.
+async fn has_more_work(audience: &mut Subscribers<'_>) {
+    match &mut audience.only {
+        Some(only) => only.go_on().await,
+        None => pending().await,
+    }
+}
+
+/// Random enough for the waits of many proxies to drift apart.
+fn outcome() -> u16 {
+    u16::try_from(RandomState::new().build_hasher().finish() & 0xffff).unwrap_or_default()
+}

@@ -1,0 +1,198 @@
+//! The rights of one worker's calls to use a connection of a server.
+//!
+//! Laws: as many are out as there may be at most; who waits gets one in the order of asking, before anybody who asks later;
+//! one that nobody takes any more goes to the next. All of them stay on their thread, so that no lock is needed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// All that there are.
+#[derive(Debug, Clone)]
+pub(super) struct LocalSemaphore(Rc<SemaphoreState>);
+
+#[derive(Debug)]
+struct SemaphoreState {
+    free: Cell<usize>,
+    /// By their numbers, in the order of asking.
+    queue: RefCell<VecDeque<(u64, oneshot::Sender<Permit>)>>,
+    /// How many have ever waited.
+    numbers: Cell<u64>,
+}
+
+/// The right to use one connection, until it is dropped.
+#[derive(Debug)]
+pub struct Permit(LocalSemaphore);
+
+impl LocalSemaphore {
+    pub(super) fn new(count: usize) -> LocalSemaphore {
+        LocalSemaphore(Rc::new(SemaphoreState {
+            free: Cell::new(count),
+            queue: RefCell::default(),
+            numbers: Cell::new(0),
+        }))
+    }
+
+    /// How many nobody has.
+    pub(super) fn free(&self) -> usize {
+        self.0.free.get()
+    }
+
+    /// How many calls wait for one.
+    pub(super) fn waiting(&self) -> usize {
+        self.0.queue.borrow().len()
+    }
+
+    /// One at once. Where one is free, nobody waits.
+    pub(super) fn take(&self) -> Option<Permit> {
+        self.0.free.set(self.free().checked_sub(1)?);
+        Some(Permit(self.clone()))
+    }
+
+    /// Where none is free, waits for one, so long at most.
+    pub(super) async fn wait(&self, limit: Duration) -> Option<Permit> {
+        let number = self.0.numbers.get();
+        self.0.numbers.set(number + 1);
+        // Goes behind the receiver, however the wait ends: a sender that nobody listens to takes no room.
+        let _leaves = CancelGuard(self, number);
+        let (gives, taken) = oneshot::channel();
+        self.0.queue.borrow_mut().push_back((number, gives));
+        timeout(limit, taken).await.ok()?.ok()
+    }
+
+    /// Gives one that came back to the next who waits.
+    fn pass_on(&self) {
+        loop {
+            let next = self.0.queue.borrow_mut().pop_front();
+            match next {
+                Some((_, next)) if next.is_closed() => {}
+                // Should nobody take it, it comes back once more.
+                Some((_, next)) => return drop(next.send(Permit(self.clone()))),
+                None => return self.0.free.set(self.free() + 1),
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.pass_on();
+    }
+}
+
+/// Somebody with this number, who waits no longer. Whoever got a permit is in the queue no more.
+struct CancelGuard<'p>(&'p LocalSemaphore, u64);
+
+impl Drop for CancelGuard<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.0.queue.borrow_mut();
+        if let Ok(place) = queue.binary_search_by_key(&self.1, |(number, _)| *number) {
+            queue.remove(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+
+    use futures_util::FutureExt;
+    use proptest::prelude::*;
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    type Wait = Pin<Box<dyn Future<Output = Option<Permit>>>>;
+
+    /// Somebody who waits already.
+    fn waits(permits: &LocalSemaphore) -> Wait {
+        let own = permits.clone();
+        let mut wait: Wait = Box::pin(async move { own.wait(LONG).await });
+        assert!(wait.as_mut().now_or_never().is_none());
+        wait
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_too_long_gets_none_and_leaves() {
+        let permits = LocalSemaphore::new(1);
+        let held = permits.take();
+        assert!(permits.wait(LONG).await.is_none());
+        assert_eq!(permits.waiting(), 0);
+        drop(held);
+        assert_eq!(permits.free(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_that_was_given_to_somebody_who_leaves_goes_to_the_next() {
+        let permits = LocalSemaphore::new(1);
+        let held = permits.take();
+        let (first, mut second) = (waits(&permits), waits(&permits));
+        drop(held);
+        drop(first);
+        assert!(second.as_mut().now_or_never().flatten().is_some());
+        assert_eq!((permits.free(), permits.waiting()), (1, 0));
+    }
+
+    /// What may happen.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Ask,
+        /// One that is held comes back, or one that waits leaves: the n-th, as far as there are so many.
+        Return(usize),
+        Leave(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => Just(Step::Ask),
+            3 => (0..4_usize).prop_map(Step::Return),
+            1 => (0..4_usize).prop_map(Step::Leave),
+        ]
+    }
+
+    /// Whoever asks has a number; those who hold one, and those who wait, in their order.
+    fn run(count: usize, steps: Vec<Step>) {
+        let permits = LocalSemaphore::new(count);
+        let (mut held, mut queue) = (Vec::new(), VecDeque::<(usize, Wait)>::new());
+        for (number, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Ask => match permits.take() {
+                    Some(permit) => held.push((number, permit)),
+                    None => queue.push_back((number, waits(&permits))),
+                },
+                Step::Return(at) if at < held.len() => drop(held.swap_remove(at)),
+                Step::Leave(at) => drop(queue.remove(at)),
+                Step::Return(_) => {}
+            }
+            // Only the first ones have got theirs.
+            while held.len() < count
+                && let Some((number, mut first)) = queue.pop_front()
+            {
+                let given = first.as_mut().now_or_never().flatten();
+                held.push((number, given.expect("the first in the queue gets it")));
+            }
+            for (_, wait) in &mut queue {
+                assert!(wait.as_mut().now_or_never().is_none());
+            }
+            assert_eq!(permits.free(), count - held.len());
+            assert_eq!(permits.waiting(), queue.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn they_go_out_in_the_order_of_asking_and_never_too_many(
+            count in 1..4_usize,
+            steps in prop::collection::vec(step(), 0..60),
+        ) {
+            let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+            runtime.block_on(async { run(count, steps) });
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What all bodies that are kept whole take together, in the whole process.
+//!
+//! The bytes themselves carry what they take: wherever they go, it is given back with the last piece of them. No thread
+//! ever waits here; where there is no more room, whoever asks is told so. Law: what is taken is given back exactly once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+use crate::domain::schema::MemoryShare;
+
+/// The room of the process; its clones are the same room.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryBudget(Arc<BudgetState>);
+
+#[derive(Debug, Default)]
+struct BudgetState {
+    limit: AtomicUsize,
+    held: AtomicUsize,
+}
+
+/// There is no more room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("as many bytes of bodies are held as may be")]
+pub struct BudgetExhausted;
+
+/// A part of the room, which is given back when this is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    memory: MemoryBudget,
+    bytes: usize,
+}
+
+/// Bytes, and the room that they take.
+struct AccountedBytes {
+    bytes: Bytes,
+    _held: Reservation,
+}
+
+impl AsRef<[u8]> for AccountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl MemoryBudget {
+    /// Space for so many bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> MemoryBudget {
+        let memory = MemoryBudget::default();
+        memory.allow(limit);
+        memory
+    }
+
+    /// Has room for so many bytes from now on; what is held beyond them is held to its end.
+    pub fn allow(&self, limit: usize) {
+        self.0.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// How many bytes are held.
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// For how many there is room.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.limit.load(Ordering::Relaxed)
+    }
+
+    /// A part of the room that is to grow.
+    #[must_use]
+    pub fn part(&self) -> Reservation {
+        Reservation {
+            memory: self.clone(),
+            bytes: 0,
+        }
+    }
+
+    /// The same bytes, which take their room from here on.
+    ///
+    /// # Errors
+    /// [`BudgetExhausted`]
+    pub fn account(&self, bytes: Bytes) -> Result<Bytes, BudgetExhausted> {
+        let mut held = self.part();
+        held.grow(bytes.len())?;
+        Ok(held.by(bytes))
+    }
+
+    /// Returns the same bytes, which count from here on even where there is no room: they are here already, and an answer
+    /// that has begun is not refused.
+    #[must_use]
+    pub fn carry(&self, bytes: Bytes) -> Bytes {
+        self.0.held.fetch_add(bytes.len(), Ordering::Relaxed);
+        let held = Reservation {
+            memory: self.clone(),
+            bytes: bytes.len(),
+        };
+        held.by(bytes)
+    }
+}
+
+/// Validations count their memory here, too.
+impl MemoryShare for MemoryBudget {
+    fn take(&self, bytes: usize) -> bool {
+        self.0.take(bytes).is_ok()
+    }
+
+    fn release(&self, bytes: usize) {
+        self.0.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl BudgetState {
+    fn take(&self, bytes: usize) -> Result<(), BudgetExhausted> {
+        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > self.limit.load(Ordering::Relaxed) {
+            self.held.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(BudgetExhausted);
+        }
+        Ok(())
+    }
+}
+
+impl Reservation {
+    /// Takes room for so many bytes more.
+    ///
+    /// # Errors
+    /// [`BudgetExhausted`]; what was taken before stays so.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), BudgetExhausted> {
+        self.memory.0.take(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// The bytes that the room was taken for, which keep it from here on.
+    #[must_use]
+    pub fn by(self, bytes: Bytes) -> Bytes {
+        if bytes.is_empty() {
+            return bytes;
+        }
+        Bytes::from_owner(AccountedBytes { bytes, _held: self })
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.memory.0.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bytes_take_their_room_until_their_last_piece_is_gone() {
+        let memory = MemoryBudget::new(10);
+        let whole = memory.account(Bytes::from_static(b"0123456")).unwrap();
+        let piece = whole.slice(2..4);
+        drop(whole);
+        assert_eq!((memory.reserved(), &piece[..]), (7, &b"23"[..]));
+        assert_eq!(
+            memory.account(Bytes::from_static(b"four")),
+            Err(BudgetExhausted)
+        );
+        assert_eq!(memory.reserved(), 7);
+        drop(piece);
+        assert_eq!(memory.reserved(), 0);
+        let three = memory.account(Bytes::from_static(b"0123456789"));
+        assert!(three.is_ok());
+    }
+
+    #[test]
+    fn what_was_taken_for_a_body_that_broke_off_is_given_back() {
+        let memory = MemoryBudget::new(10);
+        let mut held = memory.part();
+        held.grow(6).unwrap();
+        assert_eq!(held.grow(5), Err(BudgetExhausted));
+        assert_eq!(memory.reserved(), 6);
+        drop(held);
+        assert_eq!(memory.reserved(), 0);
+    }
+
+    #[test]
+    fn what_is_carried_counts_beyond_the_limit() {
+        let memory = MemoryBudget::new(4);
+        let carried = memory.carry(Bytes::from_static(b"0123456789"));
+        assert_eq!((memory.reserved(), carried.len()), (10, 10));
+        assert_eq!(
+            memory.account(Bytes::from_static(b"1")),
+            Err(BudgetExhausted)
+        );
+        drop(carried);
+        assert_eq!(memory.reserved(), 0);
+    }
+
+    #[test]
+    fn a_smaller_room_takes_nothing_away() {
+        let memory = MemoryBudget::new(10);
+        let kept = memory.account(Bytes::from_static(b"0123456789"));
+        memory.allow(4);
+        assert_eq!(
+            memory.account(Bytes::from_static(b"1")),
+            Err(BudgetExhausted)
+        );
+        drop(kept);
+        assert!(memory.account(Bytes::from_static(b"1234")).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_held_is_the_sum_of_what_lives_and_never_beyond_the_limit(
+            limit in 0usize..100,
+            steps in prop::collection::vec((any::<bool>(), 0usize..40), 0..40),
+        ) {
+            let memory = MemoryBudget::new(limit);
+            let mut kept: Vec<Bytes> = Vec::new();
+            for (takes, size) in steps {
+                if takes {
+                    kept.extend(memory.account(Bytes::from(vec![0; size])));
+                } else if !kept.is_empty() {
+                    kept.swap_remove(size % kept.len());
+                }
+                let sum: usize = kept.iter().map(Bytes::len).sum();
+                prop_assert_eq!(memory.reserved(), sum);
+                prop_assert!(sum <= limit);
+            }
+        }
+    }
+}

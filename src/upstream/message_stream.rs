@@ -1,0 +1,312 @@
+//! Messages over a WebSocket (RFC 6455), at either end of it.
+//!
+//! A message is a text frame, or several; one that came as binary is taken as well, since what it says is read as JSON in
+//! any case. Pings are answered by the protocol itself. Nothing is read ahead of what is asked for but one buffer.
+
+pub(super) mod flood_guard;
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+use flood_guard::FloodGuard;
+
+use super::link::{Event, Link};
+
+/// How long the end of a connection may take.
+const END: Duration = Duration::from_secs(2);
+/// The bytes that a frame of control has beside its code (RFC 6455 §5.5).
+const REASON: usize = 123;
+/// What is read, and written, at a time.
+const BUFFER: usize = 16 * 1024;
+
+/// One end of a WebSocket.
+#[derive(Debug)]
+pub struct MessageStream<S> {
+    stream: WebSocketStream<FloodGuard<S>>,
+    /// What is to be written next.
+    waiting: Option<Message>,
+    ping: PingState,
+    wire: WriteBuffer,
+    /// What the other end is told at the end.
+    code: CloseCode,
+    /// In what words.
+    reason: Utf8Bytes,
+    /// Why nothing more will come, where that is known and not told yet.
+    last: Option<String>,
+}
+
+/// Why a connection is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloseReason {
+    /// A code of RFC 6455 §7.4, where not whatever has gone wrong, or that this end leaves, says it.
+    pub code: Option<u16>,
+    /// In words, of which so many are told as there is room for.
+    pub reason: String,
+}
+
+impl CloseReason {
+    /// With a reason alone.
+    #[must_use]
+    pub fn because(reason: &str) -> CloseReason {
+        CloseReason {
+            code: None,
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// Whether a message of the other end is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadMode {
+    /// It is.
+    Open,
+    /// Not now.
+    Shut,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PingState {
+    Wanted,
+    No,
+}
+
+/// What was handed to the stream and may be in its buffer still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WriteBuffer {
+    Clean,
+    /// A sign of life.
+    Control,
+    /// A message, whose end is told.
+    Message,
+}
+
+/// What a request for a WebSocket with this key is answered with (RFC 6455 §4.2.2).
+#[must_use]
+pub fn accept_key(key: &[u8]) -> String {
+    derive_accept_key(key)
+}
+
+/// A socket to a server, before its handshake.
+pub(super) fn to_server<S>(socket: S) -> FloodGuard<S> {
+    FloodGuard::unguarded(socket)
+}
+
+/// How messages of this length at most are read.
+pub(super) fn config(limit: usize) -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER)
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit))
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
+    /// The client's end, after its handshake.
+    pub(super) fn client(stream: WebSocketStream<FloodGuard<S>>) -> MessageStream<S> {
+        MessageStream {
+            stream,
+            waiting: None,
+            ping: PingState::No,
+            wire: WriteBuffer::Clean,
+            code: CloseCode::Away,
+            reason: Utf8Bytes::default(),
+            last: None,
+        }
+    }
+
+    /// The server's end of a connection that has changed its protocol; messages have this length at most.
+    pub async fn server(socket: S, limit: usize) -> MessageStream<S> {
+        let config = Some(config(limit));
+        let socket = FloodGuard::guarded(socket);
+        let stream = WebSocketStream::from_raw_socket(socket, Role::Server, config).await;
+        MessageStream::client(stream)
+    }
+
+    /// Whether the other end has sent so many control frames and empty fragments that nothing more is read of it.
+    #[must_use]
+    pub fn is_flooded(&self) -> bool {
+        self.stream.get_ref().is_flooded()
+    }
+
+    /// Whether a message is being written.
+    #[must_use]
+    pub fn is_writing(&self) -> bool {
+        self.waiting.is_some() || self.wire == WriteBuffer::Message
+    }
+
+    /// The next thing that happens; cancel-safe, since all that is under way stays here.
+    pub async fn next(&mut self, intake: ReadMode) -> Event {
+        std::future::poll_fn(|cx| self.poll(cx, intake)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, intake: ReadMode) -> Poll<Event> {
+        if let Some(why) = self.last.take() {
+            return Poll::Ready(Event::Lost(why));
+        }
+        match self.poll_write(cx) {
+            Poll::Ready(Err(error)) => return Poll::Ready(self.failed(&error)),
+            Poll::Ready(Ok(WriteBuffer::Message)) => return Poll::Ready(Event::Written),
+            Poll::Ready(Ok(WriteBuffer::Clean | WriteBuffer::Control)) | Poll::Pending => {}
+        }
+        match intake {
+            ReadMode::Open => self.poll_read(cx),
+            ReadMode::Shut => Poll::Pending,
+        }
+    }
+
+    /// Writes what there is to write; tells what is written whole now.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<WriteBuffer, Error>> {
+        let mut stream = Pin::new(&mut self.stream);
+        if self.ping == PingState::Wanted {
+            ready!(stream.as_mut().poll_ready(cx))?;
+            self.ping = PingState::No;
+            stream.as_mut().start_send(Message::Ping(Bytes::new()))?;
+            if self.wire == WriteBuffer::Clean {
+                self.wire = WriteBuffer::Control;
+            }
+        }
+        if self.waiting.is_some() {
+            ready!(stream.as_mut().poll_ready(cx))?;
+            if let Some(message) = self.waiting.take() {
+                stream.as_mut().start_send(message)?;
+                self.wire = WriteBuffer::Message;
+            }
+        }
+        if self.wire == WriteBuffer::Clean {
+            return Poll::Ready(Ok(WriteBuffer::Clean));
+        }
+        ready!(stream.poll_flush(cx))?;
+        Poll::Ready(Ok(std::mem::replace(&mut self.wire, WriteBuffer::Clean)))
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let came = ready!(Pin::new(&mut self.stream).poll_next(cx));
+        Poll::Ready(match came {
+            Some(Ok(Message::Text(text))) => Event::Message(text.into()),
+            Some(Ok(Message::Binary(bytes))) => Event::Message(bytes),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Event::Sign,
+            Some(Ok(Message::Close(frame))) => Event::Lost(closed(frame.as_ref())),
+            Some(Err(error)) => self.failed(&error),
+            None => Event::Lost("the other end is gone".to_owned()),
+        })
+    }
+
+    /// The connection can be used no more; the other end is told why (RFC 6455 §7.4.1).
+    fn failed(&mut self, error: &Error) -> Event {
+        let why = error.to_string();
+        match error {
+            Error::Io(_) if self.is_flooded() => self.code = CloseCode::Policy,
+            Error::Capacity(_) => {
+                self.code = CloseCode::Size;
+                self.last = Some(why);
+                return Event::Overlong;
+            }
+            Error::Utf8(_) => self.code = CloseCode::Invalid,
+            Error::Protocol(_) => self.code = CloseCode::Protocol,
+            Error::ConnectionClosed
+            | Error::AlreadyClosed
+            | Error::Io(_)
+            | Error::Tls(_)
+            | Error::WriteBufferFull(_)
+            | Error::AttackAttempt
+            | Error::Url(_)
+            | Error::Http(_)
+            | Error::HttpFormat(_) => {}
+        }
+        Event::Lost(why)
+    }
+
+    /// Begins to write a message; [`Event::Written`] follows. Only one is written at a time.
+    pub fn send(&mut self, message: Bytes) {
+        // JSON is text; anything else would be a fault of this program, and is said as it is.
+        self.waiting = Some(match Utf8Bytes::try_from(message.clone()) {
+            Ok(text) => Message::Text(text),
+            Err(_) => Message::Binary(message),
+        });
+    }
+
+    /// Asks for a sign of life.
+    pub fn ping(&mut self) {
+        self.ping = PingState::Wanted;
+    }
+
+    /// The other end is told this at the end, if there is something to tell.
+    pub fn on_close(&mut self, closing: Option<CloseReason>) {
+        let Some(CloseReason { code, mut reason }) = closing else {
+            return;
+        };
+        reason.truncate(reason.floor_char_boundary(REASON));
+        self.code = code.map_or(self.code, CloseCode::from);
+        self.reason = reason.into();
+    }
+
+    /// Ends the connection in good order, within a time of its own. What was said before is written first.
+    pub async fn end(mut self) {
+        let ends = async {
+            let frame = CloseFrame {
+                code: self.code,
+                reason: std::mem::take(&mut self.reason),
+            };
+            if self.stream.close(Some(frame)).await.is_err() {
+                // The other end has closed first, and is answered.
+                let _ = self.stream.flush().await;
+            }
+            while let Some(Ok(_)) = self.stream.next().await {}
+            // What is closed with unread bytes is reset, and the other end would not read why it is closed.
+            let socket = self.stream.get_mut();
+            let mut rest = [0; 1024];
+            if socket.shutdown().await.is_ok() {
+                while let Ok(1..) = socket.read(&mut rest).await {}
+            }
+        };
+        // One that does not end in time is dropped.
+        let _ = timeout(END, ends).await;
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link for MessageStream<S> {
+    async fn event(&mut self) -> Event {
+        self.next(ReadMode::Open).await
+    }
+
+    async fn event_while_unread(&mut self) -> Event {
+        self.next(ReadMode::Shut).await
+    }
+
+    fn write(&mut self, message: Bytes) {
+        self.send(message);
+    }
+
+    fn ping(&mut self) {
+        self.ping();
+    }
+
+    async fn close(self) {
+        self.end().await;
+    }
+}
+
+fn closed(frame: Option<&CloseFrame>) -> String {
+    match frame {
+        None => "the other end closed it".to_owned(),
+        Some(frame) => format!(
+            "the other end closed it: {} {:?}",
+            frame.code,
+            frame.reason.as_str()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! A socket of frames, with an eye on frames that bring nothing: the library takes them without a word.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use crate::domain::wire::FrameFlood;
+use crate::telemetry::clock;
+
+/// The socket. From a peer that floods nothing more is read.
+#[derive(Debug)]
+pub(in crate::upstream) struct FloodGuard<S> {
+    socket: S,
+    watch: Option<FloodWatch>,
+}
+
+#[derive(Debug)]
+struct FloodWatch {
+    flood: FrameFlood,
+    began: Instant,
+    is_flooded: bool,
+}
+
+impl<S> FloodGuard<S> {
+    /// A socket whose next byte is the first of a frame.
+    pub(super) fn guarded(socket: S) -> FloodGuard<S> {
+        FloodGuard {
+            socket,
+            watch: Some(FloodWatch {
+                flood: FrameFlood::default(),
+                began: clock::now(),
+                is_flooded: false,
+            }),
+        }
+    }
+
+    /// A socket of a peer that is trusted, or whose first bytes are a handshake.
+    pub(super) fn unguarded(socket: S) -> FloodGuard<S> {
+        FloodGuard {
+            socket,
+            watch: None,
+        }
+    }
+
+    /// Whether its peer has flooded it.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.is_flooded)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for FloodGuard<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let own = self.get_mut();
+        if own.is_flooded() {
+            return Poll::Ready(Err(io::Error::other("too many frames that bring nothing")));
+        }
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut own.socket).poll_read(cx, buf);
+        if let (Some(watch), Some(read)) = (&mut own.watch, buf.filled().get(before..)) {
+            let began = watch.began;
+            watch.is_flooded |= watch.flood.counts_frames(read, || clock::now() - began);
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for FloodGuard<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().socket).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().socket).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,138 @@
+//! A socket that tells when something was read from it, and is counted for as long as it is open.
+//!
+//! A server that floods it with frames that bring no call further is cut, by the rule for clients, and counted.
+
+use std::cell::Cell;
+use std::error::Error;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::Socket;
+use super::connect::chain;
+use super::http1::OpenCount;
+use crate::domain::wire::FrameCounter;
+use crate::telemetry::clock;
+
+/// Counts the connections to an upstream that were cut, since the server flooded them or broke the protocol.
+#[derive(Debug, Clone)]
+pub(super) struct AbuseCounter {
+    upstream: Rc<str>,
+    count: Rc<Cell<u64>>,
+}
+
+impl AbuseCounter {
+    pub(super) fn new(upstream: &str) -> AbuseCounter {
+        AbuseCounter {
+            upstream: upstream.into(),
+            count: Rc::default(),
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    pub(super) fn add(&self, why: &dyn Error) {
+        self.count.set(self.count.get() + 1);
+        let upstream = &*self.upstream;
+        let why = chain(why);
+        tracing::warn!(upstream, why, "a server of HTTP/2 was cut");
+    }
+}
+
+/// The socket.
+#[derive(Debug)]
+pub(super) struct MonitoredSocket {
+    socket: Socket,
+    heard: Rc<Notify>,
+    flood: FrameCounter,
+    began: Instant,
+    cuts: AbuseCounter,
+    _open: OpenCount,
+}
+
+/// Why the connection ends.
+#[derive(Debug, thiserror::Error)]
+#[error("the server sends too many frames that bring no call further")]
+struct FloodError;
+
+impl MonitoredSocket {
+    pub(super) fn new(
+        socket: Socket,
+        (open, cuts): (OpenCount, AbuseCounter),
+        heard: Rc<Notify>,
+    ) -> MonitoredSocket {
+        MonitoredSocket {
+            socket,
+            heard,
+            flood: FrameCounter::of_server(),
+            began: clock::now(),
+            cuts,
+            _open: open,
+        }
+    }
+
+    fn subscribe(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let began = self.began;
+        if !self.flood.counts_frames(bytes, || clock::now() - began) {
+            return Ok(());
+        }
+        self.cuts.add(&FloodError);
+        Err(io::Error::other(FloodError))
+    }
+}
+
+impl AsyncRead for MonitoredSocket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.socket).poll_read(cx, buf);
+        if polled.is_pending() {
+            return polled;
+        }
+        self.heard.notify_one();
+        if let Some(read) = buf.filled().get(before..) {
+            self.subscribe(read)?;
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for MonitoredSocket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,148 @@
+//! How a connection to an address of an HTTP upstream comes to be, in the version that its plan and the server want.
+
+use std::io;
+use std::rc::Rc;
+
+use tokio::time::timeout_at;
+
+use super::Socket;
+use super::channel::Channel;
+use super::connect::Connector;
+use super::error::UpstreamError;
+use super::http::{ConnectionAge, HttpUpstream};
+use super::http1::Http1Connection;
+use super::http2::{Http2Connection, Http2Stream};
+use super::http2_pool::{Http2Pool, NegotiatedVersion};
+use super::retry::ConnectionNeed;
+use crate::domain::plan::Multiplexing;
+use crate::telemetry::clock;
+
+/// A connection that was just opened.
+enum OpenedConnection {
+    /// Of HTTP/1.1.
+    Http1(Box<Http1Connection>),
+    /// Of HTTP/2.
+    Http2(Rc<Http2Connection>),
+}
+
+/// The server does not know what it must.
+#[derive(Debug, thiserror::Error)]
+#[error("the server does not offer HTTP/2, and `http2 = true` leaves nothing else")]
+struct Http2NotOffered;
+
+impl HttpUpstream {
+    /// What carries a call to an address: a part of a connection that is there, or one that is opened. Few calls open one, so
+    /// that the room for it is none of every call's.
+    pub(super) async fn channel(
+        &self,
+        place: usize,
+        wants: ConnectionNeed,
+    ) -> Result<(Channel, ConnectionAge), UpstreamError> {
+        let trunks = match wants {
+            ConnectionNeed::Upgrade => None,
+            ConnectionNeed::Answer => self.endpoints().http2_pool(place),
+        };
+        let Some(trunks) = trunks else {
+            let own = Box::pin(self.connect(place)).await?;
+            return Ok((Channel::Http1(own), ConnectionAge::No));
+        };
+        let seen = trunks.faults();
+        if let Some(ride) = trunks.take(self.plan()) {
+            return Ok((Channel::Http2(ride), ConnectionAge::Yes));
+        }
+        if trunks.negotiated() == NegotiatedVersion::Http1 {
+            return Box::pin(self.opened(trunks)).await;
+        }
+        let turn = trunks.turn().await;
+        if let Some(ride) = trunks.take(self.plan()) {
+            return Ok((Channel::Http2(ride), ConnectionAge::Yes));
+        }
+        if let Some(fault) = trunks.fault_since(seen) {
+            return Err(self.unreachable(fault));
+        }
+        // Each of those who wait needs a connection of its own, then.
+        let turn = turn.filter(|_| trunks.negotiated() == NegotiatedVersion::Http2);
+        let opened = Box::pin(self.opened(trunks)).await;
+        drop(turn);
+        opened
+    }
+
+    /// What carries a call that shares nothing with others.
+    pub(super) async fn open_channel(&self, place: usize) -> Result<Channel, UpstreamError> {
+        let Some(trunks) = self.endpoints().http2_pool(place) else {
+            return Box::pin(self.connect(place)).await.map(Channel::Http1);
+        };
+        Ok(match Box::pin(self.open_any(trunks.connector())).await? {
+            OpenedConnection::Http1(connection) => Channel::Http1(connection),
+            OpenedConnection::Http2(trunk) => Channel::Http2(Http2Stream::on(&trunk)),
+        })
+    }
+
+    async fn opened(&self, trunks: &Http2Pool) -> Result<(Channel, ConnectionAge), UpstreamError> {
+        let opened = self.open_any(trunks.connector()).await;
+        let opened = opened.inspect_err(|fault| trunks.failed(fault))?;
+        let line = match opened {
+            OpenedConnection::Http1(connection) => {
+                trunks.set_negotiated(NegotiatedVersion::Http1);
+                Channel::Http1(connection)
+            }
+            OpenedConnection::Http2(trunk) => {
+                trunks.set_negotiated(NegotiatedVersion::Http2);
+                let ride = Http2Stream::on(&trunk);
+                if self.is_pooling() {
+                    trunks.add(trunk);
+                }
+                Channel::Http2(ride)
+            }
+        };
+        Ok((line, ConnectionAge::No))
+    }
+
+    /// Opens a connection of HTTP/1.1.
+    async fn connect(&self, place: usize) -> Result<Box<Http1Connection>, UpstreamError> {
+        let nowhere = || self.unreachable(io::Error::other("it has no such address"));
+        let connector = self.endpoints().connector(place).ok_or_else(nowhere)?;
+        let socket = connector.connect_within(self.plan().connect_timeout).await;
+        let socket = socket.map_err(|source| self.unreachable(source))?;
+        Http1Connection::over(socket, self.opens(), self.tasks()).await
+    }
+
+    /// Opens a connection of what the server chooses.
+    async fn open_any(&self, connector: &Connector) -> Result<OpenedConnection, UpstreamError> {
+        let limit = self.plan().connect_timeout;
+        let until = clock::now() + limit;
+        let socket = connector.connect_within(limit).await;
+        let socket = socket.map_err(|source| self.unreachable(source))?;
+        if !self.is_http2(&socket)? {
+            let own = Http1Connection::over(socket, self.opens(), self.tasks()).await?;
+            return Ok(OpenedConnection::Http1(own));
+        }
+        let counted = (self.opens(), self.endpoints().cuts());
+        let begins = Http2Connection::over(socket, counted, (self.tasks(), self.plan()));
+        let begun = timeout_at(until, begins).await;
+        let begun = begun.map_err(|_| {
+            let message = format!("the server did not begin HTTP/2 within {limit:?}");
+            self.unreachable(io::Error::new(io::ErrorKind::TimedOut, message))
+        })?;
+        let trunk = begun.map_err(|fault| self.unreachable(io::Error::other(fault)))?;
+        Ok(OpenedConnection::Http2(trunk))
+    }
+
+    fn is_http2(&self, socket: &Socket) -> Result<bool, UpstreamError> {
+        match (socket.has_chosen_http2(), self.plan().http2) {
+            (true, _) => Ok(true),
+            (false, Multiplexing::Off | Multiplexing::Offered) => Ok(false),
+            (false, Multiplexing::Required) if self.plan().tls.is_none() => Ok(true),
+            (false, Multiplexing::Required) => {
+                Err(self.unreachable(io::Error::other(Http2NotOffered)))
+            }
+        }
+    }
+
+    fn unreachable(&self, source: io::Error) -> UpstreamError {
+        UpstreamError::Unreachable {
+            upstream: self.plan().name.clone(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! A connection whose server must come to the point: what it may send before the head of an answer is bounded.
+//!
+//! An HTTP parser skips interim responses (1xx) within one read of the connection, so that a server which sends nothing
+//! else would hold its whole worker, timeouts included, for as long as it likes. They are taken out before the parser, and
+//! folded fields are unfolded (RFC 9112 §5.2). A head that needs neither goes on as it was read.
+
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::mem;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+
+use super::thread_bound::ThreadBound;
+use super::wire_capture::{NextRead, WireCapture};
+use crate::domain::wire::{ResponseHead, is_ready, leading, unfold};
+
+/// What may come before an answer is known to have begun: many interim answers, a head, and the first of a body.
+const MOST: usize = 1024 * 1024;
+
+/// Nothing is waited for, or its head is there.
+const UNBOUNDED: usize = usize::MAX;
+
+/// How much more may come before the answer that is waited for.
+#[derive(Debug, Clone)]
+pub(super) struct HeadByteLimit(ThreadBound<usize>);
+
+impl HeadByteLimit {
+    pub(super) fn new() -> HeadByteLimit {
+        HeadByteLimit(ThreadBound::new(UNBOUNDED))
+    }
+
+    /// A call is sent: its answer must begin.
+    pub(super) fn begin(&self) {
+        *self.0.get() = MOST;
+    }
+
+    /// The head of the answer is there.
+    pub(super) fn end(&self) {
+        *self.0.get() = UNBOUNDED;
+    }
+
+    fn spend(&self, count: usize) -> io::Result<()> {
+        let mut left = self.0.get();
+        if *left == UNBOUNDED {
+            return Ok(());
+        }
+        *left = left.checked_sub(count).ok_or_else(|| {
+            let message = format!("more than {MOST} bytes came before the head of the answer");
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        })?;
+        Ok(())
+    }
+}
+
+/// Where all connections of a worker read the first of their answers, one after another: what is read in one place each time
+/// finds that place in the processor's caches.
+pub(super) type SharedReadBuffer = ThreadBound<BytesMut>;
+
+/// How large it is.
+const ROOM: usize = 32 * 1024;
+
+/// A socket that fails when its patience is at an end, and has a tape of what is written and read: not all that is read goes on.
+pub(super) struct ResponseReader<S> {
+    socket: S,
+    patience: HeadByteLimit,
+    tape: WireCapture,
+    room: SharedReadBuffer,
+    /// What was read of an answer and did not go on for want of room.
+    rest: BytesMut,
+    /// The first bytes of a response whose head has not come whole.
+    part: BytesMut,
+    length: ExpectedLength,
+}
+
+/// How much of an answer comes at first, as far as the one before tells.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum ExpectedLength {
+    /// It has room where all are read.
+    #[default]
+    Short,
+    /// It has not, and is read to where it goes on: it would be copied more often than it is worth.
+    Long,
+}
+
+impl<S: fmt::Debug> fmt::Debug for ResponseReader<S> {
+    /// What was read is nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answering")
+            .field("socket", &self.socket)
+            .field("patience", &self.patience)
+            .field("rest", &self.rest.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> ResponseReader<S> {
+    pub(super) fn new(
+        socket: S,
+        (patience, tape): (HeadByteLimit, WireCapture),
+        room: SharedReadBuffer,
+    ) -> ResponseReader<S> {
+        ResponseReader {
+            socket,
+            patience,
+            tape,
+            room,
+            rest: BytesMut::new(),
+            part: BytesMut::new(),
+            length: ExpectedLength::default(),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> ResponseReader<S> {
+    /// Reads the first of an answer; into `part` where it needs more.
+    fn poll_answer(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let room = &mut *self.room.get();
+        room.clear();
+        room.reserve(ROOM);
+        let count = ready!(pin!(self.socket.read_buf(room)).poll(cx))?;
+        if count >= ROOM {
+            self.length = ExpectedLength::Long;
+        }
+        self.patience.spend(count)?;
+        if count == 0 || self.tape.expect_response(room) {
+            let fits = room.len().min(buf.remaining());
+            buf.put_slice(&room[..fits]);
+            if fits < room.len() {
+                self.rest = room.split_off(fits);
+            }
+        } else {
+            self.part = room.split();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads until the head of a response has come whole that begins with `part`.
+    fn poll_part(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        while self.expects_head() {
+            self.part.reserve(ROOM);
+            let count = ready!(pin!(self.socket.read_buf(&mut self.part)).poll(cx))?;
+            if count == 0 {
+                break;
+            }
+            self.patience.spend(count)?;
+        }
+        self.tape.on_read(&self.part);
+        self.rest = mem::take(&mut self.part);
+        self.take_rest(buf);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Takes interim responses from the start of `part` and unfolds the head behind them; true where that has not come whole.
+    fn expects_head(&mut self) -> bool {
+        loop {
+            match leading(&self.part) {
+                ResponseHead::Part => return true,
+                ResponseHead::Interim(size) => {
+                    let head = self.part.split_to(size);
+                    self.tape.expect_interim(&head);
+                }
+                ResponseHead::Final(size) => {
+                    unfold(&mut self.part[..size]);
+                    return false;
+                }
+                ResponseHead::Other => return false,
+            }
+        }
+    }
+
+    fn take_rest(&mut self, buf: &mut ReadBuf<'_>) {
+        let fits = self.rest.len().min(buf.remaining());
+        buf.put_slice(&self.rest[..fits]);
+        self.rest.advance(fits);
+        if self.rest.is_empty() {
+            self.rest = BytesMut::new();
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for ResponseReader<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.rest.is_empty() {
+            self.take_rest(buf);
+            return Poll::Ready(Ok(()));
+        }
+        let next = self.tape.next();
+        if !self.part.is_empty() {
+            return self.poll_part(cx, buf);
+        }
+        if next == NextRead::Answer && self.length == ExpectedLength::Short {
+            ready!(self.poll_answer(cx, buf))?;
+            return match self.part.is_empty() {
+                true => Poll::Ready(Ok(())),
+                false => self.poll_part(cx, buf),
+            };
+        }
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
+        let read = &buf.filled()[before..];
+        if next == NextRead::Answer && read.len() < ROOM && buf.remaining() > 0 {
+            self.length = ExpectedLength::Short;
+        }
+        self.patience.spend(read.len())?;
+        if next != NextRead::Other && !read.is_empty() && !is_ready(read) {
+            self.part.extend_from_slice(read);
+            buf.set_filled(before);
+            return self.poll_part(cx, buf);
+        }
+        self.tape.on_read(read);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for ResponseReader<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let ResponseReader { socket, tape, .. } = self.get_mut();
+        tape.poll_write((socket, cx), &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let ResponseReader { socket, tape, .. } = self.get_mut();
+        tape.poll_write((socket, cx), bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use tokio::io::{AsyncWriteExt, duplex};
+
+    use super::*;
+    use crate::upstream::retry::HeaderCasing;
+
+    /// What goes on of an answer through buffers of some size, and what came whole.
+    async fn read(answer: &str, size: usize) -> (String, Option<usize>) {
+        let (mut far, near) = duplex(1 << 20);
+        let tape = WireCapture::default();
+        let mut answering = ResponseReader::new(
+            near,
+            (HeadByteLimit::new(), tape.clone()),
+            SharedReadBuffer::default(),
+        );
+        tape.begin(&Method::GET, HeaderCasing::Made);
+        far.write_all(answer.as_bytes()).await.unwrap();
+        drop(far);
+        let (mut found, mut buffer) = (Vec::new(), vec![0; size]);
+        loop {
+            match answering.read(&mut buffer).await.unwrap() {
+                0 => break,
+                count => found.extend_from_slice(&buffer[..count]),
+            }
+        }
+        let whole = tape.take_all();
+        let whole = whole.map(|whole| whole.restore(&mut http::HeaderMap::new()).len());
+        (String::from_utf8(found).unwrap(), whole)
+    }
+
+    #[tokio::test]
+    async fn an_answer_goes_on_through_buffers_of_any_size() {
+        for length in [0, 100, 20_000, 100_000] {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            let blank = head.replace(&length.to_string(), &"0".repeat(length.to_string().len()));
+            for size in [1, 7, 100, 8192, 1 << 17] {
+                let whole = read(&format!("{head}{}", "x".repeat(length)), size).await;
+                let expected = match length {
+                    100 | 20_000 => (blank.clone(), Some(length)),
+                    _ => (format!("{head}{}", "x".repeat(length)), None),
+                };
+                assert_eq!(whole, expected, "{length} {size}");
+                let longer = format!("{head}{}HTTP/1.1 ", "x".repeat(length));
+                assert_eq!(read(&longer, size).await, (longer, None), "{length} {size}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_behind_a_long_one_is_read_to_where_it_goes_on() {
+        let (mut far, near) = duplex(1 << 20);
+        let tape = WireCapture::default();
+        let mut answering = ResponseReader::new(
+            near,
+            (HeadByteLimit::new(), tape.clone()),
+            SharedReadBuffer::default(),
+        );
+        let mut buffer = vec![0; 1 << 17];
+        // How much of the first of an answer goes on at once, and whether its body goes past.
+        let found = [
+            (90_000, (ROOM, false)),
+            (90_000, (90_000, false)),
+            (200, (200, false)),
+            (200, (41, true)),
+        ];
+        for (length, expected) in found {
+            tape.begin(&Method::GET, HeaderCasing::Made);
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: ";
+            let digits = format!("{:04}", length - 41);
+            let mut answer = format!("{head}{digits}\r\n\r\n").into_bytes();
+            answer.resize(length, b'x');
+            far.write_all(&answer).await.unwrap();
+            let first = answering.read(&mut buffer).await.unwrap();
+            let is_whole = tape.take_all().is_some();
+            assert_eq!((first, is_whole), expected, "{length}");
+            let mut rest = if is_whole { 0 } else { length - first };
+            while rest > 0 {
+                rest -= answering.read(&mut buffer).await.unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! An alarm that is set for one call after the other. To set a timer and to take it back costs more than most of what it
+//! bounds; this one stays where it is. Should it ring too early, it is set anew: most never ring.
+//!
+//! Laws: it rings at the time that is asked for last, and not before; whoever asked last is woken.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use tokio::task::unconstrained;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// An alarm of one connection.
+#[derive(Debug, Default)]
+pub struct ReusableTimer {
+    sleep: Option<Pin<Box<Sleep>>>,
+    /// Who is woken by it.
+    woken: Option<Waker>,
+}
+
+impl ReusableTimer {
+    /// Whether it is that time. If not, whoever asks is woken then, and perhaps before.
+    pub fn poll(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        let is_early = sleep.deadline() <= at && !sleep.is_elapsed();
+        let wakes = |woken: &Waker| woken.will_wake(cx.waker());
+        if is_early && self.woken.as_ref().is_some_and(wakes) {
+            return Poll::Pending;
+        }
+        self.woken = None;
+        if sleep.deadline() > at {
+            sleep.as_mut().reset(at);
+        }
+        // Where a task has run for long, a sleep would else not note whom to wake.
+        while pin!(unconstrained(sleep.as_mut())).poll(cx).is_ready() {
+            if sleep.deadline() >= at {
+                return Poll::Ready(());
+            }
+            sleep.as_mut().reset(at);
+        }
+        self.woken = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Waits for something until that time; none where it has not come.
+    pub async fn until<F: Future>(
+        &mut self,
+        at: Instant,
+        mut awaited: Pin<&mut F>,
+    ) -> Option<F::Output> {
+        poll_fn(|cx| match awaited.as_mut().poll(cx) {
+            Poll::Ready(come) => Poll::Ready(Some(come)),
+            Poll::Pending => self.poll(at, cx).map(|()| None),
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::telemetry::clock;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_rings_at_the_time_that_is_asked_for_whether_later_or_earlier_than_before() {
+        let mut alarm = ReusableTimer::default();
+        for seconds in [3, 5, 1, 1, 7, 2] {
+            let began = clock::now();
+            let at = began + seconds * SECOND;
+            assert_eq!(alarm.until(at, pin!(ready(seconds))).await, Some(seconds));
+            // It is left where it is, and asked for another time.
+            let polled = poll_fn(|cx| Poll::Ready(alarm.poll(at + SECOND, cx)));
+            assert!(polled.await.is_pending());
+            assert_eq!(alarm.until(at, pin!(pending::<()>())).await, None);
+            assert_eq!(clock::now() - began, seconds * SECOND);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_time_that_is_over_rings_at_once() {
+        let mut alarm = ReusableTimer::default();
+        let began = clock::now();
+        assert_eq!(alarm.until(began, pin!(pending::<()>())).await, None);
+        tokio::time::advance(SECOND).await;
+        assert_eq!(alarm.until(began, pin!(pending::<()>())).await, None);
+        assert_eq!(clock::now() - began, SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_asked_last_is_woken() {
+        let mut alarm = ReusableTimer::default();
+        let at = clock::now() + SECOND;
+        let mut nobody = Context::from_waker(Waker::noop());
+        assert!(alarm.poll(at, &mut nobody).is_pending());
+        assert_eq!(alarm.until(at, pin!(pending::<()>())).await, None);
+    }
+}

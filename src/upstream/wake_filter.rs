@@ -1,0 +1,211 @@
+//! The bell that the task of a connection is woken by, so that it is not woken for nothing.
+//!
+//! hyper wakes the task whenever a piece of a body is taken from it, so that it reads the next one: also when that was the
+//! last one, and the task would find nothing to do. Law: a ring is left out only where a body that has a length was taken
+//! whole while the bell was held.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+
+use fragile::Fragile;
+
+/// The bell of one connection. Only on the thread of its task is it held, and only rings from there wait or are left out: a
+/// call may wait for a link of another thread, too. So nothing here needs an operation that locks out other threads.
+#[derive(Debug, Clone, Default)]
+pub struct WakeFilter(Arc<FilterShared>);
+
+#[derive(Debug, Default)]
+struct FilterShared {
+    /// Who is woken: the task that was the first to poll the connection.
+    task: OnceLock<FilteredTask>,
+}
+
+#[derive(Debug)]
+struct FilteredTask {
+    waker: Waker,
+    /// Out of reach for other threads.
+    clapper: Fragile<Cell<WakeState>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WakeState {
+    Idle,
+    /// The bell is held, and nobody has rung.
+    Suppressed,
+    /// It is held, and somebody has.
+    Deferred,
+}
+
+/// Polls the connection, which the bell wakes from then on.
+#[derive(Debug)]
+pub struct FilteredPoll {
+    bell: Arc<FilterShared>,
+    waker: Waker,
+}
+
+impl FilteredPoll {
+    /// Polls the connection.
+    pub fn poll<F: Future>(
+        &self,
+        connection: Pin<&mut F>,
+        cx: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        let task = self.bell.task.get_or_init(|| FilteredTask {
+            waker: cx.waker().clone(),
+            clapper: Fragile::new(Cell::new(WakeState::Idle)),
+        });
+        if task.waker.will_wake(cx.waker()) {
+            return connection.poll(&mut Context::from_waker(&self.waker));
+        }
+        // It has changed its task, which is woken by itself, for each ring.
+        connection.poll(cx)
+    }
+}
+
+impl WakeFilter {
+    /// What polls the connection.
+    #[must_use]
+    pub fn filtered_poll(&self) -> FilteredPoll {
+        FilteredPoll {
+            bell: self.0.clone(),
+            waker: Waker::from(self.0.clone()),
+        }
+    }
+
+    /// Holds it while a piece of a body is taken. Let go, it rings if somebody has rung.
+    pub(super) fn suppress(&self) -> SuppressGuard<'_> {
+        self.0.set(WakeState::Suppressed);
+        SuppressGuard(&self.0)
+    }
+}
+
+/// A bell that is held.
+pub(super) struct SuppressGuard<'a>(&'a FilterShared);
+
+impl SuppressGuard<'_> {
+    /// There is nothing to wake anybody for.
+    pub(super) fn discard(self) {
+        self.0.set(WakeState::Idle);
+    }
+}
+
+impl Drop for SuppressGuard<'_> {
+    fn drop(&mut self) {
+        if self.0.set(WakeState::Idle) == Some(WakeState::Deferred) {
+            self.0.wake_task();
+        }
+    }
+}
+
+impl FilterShared {
+    /// Gives how the clapper was, where there is one for this thread.
+    fn set(&self, clapper: WakeState) -> Option<WakeState> {
+        self.clapper().map(|own| own.replace(clapper))
+    }
+
+    fn clapper(&self) -> Option<&Cell<WakeState>> {
+        self.task.get()?.clapper.try_get().ok()
+    }
+
+    fn wake_task(&self) {
+        if let Some(task) = self.task.get() {
+            task.waker.wake_by_ref();
+        }
+    }
+}
+
+impl Wake for FilterShared {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        match self.clapper() {
+            Some(clapper) if clapper.get() != WakeState::Idle => clapper.set(WakeState::Deferred),
+            _ => self.wake_task(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::thread;
+
+    use super::*;
+    use crate::upstream::counting_waker::CountingWaker;
+
+    /// A bell that has polled something, who rings it, and how often its task was woken.
+    fn hung() -> (WakeFilter, Waker, Arc<CountingWaker>) {
+        let (bell, woken) = (WakeFilter::default(), Arc::<CountingWaker>::default());
+        let mut ringer = None;
+        let asked = poll_fn(|cx| {
+            ringer = Some(cx.waker().clone());
+            Poll::<()>::Pending
+        });
+        let task = Waker::from(woken.clone());
+        let polled = bell
+            .filtered_poll()
+            .poll(pin!(asked), &mut Context::from_waker(&task));
+        assert!(polled.is_pending());
+        (bell, ringer.unwrap(), woken)
+    }
+
+    #[test]
+    fn who_rings_wakes_the_task() {
+        let (_bell, ringer, woken) = hung();
+        ringer.wake_by_ref();
+        ringer.wake();
+        assert_eq!(woken.count(), 2);
+    }
+
+    #[test]
+    fn a_ring_is_late_while_the_bell_is_held_and_left_out_where_it_is_needless() {
+        let (bell, ringer, woken) = hung();
+        let count = || woken.count();
+        let held = bell.suppress();
+        ringer.wake_by_ref();
+        ringer.wake_by_ref();
+        assert_eq!(count(), 0);
+        drop(held);
+        assert_eq!(count(), 1);
+        drop(bell.suppress());
+        assert_eq!(count(), 1, "nobody has rung");
+        let held = bell.suppress();
+        ringer.wake_by_ref();
+        held.discard();
+        assert_eq!(count(), 1);
+        ringer.wake_by_ref();
+        assert_eq!(count(), 2);
+    }
+
+    #[test]
+    fn another_thread_rings_whether_the_bell_is_held_or_not() {
+        let (bell, ringer, woken) = hung();
+        let held = bell.suppress();
+        thread::scope(|scope| drop(scope.spawn(|| ringer.wake_by_ref())));
+        assert_eq!(woken.count(), 1);
+        held.discard();
+        drop(bell.suppress());
+        assert_eq!(woken.count(), 1);
+    }
+
+    #[test]
+    fn a_connection_that_has_changed_its_task_wakes_that_one() {
+        let bell = WakeFilter::default();
+        let ringer = bell.filtered_poll();
+        for own in [Arc::<CountingWaker>::default(), Arc::default()] {
+            let asked = poll_fn(|cx| {
+                cx.waker().wake_by_ref();
+                Poll::<()>::Pending
+            });
+            let task = Waker::from(own.clone());
+            let polled = ringer.poll(pin!(asked), &mut Context::from_waker(&task));
+            assert!(polled.is_pending());
+            assert_eq!(own.count(), 1);
+        }
+    }
+}
