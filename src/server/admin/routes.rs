@@ -214,6 +214,15 @@ mod tests {
                 "/api/v1/flags/a%2Fb+c",
                 Ok(Endpoint::Flag("a/b+c".to_owned())),
             ),
+        ];
+        for (method, path, expected) in cases {
+            assert_eq!(parse(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn other_paths_and_methods_are_refused() {
+        let cases = [
             (
                 Method::POST,
                 "/healthz",
