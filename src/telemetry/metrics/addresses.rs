@@ -13,7 +13,7 @@ pub(super) const CUT_CONNECTIONS: Family = Family {
     name: "dualgauge_upstream_cut_connections_total",
     kind: proto::MetricType::COUNTER,
     labels: &["upstream"],
-    help: "Connections of HTTP/2 to an upstream that were cut, since the server sent too many frames that bring no call further, or broke the protocol.",
+    help: "HTTP/2 connections to an upstream that the proxy aborted because the server sent too many frames without progress or broke the protocol.",
 };
 
 /// What has happened with the addresses of an upstream, and how they stand.

@@ -8,5 +8,5 @@ pub(super) const INVALID_MESSAGES: Family = Family {
     name: "dualgauge_invalid_messages_total",
     kind: MetricType::COUNTER,
     labels: &["reason", "action"],
-    help: "Messages posted to RPC paths that are not valid JSON-RPC 2.0, by what can be read of them: invalid_request (a method), unreadable (none) or ambiguous (several).",
+    help: "Messages posted to RPC paths that are not valid JSON-RPC 2.0: invalid_request (one method is readable), unreadable (none) or ambiguous (several).",
 };

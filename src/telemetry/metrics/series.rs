@@ -53,21 +53,21 @@ pub(super) const SERIES: Family = Family {
     name: "dualgauge_metrics_series",
     kind: MetricType::GAUGE,
     labels: &[],
-    help: "Series of this page whose labels hold names of the configuration, each bucket of a histogram as one.",
+    help: "Series with names from the configuration as labels; each histogram bucket counts as one.",
 };
 
 pub(super) const SERIES_LIMIT: Family = Family {
     name: "dualgauge_metrics_series_limit",
     kind: MetricType::GAUGE,
     labels: &[],
-    help: "How many such series there may be; calls that would need more are counted under the name overflow.",
+    help: "Limit of such series. Calls that need more count under the name overflow.",
 };
 
 pub(super) const SERIES_OVERFLOW: Family = Family {
     name: "dualgauge_metrics_series_overflow",
     kind: MetricType::GAUGE,
     labels: &[],
-    help: "Series beyond the limit, which are counted under the name overflow; 0 while all of them have their own names.",
+    help: "Series beyond the limit, which count under the name overflow.",
 };
 
 /// A value that several series of a family can share.

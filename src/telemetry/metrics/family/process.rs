@@ -8,33 +8,33 @@ pub(in crate::telemetry::metrics) const PROCESS_CPU: Family = Family {
     name: "process_cpu_seconds_total",
     kind: MetricType::COUNTER,
     labels: &[],
-    help: "Time of CPUs that the process has spent, in user and in system mode.",
+    help: "CPU time of the process, user and system.",
 };
 
 pub(in crate::telemetry::metrics) const PROCESS_RESIDENT: Family = Family {
     name: "process_resident_memory_bytes",
     kind: MetricType::GAUGE,
     labels: &[],
-    help: "Memory that the process has in RAM.",
+    help: "Resident memory of the process.",
 };
 
 pub(in crate::telemetry::metrics) const PROCESS_FDS: Family = Family {
     name: "process_open_fds",
     kind: MetricType::GAUGE,
     labels: &[],
-    help: "Open file descriptors of the process: connections, files, pipes.",
+    help: "Open file descriptors of the process.",
 };
 
 pub(in crate::telemetry::metrics) const PROCESS_FDS_LIMIT: Family = Family {
     name: "process_max_fds",
     kind: MetricType::GAUGE,
     labels: &[],
-    help: "How many file descriptors the process may have open; there is no series where there is no limit.",
+    help: "Limit of open file descriptors; absent if unlimited.",
 };
 
 pub(in crate::telemetry::metrics) const PROCESS_START: Family = Family {
     name: "process_start_time_seconds",
     kind: MetricType::GAUGE,
     labels: &[],
-    help: "When the process began, in seconds since 1970.",
+    help: "Start time of the process.",
 };
