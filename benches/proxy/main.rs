@@ -1,4 +1,4 @@
-//! What one call costs the whole program, in instructions: `cargo bench --bench proxy`.
+//! What one call costs the whole program, in instructions: `cargo bench --profile dist --bench proxy`.
 //!
 //! The proxy runs under valgrind with the configuration of `production.rs`, between an upstream and clients of this
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- shares` prints where they go,

@@ -1,6 +1,6 @@
 //! Where the instructions of a call go. Valgrind tells them of each function, and what a function is for is told by its name.
 //!
-//! The program of `cargo build --release` bears the names of its sources. Where functions are one in the other, as with
+//! The program of `cargo build --profile dist` bears the names of its sources. Where functions are one in the other, as with
 //! `deploy/optimize`, what is inlined counts as what it is inlined into.
 
 use std::collections::BTreeMap;
