@@ -1,5 +1,5 @@
-//! What clients of a deprecated side are told: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `HoleLink`; and the
-//! windows in which their calls are refused, so that nobody overlooks it.
+//! Deprecation of one side of a route: the headers `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`, and the
+//! brownouts, windows in which its calls are refused so that its clients notice.
 
 use std::collections::BTreeSet;
 
@@ -12,24 +12,24 @@ use crate::domain::time::Timestamp;
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// What is said of the end of one side of a route.
+/// The announced end of one side of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
-    /// The side whose clients are told.
+    /// The deprecated side; its clients get the headers.
     pub side: Side,
-    /// Since when it is deprecated; this may lie in the future.
+    /// The start of the deprecation; this may lie in the future.
     pub since: Timestamp,
-    /// When it is expected to stop answering; not before `since`.
+    /// The time when it is expected to stop answering; not before `since`.
     pub sunset: Option<Timestamp>,
-    /// A page about it, an absolute URL.
+    /// The absolute URL of a page about the deprecation.
     pub link: Option<String>,
-    /// What to call instead, an address.
+    /// The URL of the replacement.
     pub successor: Option<String>,
-    /// When its calls are refused: rising, none within another.
+    /// The windows in which its calls are refused: rising, disjoint.
     pub brownouts: Vec<Window>,
 }
 
-/// A time with its end.
+/// A period of time, with an exclusive end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// The first second in it.
@@ -39,7 +39,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether a moment lies in it.
+    /// Returns true when a moment lies in the window.
     #[must_use]
     pub fn holds(&self, at: Timestamp) -> bool {
         self.from <= at && at < self.until
@@ -50,23 +50,23 @@ impl Window {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deprecated {
     said: Announcement,
-    /// Said once: an upstream's own are left alone.
+    /// Set only where the upstream has not set the header itself.
     fields: Vec<(HeaderName, HeaderValue)>,
-    /// Said beside those of the upstream.
+    /// Added to the links of the upstream.
     links: Vec<HeaderValue>,
 }
 
 impl Deprecated {
-    /// Makes the headers of an announcement. A link that no header can bear is left out.
+    /// Builds the headers of an announcement. Leaves out a link that is not valid in a header.
     ///
     /// ```
-    /// use dualgauge::domain::calendar::Moment;
+    /// use dualgauge::domain::time::Timestamp;
     /// use dualgauge::domain::lifecycle::{Announcement, Deprecated};
     /// use dualgauge::domain::side::Side;
     /// use http::HeaderMap;
     /// let said = Announcement {
     ///     side: Side::Rest,
-    ///     since: Moment::parse("2023-06-30T23:59:59Z").unwrap(),
+    ///     since: Timestamp::parse("2023-06-30T23:59:59Z").unwrap(),
     ///     sunset: None,
     ///     link: Some("https://api.example/deprecation".to_owned()),
     ///     successor: None,
@@ -90,7 +90,7 @@ impl Deprecated {
         let about = page
             .clone()
             .map(|link| (link, "deprecation"))
-            // RFC 8594 §6: the page about the end has a relation of its own.
+            // RFC 8594 §6: the page about a sunset has a relation of its own.
             .chain(
                 page.filter(|_| said.sunset.is_some())
                     .map(|link| (link, "sunset")),
@@ -104,19 +104,19 @@ impl Deprecated {
         }
     }
 
-    /// The side whose clients are told.
+    /// Returns the deprecated side.
     #[must_use]
     pub fn side(&self) -> Side {
         self.said.side
     }
 
-    /// What is announced.
+    /// Returns the announcement.
     #[must_use]
     pub fn said(&self) -> &Announcement {
         &self.said
     }
 
-    /// The window in which a moment lies.
+    /// Returns the brownout that contains a moment.
     #[must_use]
     pub fn browned_out(&self, at: Timestamp) -> Option<Window> {
         let windows = &self.said.brownouts;
@@ -124,7 +124,7 @@ impl Deprecated {
         windows.get(next).filter(|window| window.holds(at)).copied()
     }
 
-    /// Adds the headers to an answer. What the answer says of its own end holds; links are added to its own.
+    /// Adds the headers to an answer. A header that the answer already has stays; links are added to its own.
     pub fn announce(&self, headers: &mut HeaderMap) {
         for (name, value) in &self.fields {
             if !headers.contains_key(name) {
@@ -139,10 +139,10 @@ impl Deprecated {
     }
 }
 
-/// The relation of what to call instead (RFC 5829 §3.3).
+/// The relation of a replacement (RFC 5829 §3.3).
 const SUCCESSOR: &str = "successor-version";
 
-/// A link (RFC 8288 §3), unless its target is no URL.
+/// Renders a link (RFC 8288 §3). Returns `None` when its target is no URL.
 fn link(target: &str, relation: &str) -> Option<HeaderValue> {
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b'"');
     if !target.bytes().all(plain) {
@@ -151,7 +151,7 @@ fn link(target: &str, relation: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("<{target}>; rel=\"{relation}\"")).ok()
 }
 
-/// Which brownouts hold at run time.
+/// The brownouts in force at run time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Brownouts {
     /// All that were announced.
@@ -164,7 +164,7 @@ pub enum Brownouts {
 }
 
 impl Brownouts {
-    /// Whether those of a route hold.
+    /// Returns true when the brownouts of a route are in force.
     #[must_use]
     pub fn hold(&self, route: &str) -> bool {
         match self {

@@ -1,16 +1,17 @@
-//! The end of a route's old side: announced, refused for a while, gone; and who still calls it.
+//! The end of a route's old side: deprecation headers, brownouts, and reports of the clients that still call it.
 //!
 //! ```text
-//! deprecated   what clients of the old side are told, and the windows in which they are refused
-//! prefixes     where calls that belong to no route could have meant one
-//! watching     when calls were counted, on which replicas, and when not
-//! usage        who has called what, how it was served and when last
-//! report       what that says of each route: safe to delete, not yet, unknown
+//! ```text
+//! deprecated   headers that announce the end, and the windows in which calls are refused
+//! prefixes     path prefixes under which a call of no route may have meant one
+//! observation  the times in which calls were counted, for each replica
+//! usage        counts by route, client and side, with the time of the last call
+//! report       the verdict for each route: safe to delete, not yet, unknown
 //! ```
 //!
-//! Laws: what is announced goes out on every answer of the deprecated side and changes nothing else of it; counts of
-//! several processes merge in any order; a report never says safe while a call lies within the time asked for, or
-//! while nobody counted.
+//! Laws: an announcement goes out on every answer of the deprecated side and changes nothing else of it. Counts of
+//! several processes merge in any order. A report says "safe" only if calls were counted for the whole time asked for
+//! and none arrived in it.
 
 mod deprecated;
 mod observation;
@@ -33,24 +34,24 @@ pub use report::{
 };
 pub use usage::{ClientUsage, Usage, UsageCount, UsageError};
 
-/// What a plan says of the end of its routes.
+/// The deprecations of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lifecycle {
-    /// Of each route, by its place in the table.
+    /// The deprecation of each route, by its index in the table.
     pub routes: Vec<Option<Deprecated>>,
-    /// Where calls of no route are counted.
+    /// The path prefixes under which calls of no route are counted.
     pub prefixes: Prefixes,
 }
 
 impl Lifecycle {
-    /// What is announced to callers of a side of a route.
+    /// Returns the deprecation announced to callers of one side of a route.
     #[must_use]
     pub fn of(&self, route: Option<usize>, side: Side) -> Option<&Deprecated> {
         let deprecated = self.routes.get(route?)?.as_ref()?;
         (deprecated.side() == side).then_some(deprecated)
     }
 
-    /// Adds what is announced to the headers of an answer to a call of a route from a side.
+    /// Adds the deprecation headers to an answer to a call of a route from a side.
     pub fn announce(&self, route: Option<usize>, side: Side, headers: &mut HeaderMap) {
         if let Some(deprecated) = self.of(route, side) {
             deprecated.announce(headers);

@@ -1,7 +1,7 @@
-//! When calls were counted: that nobody was seen means something only where somebody looked.
+//! The times in which calls were counted, for each replica. A count of zero proves something only for such a time.
 //!
-//! Laws: merging is commutative and idempotent, and associative as long as no bound is met; a bound forgets the oldest,
-//! so that no more is claimed to have been watched than was.
+//! Laws: merging is commutative and idempotent, and associative as long as no limit is reached. At a limit the oldest
+//! interval is forgotten, so a record never claims more observed time than there was.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Timestamp;
 
-/// A pause of so many seconds is none: reports come at their own pace, and a restart takes a moment.
+/// Gaps of up to this many seconds are ignored: reports arrive at intervals, and a restart takes a moment.
 const PAUSE: u64 = 60;
-/// The most intervals that are kept of one replica.
+/// The most intervals kept for one replica.
 const INTERVALS: usize = 100;
-/// The most replicas that are kept apart; the one that ended first is forgotten.
+/// The most replicas kept; beyond it the one whose last interval ended first is forgotten.
 const REPLICAS: usize = 200;
 
 /// A time in which calls were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Interval {
-    /// The beginning.
+    /// The first moment.
     pub from: Timestamp,
     /// The last moment.
     pub until: Timestamp,
 }
 
-/// When one replica counted.
+/// The times in which one replica counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplicaObservation {
-    /// Rising, more than a pause between them.
+    /// Rising, each more than [`PAUSE`] after the one before.
     intervals: Vec<Interval>,
-    /// The end of what is forgotten, where something is.
+    /// The end of the last forgotten interval, if one was forgotten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forgotten: Option<Timestamp>,
 }
 
-/// When each replica counted.
+/// The times in which each replica counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Observation(BTreeMap<String, ReplicaObservation>);
 
 impl ReplicaObservation {
-    /// When it counted, rising.
+    /// Returns the intervals in which it counted, rising.
     #[must_use]
     pub fn intervals(&self) -> &[Interval] {
         &self.intervals
@@ -61,9 +61,9 @@ impl ReplicaObservation {
         }
     }
 
-    /// Whether something between its beginning and its end was not watched, at or after a moment.
+    /// Returns the gaps between its first and its last interval, at or after a moment.
     fn gaps_since(&self, since: Timestamp) -> impl Iterator<Item = Interval> {
-        // What came before the first interval, where that is known to be something.
+        // The gap between the forgotten intervals and the first one that was kept.
         let before = self.forgotten.into_iter().zip(self.intervals.first());
         let before = before.map(|(forgotten, first)| (forgotten, first.from));
         let pairs = self.intervals.windows(2);
@@ -76,7 +76,7 @@ impl ReplicaObservation {
 }
 
 impl Observation {
-    /// A replica counted all the time between two moments.
+    /// Records that a replica counted without a break in an interval.
     pub fn note(&mut self, replica: &str, interval: Interval) {
         let noted = ReplicaObservation {
             intervals: joined(vec![interval]),
@@ -86,7 +86,7 @@ impl Observation {
         self.bound();
     }
 
-    /// Keeps nothing that lies behind a moment.
+    /// Cuts all intervals off at a moment.
     pub(super) fn bound_by(&mut self, at: Timestamp) {
         for watched in self.0.values_mut() {
             watched.intervals.retain(|interval| interval.from <= at);
@@ -97,7 +97,7 @@ impl Observation {
         }
     }
 
-    /// Adds what another record knows.
+    /// Adds the intervals of another record.
     pub fn merge(&mut self, other: &Observation) {
         for (replica, watched) in &other.0 {
             self.add(replica, watched);
@@ -105,14 +105,14 @@ impl Observation {
         self.bound();
     }
 
-    /// The replicas that are known, by name.
+    /// Returns the known replicas, by name.
     pub fn replicas(&self) -> impl Iterator<Item = (&str, &ReplicaObservation)> {
         self.0
             .iter()
             .map(|(name, watched)| (name.as_str(), watched))
     }
 
-    /// The times since a moment in which a replica that was there before and after did not count.
+    /// Returns the gaps since a moment in which a replica did not count, although it did before and after.
     #[must_use]
     pub fn gaps_since(&self, since: Timestamp) -> Vec<(&str, Interval)> {
         let of = |(name, watched)| {
@@ -122,7 +122,8 @@ impl Observation {
         self.replicas().flat_map(of).collect()
     }
 
-    /// Since when one replica at least has counted at every moment until now; none where none counts now.
+    /// Returns the time since which at least one replica has counted at every moment until `now`; `None` if none counts
+    /// now.
     #[must_use]
     pub fn unbroken_since(&self, now: Timestamp) -> Option<Timestamp> {
         let all = self.0.values().flat_map(|watched| &watched.intervals);
@@ -131,7 +132,7 @@ impl Observation {
         (now.since(last.until) <= PAUSE).then_some(last.from)
     }
 
-    /// When anybody first counted, as far as it is known.
+    /// Returns the first known moment at which a replica counted.
     #[must_use]
     pub fn first(&self) -> Option<Timestamp> {
         let all = self.0.values();
@@ -154,7 +155,8 @@ impl Observation {
     }
 }
 
-/// Intervals in order, those joined that meet or have no more than a pause between them; turned ones are dropped.
+/// Sorts intervals and joins those that overlap or lie within [`PAUSE`] of each other. Drops those that end before they
+/// begin.
 fn joined(mut all: Vec<Interval>) -> Vec<Interval> {
     all.retain(|interval| interval.from <= interval.until);
     all.sort_unstable();

@@ -1,5 +1,5 @@
-//! The first literal segments of the routes' paths: a call that belongs to no route, but has the path of one so far,
-//! may be a call of that route in a spelling that nobody has thought of.
+//! The leading literal segments of the routes' paths. A call that matches no route, but has the prefix of one, may be a
+//! call of that route in an unexpected spelling.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,23 +8,23 @@ use foldhash::fast::FixedState;
 
 use crate::domain::route::{Route, SegmentPattern, Segments};
 
-/// The prefixes of a plan: a closed set.
+/// The prefixes of a plan, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefixes {
     all: Vec<String>,
     places: HashMap<String, usize, FixedState>,
-    /// Of each route, by its place in the table.
+    /// The prefix of each route, by the route's index in the table.
     of_routes: Vec<Option<usize>>,
     longest: usize,
 }
 
 impl Prefixes {
-    /// The prefixes of all routes.
+    /// Collects the prefixes of all routes.
     #[must_use]
     pub fn new(routes: &[Route]) -> Prefixes {
         let mut prefixes = Prefixes::default();
         for route in routes {
-            // A frame has no path that a call could be like.
+            // A frame has no path to compare with.
             let place = (!route.is_frame()).then(|| prefixes.add(prefix(route)));
             prefixes.of_routes.push(place);
         }
@@ -47,20 +47,20 @@ impl Prefixes {
         &self.all
     }
 
-    /// The prefix of a route.
+    /// Returns the prefix of a route.
     #[must_use]
     pub fn of_route(&self, route: usize) -> &str {
         let place = self.of_routes.get(route).copied().flatten();
         place.map_or("/", |place| &self.all[place])
     }
 
-    /// The longest prefix that a path lies under, by its place among all of them.
+    /// Returns the index of the longest prefix that contains a path.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<usize> {
         if self.all.is_empty() {
             return None;
         }
-        // Most paths have one spelling only.
+        // Fast path: most paths need no normalization.
         let path = if path.contains('%') || !path.is_ascii() {
             Cow::Owned(Segments::split(path).normal())
         } else {
@@ -81,7 +81,7 @@ impl Prefixes {
     }
 }
 
-/// Whether one prefix lies under another.
+/// Returns true when one prefix lies under another.
 pub(super) fn is_under(prefix: &str, above: &str) -> bool {
     above == "/"
         || prefix
@@ -89,7 +89,7 @@ pub(super) fn is_under(prefix: &str, above: &str) -> bool {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The first literal segments of a path; `/` where it begins with a hole.
+/// Returns the leading literal segments of a path; `/` where the path begins with a hole.
 fn prefix(route: &Route) -> String {
     let mut prefix = String::new();
     let (segments, _) = route.rest_call.path.before_slash();

@@ -1,8 +1,8 @@
-//! What the counts say of each route: who still calls its old side, and whether it may be deleted.
+//! The usage report of each route: the clients that still call its old side, and whether the route may be deleted.
 //!
-//! Laws: a route is safe to delete only where it was counted without a break for the time asked for, and within that
-//! time nobody has called its deprecated side, nobody's calls were translated for it, and no call of no route came
-//! under its prefix. More calls, or less watching, never make a route safer.
+//! Laws: a route is safe to delete only if it was counted without a break for the requested time, and in that time no
+//! client called its deprecated side, no call was translated for it, and no call of no route came under its prefix.
+//! More calls, or less observed time, never make a route safer.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,29 +13,29 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
 
-/// What is asked.
+/// The parameters of a report.
 #[derive(Debug, Clone)]
 pub struct ReportQuery {
-    /// Which routes.
+    /// The routes to report.
     pub route: Glob,
-    /// How long nobody may have called, in seconds.
+    /// The time without calls that makes a route safe to delete, in seconds.
     pub idle: u64,
-    /// What time it is.
+    /// The current time.
     pub at: Timestamp,
 }
 
-/// What the counts say.
+/// The usage of the requested routes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageReport {
-    /// When it was made.
+    /// The time of the report.
     pub at: String,
-    /// How long nobody may have called, in seconds.
+    /// The required time without calls, in seconds.
     pub idle_seconds: u64,
-    /// The routes that were asked for, in the order of the plan.
+    /// The requested routes, in the order of the plan.
     pub routes: Vec<RouteReport>,
 }
 
-/// What the counts say of a route.
+/// The usage of one route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteReport {
     /// Its name.
@@ -44,37 +44,37 @@ pub struct RouteReport {
     pub rest: String,
     /// Its RPC side.
     pub rpc: String,
-    /// What was announced, if anything.
+    /// The announced deprecation, if any.
     pub deprecated: Option<DeprecationReport>,
-    /// Whether it may be deleted.
+    /// The verdict on deletion.
     pub verdict: DeletionVerdict,
-    /// Why, in words; empty where it is safe.
+    /// The reasons of the verdict, for people; empty where it is safe.
     pub reasons: Vec<String>,
-    /// Who has called it.
+    /// The clients that have called it.
     pub callers: Vec<CallerReport>,
-    /// What the verdict stands on.
+    /// The evidence for the verdict.
     pub evidence: UsageEvidence,
 }
 
-/// Whether a route may be deleted.
+/// The verdict on the deletion of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeletionVerdict {
-    /// Nobody would notice.
+    /// No client would notice the deletion.
     #[serde(rename = "safe to delete")]
     Safe,
-    /// Somebody would.
+    /// A client still depends on the route.
     #[serde(rename = "not yet")]
     NotYet,
-    /// Nobody has looked for long enough.
+    /// Calls were not counted for long enough to decide.
     #[serde(rename = "unknown")]
     Unknown,
-    /// Nobody has announced its end.
+    /// The route has no announced deprecation.
     #[serde(rename = "not deprecated")]
     NotDeprecated,
 }
 
 impl DeletionVerdict {
-    /// The words used in reports.
+    /// Returns the word used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -86,64 +86,64 @@ impl DeletionVerdict {
     }
 }
 
-/// What was announced.
+/// An announced deprecation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecationReport {
-    /// The side whose clients are told.
+    /// The deprecated side.
     pub side: String,
-    /// Since when.
+    /// The start of the deprecation.
     pub since: String,
-    /// When it is expected to stop answering.
+    /// The time when it is expected to stop answering.
     pub sunset: Option<String>,
 }
 
-/// The calls of a client on a side of a route.
+/// The calls of a client on one side of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallerReport {
-    /// Who.
+    /// The name of the client.
     pub client: String,
-    /// In which language.
+    /// The side that the client called.
     pub side: String,
-    /// Served by the upstream of that side.
+    /// Calls served by the upstream of that side.
     pub old: CountReport,
-    /// Translated.
+    /// Calls translated for the upstream of the other side.
     pub new: CountReport,
-    /// Refused: retired, or browned out.
+    /// Calls refused: retired, or in a brownout.
     pub refused: CountReport,
-    /// Those of all of them that got the result of a tool that says that it failed; left out where there were none.
+    /// Calls, of all of these, that got a tool result with an error; omitted where there were none.
     #[serde(default, skip_serializing_if = "CountReport::is_empty")]
     pub tool_errors: CountReport,
 }
 
-/// How often, and when last.
+/// A number of calls, with the time of the last one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountReport {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// When the last one began.
+    /// The time when the last one began.
     pub last: Option<String>,
 }
 
 impl CountReport {
-    /// Returns whether there was no call.
+    /// Returns true when there was no call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == CountReport::default()
     }
 }
 
-/// What a verdict stands on.
+/// The evidence for a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageEvidence {
-    /// Since when the route was counted without a break.
+    /// The time since which the route was counted without a break.
     pub observed_since: Option<String>,
-    /// For how long, in seconds.
+    /// The length of that time, in seconds.
     pub watched_seconds: u64,
-    /// How many replicas have counted.
+    /// The number of replicas that have counted.
     pub replicas: usize,
-    /// When a replica did not count, within the time that nobody may have called.
+    /// The gaps in which a replica did not count, within the requested time.
     pub gaps: Vec<String>,
-    /// Calls of no route that may have meant this one; none where its RPC side is the deprecated one.
+    /// Calls of no route that may have meant this one; none where the RPC side is deprecated.
     pub unrouted: Option<UnroutedReport>,
 }
 
@@ -152,13 +152,13 @@ pub struct UsageEvidence {
 pub struct UnroutedReport {
     /// The prefix.
     pub prefix: String,
-    /// The calls.
+    /// The number of calls.
     pub calls: u64,
-    /// When the last one began.
+    /// The time when the last one began.
     pub last: Option<String>,
 }
 
-/// Tells what the counts say of the routes of a plan.
+/// Reports the usage of the routes of a plan.
 #[must_use]
 pub fn report(plan: &Plan, usage: &Usage, question: &ReportQuery) -> UsageReport {
     let routes = plan.routes.routes().iter().enumerate();
@@ -181,7 +181,7 @@ pub fn report(plan: &Plan, usage: &Usage, question: &ReportQuery) -> UsageReport
     }
 }
 
-/// One route, and all that is known of it.
+/// One route, with the inputs of its report.
 struct RouteUsage<'a> {
     plan: &'a Plan,
     usage: &'a Usage,
@@ -214,7 +214,7 @@ impl RouteUsage<'_> {
         }
     }
 
-    /// The first moment of the time in which nobody may have called.
+    /// Returns the start of the requested time without calls.
     fn horizon(&self) -> Timestamp {
         self.question.at.before(self.question.idle)
     }
@@ -242,7 +242,7 @@ impl RouteUsage<'_> {
         }
     }
 
-    /// Why one caller would notice.
+    /// Returns the reason why a caller would notice the deletion.
     fn still_calls(
         &self,
         side: Side,
@@ -252,21 +252,21 @@ impl RouteUsage<'_> {
             let ago = self.ago(&seen.all())?;
             return Some(format!("`{client}` called the {side} side, last {ago}"));
         }
-        // Without the route, these calls would not find the server that has served them.
+        // Without the route, these calls would not reach the server that served them.
         let ago = self.ago(&seen.new)?;
         Some(format!(
             "calls of `{client}` on the {of} side were translated for the {side} upstream, last {ago}"
         ))
     }
 
-    /// How long ago the last of some calls began, if that is too recent.
+    /// Returns the age of the last call, for people, if it lies within the requested time.
     fn ago(&self, count: &UsageCount) -> Option<String> {
         let last = count.last.filter(|last| *last >= self.horizon())?;
         let ago = span(self.question.at.since(last));
         Some(format!("{ago} ago ({last})"))
     }
 
-    /// Why nobody can know.
+    /// Returns the reasons why the evidence allows no verdict.
     fn gaps_in_evidence(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         let watched = self.observed_since();
@@ -286,7 +286,7 @@ impl RouteUsage<'_> {
         doubts
     }
 
-    /// Since when this route, as it is, was counted by somebody at every moment.
+    /// Returns the time since which this route, in its present form, was counted without a break.
     fn observed_since(&self) -> Option<Timestamp> {
         let known = self.usage.known_since(self.route)?;
         let unbroken = self.usage.observation().unbroken_since(self.question.at)?;
@@ -301,7 +301,7 @@ impl RouteUsage<'_> {
         told.collect()
     }
 
-    /// The calls of no route that may have meant a REST side.
+    /// Returns the calls of no route that may have meant a REST side.
     fn unrouted(&self, side: Side) -> Option<(&str, UsageCount)> {
         let prefix = self.plan.lifecycle.prefixes.of_route(self.index);
         (side == Side::Rest).then(|| (prefix, self.usage.under(prefix)))
@@ -344,7 +344,7 @@ fn last_call(count: &UsageCount) -> CountReport {
     }
 }
 
-/// A time for people, in its largest whole unit.
+/// Formats a time in its largest whole unit, for people.
 #[must_use]
 pub fn span(seconds: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
@@ -360,7 +360,7 @@ pub fn span(seconds: u64) -> String {
     format!("{count} {name}{plural}")
 }
 
-/// Reads a time that nobody may have called in, such as `30d`, `12h`, `90m` or `45s`: from a second to ten years.
+/// Parses a time without calls, such as `30d`, `12h`, `90m` or `45s`: from a second to ten years.
 #[must_use]
 pub fn parse_idle(text: &str) -> Option<u64> {
     const LONGEST: u64 = 3_650 * 86_400;

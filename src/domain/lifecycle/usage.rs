@@ -1,7 +1,7 @@
-//! Who has called what: counts and last moments, by the names of the plan.
+//! Counts of calls by route, client and side, with the time of the last call.
 //!
-//! It is what a process reports to the store and what the store sums up. Laws: merging is commutative, counts add up,
-//! and a last moment merged with itself stays what it is; a text that is written is read back as what it was.
+//! Processes report [`Usage`] to the store, which merges it. Laws: merging is commutative, counts add up, and merging a
+//! last moment with itself changes nothing. A record that is written is read back unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +15,18 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
 
-/// How often, and when last.
+/// A number of calls, with the time of the last one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageCount {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// When the last one began; none where there was none.
+    /// The time when the last one began; none where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Timestamp>,
 }
 
 impl UsageCount {
-    /// Returns whether there was no call.
+    /// Returns true when there was no call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == UsageCount::default()
@@ -40,18 +40,18 @@ impl UsageCount {
         });
     }
 
-    /// Adds what another one has counted.
+    /// Adds another count.
     pub fn merge(&mut self, other: &UsageCount) {
         self.calls = self.calls.saturating_add(other.calls);
         self.last = self.last.max(other.last);
     }
 
-    /// Dates what a clock that was ahead has dated later than `at` at that moment.
+    /// Limits the last moment to `at`; it is later only if another clock is ahead.
     fn bound(&mut self, at: Timestamp) {
         self.last = self.last.map(|last| last.min(at));
     }
 
-    /// What came after an earlier count of the same counter; when the last call was stays.
+    /// Returns the calls counted after an earlier state of the same counter. The time of the last call stays.
     #[must_use]
     pub fn since(&self, earlier: &UsageCount) -> UsageCount {
         UsageCount {
@@ -61,25 +61,25 @@ impl UsageCount {
     }
 }
 
-/// The calls of one client on one side of one route, by how they were served.
+/// The calls of one client on one side of one route, by the way they were served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientUsage {
-    /// As they came, by the upstream of their own side.
+    /// Calls served as they came, by the upstream of their own side.
     #[serde(default)]
     pub old: UsageCount,
-    /// Translated, by the upstream of the other side.
+    /// Calls translated for the upstream of the other side.
     #[serde(default)]
     pub new: UsageCount,
-    /// By nobody: the side was retired, or browned out.
+    /// Calls refused, because the side was retired or in a brownout.
     #[serde(default)]
     pub refused: UsageCount,
-    /// Those of all of them that got the result of a tool that says that it failed.
+    /// Calls, of all of these, that got a tool result with an error.
     #[serde(default, skip_serializing_if = "UsageCount::is_empty")]
     pub tool_errors: UsageCount,
 }
 
 impl ClientUsage {
-    /// Counts one call; it went nowhere where there is no way.
+    /// Counts one call; without a path it was refused.
     pub fn add(&mut self, way: Option<Path>, at: Timestamp) {
         match way {
             Some(Path::Old) => self.old.add(at),
@@ -88,7 +88,7 @@ impl ClientUsage {
         }
     }
 
-    /// Adds what another one has counted.
+    /// Adds other counts.
     pub fn merge(&mut self, other: &ClientUsage) {
         self.old.merge(&other.old);
         self.new.merge(&other.new);
@@ -96,7 +96,7 @@ impl ClientUsage {
         self.tool_errors.merge(&other.tool_errors);
     }
 
-    /// What came after an earlier count of the same counters.
+    /// Returns the calls counted after an earlier state of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &ClientUsage) -> ClientUsage {
         ClientUsage {
@@ -107,7 +107,7 @@ impl ClientUsage {
         }
     }
 
-    /// All calls, however they were served.
+    /// Returns all calls, served or refused.
     #[must_use]
     pub fn all(&self) -> UsageCount {
         let mut all = self.old;
@@ -117,32 +117,32 @@ impl ClientUsage {
     }
 }
 
-/// Everything that was counted, and when somebody counted.
+/// All counts, with the times in which calls were counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// By route, client and side.
+    /// Counts by route, client and side.
     calls: BTreeMap<(String, String, Side), ClientUsage>,
-    /// Calls of no route, by the prefix that they lie under.
+    /// Counts of calls of no route, by prefix.
     unrouted: BTreeMap<String, UsageCount>,
-    /// Since when each route is counted as it is: by name, REST side and RPC side.
+    /// The time since which each route is counted in its present form: by name, REST side and RPC side.
     routes: BTreeMap<[String; 3], Timestamp>,
-    /// When somebody counted.
+    /// The times in which calls were counted.
     watching: Observation,
 }
 
-/// A text is no usage.
+/// Returned when a text is no record of usage.
 #[derive(Debug, thiserror::Error)]
 #[error("the text is no record of usage")]
 pub struct UsageError(#[from] serde_json::Error);
 
 impl Usage {
-    /// Notes calls of a client on a side of a route.
+    /// Records calls of a client on a side of a route.
     pub fn note(&mut self, route: &str, client: &str, side: Side, seen: &ClientUsage) {
         let key = (route.to_owned(), client.to_owned(), side);
         self.calls.entry(key).or_default().merge(seen);
     }
 
-    /// Notes calls of no route under a prefix.
+    /// Records calls of no route under a prefix.
     pub fn note_unrouted(&mut self, prefix: &str, count: &UsageCount) {
         self.unrouted
             .entry(prefix.to_owned())
@@ -150,7 +150,7 @@ impl Usage {
             .merge(count);
     }
 
-    /// Notes that the routes of a plan are counted at a moment.
+    /// Records that the routes of a plan are counted at a moment.
     pub fn note_routes(&mut self, routes: &[Route], at: Timestamp) {
         for route in routes {
             let since = self.routes.entry(shape(route)).or_insert(at);
@@ -158,12 +158,12 @@ impl Usage {
         }
     }
 
-    /// Notes that a replica counted all the time between two moments.
+    /// Records that a replica counted without a break between two moments.
     pub fn note_observed(&mut self, replica: &str, from: Timestamp, until: Timestamp) {
         self.watching.note(replica, Interval { from, until });
     }
 
-    /// Adds what another process, or the same one at another time, has counted.
+    /// Adds the record of another process, or of the same one at another time.
     pub fn merge(&mut self, other: &Usage) {
         for ((route, client, side), seen) in &other.calls {
             self.note(route, client, *side, seen);
@@ -178,8 +178,8 @@ impl Usage {
         self.watching.merge(&other.watching);
     }
 
-    /// Dates everything that a clock has dated later than `at` at that moment: a clock that was ahead was set back, or
-    /// another replica's is ahead.
+    /// Limits all times to `at`. A time is later if this clock was ahead and was set back, or if another replica's is
+    /// ahead.
     #[must_use]
     pub fn until(mut self, at: Timestamp) -> Usage {
         for seen in self.calls.values_mut() {
@@ -200,8 +200,8 @@ impl Usage {
         self
     }
 
-    /// What came after an earlier record of the same process: the calls. Moments, and since when something is watched,
-    /// are as they are, since merging them twice changes nothing.
+    /// Returns the calls counted after an earlier record of the same process. Times stay as they are, since merging
+    /// them twice changes nothing.
     #[must_use]
     pub fn since(&self, earlier: &Usage) -> Usage {
         let mut since = self.clone();
@@ -218,9 +218,9 @@ impl Usage {
         since
     }
 
-    /// Keeps what a plan has names for, so that an archive stays as small as its plan. Calls of clients that it does
-    /// not name are those of everyone else, and calls under a prefix that is none any more are those of the next
-    /// longer one: what somebody has called is not forgotten with the name.
+    /// Drops routes that a plan does not have, so that an archive stays as small as its plan. Calls of a client that it
+    /// does not have are counted under [`OTHER`], and calls under a removed prefix under the longest prefix that
+    /// contains it.
     pub fn keep(&mut self, plan: &Plan) {
         let routes = plan.routes.routes();
         let names: BTreeSet<&str> = routes.iter().map(|route| &*route.name).collect();
@@ -242,18 +242,18 @@ impl Usage {
         self.routes.retain(|known, _| shapes.contains(known));
     }
 
-    /// When somebody counted.
+    /// Returns the times in which calls were counted.
     #[must_use]
     pub fn observation(&self) -> &Observation {
         &self.watching
     }
 
-    /// Since when a route is counted as it is.
+    /// Returns the time since which a route is counted in its present form.
     pub(super) fn known_since(&self, route: &Route) -> Option<Timestamp> {
         self.routes.get(&shape(route)).copied()
     }
 
-    /// Who has called a route, by client and side.
+    /// Returns the callers of a route, by client and side.
     pub(super) fn callers(&self, route: &str) -> impl Iterator<Item = (&str, Side, &ClientUsage)> {
         let first = (route.to_owned(), String::new(), Side::Rest);
         let rows = self.calls.range(first..);
@@ -262,7 +262,7 @@ impl Usage {
             .map(|((_, client, side), seen)| (client.as_str(), *side, seen))
     }
 
-    /// The calls of no route under a prefix, and under those that lie under it.
+    /// Returns the calls of no route under a prefix, including the prefixes under it.
     pub(super) fn under(&self, prefix: &str) -> UsageCount {
         let mut all = UsageCount::default();
         for (known, count) in &self.unrouted {
@@ -273,7 +273,7 @@ impl Usage {
         all
     }
 
-    /// As JSON, for a store.
+    /// Renders the record as JSON, for a store.
     #[must_use]
     pub fn to_json(&self) -> String {
         let calls = self.calls.iter();
@@ -301,11 +301,11 @@ impl Usage {
                 .collect(),
             watching: self.watching.clone(),
         };
-        // Names and numbers: nothing here can fail to be written.
+        // Names and numbers only: serialization cannot fail.
         serde_json::to_string(&text).unwrap_or_else(|_| "{}".to_owned())
     }
 
-    /// Reads what [`Usage::to_json`] has written.
+    /// Parses the JSON of [`Usage::to_json`].
     ///
     /// # Errors
     /// [`UsageError`].
@@ -323,7 +323,7 @@ impl Usage {
                 .routes
                 .insert([row.name, row.rest, row.rpc], row.since);
         }
-        // Merged, not taken: whoever wrote it, what it says is in order then.
+        // Merging sorts and limits the intervals, so the text need not be in order.
         usage.watching.merge(&text.watching);
         Ok(usage)
     }
@@ -333,7 +333,7 @@ fn shape(route: &Route) -> [String; 3] {
     [route.name.clone(), route.rest.clone(), route.rpc.clone()]
 }
 
-/// The form on disk. Members that a later version adds are ignored by this one.
+/// The stored form. Unknown members, which a later version may add, are ignored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct UsageText {
     #[serde(default)]
