@@ -1,7 +1,7 @@
-//! What the guards of flags are told of a call: which way it went, and how it ended.
+//! Guard counters of flags: which path each call took, and how it ended.
 //!
-//! A call counts for the flag that decided it, and as the old way for every flag in force that spared its caller. A
-//! candidate counts for the flag that asked for it.
+//! A call counts for the flag that decided it, and on the old path for each flag in force that excluded its caller. A
+//! candidate counts for the flag that requested it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::domain::failure::Blame;
 use crate::domain::rollout::{CallEnd, DecisionReason, Path};
 use crate::telemetry::metrics::{Outcome, Shard};
 
-/// The flags that a call is counted for.
+/// The flags that a call counts for.
 pub(super) struct GuardRecorder<'a> {
     pub(super) installed: &'a RuntimePlan,
     pub(super) why: DecisionReason,
@@ -19,7 +19,7 @@ pub(super) struct GuardRecorder<'a> {
 }
 
 impl GuardRecorder<'_> {
-    /// Counts a call that went a way.
+    /// Counts a call that took `way`.
     pub(super) fn call(&self, shard: &mut Shard, way: Path, fate: CallEnd, took: Duration) {
         let spared: &[usize] = match way {
             Path::Old => self.spared,
@@ -32,7 +32,7 @@ impl GuardRecorder<'_> {
         }
     }
 
-    /// Counts what a comparison came to.
+    /// Counts the verdict of a comparison.
     pub(super) fn verdict(&self, shard: &mut Shard, verdict: Verdict) {
         let Some(label) = self
             .decided()
@@ -55,7 +55,7 @@ impl GuardRecorder<'_> {
     }
 }
 
-/// How a call ended, as guards see it; a client that went away tells nothing of either way.
+/// Returns the outcome as guards count it; `None` for a cancelled call, which says nothing about either path.
 pub(super) fn fate(outcome: Outcome, blame: Option<Blame>) -> Option<CallEnd> {
     match (outcome, blame) {
         (Outcome::Cancelled, _) => None,

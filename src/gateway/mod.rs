@@ -1,9 +1,9 @@
-//! The whole story of one call: parse → select → decide → forward or translate → answer.
+//! The path of one call: parse → select → decide → forward or translate → respond.
 //!
-//! [`handle`] is what a listener calls for each HTTP request. A REST request is one call; an RPC request is
-//! one call for each of its messages, served by the same function alone or in a batch. Each call has one
-//! record, which logs and counts it exactly once, however it ends; each failure is rendered in
-//! one place, `response`.
+//! The listener calls [`handle`] for each HTTP request. A REST request is one call. An RPC request is one call per
+//! message,
+//! and the same function serves a single message and each message of a batch. Each call has one record, which logs and
+//! counts it exactly once. Each failure is rendered in one place, `response`.
 
 mod cancellation;
 mod cors;
@@ -74,55 +74,55 @@ use legacy_socket::ClientConnections;
 use max_forwards::ForwardDecision;
 use record::{Record, RequestLine};
 
-/// How long the head of a request took, from its first byte; an extension of one that did not come at once.
+/// Time from the first byte of a request head to its last; an extension of requests whose head took several reads.
 #[derive(Debug, Clone, Copy)]
 pub struct HeaderReadTime(pub Duration);
 
-/// What the listener knows of a request besides the request.
+/// Facts that the listener knows about a request and its connection.
 #[derive(Debug, Clone)]
 pub struct RequestOrigin {
-    /// The same for all requests of a connection.
+    /// Shared by all requests of a connection.
     origin: Rc<ConnectionContext>,
-    /// What the wire inspector has refused, if this request stands for it.
+    /// The violation that the wire inspector rejected, if this request stands for it.
     refused: Option<Violation>,
-    /// How the names of its head are written, unless in lower case.
+    /// The case of the header names, unless they are in lower case.
     spelling: Option<HeaderCase>,
-    /// Its target, where that of its head is another one.
+    /// The target as the client sent it, if the parsed head has another one.
     target: Option<Rc<SentTarget>>,
-    /// With whose calls it counts, unless a trusted hop sends it that names nobody.
+    /// Peer whose in-progress limit the request counts towards; unset if a trusted hop names no client.
     counted: Option<Rc<CountedPeer>>,
 }
 
-/// Where a connection comes from.
+/// The state of one client connection.
 #[derive(Debug)]
 struct ConnectionContext {
     peer: Peer,
-    /// The reach of the listener that it came by.
+    /// The reach of the listener that accepted the connection.
     reach: Reach,
     /// The scheme of its requests.
     scheme: &'static str,
-    /// What servers were told of it last.
+    /// The forwarding headers sent to servers last, cached for reuse.
     told: HeaderCache,
-    /// What its verified certificate says.
+    /// The subject of its verified client certificate.
     subject: Option<Subject>,
-    /// The links to servers that it has for itself.
+    /// The upstream links of this connection.
     links: Rc<ClientLinks>,
-    /// Its sockets at servers that speak in frames.
+    /// Its WebSocket connections to servers that use the legacy frame protocol.
     sockets: ClientConnections,
-    /// Bounds what is waited for at servers.
+    /// The timer of the call's upstream waits.
     alarm: RefCell<ReusableTimer>,
-    /// Interim responses to the call that is served, where the client can get them.
+    /// The sender of interim responses, if the client can receive them.
     interims: Option<Interims>,
 }
 
 impl RequestOrigin {
-    /// The arrivals of a connection, none of them refused.
+    /// Creates the origin of a plaintext connection.
     #[must_use]
     pub fn from_peer(peer: IpAddr, reach: Reach) -> RequestOrigin {
         RequestOrigin::new((peer, reach), "http", None)
     }
 
-    /// The arrivals of a connection behind TLS, with what the peer's certificate says, if it has sent one.
+    /// Creates the origin of a TLS connection, with the subject of the client certificate, if any.
     #[must_use]
     pub fn secured(peer: IpAddr, reach: Reach, subject: Option<Subject>) -> RequestOrigin {
         RequestOrigin::new((peer, reach), "https", subject)
@@ -153,7 +153,7 @@ impl RequestOrigin {
         }
     }
 
-    /// Counts the calls of the connection as those of a peer.
+    /// Sets the peer whose in-progress limit the requests count towards.
     #[must_use]
     pub fn counted(self, peer: Option<Rc<CountedPeer>>) -> RequestOrigin {
         RequestOrigin {
@@ -162,13 +162,13 @@ impl RequestOrigin {
         }
     }
 
-    /// The address of the other end.
+    /// Returns the IP address of the peer.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         self.peer().address()
     }
 
-    /// The arrivals of a connection that serves one call at a time, and writes interim responses to it.
+    /// Sets the sender of interim responses, on a connection that serves one call at a time.
     #[must_use]
     pub fn with_interims(mut self, interims: Interims) -> RequestOrigin {
         if let Some(origin) = Rc::get_mut(&mut self.origin) {
@@ -177,17 +177,17 @@ impl RequestOrigin {
         self
     }
 
-    /// Where interim responses go.
+    /// Returns the sender of interim responses.
     fn interims(&self) -> Option<&Interims> {
         self.origin.interims.as_ref()
     }
 
-    /// Whom the connection comes from.
+    /// Returns the peer of the connection.
     fn peer(&self) -> &Peer {
         &self.origin.peer
     }
 
-    /// By which connection its requests come.
+    /// Returns the reach and the peer of the connection, which host matching uses.
     fn entry(&self) -> ConnectionEntry {
         ConnectionEntry {
             reach: self.origin.reach,
@@ -195,33 +195,34 @@ impl RequestOrigin {
         }
     }
 
-    /// What bounds the time of one call at a time.
+    /// Returns the timer of the connection, which serves one call at a time.
     fn alarm(&self) -> &RefCell<ReusableTimer> {
         &self.origin.alarm
     }
 
-    /// The links to servers that the connection has for itself.
+    /// Returns the upstream links of the connection.
     fn links(&self) -> &Rc<ClientLinks> {
         &self.origin.links
     }
 
-    /// The sockets that the connection has at servers that speak in frames.
+    /// Returns the connection's WebSocket connections to legacy servers.
     fn sockets(&self) -> &ClientConnections {
         &self.origin.sockets
     }
 
-    /// Whether a client on a socket has lost what a server has kept for it, or is about to: it is let go, and nobody is
-    /// asked for it till then.
+    /// Returns true when server state kept for this WebSocket client is lost or about to be lost. The connection will
+    /// close,
+    /// and no further calls are sent for it.
     fn has_lost(&self) -> bool {
         self.links().has_lost() || self.sockets().has_lost()
     }
 
-    /// What the verified certificate of the connection says.
+    /// Returns the subject of the verified client certificate.
     fn subject(&self) -> Option<&Subject> {
         self.origin.subject.as_ref()
     }
 
-    /// The arrival of one request.
+    /// Returns the origin of one request, with the violation that rejects it, if any.
     #[must_use]
     pub fn refused(&self, refused: Option<Violation>) -> RequestOrigin {
         RequestOrigin {
@@ -233,19 +234,19 @@ impl RequestOrigin {
         }
     }
 
-    /// The arrival of a request whose names are written so.
+    /// Sets the case of the request's header names.
     #[must_use]
     pub fn with_header_case(self, spelling: Option<HeaderCase>) -> RequestOrigin {
         RequestOrigin { spelling, ..self }
     }
 
-    /// The arrival of a request whose target came so.
+    /// Sets the target as the client sent it.
     #[must_use]
     pub fn sent(self, target: Option<Rc<SentTarget>>) -> RequestOrigin {
         RequestOrigin { target, ..self }
     }
 
-    /// The target that is sent in place of this one, where the client sent raw characters.
+    /// Returns the target with the client's raw characters restored, if it sent any.
     fn raw_target(&self, target: &Uri) -> Option<Vec<u8>> {
         match self.target.as_deref() {
             Some(SentTarget::Raw(raw)) => raw.restore(target.path_and_query()?.as_str()),
@@ -253,7 +254,7 @@ impl RequestOrigin {
         }
     }
 
-    /// The request line that was refused, where the head stands for it.
+    /// Returns the rejected request line, if the head stands for one.
     fn refused_line(&self) -> Option<&RefusedLine> {
         match self.target.as_deref() {
             Some(SentTarget::Refused(line)) => Some(line),
@@ -261,17 +262,16 @@ impl RequestOrigin {
         }
     }
 
-    /// How the names of the request's head are written, unless in lower case.
+    /// Returns the case of the header names, unless they are in lower case.
     fn spelling(&self) -> Option<&HeaderCase> {
         self.spelling.as_ref()
     }
 }
 
-/// Serves one HTTP request. It is a call from here on: whoever drops the answer before it is first asked for has
-/// cancelled it.
+/// Serves one HTTP request. The call starts here: dropping the future before its first poll cancels the call.
 ///
-/// A connection keeps the room of a future between its calls, so the room of a call is in a box: as much as the face needs
-/// that it speaks to.
+/// A connection keeps the memory of its service future between calls. Boxing the future keeps that small, and each call
+/// allocates only as much as its side needs.
 pub fn handle(
     worker: Rc<Worker>,
     request: Request<IncomingBody>,
@@ -310,11 +310,11 @@ pub fn handle(
     }
 }
 
-/// One HTTP request, which nobody has looked at yet. A client may be gone by then, together with its connection.
+/// One HTTP request before dispatch. The client and its connection may already be gone.
 struct IncomingRequest {
-    /// Of the side that it speaks to.
+    /// Belongs to the side that the request addresses.
     record: Box<Record>,
-    /// It passes through several hands.
+    /// Boxed, because it is passed through several functions.
     head: Box<request::Parts>,
     body: IncomingBody,
     arrival: RequestOrigin,
@@ -330,13 +330,13 @@ async fn refused(delivery: IncomingRequest, failure: Failure) -> Response<Respon
     response
 }
 
-/// What a request speaks to.
+/// The part of the gateway that serves a request.
 enum Dispatch {
     Side(Side),
     Stream(StreamMatch),
 }
 
-/// Which face a request speaks to, if it may speak at all.
+/// Selects the side or stream that serves the request; fails when the request is rejected.
 fn dispatch(
     installed: &RuntimePlan,
     head: &request::Parts,
@@ -348,7 +348,7 @@ fn dispatch(
         stream: followed,
     } = facing(&installed.plan, RequestHead::new(head));
     if let Some(violation) = arrival.refused {
-        // What stands for a refused request line looks like a GET of `/`, which is nobody's JSON-RPC.
+        // A rejected request line is represented by a GET of `/`, which is never JSON-RPC.
         let side = if head.method == Method::POST {
             side
         } else {

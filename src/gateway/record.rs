@@ -1,6 +1,6 @@
-//! The record of one call: logged and counted exactly once, when it is dropped.
+//! The record of one call, logged and counted exactly once, when it is dropped.
 //!
-//! A record that nobody has settled belongs to a client that went away first, or to a proxy that ends.
+//! A record dropped without an outcome is reported as cancelled by the client, or as cut if the proxy is shutting down.
 
 mod identity;
 mod message;
@@ -35,14 +35,14 @@ use crate::telemetry::metrics::Outcome;
 use crate::upstream::link::{ClientLinks, NotificationSender};
 use crate::upstream::{BodyCopy, ReusableTimer, Upstream, boxed};
 
-/// What is known of a call so far.
+/// The state of one call that metrics, guards, spans and the access log report.
 #[derive(Debug)]
 pub(super) struct Record {
     worker: Rc<Worker>,
     installed: Rc<RuntimePlan>,
     started: Instant,
     took: ClientTime,
-    /// The same moment, by the time of day.
+    /// Wall-clock time of `started`.
     wall_time: Timestamp,
     side: Side,
     method: Method,
@@ -50,72 +50,73 @@ pub(super) struct Record {
     target: Target,
     rpc_method: Option<Arc<str>>,
     route: Option<usize>,
-    /// The stream that is asked for, where it is one.
+    /// Index of the requested event stream, if the request opens one.
     stream: Option<usize>,
     client: Option<usize>,
     proof: Proof,
     keyed: HasKey,
     stage: Option<Stage>,
     why: DecisionReason,
-    /// The flags that the call is left out of.
+    /// Flags in force that exclude the call's client.
     excluded_by: Vec<usize>,
     upstream: Option<Duration>,
-    /// Since when an upstream is waited for.
+    /// Start of the current wait for an upstream.
     upstream_since: Option<Instant>,
     head: Option<Duration>,
-    /// How long it took until the answer was there whole, where it waits for its client then.
+    /// Time until the whole response was ready, if the record outlives that moment until the client has taken it.
     completed_at: Option<Duration>,
     dropped: usize,
-    /// What is to be told of its message.
+    /// Facts about the JSON-RPC message of the call.
     message: message::MessageNote,
     ending: CallOutcome,
     role: RecordRole,
-    /// What stands beside the call, once it is answered.
+    /// The comparison that starts after the response is sent.
     candidate: Option<Candidate>,
-    /// Where it comes from.
+    /// Connection and request line of the call.
     arrival: Option<RequestOrigin>,
-    /// With whose calls it counts.
+    /// Peer whose in-progress limit the call counts towards.
     peer: Option<Rc<CountedPeer>>,
-    /// Where what servers tell goes while this call is open, if to this call alone.
+    /// Receiver of the server notifications sent while this call is open; unset if they go to the connection's
+    /// receiver.
     notifications: Option<NotificationSender>,
-    /// The trace that the call belongs to.
+    /// Trace context of the call.
     trace: Option<Trace>,
 }
 
-/// How long the client of a call took for its request.
+/// Time that the client took to send its request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClientTime {
     head: Duration,
-    /// As far as the body was waited for before an upstream was asked.
+    /// Time spent waiting for the body before the call was sent to an upstream.
     body: Duration,
 }
 
-/// A client that has taken more than one in so many parts of the time of a call may have left too little of it to the server.
+/// If the client used more than 1/10 of `total_timeout`, a timeout is reported as 408 (client), not 504 (upstream).
 const HELD_UP: u32 = 10;
 
-/// What a record is of.
+/// The kind of work that a record covers.
 #[derive(Debug)]
 enum RecordRole {
-    /// A call of a client: it is in progress, and logged and counted at its end.
+    /// A client's call: counted as in progress, then logged and counted at its end.
     Call,
-    /// A request that turned out to be other calls: in progress, and nothing else.
+    /// A request that was split into calls with their own records: counted as in progress only.
     Reading,
-    /// A second run of a call, which has not begun. No second run is in progress for a client, nor logged as a call.
+    /// A second run that has not started. Second runs never count as in progress and are not logged as calls.
     Waiting,
-    /// A candidate, and what its answer is charged to.
+    /// A candidate run, with the budget that its response body is charged to.
     Candidate(BodyCopy),
-    /// The control once more, to learn what differs by itself.
+    /// A repeated control run that measures noise, with the budget of its response body.
     Noise(BodyCopy),
 }
 
-/// Whether percentages can be applied to the caller.
+/// Whether the caller has a key that percentages can be applied to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HasKey {
     Yes,
     No,
 }
 
-/// How a call ended, as far as it is settled.
+/// The end of a call, as far as it is known.
 #[derive(Debug, Default)]
 struct CallOutcome {
     outcome: Option<(Outcome, Option<Blame>)>,
@@ -124,12 +125,12 @@ struct CallOutcome {
     reason: Option<Reason>,
     upstream_status: Option<u16>,
     cause: Option<String>,
-    /// Whether the result of the RPC server was read.
+    /// Whether the proxy parsed the result of the RPC server.
     result: outcome::ResultRead,
 }
 
 impl Record {
-    /// The record of a call that begins now.
+    /// Starts the record of a call, and counts the call as in progress.
     pub(super) fn begin(
         worker: &Rc<Worker>,
         installed: &Rc<RuntimePlan>,
@@ -137,7 +138,7 @@ impl Record {
         line: RequestLine,
     ) -> Box<Record> {
         worker.begun(line.peer.as_ref());
-        // It passes through many hands, and none of them moves it.
+        // Boxed, so that passing the record from function to function copies a pointer.
         boxed(|| Record {
             worker: worker.clone(),
             installed: installed.clone(),
@@ -176,7 +177,7 @@ impl Record {
         })
     }
 
-    /// The record of a second run of the call, which has not begun.
+    /// Returns the record of a second run of the call. The run has not started.
     pub(super) fn again(&self) -> Record {
         Record {
             worker: self.worker.clone(),
@@ -208,30 +209,30 @@ impl Record {
             candidate: None,
             arrival: self.arrival.clone(),
             peer: None,
-            // Nobody hears how far a second run is.
+            // A second run receives no notifications.
             notifications: None,
             trace: self.trace,
         }
     }
 
-    /// The candidate begins now; what it reads is charged to `budget`.
+    /// Starts the candidate run; its response body is charged to `purse`.
     pub(super) fn runs_as_candidate(&mut self, purse: BodyCopy) {
         self.started = clock::now();
         self.role = RecordRole::Candidate(purse);
     }
 
-    /// The control is run once more, now.
+    /// Starts a repeated control run; its response body is charged to `purse`.
     pub(super) fn runs_as_noise(&mut self, purse: BodyCopy) {
         self.started = clock::now();
         self.role = RecordRole::Noise(purse);
     }
 
-    /// Nothing is to be told of the second run.
+    /// Marks the second run as abandoned, so that nothing is reported of it.
     pub(super) fn give_up(&mut self) {
         self.role = RecordRole::Waiting;
     }
 
-    /// What an answer that is read is charged to.
+    /// Returns the budget of the response body, if this is a second run.
     pub(super) fn budget(&self) -> Option<&BodyCopy> {
         match &self.role {
             RecordRole::Candidate(purse) | RecordRole::Noise(purse) => Some(purse),
@@ -239,8 +240,8 @@ impl Record {
         }
     }
 
-    /// The upstream that serves this run of the call. Second runs have connections of their own, so that they never
-    /// keep one from a client.
+    /// Returns the upstream of this run. Second runs use a separate pool, so that they never take a connection from a
+    /// client.
     pub(super) fn upstream(&self, side: Side) -> Option<&Upstream> {
         match &self.role {
             RecordRole::Call | RecordRole::Reading => self.installed.upstream(self.route, side),
@@ -250,32 +251,32 @@ impl Record {
         }
     }
 
-    /// What is to stand beside the call, once it is answered.
+    /// Sets the comparison that starts after the response is sent.
     pub(super) fn is_followed_by(&mut self, candidate: Candidate) {
         self.candidate = Some(candidate);
     }
 
-    /// What is to stand beside the call, if anything is.
+    /// Returns the comparison of the call, if there is one.
     pub(super) fn candidate(&mut self) -> Option<&mut Candidate> {
         self.candidate.as_mut()
     }
 
-    /// The same, given away.
+    /// Removes and returns the comparison of the call, if there is one.
     pub(super) fn take_candidate(&mut self) -> Option<Candidate> {
         self.candidate.take()
     }
 
-    /// Where the call comes from.
+    /// Sets the connection and request line of the call.
     pub(super) fn received_from(&mut self, arrival: &RequestOrigin) {
         self.arrival = Some(arrival.clone());
     }
 
-    /// The call came with these headers, which may say what trace it belongs to.
+    /// Starts or continues the trace of the call from the request headers.
     pub(super) fn traces(&mut self, headers: &HeaderMap) {
         self.trace = self.worker.trace(&self.installed.plan, headers);
     }
 
-    /// Adds this hop, and the trace, to a request that goes on.
+    /// Adds this proxy's hop headers and the trace context to a forwarded request.
     pub(super) fn is_passthrough(&self, headers: &mut HeaderMap, from: InboundHop<'_>) {
         add_hop(headers, from, &self.installed.plan);
         if let Some(trace) = &self.trace {
@@ -283,37 +284,36 @@ impl Record {
         }
     }
 
-    /// The alarm of the caller's connection, while nothing else of it is waited for.
+    /// Takes the timer of the client's connection, or a new one if it is in use.
     pub(super) fn take_timer(&self) -> ReusableTimer {
         let own = self.arrival.as_ref();
         own.map(|arrival| arrival.alarm().take())
             .unwrap_or_default()
     }
 
-    /// Gives it back.
+    /// Returns the timer to the client's connection for reuse.
     pub(super) fn store_timer(&self, alarm: ReusableTimer) {
         if let Some(arrival) = &self.arrival {
             arrival.alarm().replace(alarm);
         }
     }
 
-    /// The links that the caller's connection has for itself.
+    /// Returns the upstream links that belong to the client's connection.
     pub(super) fn links(&self) -> Option<&ClientLinks> {
         self.arrival.as_ref().map(|arrival| &**arrival.links())
     }
 
-    /// Whether its client is about to be let go, since what a server has kept for it is lost.
+    /// Returns true when the client's connection is about to close because the server state kept for it is lost.
     pub(super) fn is_released(&self) -> bool {
         self.arrival.as_ref().is_some_and(RequestOrigin::has_lost)
     }
 
-    /// What servers tell while this call is open goes here.
+    /// Sets the receiver of server notifications for the duration of the call.
     pub(super) fn set_notifications(&mut self, ear: NotificationSender) {
         self.notifications = Some(ear);
     }
 
-    /// Where what servers tell while this call is open goes, and what its answer has its place among. Nobody hears how
-    /// far a second run is.
+    /// Returns the receiver of server notifications, which also orders the reply among them. Second runs have none.
     pub(super) fn notifications(&self) -> Option<NotificationSender> {
         match &self.role {
             RecordRole::Call | RecordRole::Reading => {
@@ -324,32 +324,32 @@ impl Record {
         }
     }
 
-    /// The place of the route.
+    /// Returns the index of the route.
     pub(super) fn route(&self) -> Option<usize> {
         self.route
     }
 
-    /// The stage, unless the proxy itself answers.
+    /// Returns the stage; `None` if the proxy itself answers.
     pub(super) fn stage(&self) -> Option<Stage> {
         self.stage
     }
 
-    /// Which rule chose the stage.
+    /// Returns the rule that chose the stage.
     pub(super) fn why(&self) -> DecisionReason {
         self.why
     }
 
-    /// The HTTP method of the request.
+    /// Returns the HTTP method of the request.
     pub(super) fn method(&self) -> &Method {
         &self.method
     }
 
-    /// How long it has lasted.
+    /// Returns the time since the call started.
     pub(super) fn elapsed(&self) -> Duration {
         clock::now() - self.started
     }
 
-    /// When the call must have ended, and after how much time that is, where it has such a limit.
+    /// Returns the deadline of the call and `limits.total_timeout`, if set. Second runs have none.
     pub(super) fn due(&self) -> Option<(Instant, Duration)> {
         let limit = self.installed.plan.limits.total_timeout?;
         let left = limit.saturating_sub(self.took.head);
@@ -357,7 +357,7 @@ impl Record {
             .then(|| (self.started + left, limit))
     }
 
-    /// What of a limit is left to the call as a whole.
+    /// Returns `limit`, shortened to the time left before the call's deadline.
     pub(super) fn left(&self, limit: Duration) -> Duration {
         match self.due() {
             None => limit,
@@ -365,22 +365,22 @@ impl Record {
         }
     }
 
-    /// The body was waited for since then, if it was.
+    /// Adds the time since `since` to the time spent waiting for the body.
     pub(super) fn body_received(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
             self.took.body += clock::now() - since;
         }
     }
 
-    /// The time of the call as a whole, where it is over and its client has taken so much of it, `waited` besides for what
-    /// it sends or takes, that a server which has not answered yet is not to blame.
+    /// Returns `limits.total_timeout` if the deadline has passed because of the client.
+    /// The client's share is the time of its head and body plus `waited`, the time it took to send or receive since.
     pub(super) fn is_slow_client(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
         let took = self.took.head + self.took.body + waited;
         (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
     }
 
-    /// Refuses the call where more are in progress than the plan allows; each call of a batch is one.
+    /// Fails when more calls are in progress than the plan allows; each call of a batch counts as one.
     pub(super) fn admit(&self) -> Result<(), Failure> {
         if self.worker.may_call(self.peer()) {
             return Ok(());
@@ -389,7 +389,7 @@ impl Record {
         Err(Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1)))
     }
 
-    /// With whose calls it counts.
+    /// Returns the peer whose in-progress limit the call counts towards.
     pub(super) fn peer(&self) -> Option<&Rc<CountedPeer>> {
         self.peer.as_ref()
     }
@@ -406,22 +406,22 @@ impl Record {
         self.side
     }
 
-    /// When the call began.
+    /// Returns the wall-clock time at which the call started.
     pub(super) fn at(&self) -> Timestamp {
         self.wall_time
     }
 
-    /// What the call is refused with where its decision leads nowhere.
+    /// Returns the failure for a call whose decision has no backend to serve it.
     pub(super) fn is_refused(&self, plan: &Plan, route: usize) -> Failure {
         routing::refused(plan, self.why, (route, self.side), self.wall_time)
     }
 
-    /// The RPC method of the call, for the log.
+    /// Sets the RPC method of the call, for the log.
     pub(super) fn names_method(&mut self, method: &Arc<str>) {
         self.rpc_method = Some(method.clone());
     }
 
-    /// The route and the decision.
+    /// Sets the route and the decision.
     pub(super) fn decided(&mut self, route: Option<usize>, decision: Decision) {
         self.route = route;
         self.stage = Some(decision.stage);
@@ -429,24 +429,24 @@ impl Record {
         self.excluded_by = decision.spared;
     }
 
-    /// The stream that is asked for, and the decision.
+    /// Sets the requested event stream and the decision.
     pub(super) fn set_stream(&mut self, stream: usize, decision: Decision) {
         self.stream = Some(stream);
         self.decided(None, decision);
     }
 
-    /// The stream that is asked for.
+    /// Returns the index of the requested event stream.
     pub(super) fn stream(&self) -> Option<usize> {
         self.stream
     }
 
-    /// The proxy itself answers, for this reason.
+    /// Records that the proxy itself answers, and why.
     pub(super) fn handle_locally(&mut self, why: DecisionReason) {
         self.stage = None;
         self.why = why;
     }
 
-    /// Whether the proxy itself makes the answer that a page of another origin may read.
+    /// Returns true when the proxy builds the response, so that it also sets the CORS headers.
     pub(super) fn is_ours(&self) -> bool {
         self.why == DecisionReason::Local
             || self
@@ -454,40 +454,40 @@ impl Record {
                 .is_some_and(|stage| stage.control() != Some(Path::Old))
     }
 
-    /// Members or query parameters that the route had no place for.
+    /// Adds to the number of members or query parameters that the translation dropped.
     pub(super) fn dropped(&mut self, members: usize) {
         self.dropped += members;
     }
 
-    /// An upstream is asked now; whoever leaves before [`LegacyRecord::client_time`] has kept it busy all the same.
+    /// Starts the upstream time. A record dropped before [`Record::client_time`] still reports the time until then.
     pub(super) fn set_request(&mut self, since: Instant) {
         self.upstream_since = Some(since);
     }
 
-    /// No upstream was asked, although one was to be.
+    /// Stops the upstream time without reporting any, because no request was sent.
     pub(super) fn unsolicited(&mut self) {
         self.upstream_since = None;
     }
 
-    /// Time that an upstream took.
+    /// Adds the time since `since` to the upstream time.
     pub(super) fn client_time(&mut self, since: Instant) {
         self.upstream_since = None;
         let more = clock::now() - since;
         self.upstream = Some(self.upstream.unwrap_or_default() + more);
     }
 
-    /// The head of a streamed answer goes out now; what follows is the pace of the stream, not of this proxy.
+    /// Records that the head of a streamed response is sent; the rest of the time is the pace of the stream.
     pub(super) fn head_sent(&mut self) {
         self.head = Some(clock::now() - self.started);
     }
 
-    /// The answer is there whole now; what follows is the pace of its client, or of other calls.
+    /// Records that the response is complete; the rest of the time is spent on the client or on other calls of a batch.
     pub(super) fn is_whole(&mut self) {
         self.head_sent();
         self.completed_at = self.head;
     }
 
-    /// What the record stands for has records of its own from here on.
+    /// Ends the record without a report, because the calls within the request have their own records.
     pub(super) fn discard(mut self: Box<Self>) {
         self.role = RecordRole::Reading;
     }

@@ -1,10 +1,10 @@
-//! Who calls, as the record keeps it: a place among the clients, never a key.
+//! The caller in the record: an index among the configured clients, never a key.
 
 use super::{HasKey, Record};
 use crate::domain::rollout::{Caller, Proof};
 
 impl Record {
-    /// Notes who calls.
+    /// Sets the caller.
     pub(in crate::gateway) fn names_client(&mut self, caller: Caller<'_>) {
         self.client = caller.client;
         self.proof = caller.proof;
@@ -14,12 +14,12 @@ impl Record {
         };
     }
 
-    /// The place of the client; none for everyone else.
+    /// Returns the index of the client; `None` for unknown callers.
     pub(in crate::gateway) fn client(&self) -> Option<usize> {
         self.client
     }
 
-    /// Whether the client is more than what the caller says.
+    /// Returns how far the caller's identity is proven.
     pub(in crate::gateway) fn proof(&self) -> Proof {
         self.proof
     }

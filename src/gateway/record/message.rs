@@ -1,4 +1,4 @@
-//! The record of a message on an RPC path: not valid JSON-RPC 2.0, or one of a batch that was sent as one message.
+//! Record entries of JSON-RPC messages: invalid messages, and calls of a batch that is forwarded as one message.
 
 use bytes::Bytes;
 
@@ -8,39 +8,40 @@ use crate::domain::jsonrpc::{RequestId, parse_response, parts};
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::side::Side;
 
-/// What is to be told of a message.
+/// Facts about the message of a call.
 #[derive(Debug, Default)]
 pub(super) struct MessageNote {
-    /// How it differs from valid JSON-RPC 2.0, and what becomes of it.
+    /// The deviation from JSON-RPC 2.0, and how the proxy handled it.
     pub(super) fault: Option<(MessageFault, Handling)>,
-    /// Its id in the batch that it was sent in.
+    /// The id of the call within its batch.
     part: Option<RequestId>,
 }
 
 impl Record {
-    /// Notes how the message differs from valid JSON-RPC 2.0, and what becomes of it.
+    /// Records how the message deviates from JSON-RPC 2.0, and how the proxy handled it.
     pub(in crate::gateway) fn is_invalid(&mut self, fault: MessageFault, action: Handling) {
         self.message.fault = Some((fault, action));
     }
 
-    /// Notes the id by which the call is answered in the answer to its batch.
+    /// Sets the id that matches the call with its response in the batch.
     pub(in crate::gateway) fn is_part(&mut self, id: Option<RequestId>) {
         self.message.part = id;
     }
 
-    /// Whether the call was sent in a batch that was one message.
+    /// Returns true when the call is part of a batch that was forwarded as one message.
     pub(in crate::gateway) fn has_part(&self) -> bool {
         self.message.part.is_some()
     }
 
-    /// Notes that the call was sent in one message with another one, which was answered now.
+    /// Copies the upstream time of another call of the same batch, whose response was just sent.
     pub(in crate::gateway) fn was_sent_with(&mut self, other: &Record) {
         self.upstream = other.upstream;
         self.head_sent();
     }
 
-    /// A whole answer to a batch passes by. A small one is looked into: the errors and tool errors
-    /// in it count as those of their calls.
+    /// Reads a complete batch response that passes through, up to [`SMALL`] bytes. Errors and tool errors in it count
+    /// for
+    /// their calls.
     pub(in crate::gateway) fn passed_together(&mut self, others: &mut [Record], body: &Bytes) {
         let depth = self.installed.plan.limits.depth;
         if body.len() > SMALL {
@@ -66,7 +67,7 @@ impl Record {
         }
     }
 
-    /// Makes it the record of a REST call: the body that was posted to an RPC path is no JSON-RPC.
+    /// Turns the record into that of a REST call, because the body posted to an RPC path is not JSON-RPC.
     pub(in crate::gateway) fn is_rest(&mut self) {
         self.side = Side::Rest;
     }

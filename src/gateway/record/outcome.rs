@@ -1,4 +1,4 @@
-//! How a call ended, as far as it is settled while it runs.
+//! The outcome of a call, as it is set while the call runs.
 
 use bytes::Bytes;
 use http::{Method, Version};
@@ -12,10 +12,10 @@ use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
 
-/// The largest answer that is looked into as it passes by, in bytes.
+/// The largest passed-through response that is parsed for the record, in bytes.
 pub(super) const SMALL: usize = 64 * 1024;
 
-/// Whether the result of the RPC server was read, so that it is known whether it says that a tool failed.
+/// Whether the proxy parsed the result of the RPC server, and so knows whether a tool failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ResultRead {
     #[default]
@@ -23,17 +23,17 @@ pub(super) enum ResultRead {
     Yes,
 }
 
-/// Why a call failed, for the report of a candidate.
+/// The cause of a failed call, for the report of a candidate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::gateway) struct FailureCause {
-    /// The proxy's own failure.
+    /// The proxy's own failure reason.
     pub(in crate::gateway) reason: Option<Reason>,
-    /// The cause in words; secrets in it are not hidden yet.
+    /// A description of the cause; secrets in it are not yet redacted.
     pub(in crate::gateway) cause: Option<String>,
 }
 
 impl Record {
-    /// Returns why the call failed. Where the proxy knows no cause, that is what the upstream answered.
+    /// Returns why the call failed; falls back to the upstream's status or error code.
     pub(in crate::gateway) fn failure_cause(&self) -> FailureCause {
         let CallOutcome {
             code,
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// The call has this HTTP answer: an upstream's own, or one translated from it.
+    /// Records an HTTP response of the upstream, original or translated.
     pub(in crate::gateway) fn answered(&mut self, status: u16) {
         let blame = Blame::of_status(status);
         self.ending.outcome = Some((
@@ -69,22 +69,24 @@ impl Record {
         self.ending.status = Some(status);
     }
 
-    /// The call has an error of the upstream as its answer, as an RPC error on one of the two sides.
+    /// Records an error of the upstream that is an RPC error on one of the two sides.
     pub(in crate::gateway) fn answered_error(&mut self, status: u16, code: i64, blame: Blame) {
         self.ending.outcome = Some((Outcome::Error, Some(blame)));
         self.ending.status = Some(status);
         self.ending.code = Some(code);
     }
 
-    /// The call has an answer that a row wrote for an error with this code of the upstream. A success is one, as it is where
-    /// it passes through.
+    /// Records a response that an error mapping wrote for this upstream code. A mapped success counts as a success, as
+    /// it
+    /// does when it passes through.
     pub(in crate::gateway) fn answered_by_row(&mut self, status: u16, code: i64) {
         self.answered(status);
         self.ending.code = Some(code);
     }
 
-    /// The call has this result of a tool, which says that it failed. Where the result was made from a status that refuses
-    /// the call, or from a 5xx, the blame is as if the status itself were the answer.
+    /// Records a tool result that reports a failure. If the result was made from a refusing status or a 5xx, the blame
+    /// is
+    /// that of the status.
     pub(in crate::gateway) fn answered_tool_failure(&mut self, status: u16, result: &Json) {
         self.answered_tool_error(status);
         if let Some(blame) = blame_behind_tool(result) {
@@ -92,18 +94,18 @@ impl Record {
         }
     }
 
-    /// The call has the result of a tool that says that it failed: the call itself is nobody's fault.
+    /// Records a tool result that reports a failure; the call itself has no blame.
     pub(in crate::gateway) fn answered_tool_error(&mut self, status: u16) {
         self.ending.outcome = Some((Outcome::ToolError, None));
         self.ending.status = Some(status);
     }
 
-    /// Notes the status of the upstream, where the client gets another one.
+    /// Records the status of the upstream, if the client receives another one.
     pub(in crate::gateway) fn served_with(&mut self, upstream_status: u16) {
         self.ending.upstream_status = Some(upstream_status);
     }
 
-    /// The call has a result of the RPC server, which the client gets with the status 200.
+    /// Records a result of the RPC server that the client receives with status 200.
     pub(in crate::gateway) fn answered_result(&mut self, result: &Json) {
         if self.is_tool_error(result) {
             self.answered_tool_failure(200, result);
@@ -117,7 +119,7 @@ impl Record {
         self.rpc_method.as_deref() == Some(TOOL_CALL) && says_failure(result)
     }
 
-    /// The call has an answer of the proxy's own, which is no failure.
+    /// Records a response of the proxy itself that is not a failure.
     pub(in crate::gateway) fn answered_here(
         &mut self,
         status: u16,
@@ -131,13 +133,14 @@ impl Record {
         self.ending.code = error.and_then(|(_, code)| code);
     }
 
-    /// The status that the client gets, where it is not the upstream's.
+    /// Sets the status that the client receives, if it differs from the upstream's.
     pub(in crate::gateway) fn sent(&mut self, status: u16) {
         self.ending.status = Some(status);
     }
 
-    /// A whole answer passes by. On the RPC side its status says nothing of the call, so a small one is
-    /// looked into: an error counts as one, however the call was served.
+    /// Reads a complete response that passes through, up to [`SMALL`] bytes. On the RPC side the HTTP status does not
+    /// show
+    /// whether the call failed, so an error in the body counts as one.
     pub(in crate::gateway) fn passed(&mut self, body: &Bytes) {
         if self.side != Side::Rpc || body.len() > SMALL {
             return;
@@ -148,7 +151,7 @@ impl Record {
         }
     }
 
-    /// The client gets this reply of the RPC server with this status.
+    /// Records the reply of the RPC server, which the client receives with `status`.
     pub(super) fn replied(&mut self, status: u16, reply: &ResponseReply) {
         match reply {
             ResponseReply::Error(error) => {
@@ -162,7 +165,7 @@ impl Record {
         self.ending.result = ResultRead::Yes;
     }
 
-    /// The proxy itself answers, with a failure.
+    /// Records a failure that the proxy reports to the client.
     pub(in crate::gateway) fn failed(&mut self, status: u16, failure: &Failure) {
         let row = failure.reason.row();
         let code = self.installed.plan.face.failure_codes.of(failure.reason);
@@ -177,7 +180,7 @@ impl Record {
         };
     }
 
-    /// The answer broke off after its head was out.
+    /// Records that the response broke off after its head was sent.
     pub(in crate::gateway) fn cut(&mut self, cause: impl ToString) {
         if let Some(candidate) = self.take_candidate() {
             candidate.start_without_control();
@@ -187,27 +190,28 @@ impl Record {
         self.ending.cause = Some(cause.to_string());
     }
 
-    /// The answer broke off after its head was out, since the call as a whole took too long, for this reason.
+    /// Records that the response broke off after its head was sent because the call exceeded its deadline.
     pub(in crate::gateway) fn overdue(&mut self, reason: Reason, cause: impl ToString) {
         self.cut(cause);
         self.ending.outcome = Some((Outcome::Cut, Some(reason.row().blame)));
         self.ending.reason = Some(reason);
     }
 
-    /// Whether there is none behind the head of the answer (RFC 9110 §6.4.1), although a stream of HTTP/2 may end behind
-    /// it only.
+    /// Returns true when the response has no content (RFC 9110 §6.4.1). Over HTTP/2 its stream may still end after the
+    /// head.
     pub(in crate::gateway) fn has_no_content(&self) -> bool {
         self.method == Method::HEAD || matches!(self.ending.status, Some(204 | 304))
     }
 
-    /// Whether it is known for a while whether the client takes its answer: over HTTP/2, where a stream has its own room
-    /// (RFC 9113 §5.2). Over HTTP/1.1 what is written is given.
+    /// Returns true when delivery can be observed: over HTTP/2, where each stream has flow control (RFC 9113 §5.2).
+    /// Over
+    /// HTTP/1.1, written data counts as delivered.
     pub(in crate::gateway) fn waits_for_its_client(&self) -> bool {
         self.version == Version::HTTP_2 && self.method != Method::HEAD
     }
 
-    /// The record of a call whose answer is there whole, where it is kept until the client has that; otherwise it is
-    /// written now.
+    /// Keeps the record of a complete response until the client has received it; reports it now if that is not
+    /// observable.
     pub(in crate::gateway) fn held(mut self: Box<Self>) -> Option<Record> {
         if !self.waits_for_its_client() {
             return None;
@@ -216,7 +220,7 @@ impl Record {
         Some(*self)
     }
 
-    /// The client has not taken the whole of an answer that was there; what has failed besides has failed all the same.
+    /// Records that the client did not receive a complete response. A failed call stays failed.
     pub(in crate::gateway) fn not_delivered(&mut self, cause: Option<&str>) {
         if let Some((Outcome::Success | Outcome::Error | Outcome::ToolError, _)) =
             self.ending.outcome
@@ -226,7 +230,7 @@ impl Record {
         }
     }
 
-    /// The client went away before the answer was complete.
+    /// Records that the client disconnected before the response was complete.
     pub(in crate::gateway) fn cancelled(&mut self) {
         self.ending.outcome = None;
         self.completed_at = None;

@@ -1,4 +1,4 @@
-//! What is told of a call at its end: the metrics, the guards of flags, who has called what, and the log.
+//! Reports of finished calls: metrics, guards of flags, usage by client, trace spans and the access log.
 
 use std::time::Duration;
 
@@ -34,7 +34,8 @@ impl Drop for Record {
 }
 
 impl Record {
-    /// How the call ended, and whose fault it was.
+    /// Returns the outcome and the blame. A call without an outcome was cancelled by its client, or cut by the
+    /// shutdown.
     fn finish(&self) -> (Outcome, Option<Blame>) {
         let unsettled = match self.worker.drain_mode() {
             DrainMode::Waits => (Outcome::Cancelled, Some(Blame::Client)),
@@ -43,7 +44,7 @@ impl Record {
         self.ending.outcome.unwrap_or(unsettled)
     }
 
-    /// Tells of a candidate: what its route had no place for, as of every translated call.
+    /// Counts a finished candidate: its dropped members, its failure and its outcome for the guards.
     fn write_candidate(&mut self) {
         let route = self.installed.route_label(self.route);
         let dropped = self.dropped as u64;
@@ -62,8 +63,9 @@ impl Record {
         });
     }
 
-    /// How the call ended, as guards see it. The answer of an RPC server that passes through is not always read: it
-    /// may be an event stream, compressed, in pieces or large.
+    /// Returns the outcome for the guards. The body of a passed-through RPC response is not always parsed: it may be an
+    /// event
+    /// stream, compressed, chunked or large.
     fn fate(&self, way: Path, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
         let fate = fate(outcome, blame)?;
         let is_unread = fate == CallEnd::Served
@@ -78,7 +80,7 @@ impl Record {
         })
     }
 
-    /// The flags whose guards are told of the call.
+    /// Returns the recorder for the flags whose guards count the call.
     fn guarded<'a>(&'a self, spared: &'a [usize]) -> GuardRecorder<'a> {
         GuardRecorder {
             installed: &self.installed,
@@ -87,7 +89,7 @@ impl Record {
         }
     }
 
-    /// Under what the call is counted.
+    /// Returns the label that the call is counted under.
     pub(in crate::gateway) fn label(&self) -> LabelId {
         match self.stream {
             Some(stream) => self.installed.stream_label(stream),
@@ -95,11 +97,11 @@ impl Record {
         }
     }
 
-    /// Tells of a call, in the metrics and in the log.
+    /// Reports a finished call to metrics, guards, log and traces.
     fn write(&mut self) {
         let total = self.completed_at.unwrap_or_else(|| self.elapsed());
         if std::thread::panicking() {
-            // A fault of this program, which has cost the client its answer.
+            // A panic of the proxy cost the client its response.
             self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
             self.ending.reason = Some(Reason::Internal);
         }
@@ -148,7 +150,7 @@ impl Record {
         }
     }
 
-    /// Which rule chose the stage, and whether a percentage could be applied.
+    /// Counts the rule that chose the stage, and the percentages that lacked a key.
     fn count_decision(&self, shard: &mut Shard, labels: CallLabels) {
         shard.decided(DecisionLabels {
             client: labels.client,
@@ -168,10 +170,10 @@ impl Record {
         }
     }
 
-    /// Who has called what, for whoever wants to delete it.
+    /// Counts which client used which route, so that operators know when a route can be removed.
     fn count_usage(&self, shard: &mut Shard, labels: CallLabels) {
         let Some(stage) = labels.stage else {
-            // The proxy itself has answered.
+            // The proxy itself answered.
             return;
         };
         if self.route.is_some() || self.stream.is_some() {
@@ -184,12 +186,12 @@ impl Record {
         }
     }
 
-    /// The path that it asks for.
+    /// Returns the requested path.
     fn path(&self) -> &str {
         self.target.path()
     }
 
-    /// The name of the route, or of the stream that is asked for.
+    /// Returns the name of the route or of the event stream.
     fn route_name(&self) -> Option<&str> {
         let plan = &self.installed.plan;
         match (self.stream, self.route) {
@@ -199,7 +201,7 @@ impl Record {
         }
     }
 
-    /// What a collector of traces is told (OpenTelemetry's semantic conventions for HTTP and for JSON-RPC).
+    /// Returns the trace span, with OpenTelemetry's semantic conventions for HTTP and JSON-RPC.
     fn span(&self, trace: Trace, labels: CallLabels, took: Duration) -> Span {
         let text = |text: &str| Attribute::Text(text.to_owned());
         let plan = &self.installed.plan;
@@ -259,7 +261,7 @@ impl Record {
         }
     }
 
-    /// The RPC method, unless something in it is hidden.
+    /// Returns the RPC method, redacted where the route says so.
     fn shown_method(&self) -> Option<&str> {
         let plan = &self.installed.plan;
         let route = self.route.map(|route| plan.routes.route(route));

@@ -1,4 +1,4 @@
-//! The request line (RFC 9112 §3), as far as it is recorded of each call that the request brings.
+//! The request line (RFC 9112 §3) as it is recorded for each call of a request.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use http::{Method, Version, request};
 use crate::domain::wire::RefusedLine;
 use crate::gateway::{CountedPeer, HeaderReadTime, RequestOrigin};
 
-/// A request target, but for its authority.
+/// A request target without its authority.
 #[derive(Debug, Clone)]
 pub(in crate::gateway) enum Target {
-    /// A valid one.
+    /// A valid target.
     Valid(PathAndQuery),
-    /// That of a request line that is refused, which need not begin with a slash.
+    /// The target of a rejected request line, which need not begin with a slash.
     Refused(Arc<str>),
-    /// That of a CONNECT.
+    /// The target of a CONNECT, which has no path.
     Absent,
 }
 
@@ -27,7 +27,7 @@ impl Target {
         target.map_or(Target::Absent, Target::Valid)
     }
 
-    /// The path; a refused one may have a query.
+    /// Returns the path; for a rejected target, the query may be included.
     pub(in crate::gateway) fn path(&self) -> &str {
         match self {
             Target::Valid(target) => target.path(),
@@ -37,19 +37,19 @@ impl Target {
     }
 }
 
-/// What is recorded of the request line.
+/// The recorded parts of a request line, with the peer it came from.
 pub(in crate::gateway) struct RequestLine {
     pub(in crate::gateway) method: Method,
     pub(in crate::gateway) target: Target,
     pub(in crate::gateway) version: Version,
-    /// How long the head took, where it did not come at once.
+    /// Time that the head took to arrive; zero if it arrived at once.
     pub(in crate::gateway) took: Duration,
-    /// With whose calls the call counts.
+    /// Peer whose in-progress limit the call counts towards.
     pub(in crate::gateway) peer: Option<Rc<CountedPeer>>,
 }
 
 impl RequestLine {
-    /// That of a request as it came.
+    /// Returns the request line of a new request.
     pub(in crate::gateway) fn new(head: &request::Parts, arrival: &RequestOrigin) -> RequestLine {
         let took = head.extensions.get();
         let line = RequestLine {
@@ -62,7 +62,7 @@ impl RequestLine {
         }
     }
 
-    /// The same with the method and the target that were refused.
+    /// Replaces method and target with those of the rejected line.
     #[cold]
     fn replaced(self, refused: &RefusedLine) -> RequestLine {
         RequestLine {
@@ -72,7 +72,7 @@ impl RequestLine {
         }
     }
 
-    /// That of a call in a request which was read before.
+    /// Returns the request line for one call of a request that was already read; its head took no extra time.
     pub(in crate::gateway) fn within(
         head: &request::Parts,
         arrival: &RequestOrigin,

@@ -1,28 +1,28 @@
-//! When a call began, which may be before its record did.
+//! The start of a call, which may precede the creation of its record.
 
 use tokio::time::Instant;
 
 use super::{ClientTime, Record};
 use crate::domain::time::Timestamp;
 
-/// When a call began, and how long it was waited for.
+/// The start of a call, with the time spent waiting for the client.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::gateway) struct CallStart {
     started: Instant,
-    /// The same moment, by the time of day.
+    /// Wall-clock time of `started`.
     at: Timestamp,
     took: ClientTime,
 }
 
 impl Record {
-    /// The call began with the request that brought it, whose body had to be read first.
+    /// Sets the start of the call to that of its request, whose body had to be read first.
     pub(in crate::gateway) fn since(mut self: Box<Self>, beginning: CallStart) -> Box<Record> {
         (self.started, self.wall_time, self.took) =
             (beginning.started, beginning.at, beginning.took);
         self
     }
 
-    /// When and how it began.
+    /// Returns the start of the call.
     pub(in crate::gateway) fn beginning(&self) -> CallStart {
         CallStart {
             started: self.started,
