@@ -1,4 +1,4 @@
-//! What the server says, and whom it is for.
+//! Inbound messages of a link and the callers that they belong to.
 
 use std::time::Duration;
 
@@ -17,13 +17,14 @@ use crate::domain::mcp::agrees;
 use crate::domain::rope::Rope;
 
 impl LinkMachine {
-    /// Takes what the server said, in the response stream of the question with the id `beside` if there is one.
+    /// Handles a message from the server. `beside` is the id of the request in whose response stream it arrived, if
+    /// any.
     pub(super) fn message(&mut self, now: Duration, message: Bytes, beside: Option<u64>) {
         if !self.is_open() {
             return;
         }
         self.on_received(now);
-        // Before any answer in the same array takes the question off.
+        // The origin is determined first: a response in the same array may remove the request.
         let origin = self.origin(beside);
         match jsonrpc::parts(&message, self.settings.depth) {
             Some(parts) => parts
@@ -119,7 +120,7 @@ impl LinkMachine {
         self.unattributed.passed(id, self.settings.order);
     }
 
-    /// The server has answered the greeting.
+    /// Handles the server's response to `initialize`.
     fn greeted(&mut self, now: Duration, id: u64, message: Bytes) {
         let answer = parse_response(&message, self.settings.depth);
         match answer.map(|answer| answer.reply) {
@@ -137,7 +138,7 @@ impl LinkMachine {
         }
     }
 
-    /// An error without an id belongs to the only one who can have caused it, or to nobody.
+    /// Assigns an error without an id to the only request that can have caused it; otherwise counts it as foreign.
     fn unaddressed(&mut self, message: Bytes) {
         if matches!(self.state, LinkState::Greeting { .. }) && self.unattributed.none() {
             return self.close(LinkFault::Refused);
@@ -157,8 +158,8 @@ impl LinkMachine {
         }
     }
 
-    /// A response whose id is none of the proxy's fails the call that it spells in another form, or the only one that it can
-    /// be for: nothing else will come for that call.
+    /// Fails a request because the id in the response has another form than the proxy's. `spelled` is the number in
+    /// that id; without it, the only possible request fails. No other response will arrive for that request.
     fn misnumbered(&mut self, spelled: Option<u64>) {
         if let LinkState::Greeting { id: own, .. } = self.state
             && spelled.map_or_else(|| self.unattributed.none(), |id| id == own)
@@ -173,12 +174,12 @@ impl LinkMachine {
         self.unanswered = 0;
         self.fail(flight.waiting.ask.ticket, RequestError::Misnumbered);
         if spelled.is_some() {
-            // What looks like the number may have been something else.
+            // The id only looks like that number: the response may belong to something else.
             self.unattributed.add(id, UnattributedReply::Abandoned);
         }
     }
 
-    /// The one question that is written whole, where nothing else that was written may still bring something.
+    /// Returns the only request in flight if nothing else that was written can still cause a reply.
     fn only_addressee(&self) -> Option<u64> {
         let mut flights = self.in_flight.keys();
         let (first, second) = (flights.next(), flights.next());
@@ -187,7 +188,8 @@ impl LinkMachine {
         first.copied().filter(|_| alone)
     }
 
-    /// Nobody behind the proxy can answer a request of the server; only whether the link lives is known here.
+    /// Rejects a request of the server, because no client can answer it. A `ping` is answered here: it asks only
+    /// whether the link is alive.
     fn decline(&mut self, id: &RequestId, method: &str) {
         if method == "ping" {
             let nothing = Rope::from(Bytes::from_static(b"{}"));

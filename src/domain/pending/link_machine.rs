@@ -1,4 +1,4 @@
-//! The conduct of a link: what is asked, written, given up, and when.
+//! The state machine of a link: its queue, writes, timeouts and reconnects.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -16,40 +16,40 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc;
 use crate::domain::rope::Rope;
 
-/// How many messages of the link's own may wait; they are answers and advice that a server can do without.
+/// The maximum number of queued control messages. They are replies and notices that a server can do without.
 const CONTROLS: usize = 64;
 
-/// What has happened on all links so far.
+/// Counters over all links so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Links that were opened, or tried to.
+    /// Attempts to open a link, successful or not.
     pub opened: u64,
-    /// Answers that came when their caller had given up.
+    /// Replies that arrived after their caller had given up.
     pub late: u64,
-    /// Answers to nothing that was asked, or to something that was answered; errors that could be anybody's.
+    /// Replies to no pending request, and errors that cannot be assigned to one.
     pub foreign: u64,
-    /// Messages that are none, or too long.
+    /// Messages that are invalid or exceed the size limit.
     pub skipped: u64,
-    /// Requests of the server that were declined.
+    /// Requests from the server that were declined.
     pub declined: u64,
-    /// Notifications of the server.
+    /// Notifications from the server.
     pub notified: u64,
 }
 
-/// A question that is written, and not answered yet.
+/// A request that is written and has no reply yet.
 #[derive(Debug)]
 pub(super) struct InFlightRequest {
     pub(super) waiting: QueuedRequest,
 }
 
-/// Whether a server hears that nobody waits for an answer any more.
+/// Selects whether the server is notified of a cancelled request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CancelNotice {
     Told,
     Silent,
 }
 
-/// The questions on a link, and the link itself.
+/// The state machine of a link and its requests.
 #[derive(Debug)]
 pub struct LinkMachine {
     pub(super) settings: LinkSettings,
@@ -62,9 +62,9 @@ pub struct LinkMachine {
     pub(super) greeted: Option<Handshake>,
     pub(super) controls: VecDeque<Bytes>,
     next_id: u64,
-    /// Calls in a row that had no answer in time.
+    /// Consecutive calls without a reply in time.
     pub(super) unanswered: usize,
-    /// Links in a row that did not last.
+    /// Consecutive links that did not last for `backoff.steady`.
     pub(super) attempts: u32,
     pub(super) heard: Duration,
     pinged: Option<Duration>,
@@ -73,7 +73,7 @@ pub struct LinkMachine {
 }
 
 impl LinkMachine {
-    /// No link yet; the first [`LinkInput::Tick`] asks for one.
+    /// Creates a machine without a link; the first [`LinkInput::Tick`] asks for one.
     #[must_use]
     pub fn new(settings: LinkSettings) -> LinkMachine {
         LinkMachine {
@@ -96,9 +96,9 @@ impl LinkMachine {
         }
     }
 
-    /// Something has happened; what is to be done about it is handed out by [`LinkMachine::output`].
+    /// Handles an event. [`LinkMachine::output`] then returns the actions to take.
     pub fn take(&mut self, now: Duration, input: LinkInput) {
-        // First, so that nobody is told anything but that after its deadline.
+        // Deadlines come first: after its deadline, a request can only time out.
         self.expire(now);
         match input {
             LinkInput::Ask(ask) => self.request(ask),
@@ -122,12 +122,12 @@ impl LinkMachine {
         self.dispatch();
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn output(&mut self) -> Option<LinkOutput> {
         self.out.pop_front()
     }
 
-    /// When the time has to be told again, at the latest.
+    /// Returns the time by which [`LinkInput::Tick`] is due at the latest.
     #[must_use]
     pub fn alarm(&self) -> Option<Duration> {
         let state = match self.state {
@@ -151,37 +151,37 @@ impl LinkMachine {
             .min()
     }
 
-    /// How deep messages may be nested.
+    /// Returns the maximum nesting depth of messages.
     #[must_use]
     pub fn depth(&self) -> u16 {
         self.settings.depth
     }
 
-    /// What has happened so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counts(&self) -> LinkCounts {
         self.counts
     }
 
-    /// How many questions are written and not answered.
+    /// Returns the number of requests that are written and have no reply.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// How many wait for their turn.
+    /// Returns the number of queued requests.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether calls go out.
+    /// Returns true while calls can be sent.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         matches!(self.state, LinkState::Ready(_))
     }
 
-    /// Whether nobody waits for anything.
+    /// Returns true if no caller waits for a result.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let noticed = matches!(self.wire, WriteState::Notice(..));
@@ -191,14 +191,14 @@ impl LinkMachine {
             && !noticed
     }
 
-    /// Whether nothing is left to be written: neither what a caller has asked nor what the link says by itself.
+    /// Returns true if nothing is left to write: no message of a caller and no control message.
     #[must_use]
     pub fn has_sent_all(&self) -> bool {
         let is_written = matches!(self.wire, WriteState::Free | WriteState::Resting(_));
         !self.is_ready() || (is_written && self.controls.is_empty())
     }
 
-    /// How many things are kept for which nobody waits.
+    /// Returns the number of entries that are kept without a waiting caller.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.unattributed.len() + self.controls.len()
@@ -234,7 +234,7 @@ impl LinkMachine {
         }
     }
 
-    /// Nobody waits for an answer any more, but the server may still give it.
+    /// Records that the caller gave up on a request to which the server may still reply.
     pub(super) fn abandon(&mut self, id: u64, farewell: CancelNotice) {
         self.unattributed.add(id, UnattributedReply::Abandoned);
         if farewell == CancelNotice::Told {
@@ -245,7 +245,7 @@ impl LinkMachine {
         }
     }
 
-    /// Whether a server knows what it means that nobody waits any more, as far as the link itself can tell.
+    /// Returns whether the server understands cancellation, as far as the link knows: only after an MCP handshake.
     fn cancel_notice(&self) -> CancelNotice {
         match self.settings.greeting {
             Some(_) => CancelNotice::Told,
@@ -253,7 +253,7 @@ impl LinkMachine {
         }
     }
 
-    /// A message of the link's own.
+    /// Queues a control message, unless too many are queued.
     pub(super) fn control(&mut self, message: Bytes) {
         if self.controls.len() < CONTROLS {
             self.controls.push_back(message);
@@ -310,7 +310,7 @@ impl LinkMachine {
         };
     }
 
-    /// Gives the link up; nobody who waits on it is answered any more.
+    /// Closes the link and retries or fails the requests on it.
     pub(super) fn close(&mut self, why: LinkFault) {
         self.state = LinkState::Closing;
         self.drop_in_flight();
@@ -334,8 +334,8 @@ impl LinkMachine {
         self.state = LinkState::Down(now + wait);
     }
 
-    /// What was written to a link that is over is answered no more. In the order of asking it goes back to where it
-    /// came from, if it may.
+    /// Retries or fails everything that was written to the link. Requests go back to the queue in their original
+    /// order.
     fn drop_in_flight(&mut self) {
         if let WriteState::Notice(ticket, _) = self.wire {
             self.fail(ticket, RequestError::Cut);
@@ -395,7 +395,7 @@ impl LinkMachine {
             self.fail(over.ask.ticket, why);
             let writes = !matches!(self.wire, WriteState::Free | WriteState::Resting(_));
             if self.is_ready() && writes {
-                // A server that does not read does not answer, either.
+                // A server that does not read does not reply either.
                 self.unanswered += 1;
             }
         }
@@ -419,7 +419,7 @@ impl LinkMachine {
         }
     }
 
-    /// When the heart is to beat, or to have beaten.
+    /// Returns the time at which the next ping, or the reply to the last one, is due.
     fn heartbeat(&self) -> Option<Duration> {
         let heartbeat = self.settings.heartbeat?;
         Some(match self.pinged {
@@ -439,7 +439,7 @@ impl LinkMachine {
         self.out.push_back(LinkOutput::Ping);
     }
 
-    /// The server lives.
+    /// Records a sign of life from the server.
     pub(super) fn on_received(&mut self, now: Duration) {
         self.heard = now;
         self.pinged = None;

@@ -1,13 +1,16 @@
-//! Questions on a link: one connection that carries the messages of many callers, each with an id of the proxy's own.
+//! Requests on a link: one connection that carries the messages of many callers, each under an id of the proxy's own.
 //!
-//! [`LinkMachine`] is the whole conduct of such a link, whatever it is made of: what is said when, who is told which
-//! answer, when to give a link up and when to open the next. It does no I/O: [`LinkInput`]s come in with the time, and
-//! [`LinkOutput`]s say what to do. Times are durations since a moment of the owner's choice.
+//! [`LinkMachine`] is a sans-io state machine for such a link, whatever the transport. It decides when to write, which
+//! caller gets which reply, when to close the link and when to open the next. [`LinkInput`]s come in with the current
+//! time; [`LinkOutput`]s say what to do. Times are durations since an instant that the owner chooses.
 //!
-//! Laws (held by a seeded simulation): a caller is told exactly one thing, by its deadline, unless it went away; no
-//! answer reaches another caller than the one who asked; what was sent is sent again only on a new link, or where the
-//! link itself says what became of it, once, and only where the call may be repeated or was not taken; every list is
-//! bounded, and empty when nobody asks.
+//! Laws, checked by a seeded simulation:
+//!
+//! - Each caller gets exactly one result, by its deadline, unless it cancels.
+//! - A reply reaches only the caller that sent the request.
+//! - A request is sent again at most once, and only if it may be repeated or the server did not accept it. It is sent
+//!   on a new link, or after the transport reported its failure.
+//! - Every list is bounded, and empty when no request is pending.
 
 mod inbound;
 mod link_machine;
@@ -31,180 +34,181 @@ pub use recipients::{MessageOrigin, Recipients};
 pub use settings::{AnswerOrder, Backoff, Heartbeat, LinkSettings, LogMessages};
 pub use subscriptions::SUBSCRIPTIONS;
 
-/// Names one thing that a caller has asked; never used twice.
+/// Identifies one request of a caller; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// What a caller asks.
+/// A request from a caller.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its name.
+    /// Its identifier.
     pub ticket: Ticket,
-    /// What is to be said.
+    /// The message to send.
     pub say: Outbound,
-    /// When it is given up where nothing of it was written by then.
+    /// The time at which it fails if none of it was written by then.
     pub start_by: Duration,
-    /// When it is given up in any case.
+    /// The time at which it fails in any case.
     pub deadline: Duration,
-    /// Whether it may be said again.
+    /// The rule for sending it again.
     pub repeat: RetryRule,
-    /// Who comes first.
+    /// Its rank in the queue.
     pub rank: Priority,
 }
 
-/// What is to be said.
+/// A message to send.
 #[derive(Debug, Clone)]
 pub enum Outbound {
-    /// A request, which is answered.
+    /// A request, which gets a response.
     Call(RequestTemplate),
-    /// A request whose server tells of changes until it ends, with the id that its client gave it. The deadline holds
-    /// until the first of them.
+    /// A request that opens a subscription, with the id that its client chose. The server sends notifications until
+    /// the subscription ends. The deadline applies until the first of them.
     Subscription(RequestTemplate, RequestId),
-    /// A notification, which is not.
+    /// A notification, which gets no response.
     Notice(Bytes),
-    /// Nothing: the caller wants the answer that the link itself has got to its `initialize`.
+    /// No message: the caller wants the server's response to the link's own `initialize`.
     Greeting,
 }
 
-/// Whether something may be said again on a new link, after it was written to one that broke.
+/// The rule for sending a request again after the link that it was written to broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryRule {
-    /// It might do something twice.
+    /// The request is not sent again: its effect might happen twice.
     Never,
-    /// Its effect allows it.
+    /// The request is sent again once: its effect allows that.
     Once,
 }
 
-/// Who comes first where several wait.
+/// The rank of a request in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Somebody waits for the answer.
+    /// A client waits for the reply.
     Client,
-    /// It is made only to compare.
+    /// A candidate call, made only for comparison.
     Candidate,
 }
 
-/// What happens to a link.
+/// An event on a link.
 #[derive(Debug, Clone)]
 pub enum LinkInput {
-    /// A caller asks.
+    /// A caller sends a request.
     Ask(Request),
-    /// A caller has gone away.
+    /// A caller has disconnected.
     Cancel(Ticket),
-    /// A caller has said that it does not want the answer: a server whose callers say so hears it, greeted or not.
+    /// A client has cancelled its request explicitly. The server is sent `notifications/cancelled` even without a
+    /// handshake.
     Recall(Ticket),
-    /// The link is open, as [`LinkOutput::Open`] has asked for.
+    /// The link is open, as requested by [`LinkOutput::Open`].
     Opened,
-    /// What [`LinkOutput::Write`] gave is written whole.
+    /// The message of [`LinkOutput::Write`] is written completely.
     Written,
-    /// The server said something.
+    /// The server sent a message.
     Message(Bytes),
-    /// The server said something in the response stream of the question with this id.
+    /// The server sent a message in the response stream of the request with this id.
     Beside(u64, Bytes),
-    /// The server said something that is longer than the limit.
+    /// The server sent a message that exceeds the size limit.
     Overlong,
-    /// The question with this id gets no answer, for a reason of its own.
+    /// The request with this id failed; the link itself is unaffected.
     Failed(u64, RequestError),
-    /// The server knows the link no longer. The question that it said so to, if it was one, it has not taken.
+    /// The server no longer knows the session. If it said so in reply to a request, it did not accept that request.
     Forgotten(Option<u64>),
-    /// What [`LinkOutput::Write`] gave reaches nobody; in place of [`LinkInput::Written`].
+    /// The message of [`LinkOutput::Write`] could not be delivered. Takes the place of [`LinkInput::Written`].
     Unwritten(RequestError),
-    /// A sign of life that is no message.
+    /// A sign of life other than a message, such as a pong.
     Sign,
     /// The link is gone, or could not be opened.
     Lost {
-        /// Random: where in its range the next wait lies.
+        /// A random number that places the next wait within its range.
         luck: u16,
     },
-    /// No other link follows the one that is gone.
+    /// No other link replaces the one that is gone.
     Over,
-    /// Nothing more is asked over the link: its subscriptions end.
+    /// No more requests go over this link: its subscriptions end.
     Unsubscribe,
     /// Time has passed.
     Tick,
 }
 
-/// What is to be done.
+/// An action for the owner of the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkOutput {
     /// Open a link.
     Open,
-    /// Give the link up, or the opening of it; [`LinkInput::Lost`] is expected.
+    /// Close the link, or abort opening it; [`LinkInput::Lost`] must follow.
     Close(LinkFault),
-    /// Write one message; [`LinkInput::Written`] is expected before the next.
+    /// Write one message; [`LinkInput::Written`] must follow before the next.
     Write(Bytes),
-    /// Ask for a sign of life.
+    /// Send a ping.
     Ping,
-    /// The server has greeted, so that calls go out from now on.
+    /// The handshake is complete: calls are sent from now on.
     Ready,
-    /// A caller has its answer.
+    /// A caller's request got a reply.
     Answer {
-        /// Whose.
+        /// The caller's request.
         ticket: Ticket,
-        /// The id that the request had.
+        /// The id under which the request was sent.
         id: u64,
-        /// The answer as it came. It bears this id, or it is an error without one.
+        /// The reply as received. It has this id, or it is an error without an id.
         message: Bytes,
     },
-    /// What a caller had to tell is written.
+    /// A caller's notification is written.
     Told(Ticket),
-    /// A subscription has ended in good order, without a response of its server.
+    /// A subscription ended normally, without a response from the server.
     Ended(Ticket),
-    /// A caller gets no answer.
+    /// A caller's request failed.
     Failed(Ticket, RequestError),
-    /// The server told something that nobody has asked.
+    /// The server sent a notification that is no reply to a request.
     Notified {
-        /// What it tells of.
+        /// The method of the notification.
         method: String,
-        /// The notification as it came.
+        /// The notification as received.
         message: Bytes,
-        /// Who hears it, where several share the link.
+        /// Its recipients among the clients that share the link.
         hearers: Recipients,
     },
 }
 
-/// Why a caller gets no answer.
+/// The reason why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestError {
-    /// Too many wait, or it had to wait for too long; nothing of it was written.
+    /// The queue is full, or the request waited too long in it. Nothing was written.
     Busy,
-    /// There is no link; nothing of it was written.
+    /// There is no link. Nothing was written.
     Unreachable,
-    /// The link broke after it was written.
+    /// The link broke after the request was written.
     Cut,
-    /// No answer came in time.
+    /// No reply arrived in time.
     Late,
-    /// The answer is longer than the limit; it has this status of HTTP, or 0 where it was no HTTP.
+    /// The reply exceeds the size limit. It has this HTTP status, or 0 without HTTP.
     TooLarge(u16),
-    /// The answer is coded, and the process has no room for it as it was before.
+    /// The reply has a content coding, and the memory budget of the process does not allow decoding it.
     NoRoom,
-    /// The answer is an event stream with a content coding.
+    /// The reply is an event stream with a content coding.
     CodedStream,
-    /// The answer has an id of another type than the question.
+    /// The id of the reply has another type than the id of the request.
     Misnumbered,
-    /// The server said something else than an answer, with this status of HTTP; 0 where it was no HTTP.
+    /// The server sent something other than a reply, with this HTTP status; 0 without HTTP.
     Unusable(u16),
 }
 
-/// Why a link is given up.
+/// The reason why a link is closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkFault {
-    /// It was not ready in time.
+    /// The link was not ready in time.
     #[error("it was not ready in time")]
     Slow,
-    /// The server has refused the greeting.
+    /// The server refused the handshake.
     #[error("it did not take the handshake")]
     Refused,
-    /// It has agreed on something that is not spoken here, as this says.
+    /// The server chose a protocol revision that this proxy does not accept; the text says which.
     #[error("{0}")]
     Foreign(String),
-    /// So many calls in a row had no answer in time that none is expected.
+    /// Too many consecutive calls got no reply in time.
     #[error("it answered no call in time, so many in a row that none is expected")]
     Stalled,
-    /// It showed no sign of life.
+    /// The link showed no sign of life.
     #[error("it showed no sign of life")]
     Silent,
-    /// The server does not know it any more.
+    /// The server no longer knows the session.
     #[error("the server does not know it any more")]
     Forgotten,
 }

@@ -1,4 +1,4 @@
-//! What a link writes next: messages of its own first, then what waits, as far as its turn has come.
+//! Outbound messages of a link: its own control messages first, then queued requests as their turn comes.
 
 use super::link_machine::{InFlightRequest, LinkMachine};
 use super::queue::QueuedRequest;
@@ -7,7 +7,8 @@ use super::unattributed::UnattributedReply;
 use super::{AnswerOrder, LinkOutput, Outbound, RequestError};
 
 impl LinkMachine {
-    /// Writes what may be written now. One message is on its way at a time, so that what waits can still be taken back.
+    /// Writes the messages that may be written now. Only one message is in flight to the transport, so that queued
+    /// requests can still be cancelled.
     pub(super) fn dispatch(&mut self) {
         while self.wire == WriteState::Free {
             let open = match self.state {
@@ -28,7 +29,7 @@ impl LinkMachine {
         }
     }
 
-    /// Says what may be said next; tells whether there may be more.
+    /// Sends the next message that may be sent. Returns true if there may be more.
     fn send_next(&mut self) -> bool {
         let Some(next) = self.pop_next() else {
             return false;
@@ -64,8 +65,8 @@ impl LinkMachine {
         true
     }
 
-    /// Takes what waits first, if its turn has come. A subscription needs no slot, and overtakes calls that wait for one;
-    /// a serial server hears it, as a notification, when it has answered what was asked before.
+    /// Takes the first queued request whose turn has come. A subscription needs no slot and overtakes calls that wait
+    /// for one. A serial server receives it, like a notification, only after replying to the earlier requests.
     fn pop_next(&mut self) -> Option<QueuedRequest> {
         let free = self.in_flight.len() < self.settings.order.in_flight();
         let first = self.queue.first()?;

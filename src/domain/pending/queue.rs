@@ -1,19 +1,19 @@
-//! Questions that wait for their turn: clients first, each rank in the order of asking.
+//! The queue of requests: clients before candidates, each in the order of arrival.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Outbound, Priority, Request, Ticket};
 
-/// A question that waits.
+/// A queued request.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
     pub(super) ask: Request,
-    /// Whether a link broke after it was written there.
+    /// Tells whether it was already written to a link that broke.
     pub(super) past: Attempted,
 }
 
-/// What has become of a question before.
+/// The history of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempted {
     /// Nothing of it was written.
@@ -33,7 +33,7 @@ impl RequestQueue {
         self.clients.len() + self.candidates.len()
     }
 
-    /// Whether one more of a rank fits under the limit.
+    /// Returns true if another request of this rank fits within the limit.
     pub(super) fn takes(&self, rank: Priority, limit: usize) -> bool {
         match rank {
             Priority::Client => self.len() < limit,
@@ -52,7 +52,7 @@ impl RequestQueue {
         self.of(waiting.ask.rank).push_back(waiting);
     }
 
-    /// Puts a question back before all others of its rank.
+    /// Puts a request back in front of all others of its rank.
     pub(super) fn put_back(&mut self, waiting: QueuedRequest) {
         self.of(waiting.ask.rank).push_front(waiting);
     }
@@ -66,7 +66,7 @@ impl RequestQueue {
         first.or_else(|| self.candidates.pop_front())
     }
 
-    /// Takes out the first subscription of a client.
+    /// Takes the first subscription of a client.
     pub(super) fn take_subscription(&mut self) -> Option<QueuedRequest> {
         let is_one =
             |waiting: &QueuedRequest| matches!(waiting.ask.say, Outbound::Subscription(..));
@@ -74,7 +74,7 @@ impl RequestQueue {
         self.clients.remove(place)
     }
 
-    /// Takes a question out; tells whether it was there.
+    /// Removes a request. Returns false if it is not queued.
     pub(super) fn remove(&mut self, ticket: Ticket) -> bool {
         let before = self.len();
         self.clients.retain(|waiting| waiting.ask.ticket != ticket);
@@ -83,7 +83,7 @@ impl RequestQueue {
         self.len() < before
     }
 
-    /// Takes out what has waited for too long.
+    /// Takes the requests whose time in the queue is over.
     pub(super) fn take_expired(&mut self, now: Duration) -> Vec<QueuedRequest> {
         let mut expired = Vec::new();
         for own in [&mut self.clients, &mut self.candidates] {
@@ -98,7 +98,7 @@ impl RequestQueue {
         expired
     }
 
-    /// When the first of them has waited for too long.
+    /// Returns the earliest time at which a queued request expires.
     pub(super) fn alarm(&self) -> Option<Duration> {
         let all = self.clients.iter().chain(&self.candidates);
         all.map(|waiting| waiting.ask.start_by).min()

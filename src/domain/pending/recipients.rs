@@ -1,38 +1,38 @@
-//! Who hears a notification of a server on a link that several callers share.
+//! Recipients of a server's notifications on a link that several callers share.
 //!
-//! Law: what belongs to the call of one client reaches that client alone. A notification belongs to a call where the server
-//! sends it in the response stream of that call (MCP, "Sending Messages to the Server").
+//! Law: a notification that belongs to the call of one client reaches only that client. It belongs to a call if the
+//! server sends it in the response stream of that call (MCP, "Sending Messages to the Server").
 
 use super::{LogMessages, Ticket};
 use crate::domain::jsonrpc::PROGRESS;
 
-/// Where on a link the server has sent something.
+/// The stream in which a message from the server arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOrigin {
-    /// In the response stream of no call.
+    /// The link itself, outside any response stream.
     Link,
-    /// In the response stream of this caller's call.
+    /// The response stream of the call with this ticket.
     Call(Ticket),
-    /// In the response stream of the subscription with this id.
+    /// The response stream of the subscription with this id.
     Subscription(u64),
-    /// In the response stream of a call for which nobody waits.
+    /// The response stream of a call whose caller has given up.
     Abandoned,
 }
 
-/// Those who hear a notification.
+/// The recipients of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipients {
-    /// The caller whose call has the token that it bears.
+    /// The caller whose progress token the notification carries.
     Token,
-    /// This caller.
+    /// The caller with this ticket.
     Caller(Ticket),
-    /// Every client that listens to the link.
+    /// Every client that subscribes to the link.
     All,
-    /// Nobody.
+    /// No client.
     Nobody,
 }
 
-/// Returns who hears a notification of this method.
+/// Returns the recipients of a notification with this method.
 pub(super) fn recipients(
     method: &str,
     origin: MessageOrigin,
@@ -41,9 +41,9 @@ pub(super) fn recipients(
     let of_mcp = method.strip_prefix("notifications/").unwrap_or_default();
     match (of_mcp, origin) {
         _ if method == PROGRESS => Recipients::Token,
-        // It names a request of the server, and no client has seen one.
+        // It names a request of the server, and no client has received one.
         ("cancelled", _) => Recipients::Nobody,
-        // It says nothing of any one client.
+        // It is about no particular client.
         (list, _) if list.ends_with("/list_changed") => Recipients::All,
         (_, MessageOrigin::Call(ticket)) => Recipients::Caller(ticket),
         ("message", MessageOrigin::Link) => match log_messages {

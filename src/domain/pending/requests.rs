@@ -1,4 +1,4 @@
-//! Questions that fare otherwise than the link that they were asked on.
+//! Requests that finish independently of their link: timeouts, cancellations and retries.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use super::queue::{Attempted, QueuedRequest};
 use super::state::{LinkState, WriteState};
 use super::{LinkFault, RequestError, RetryRule};
 
-/// How long the others on a link that the server has forgotten are waited for. Most of them were refused as well, and
-/// need only to hear it.
+/// The time that the other requests on a link get after the server has forgotten its session. The server refuses most
+/// of them too; the link only has to receive those refusals.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl LinkMachine {
-    /// One question gets no answer, and the link is as it was.
+    /// Fails one request and leaves the link as it is.
     pub(super) fn failed(&mut self, id: u64, why: RequestError) {
         self.subscription_failed(id, why);
         if let Some(flight) = self.in_flight.remove(&id) {
@@ -31,7 +31,7 @@ impl LinkMachine {
         }
     }
 
-    /// The server knows the link no longer, and has not taken the question that it said so to.
+    /// Drains the link because the server no longer knows its session. The server did not accept the request `id`.
     pub(super) fn forgotten(&mut self, now: Duration, id: Option<u64>) {
         match self.state {
             LinkState::Greeting { .. } => return self.close(LinkFault::Refused),
@@ -58,7 +58,7 @@ impl LinkMachine {
         }
     }
 
-    /// Nobody is asked any more: who waits is told whether the server has seen the question.
+    /// Fails all queued requests because no link follows. The error tells whether the request was ever written.
     pub(super) fn over(&mut self) {
         while let Some(waiting) = self.queue.pop_first() {
             let why = match waiting.past {
@@ -69,7 +69,7 @@ impl LinkMachine {
         }
     }
 
-    /// What was being written reaches nobody.
+    /// Fails the notification that was being written: it could not be delivered.
     pub(super) fn unwritten(&mut self, now: Duration, why: RequestError) {
         if let WriteState::Notice(ticket, _) = self.wire {
             self.fail(ticket, why);
@@ -78,7 +78,7 @@ impl LinkMachine {
         self.written(now);
     }
 
-    /// A question was written, and what became of it is not known.
+    /// Retries or fails a request that was written and whose fate is unknown.
     pub(super) fn cut(&mut self, flight: InFlightRequest) {
         match (flight.waiting.ask.repeat, flight.waiting.past) {
             (RetryRule::Once, Attempted::Unsent) => self.again(flight),
@@ -88,7 +88,7 @@ impl LinkMachine {
         }
     }
 
-    /// A question goes back to where it came from.
+    /// Puts a request back into the queue, at the front of its rank.
     fn again(&mut self, flight: InFlightRequest) {
         let mut ask = flight.waiting.ask;
         ask.start_by = ask.deadline;

@@ -1,57 +1,57 @@
-//! How a link is conducted.
+//! The settings of a link.
 
 use std::time::Duration;
 
 use crate::domain::json::Json;
 
-/// How a link is conducted.
+/// The settings of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// In which order the server answers.
+    /// The order in which the server replies.
     pub order: AnswerOrder,
-    /// How long the link rests after what is not answered. Some servers that answer one after another read two lines at
-    /// once, and then hear the second only with the third.
+    /// The pause after a message that gets no reply. Some serial servers read two lines at once and process the second
+    /// only when a third arrives.
     pub pause: Duration,
-    /// How many questions may wait for their turn; those of candidates take half of them at most.
+    /// The maximum number of queued requests; candidate calls may take half of it.
     pub queue: usize,
-    /// The params of the `initialize` that each link begins with, where it begins with one.
+    /// The params of the `initialize` request that opens each link, if links have a handshake.
     pub greeting: Option<Json>,
-    /// The revisions that a server may agree on in its answer to that; none where any will do.
+    /// The protocol revisions that the server may choose in its response; empty allows any.
     pub revisions: Vec<String>,
-    /// Bounds the time until a link is open and the server has greeted.
+    /// The maximum time until a link is open and its handshake is complete.
     pub start_timeout: Duration,
     /// The waits between links.
     pub backoff: Backoff,
-    /// After so many calls in a row without an answer in time a link is given up; 0: never.
+    /// The number of consecutive calls without a reply in time after which a link is closed; 0 means never.
     pub unanswered: usize,
-    /// How a link is watched where nothing is said on it.
+    /// The heartbeat of an idle link.
     pub heartbeat: Option<Heartbeat>,
-    /// Who hears the log messages of the server that belong to no call.
+    /// The recipients of the server's log messages that belong to no call.
     pub log_messages: LogMessages,
-    /// The deepest nesting of what the server says.
+    /// The maximum nesting depth of messages from the server.
     pub depth: u16,
 }
 
-/// Who hears a `notifications/message` that the server sends outside the response stream of any call.
+/// The recipients of a `notifications/message` that the server sends outside the response stream of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogMessages {
-    /// Nobody: it may be about the call of any client.
+    /// No recipient: the message may be about a call of any client.
     Caller,
-    /// Every client that listens to the link.
+    /// Every client that subscribes to the link.
     Broadcast,
 }
 
-/// In which order a server answers.
+/// The order in which a server replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerOrder {
-    /// One question after another: the next one is asked when the one before is answered.
+    /// One request at a time: the next one is sent after the reply to the one before.
     Serial,
-    /// In any order; so many questions may be open at a time.
+    /// In any order, with at most this number of requests in flight.
     Pipelined(usize),
 }
 
 impl AnswerOrder {
-    /// How many questions may be open at a time.
+    /// Returns the maximum number of requests in flight.
     #[must_use]
     pub const fn in_flight(self) -> usize {
         match self {
@@ -61,19 +61,19 @@ impl AnswerOrder {
     }
 }
 
-/// The waits between links: each twice as long as the one before, less up to a half by chance.
+/// The waits between links: each is twice the one before, less a random part of up to a half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// The first.
+    /// The first wait.
     pub least: Duration,
-    /// The longest.
+    /// The longest wait.
     pub most: Duration,
-    /// A link that was ready for so long begins the row anew.
+    /// The time that a link must have been ready for the waits to start over.
     pub steady: Duration,
 }
 
 impl Backoff {
-    /// The wait after so many others; `luck` says by how much it is shorter.
+    /// Returns the wait after `after` earlier ones; `luck` selects the random part to subtract.
     #[must_use]
     pub fn wait(&self, after: u32, luck: u16) -> Duration {
         let doubled = self.least.saturating_mul(1 << after.min(20));
@@ -82,11 +82,11 @@ impl Backoff {
     }
 }
 
-/// How a link is watched.
+/// The heartbeat of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// After so long without a word a sign of life is asked for.
+    /// The idle time after which a ping is sent.
     pub every: Duration,
-    /// How long the sign may take.
+    /// The time within which a sign of life must follow.
     pub within: Duration,
 }

@@ -1,4 +1,4 @@
-//! Where a link stands, and whose turn it is to write.
+//! The connection state and the write state of a link.
 
 use std::time::Duration;
 
@@ -6,39 +6,39 @@ use bytes::Bytes;
 
 use super::Ticket;
 
-/// Where a link stands.
+/// The connection state of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkState {
-    /// There is none until then.
+    /// No link; the next attempt is at this time.
     Down(Duration),
-    /// One is being opened, and has until then to be ready.
+    /// A link is being opened; it must be ready by this time.
     Opening(Duration),
-    /// The greeting with this id is said.
+    /// The `initialize` request with this id is sent; the link must be ready by `by`.
     Greeting { id: u64, by: Duration },
-    /// Calls go out, since then.
+    /// Calls are sent; ready since this time.
     Ready(Duration),
-    /// The server knows it no longer: what was asked may be answered until then, and nothing more is.
+    /// The server no longer knows the session: pending requests may finish until this time, and no more are sent.
     Leaving(Duration),
-    /// It is given up, and not gone yet.
+    /// The link is being closed.
     Closing,
 }
 
-/// What is being written.
+/// The state of writing to a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteState {
-    /// Nothing.
+    /// Nothing is being written.
     Free,
-    /// A call, or what the link itself greets with: it is answered.
+    /// A call or the `initialize` request is being written; it gets a reply.
     Busy,
-    /// What is not answered, and nobody waits for.
+    /// A message without a reply is being written, and no caller waits for the write.
     Unanswered,
-    /// Nothing, but the next message is not to come right behind the one before.
+    /// Nothing is being written, but the next message must wait until this time.
     Resting(Duration),
-    /// What a caller had to tell, who waits until then.
+    /// A notification of this caller is being written; it must be written by this time.
     Notice(Ticket, Duration),
 }
 
-/// The answer that a link has got to its greeting.
+/// The server's response to `initialize`.
 #[derive(Debug, Clone)]
 pub(super) struct Handshake {
     pub(super) id: u64,

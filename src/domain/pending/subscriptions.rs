@@ -1,8 +1,9 @@
-//! Subscriptions: requests whose server tells of changes until either end closes them (MCP 2026-07-28, "Subscriptions").
+//! Subscriptions: requests for which the server sends notifications until either end closes them (MCP 2026-07-28,
+//! "Subscriptions").
 //!
-//! They take no slot of the calls and have no deadline once the server has acknowledged them. Laws: what a server tells of
-//! a subscription reaches its client alone, with the id that the client gave; a subscription does not outlive its link;
-//! how many there are is bounded.
+//! They take no slot of the calls and have no deadline once the server has acknowledged them. Laws: the notifications
+//! of a subscription reach only its client, with the id that the client chose; a subscription ends with its link;
+//! their number is bounded.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,20 +15,20 @@ use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, Ticket
 use crate::domain::jsonrpc::{RequestId, cancelled_id, of_subscription, subscription_of};
 use crate::domain::plan::CANCELLED;
 
-/// How many subscriptions a link has at a time.
+/// The maximum number of subscriptions on a link.
 pub const SUBSCRIPTIONS: usize = 1024;
 
-/// One that is written, and neither answered nor closed.
+/// A subscription that is written and has neither a response nor ended.
 #[derive(Debug)]
 struct Subscription {
     ticket: Ticket,
-    /// The id that the client gave it.
+    /// The id that the client chose.
     client: RequestId,
-    /// Until when the server has to acknowledge it, unless it has.
+    /// The time by which the server must acknowledge it; `None` once it has.
     until: Option<Duration>,
 }
 
-/// The subscriptions of a link, by their ids there.
+/// The subscriptions of a link, by their ids on it.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions(BTreeMap<u64, Subscription>);
 
@@ -40,7 +41,7 @@ impl Subscriptions {
         self.0.len() < SUBSCRIPTIONS
     }
 
-    /// Whether an error without an id may be the response to one of them.
+    /// Returns true if an error without an id may be the response to one of them.
     pub(super) fn may_fail(&self) -> bool {
         self.0.values().any(|one| one.until.is_some())
     }
@@ -54,19 +55,20 @@ impl Subscriptions {
         self.0.insert(id, subscription);
     }
 
-    /// When the first of them has waited too long to be acknowledged.
+    /// Returns the earliest time by which a subscription must be acknowledged.
     pub(super) fn alarm(&self) -> Option<Duration> {
         self.0.values().filter_map(|one| one.until).min()
     }
 
-    /// Whose subscription an id is.
+    /// Returns the ticket of the subscription with this id.
     pub(super) fn of(&self, id: u64) -> Option<Ticket> {
         self.0.get(&id).map(|one| one.ticket)
     }
 }
 
 impl LinkMachine {
-    /// A client has closed its subscription, if this is one. Its server hears of it, greeted or not.
+    /// Ends the subscription that a client has closed and notifies the server, even without a handshake. Returns false
+    /// if `ticket` is no subscription.
     pub(super) fn unsubscribe(&mut self, ticket: Ticket) -> bool {
         let all = &self.subscriptions.0;
         let found = all.iter().find(|(_, one)| one.ticket == ticket);
@@ -78,7 +80,7 @@ impl LinkMachine {
         true
     }
 
-    /// Ends all of them in good order: nothing more is asked over this link.
+    /// Ends all subscriptions normally, because no more requests go over this link.
     pub(super) fn end_subscriptions(&mut self) {
         for (id, one) in std::mem::take(&mut self.subscriptions.0) {
             self.out.push_back(LinkOutput::Ended(one.ticket));
@@ -86,7 +88,7 @@ impl LinkMachine {
         }
     }
 
-    /// The link is gone, and its server keeps no subscription.
+    /// Fails all subscriptions, because they ended with the link.
     pub(super) fn cut_subscriptions(&mut self) {
         for one in std::mem::take(&mut self.subscriptions.0).into_values() {
             self.fail(one.ticket, RequestError::Cut);
@@ -108,7 +110,7 @@ impl LinkMachine {
         }
     }
 
-    /// Takes the response to a subscription, which ends it; tells whether it is one.
+    /// Delivers the response to a subscription, which ends it. Returns false if `id` is no subscription.
     pub(super) fn subscription_answered(&mut self, id: u64, message: &Bytes) -> bool {
         let Some(one) = self.subscriptions.0.remove(&id) else {
             return false;
@@ -121,7 +123,8 @@ impl LinkMachine {
         true
     }
 
-    /// A subscription gets no response. One that was acknowledged has ended where its stream has: a server ends it so.
+    /// Ends a subscription that gets no response. An acknowledged one ends normally with its stream, since servers may
+    /// end subscriptions that way.
     pub(super) fn subscription_failed(&mut self, id: u64, why: RequestError) {
         let Some(one) = self.subscriptions.0.remove(&id) else {
             return;
@@ -132,7 +135,7 @@ impl LinkMachine {
         }
     }
 
-    /// Takes a notification that belongs to a subscription, or ends one; gives back any other.
+    /// Handles a notification that belongs to a subscription, or that ends one. Returns any other unchanged.
     pub(super) fn of_subscription(
         &mut self,
         method: &str,

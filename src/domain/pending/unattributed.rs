@@ -1,22 +1,22 @@
-//! What was written and may still bring something: an error without an id may be due to any of it.
+//! Messages without a waiting caller that may still cause a reply: an error without an id may belong to any of them.
 
 use std::collections::BTreeMap;
 
 use super::AnswerOrder;
 
-/// More than this is not kept; what is forgotten may still bring something until the link ends.
+/// The maximum number of entries. A message whose entry is dropped may still cause a reply until the link ends.
 const MOST: usize = 1024;
 
-/// Something that was written, for which nobody waits.
+/// A written message without a waiting caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnattributedReply {
-    /// It is never answered.
+    /// A notification, which gets no response.
     Notice,
-    /// Whoever asked it has given up.
+    /// A request whose caller has given up.
     Abandoned,
 }
 
-/// The doubts of a link, in the order of writing.
+/// The written messages without a waiting caller, in the order of writing.
 #[derive(Debug, Default)]
 pub(super) struct UnattributedReplies {
     all: BTreeMap<u64, UnattributedReply>,
@@ -27,7 +27,7 @@ pub(super) struct UnattributedReplies {
 enum ReplyMemory {
     #[default]
     Whole,
-    /// Some were forgotten.
+    /// Some entries were dropped.
     Gaps,
 }
 
@@ -40,7 +40,7 @@ impl UnattributedReplies {
         }
     }
 
-    /// Whether nothing that was written may bring anything but those who wait.
+    /// Returns true if only pending requests can still cause a reply.
     pub(super) fn none(&self) -> bool {
         self.all.is_empty() && self.memory == ReplyMemory::Whole
     }
@@ -49,7 +49,7 @@ impl UnattributedReplies {
         self.all.len()
     }
 
-    /// Whether a question was given up; if so, its answer is here now.
+    /// Removes an abandoned request whose reply has arrived. Returns false if `id` is no abandoned request.
     pub(super) fn answered(&mut self, id: u64) -> bool {
         let abandoned = self.all.get(&id) == Some(&UnattributedReply::Abandoned);
         if abandoned {
@@ -58,8 +58,8 @@ impl UnattributedReplies {
         abandoned
     }
 
-    /// Something is answered that was written after others. A server that answers one after another is through with
-    /// all of those; any server has read them, and would have complained of notices by now.
+    /// Drops the entries that were written before `id`, which got a reply. A serial server has finished all of them.
+    /// Any server has read them, and would have reported errors in notifications by now.
     pub(super) fn passed(&mut self, id: u64, order: AnswerOrder) {
         self.all.retain(|earlier, doubt| {
             let over = match order {
