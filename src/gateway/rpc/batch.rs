@@ -1,6 +1,6 @@
-//! Batches: one message where all of it passes to one upstream, else a map over the single call (JSON-RPC 2.0 §6).
+//! Batches: one message if the whole batch passes to one upstream, else a map over the single call (JSON-RPC 2.0 §6).
 //!
-//! Laws: each item has a record of its own either way; answers that the proxy puts together keep the order of the calls.
+//! Laws: each item has its own record in both cases; answers that the proxy assembles keep the order of the calls.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -30,8 +30,7 @@ use crate::upstream::HttpUpstream;
 type BatchItem = (Box<Record>, BatchMember);
 
 impl RpcRequest {
-    /// Serves a batch. The HTTP headers of answers that are put together are of no single call, so that nothing is
-    /// announced there.
+    /// Serves a batch. Assembled answers belong to no single call, so their HTTP headers carry no annotations.
     pub(super) async fn batch(
         &self,
         reading: Box<Record>,
@@ -53,7 +52,9 @@ impl RpcRequest {
         }
     }
 
-    /// The answers of a batch, and what follows when the client has them; none where nothing is answered.
+    /// Serves the items separately. Returns the assembled answers and the candidates to run once the client has them,
+    /// or
+    /// `None` if no item is answered.
     pub(super) async fn answers(
         &self,
         items: Vec<MessageItem>,
@@ -66,7 +67,7 @@ impl RpcRequest {
         together(said.into_iter().map(|(said, _)| said))
     }
 
-    /// One message, with a record of its own.
+    /// Serves one item with its own record.
     async fn item(
         &self,
         item: MessageItem,
@@ -75,7 +76,7 @@ impl RpcRequest {
         self.answer(self.record(), item, company).await
     }
 
-    /// The batch as one that passes as one message, and its upstream.
+    /// Returns the upstream and the items of a batch that passes as one message.
     fn passing(
         &self,
         reading: &Record,
@@ -101,7 +102,7 @@ impl RpcRequest {
         is_valid.then(|| (upstream.clone(), passing))
     }
 
-    /// Sends a batch as the message that it is, and the answer back as it comes.
+    /// Sends the batch as one message, and forwards the response.
     async fn pass_whole(
         &self,
         upstream: &Rc<HttpUpstream>,
@@ -116,7 +117,7 @@ impl RpcRequest {
             let (_, member) = part;
             member.decision.stage.candidate().is_some() && member.id.is_some()
         };
-        // What stands beside the batch is compared with a part of its answer, which passes by one record.
+        // A candidate is compared with one item of the answer, so the answer streams through that item's record.
         let first = parts.iter().position(compares).unwrap_or(0);
         let (mut record, member) = parts.swap_remove(first);
         self.compare(&mut record, &member, None);
@@ -137,7 +138,7 @@ impl RpcRequest {
             Ok(answer) => answer,
             Err(failure) => {
                 parts.push((record, member));
-                // The one that was taken out goes back to its place.
+                // Restores the order of the items.
                 let last = parts.len() - 1;
                 parts.swap(first, last);
                 return self.fail_whole(parts, &failure);
@@ -162,7 +163,7 @@ impl RpcRequest {
         response::holding(response::answer(record, answer), others)
     }
 
-    /// The record of an item of a batch that passes as one message.
+    /// Starts the record of an item of a batch that passes as one message.
     fn part(&self, member: BatchMember) -> BatchItem {
         let mut record = self.record();
         if let Some(call) = &member.call {
@@ -177,7 +178,7 @@ impl RpcRequest {
         (record, member)
     }
 
-    /// Lets a candidate stand beside an item, unless it is skipped.
+    /// Attaches a candidate to an item, unless `skip` is set.
     fn compare(&self, record: &mut Record, member: &BatchMember, skip: Option<Skip>) {
         let Some(call) = &member.call else { return };
         let may_repeat = self.may_repeat(call);
@@ -196,7 +197,7 @@ impl RpcRequest {
         shadow::attach_rpc(record, member.decision.stage, may_repeat, repeated);
     }
 
-    /// Nothing is answered to a batch of notifications, whatever the server says to them.
+    /// Replies to a batch of notifications with no body, and discards the server's response.
     async fn no_replies(
         &self,
         upstream: &Rc<HttpUpstream>,
@@ -219,7 +220,7 @@ impl RpcRequest {
         self.no_reply()
     }
 
-    /// The batch fails as a whole: each of its calls gets an error.
+    /// Fails the whole batch: each call gets an error.
     fn fail_whole(&self, parts: Vec<BatchItem>, failure: &Failure) -> Response<ResponseBody> {
         let failed = parts.into_iter().map(|(record, member)| {
             let id = member.id.as_ref();
@@ -232,8 +233,8 @@ impl RpcRequest {
     }
 }
 
-/// The other items of a batch that is on its way: one request takes the place of one call in progress. Those that nobody
-/// takes are of a client that has left.
+/// The other items of a batch in transit, which counts as one call in progress. Dropping them untaken means that
+/// the client has left.
 struct PassedItems(Vec<BatchItem>);
 
 impl PassedItems {
@@ -259,7 +260,7 @@ impl Drop for PassedItems {
     }
 }
 
-/// One answer of several, and what follows when the client has it; none where nothing is answered.
+/// Assembles the replies of several items; returns `None` if no item is answered.
 fn together(said: impl Iterator<Item = ItemReply>) -> Option<(FullResponse, Vec<Candidate>)> {
     let mut followed_by = Vec::new();
     let mut messages: Vec<Rope> = Vec::new();
@@ -275,7 +276,7 @@ fn together(said: impl Iterator<Item = ItemReply>) -> Option<(FullResponse, Vec<
     Some((response::rpc_message(jsonrpc::batch(messages)), followed_by))
 }
 
-/// A batch has no room for one more answer.
+/// Returns the failure for a batch whose answers exceed `limits.answer` together.
 pub(super) fn full(plan: &Plan) -> Failure {
     let limit = plan.limits.answer;
     let message = format!(

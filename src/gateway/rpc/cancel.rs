@@ -1,7 +1,8 @@
 //! A client's `notifications/cancelled` on its way to a server behind HTTP (MCP, "Cancellation").
 //!
-//! A call that went with an id of the proxy's own is named by that; one that went as it came, by the client's. Law: no
-//! server is told an id of the client's that it may know as another call's.
+//! A call that was sent under an id of the proxy is named by that id, and one that was sent unchanged by the client's.
+//! Law:
+//! a server never gets a client's id that it may know as the id of another call.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -14,16 +15,16 @@ use crate::domain::plan::CANCELLED;
 use crate::gateway::record::Record;
 use crate::upstream::Upstream;
 
-/// What a notification cancels.
+/// The call that a notification cancels.
 pub(super) struct CancelRequest {
     /// The id that the client gave the call.
     id: Bytes,
-    /// Those of the proxy's own that servers behind HTTP know it by.
+    /// The proxy's ids under which HTTP upstreams know the call.
     upstream_ids: Vec<u64>,
 }
 
 impl RpcRequest {
-    /// A notification that cancels a call of the same session ends it, whatever else becomes of the notification.
+    /// Cancels the call of the same session that a notification names, even if the notification itself fails later.
     pub(super) fn cancels(&self, call: &Call) -> Option<CancelRequest> {
         if call.id.is_some() || *call.method != *CANCELLED {
             return None;
@@ -42,7 +43,7 @@ impl RpcRequest {
         })
     }
 
-    /// Passes a notification on that cancels a call of a server behind HTTP.
+    /// Forwards a cancellation to an HTTP upstream, once for each id under which it knows the call.
     pub(super) async fn pass_cancelled(
         &self,
         record: &mut Record,
@@ -59,13 +60,13 @@ impl RpcRequest {
         }
         let depth = self.installed.plan.limits.depth;
         let text = call.text.clone().into_bytes();
-        // Of a call that is over the server hears nothing.
+        // The server gets no cancellation of a call that is over.
         record.answered(StatusCode::ACCEPTED.as_u16());
         for minted in minted {
             let Some(text) = jsonrpc::with_cancelled_id(&text, minted, depth) else {
                 continue;
             };
-            // What was read once is read again.
+            // Parsing cannot fail: the message was parsed before.
             let Ok(json) = Json::parse(text.clone(), depth) else {
                 continue;
             };
@@ -81,7 +82,8 @@ impl RpcRequest {
         Ok(CallResult::Nothing)
     }
 
-    /// Whether a call of the client that has this id may be at a server with it: over a socket all get others.
+    /// Returns true if a server may know the client's call by this id. Calls over a socket always get ids of the
+    /// proxy.
     fn was_passed_through(&self, id: &Bytes) -> bool {
         let depth = self.installed.plan.limits.depth;
         let id = Json::parse(id.clone(), depth).ok().and_then(RequestId::new);

@@ -1,4 +1,4 @@
-//! How a message goes on: to the RPC upstream as it came, or to the REST upstream translated.
+//! Dispatch of a message: unchanged to the RPC upstream, or translated to the REST upstream.
 
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -59,7 +59,7 @@ impl RpcRequest {
         })))
     }
 
-    /// Sends a call on as it came, but for credentials that are not for this server.
+    /// Forwards a call unchanged, except for credentials that this upstream does not take in the envelope.
     pub(super) async fn pass_on(
         &self,
         record: &mut Record,
@@ -81,7 +81,7 @@ impl RpcRequest {
                 let call = rewritten.as_ref().map_or(call, |(call, _)| call);
                 return self.over_link(record, link, call).await;
             }
-            // It is of the other side.
+            // Legacy sockets belong to the REST side.
             Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
         };
         match rewritten {
@@ -101,7 +101,8 @@ impl RpcRequest {
         }
     }
 
-    /// Sends a message that is not valid JSON-RPC 2.0 on, with its head and content coding: the answer comes as it is.
+    /// Forwards a message that is not valid JSON-RPC 2.0 with its head and content coding; returns the response
+    /// unchanged.
     async fn unchanged(
         &self,
         record: &mut Record,
@@ -120,9 +121,11 @@ impl RpcRequest {
         Ok(CallResult::Stream(answer))
     }
 
-    /// Alone and with an id that servers give back, a call goes and returns as the same bytes. Else it goes
-    /// with an id of the proxy's own, and the client's is put back into the answer. The headers are those of credentials that
-    /// the message has borne.
+    /// Forwards a call to an HTTP upstream. A single call whose id survives a round trip passes as the same bytes both
+    /// ways.
+    /// Any other call is sent under an id of the proxy, and its answer gets the client's id back. `credentials` are
+    /// the headers
+    /// made from credentials in the envelope.
     async fn passthrough(
         &self,
         record: &mut Record,
@@ -155,16 +158,16 @@ impl RpcRequest {
         }
     }
 
-    /// Sends a call over a link, where it has an id that no other call has.
+    /// Sends a call over a link, under an id that is unique on that link.
     async fn over_link(
         &self,
         record: &mut Record,
         link: &LinkUpstream,
         call: &Call,
     ) -> Result<CallResult, Failure> {
-        // The server behind a link sees neither `Origin` nor `HostField`.
+        // The server behind a link sees neither `Origin` nor `Host`, so the proxy checks them.
         self.guard()?;
-        // The headers of a socket are those of its handshake, and of no message.
+        // Headers of a socket belong to its handshake, not to a message.
         let headers = self.socket.is_none().then_some(&self.head.headers);
         routing::linked(&self.installed.plan, link.plan(), headers, call)?;
         let limit = link.plan().timeout;
@@ -175,7 +178,7 @@ impl RpcRequest {
             return Ok(CallResult::Nothing);
         };
         let subscription = (*call.method == *LISTEN).then(|| id.clone());
-        // On a socket, only the messages of a batch are kept together.
+        // On a socket, `kept` is set only for a batch.
         let is_batched = self.socket.is_some() && self.kept.is_some();
         if subscription.is_some() && (is_batched || record.notifications().is_none()) {
             let message = "the notifications of a subscription are a stream: post it alone, with an `Accept` that names `text/event-stream`";
@@ -200,14 +203,15 @@ impl RpcRequest {
             && *call.method == *"initialize"
             && let Some(name) = CancellationRegistry::name()
         {
-            // By it a notification of this client finds the call that it names.
+            // Later notifications of this client find their call by this session id.
             whole.headers.insert(&MCP_SESSION, name);
         }
         Ok(spoken)
     }
 
-    /// How the client recalls a call, if it can: a second run is nobody's to recall. `minted` is the id that its server knows
-    /// it by, where that has to be told by who passes the notification on.
+    /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `minted` is the id that
+    /// the
+    /// upstream knows the call by, if a forwarded cancellation must name it.
     fn cancellable(
         &self,
         record: &Record,
@@ -222,7 +226,7 @@ impl RpcRequest {
         )
     }
 
-    /// The session of the client, by which it recalls its calls.
+    /// Returns the scope of ids in which the client cancels its calls.
     pub(super) fn scope(&self) -> Option<CancelScope<'_>> {
         if let Some(socket) = self.socket {
             return Some(CancelScope::Socket(socket));
@@ -232,8 +236,9 @@ impl RpcRequest {
         Some(CancelScope::session(caller, name))
     }
 
-    /// The answer to a call that went with an id of the proxy's own. That of `link_call`, which went over a link, is put in
-    /// the form of the client's revision: its server does not know which client asks.
+    /// Builds the answer to a call that was sent under an id of the proxy. `linked` is set for a call over a link: its
+    /// result
+    /// is converted to the client's MCP revision, which the server does not know.
     async fn renumbered(
         &self,
         record: &mut Record,
@@ -254,7 +259,7 @@ impl RpcRequest {
             }
             jsonrpc::ResponseReply::Error(error) => {
                 record.answered_error(200, error.code, Blame::of_code(error.code));
-                // A message of a socket has no status.
+                // A message on a socket has no status.
                 let posted = linked.filter(|_| self.socket.is_none());
                 let status = posted.map_or(200, |call| self.era(call).status(error.code));
                 (None, status)
@@ -268,26 +273,26 @@ impl RpcRequest {
         Ok(CallResult::Answer(Box::new(whole)))
     }
 
-    /// The result of a call in the form of the client's revision of MCP, where it has another one.
+    /// Converts a result to the client's MCP revision, if that differs.
     fn fitted(&self, call: &Call, result: &Json) -> Result<Option<Rope>, Failure> {
         let fitted = mcp::fitted(self.era(call), &call.method, result);
         fitted.map_err(|_| rejections::input_required())
     }
 
-    /// The kind of revision of MCP that the client of a call speaks.
+    /// Returns the kind of MCP revision that the client of a call uses.
     pub(super) fn era(&self, call: &Call) -> ClientRevision {
         match self.socket {
             None => ClientRevision::of_headers(&self.head.headers),
-            // The headers of a socket are those of its handshake, and of no message.
+            // Headers of a socket belong to its handshake, not to a message.
             Some(_) => ClientRevision::of_message(call),
         }
     }
 
-    /// The call without the credentials that its envelope bears and an upstream does not take there.
+    /// Parses a call again after its credentials were removed from the envelope.
     fn reread(&self, body: &Bytes) -> Result<Call, Failure> {
         match jsonrpc::parse(body, self.installed.plan.limits.message()) {
             Ok(jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call))) => Ok(call),
-            // What was a call without these members still is one.
+            // Removing members cannot turn a call into something else.
             Ok(_) | Err(_) => Err(Failure::new(
                 Reason::Internal,
                 "the credentials in the envelope cannot be taken out of the message",
@@ -295,7 +300,7 @@ impl RpcRequest {
         }
     }
 
-    /// Sends a message on with the headers that it came with.
+    /// Forwards a body under the head of the request.
     pub(super) async fn forward(
         &self,
         record: &mut Record,
@@ -316,8 +321,8 @@ impl RpcRequest {
         forward(record, upstream, forwarded, &self.arrival).await
     }
 
-    /// Reads what the server says to a message that is not answered (JSON-RPC 2.0 §4.1), so that the
-    /// connection can serve again; what is too long or too late closes it.
+    /// Reads and drops the response to a message that gets no reply (JSON-RPC 2.0 §4.1), so that the connection can be
+    /// reused. A response that is too long or too late closes the connection.
     pub(super) async fn discard(
         &self,
         record: &mut Record,
@@ -362,9 +367,9 @@ impl RpcRequest {
     }
 }
 
-/// Asks, unless the client says that it does not want the answer any more.
+/// Awaits a call; returns `None` if the client cancels it first.
 ///
-/// What is asked is pinned where it is made: given away, a future would have its room twice in the one that it is given to.
+/// The caller pins the future: passing it by value would store it twice in the caller's own future.
 async fn unless_cancelled<T>(
     call: Option<&CancellableCall>,
     asked: Pin<&mut impl Future<Output = Result<T, Failure>>>,
@@ -372,7 +377,8 @@ async fn unless_cancelled<T>(
     let Some(call) = call else {
         return asked.await.map(Some);
     };
-    // Either may be dropped: a question is taken back then, and the connection of an exchange is closed.
+    // Both branches may be dropped: a link request is then withdrawn, and the connection of an HTTP exchange is
+    // closed.
     tokio::select! {
         biased;
         () = call.recall.cancelled() => Ok(None),

@@ -1,7 +1,8 @@
-//! What is under way on a socket of a client: calls that run, messages that wait until fewer do, answers to be written.
+//! Work in flight on a client's socket: running calls, queued messages, and answers to be written.
 //!
-//! A client is read ahead of what runs, so that its end, its signs of life and its cancellations are seen while all it may
-//! have at a time is open. Laws: no more runs than the limit; what waits is bounded by count and by bytes.
+//! The client is read ahead of the running calls, so that its close, its pongs and its cancellations are seen while
+//! the
+//! concurrency limit is reached. Laws: no more calls run than the limit; the queue is bounded by count and by bytes.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,16 +17,16 @@ use crate::domain::plan::CANCELLED;
 use crate::gateway::shadow::Candidate;
 use crate::upstream::link::QueuePermit;
 
-/// An answer, and what follows when the client has it.
+/// A message to the client, and the candidates to run once the client has it.
 pub(super) struct OutboundMessage {
     pub(super) text: Bytes,
     pub(super) followed_by: Vec<Candidate>,
-    /// The room that it takes among what waits for the client, if it answers nothing.
+    /// The queue slot of a server notification; `None` for an answer.
     pub(super) permit: Option<QueuePermit>,
 }
 
 impl OutboundMessage {
-    /// Nothing follows it.
+    /// Creates a message without candidates.
     pub(super) fn alone(text: Bytes) -> OutboundMessage {
         OutboundMessage {
             text,
@@ -35,55 +36,57 @@ impl OutboundMessage {
     }
 }
 
-/// How the serving of a message ends.
+/// The end of serving one message.
 pub(super) enum ServeEnd {
-    /// With its answer, if it has one.
+    /// The message was served; holds its answer, if any.
     Replied(Option<OutboundMessage>),
-    /// It has passed on as it came. Its answer comes as it is; this ends behind it, with what else is to be said.
+    /// The message was forwarded unchanged. Its answer arrives separately; the future ends after that answer, and may
+    /// return a
+    /// further message.
     Forwarded(Pin<Box<dyn Future<Output = Option<Bytes>>>>),
 }
 
-/// A message that is served.
+/// A message being served.
 pub(super) type ServeFuture = Pin<Box<dyn Future<Output = ServeEnd>>>;
 
 /// The same, with its number.
 type NumberedServe = Pin<Box<dyn Future<Output = (u64, ServeEnd)>>>;
 
-/// What bounds a socket.
+/// The limits of a client's socket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SessionLimits {
-    /// How many messages are served at a time.
+    /// The maximum number of messages served concurrently.
     pub(super) concurrency: usize,
-    /// How many more may wait.
+    /// The maximum number of queued messages.
     pub(super) ahead: usize,
-    /// How many bytes may wait.
+    /// The maximum number of queued bytes.
     pub(super) bytes: usize,
-    /// How deep messages may be nested.
+    /// The maximum nesting depth of a message.
     pub(super) depth: u16,
 }
 
-/// A message of the client.
+/// A message from the client.
 pub(super) struct InboundMessage {
     pub(super) text: Bytes,
-    /// What servers behind HTTP call what it cancels.
+    /// Ids under which HTTP upstreams know the call that this message cancels.
     pub(super) upstream_ids: Vec<u64>,
 }
 
-/// Whether a call is a subscription, which lasts.
+/// The kind of a call; a subscription is long-lived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallKind {
     Call,
     Subscription,
 }
 
-/// A message that waits.
+/// A queued message.
 struct QueuedMessage {
-    /// The id of a call that is alone.
+    /// The id and kind, if the message is a single call.
     id: Option<(Bytes, CallKind)>,
     message: InboundMessage,
 }
 
-/// A call that runs.
+/// A running call.
 struct RunningCall {
     number: u64,
     id: Bytes,
@@ -91,22 +94,22 @@ struct RunningCall {
     end: AbortHandle,
 }
 
-/// What is under way.
+/// The work in flight on one socket.
 pub(super) struct InFlight {
     bounds: SessionLimits,
     calls: FuturesUnordered<Abortable<NumberedServe>>,
-    /// Messages that have passed on. They keep no other one from being served.
+    /// Forwarded messages; they do not count against the concurrency limit.
     passing: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Bytes>>>>>,
-    /// Those of them that have an id to cancel them by.
+    /// The running calls that can be cancelled by id.
     running: Vec<RunningCall>,
     next: u64,
     waiting: VecDeque<QueuedMessage>,
     waiting_bytes: usize,
-    /// They wait to be written.
+    /// Messages to be written.
     pub(super) replies: VecDeque<OutboundMessage>,
-    /// What follows the one that is being written.
+    /// The candidates to run after the message being written.
     pub(super) followed_by: Vec<Candidate>,
-    /// The room of the one that is being written.
+    /// The queue slot of the message being written.
     pub(super) room: Option<QueuePermit>,
 }
 
@@ -126,8 +129,9 @@ impl InFlight {
         }
     }
 
-    /// A message of the client. One that cancels a call of this client ends it, whether it runs or waits, and is served
-    /// as any other then; `recall` tells what servers call that call, before it is ended.
+    /// Queues a message. A cancellation ends the call that it names, running or queued, and is then served like any
+    /// other
+    /// message. `recall` runs before the call ends, and returns the ids that upstreams know it by.
     pub(super) fn receive(&mut self, message: Bytes, recall: impl FnOnce(&Bytes) -> Vec<u64>) {
         let mut wanted = None;
         let id = match PeerMessage::new(&message, self.bounds.depth) {
@@ -176,7 +180,7 @@ impl InFlight {
         });
     }
 
-    /// Begins what waits, as far as it may run now.
+    /// Starts queued messages up to the concurrency limit.
     pub(super) fn begin(&mut self, mut serve: impl FnMut(InboundMessage) -> ServeFuture) {
         while self.open() < self.bounds.concurrency {
             let Some(QueuedMessage { id, message }) = self.waiting.pop_front() else {
@@ -200,7 +204,8 @@ impl InFlight {
         }
     }
 
-    /// Waits until a message is served, and gives its answer, if it has one; cancel-safe. Never ends where none is.
+    /// Waits for a message to be served, and returns its answer, if any. Cancel-safe. Pends forever if no message is
+    /// served.
     pub(super) async fn served(&mut self) -> Option<OutboundMessage> {
         let served = tokio::select! {
             biased;
@@ -222,14 +227,15 @@ impl InFlight {
         }
     }
 
-    /// The client has what was being written.
+    /// Marks the current message as written: runs its candidates and frees its queue slot.
     pub(super) fn written(&mut self) {
         self.followed_by.drain(..).for_each(Candidate::start);
         self.room = None;
     }
 
-    /// How many messages are served and keep others from it, or have answers that wait. As many subscriptions as there
-    /// may be such messages count nothing.
+    /// Returns the number of messages that count against the concurrency limit: calls being served and unwritten
+    /// answers.
+    /// Subscriptions are free, up to as many as the limit.
     fn open(&self) -> usize {
         let running = self.running.iter();
         let subscriptions = running.filter(|running| running.kind == CallKind::Subscription);
@@ -237,12 +243,12 @@ impl InFlight {
         self.calls.len() - free + self.replies.len()
     }
 
-    /// How many messages are not done with.
+    /// Returns the number of unfinished messages.
     pub(super) fn count(&self) -> usize {
         self.calls.len() + self.replies.len() + self.waiting.len() + self.passing.len()
     }
 
-    /// Whether more may be read.
+    /// Returns true if more may be read from the client.
     pub(super) fn has_capacity(&self) -> bool {
         self.waiting.len() < self.bounds.ahead && self.waiting_bytes < self.bounds.bytes
     }

@@ -1,6 +1,6 @@
 //! Requests to an RPC path whose body is not valid JSON-RPC 2.0, or not sent as such.
 //!
-//! What becomes of them the domain says. Law: what is forwarded goes with the head and the bytes that came.
+//! The domain (`posted::classify`) decides how each is handled. Law: a forwarded request keeps its head and its bytes.
 
 use std::rc::Rc;
 
@@ -20,14 +20,14 @@ use crate::gateway::response::{self, CallResponse};
 use crate::gateway::{RequestOrigin, ResponseBody, cors, rest};
 use crate::upstream::Upstream;
 
-/// Whose request it is, and with which head it came.
+/// The caller and the head of such a request.
 pub(super) struct InvalidRequestContext {
     pub(super) head: Box<request::Parts>,
     pub(super) arrival: RequestOrigin,
     pub(super) author: Rc<RpcCaller>,
 }
 
-/// Serves such a request.
+/// Serves a request that is not valid JSON-RPC 2.0.
 pub(super) async fn serve(
     mut reading: Box<Record>,
     context: InvalidRequestContext,

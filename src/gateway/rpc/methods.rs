@@ -1,4 +1,4 @@
-//! Requests to an RPC path with another method than POST: they belong to the RPC upstream, where it takes HTTP requests.
+//! Requests to an RPC path with a method other than POST, which go to the RPC upstream if it takes HTTP requests.
 
 use http::{Response, request};
 
@@ -13,7 +13,7 @@ use crate::gateway::response::{self, CallResponse};
 use crate::gateway::{RequestOrigin, ResponseBody, cors};
 use crate::upstream::{IncomingBody, Upstream};
 
-/// Serves such a request. A page may read the failures that the proxy writes.
+/// Forwards such a request. Failures that the proxy writes carry CORS headers.
 pub(super) async fn pass(
     mut record: Box<Record>,
     (head, body): (Box<request::Parts>, IncomingBody),

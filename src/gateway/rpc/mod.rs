@@ -1,4 +1,4 @@
-//! The RPC face: one function serves a call, alone or in a batch.
+//! JSON-RPC over HTTP and WebSocket: one function serves a call, alone or in a batch.
 
 mod batch;
 mod cancel;
@@ -50,34 +50,34 @@ use reading::{RpcBody, read};
 pub(in crate::gateway) use replay::ReplayableRpc;
 use undelivered::UndeliveredRecords;
 
-/// How many of the news of sockets of frames may wait for a client; no more are read then.
+/// The maximum number of events from legacy sockets queued for one client; at the limit, the sockets are not read.
 const NOTICES: usize = 64;
 
-/// What the messages of one HTTP request have in common.
+/// The context that all messages of one HTTP request share.
 #[derive(Clone)]
 struct RpcRequest {
     worker: Rc<Worker>,
     installed: Rc<RuntimePlan>,
     since: CallStart,
     head: Box<request::Parts>,
-    /// As it came.
+    /// The body as received.
     body: Bytes,
     arrival: RequestOrigin,
     author: Rc<RpcCaller>,
-    /// The WebSocket that it came over.
+    /// The number of the client's WebSocket, if the message arrived over one.
     socket: Option<u64>,
-    /// What servers behind HTTP call what it cancels, if that was found out when it was read.
+    /// Ids under which HTTP upstreams know the call that this message cancels, if they were looked up on receipt.
     minted: Vec<u64>,
-    /// The records of calls that are answered, where their client gets the answers later.
+    /// Records of answered calls, if the client gets the answers later than they are made.
     kept: Option<Rc<UndeliveredRecords>>,
-    /// Why translation does not take it, where it is not valid JSON-RPC 2.0, or not sent as such.
+    /// The failure of a message that translation rejects: invalid JSON-RPC 2.0, or not sent as such.
     fault: Option<Rc<Failure>>,
 }
 
-/// Whose request it is.
+/// The caller of a request.
 struct RpcCaller {
     identity: Identity<'static>,
-    /// How many more of its calls may have a candidate.
+    /// The number of further calls of this request that may be shadowed.
     candidates: Cell<usize>,
 }
 
@@ -90,26 +90,26 @@ impl RpcCaller {
     }
 }
 
-/// What a message is answered with.
+/// The reply to one message.
 enum ItemReply {
-    /// A response of its own, and what follows when the client has it.
+    /// A response, and the candidate to run once the client has it.
     Message(Box<FullResponse>, Option<Candidate>),
-    /// The upstream's HTTP answer as it comes; only for a message that is alone.
+    /// The upstream's HTTP response, forwarded unchanged; only for a message outside a batch.
     Forwarded(Response<ResponseBody>),
-    /// Nothing: it was a notification, or a response of the client.
+    /// No reply: the message was a notification or a response from the client.
     Nothing,
 }
 
-/// Whether a message is the only one of its request.
+/// The batch of a message, if it is in one.
 #[derive(Debug, Clone, Copy)]
 enum BatchContext<'a> {
     Single,
-    /// In a batch, whose answers have this much room left together, in bytes.
+    /// A member of a batch; the cell holds the bytes left for the answers of the whole batch.
     Batch(&'a Cell<usize>),
 }
 
 impl BatchContext<'_> {
-    /// Takes room for an answer, if there is enough.
+    /// Reserves `length` bytes for an answer; returns false if fewer are left.
     fn admit(self, length: usize) -> bool {
         match self {
             BatchContext::Single => true,
@@ -176,14 +176,13 @@ pub(super) async fn serve(delivery: IncomingRequest) -> Response<ResponseBody> {
     }
 }
 
-/// Whether the client of a message gets an answer later than it is made: behind those to others, or, over HTTP/2, when it
-/// takes it.
+/// Returns true if the client gets an answer later than it is made: in a batch, or over HTTP/2 once it reads.
 fn holds_records(reading: &Record, incoming: &jsonrpc::Incoming) -> bool {
     matches!(incoming, jsonrpc::Incoming::Batch(_)) || reading.waits_for_its_client()
 }
 
 impl RpcRequest {
-    /// The messages of one request, which came with this head and body.
+    /// Creates the context for the messages of one request.
     fn new(
         reading: &Record,
         (head, body): (Box<request::Parts>, Bytes),
@@ -205,7 +204,7 @@ impl RpcRequest {
         }
     }
 
-    /// Serves valid messages, and batches of which some are.
+    /// Serves a valid message, or a batch with at least one.
     async fn serve(
         self,
         reading: Box<Record>,
@@ -218,7 +217,7 @@ impl RpcRequest {
                 progress_stream::serve(reading, letter, item).await
             }
             jsonrpc::Incoming::Single(item) => {
-                // What was begun for the request is the record of its one message.
+                // The record of the request becomes the record of its only message.
                 let (said, marks) = letter.answer(reading, item, BatchContext::Single).await;
                 let response = letter.alone(said, marks);
                 letter.worker.header_maps().put(letter.head);
@@ -228,7 +227,7 @@ impl RpcRequest {
         }
     }
 
-    /// Fails where a message is not one that translation takes.
+    /// Fails if translation rejects the messages of this request.
     fn check_valid(&self) -> Result<(), Failure> {
         match &self.fault {
             None => Ok(()),
@@ -242,30 +241,29 @@ impl RpcRequest {
         )))
     }
 
-    /// The status of a message that is not answered.
+    /// Returns the status of a reply without a body.
     fn silence_status(&self) -> StatusCode {
         routing::notification_status(&self.installed.plan, &self.head.headers)
     }
 
-    /// A response that the proxy has written: the page that asked may read it.
+    /// Adds the CORS headers to a response that the proxy wrote.
     fn written(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
         cors::mark(&self.installed.plan, &self.head.headers, &mut response);
         response
     }
 
-    /// Responds, and keeps the records until the client has it, where that is known.
+    /// Responds, and keeps the records until the client has the response where delivery can be observed.
     fn respond(&self, whole: FullResponse, followed_by: Vec<Candidate>) -> Response<ResponseBody> {
         let response = response::respond_then(whole, followed_by);
         self.written(response::holding(response, self.given()))
     }
 
-    /// The client gets the answers now: the records of those of which it will be known whether it takes them. The others
-    /// are written.
+    /// Returns the records of calls whose delivery will be observed; writes the others.
     fn given(&self) -> Vec<Record> {
         self.kept.iter().flat_map(|kept| kept.given()).collect()
     }
 
-    /// The record of a call that is answered: written now, or when its client gets the answer.
+    /// Writes the record of an answered call, now or when the client gets the answer.
     fn answered(&self, record: Box<Record>) {
         match &self.kept {
             None => drop(record),
@@ -286,7 +284,7 @@ impl RpcRequest {
         response
     }
 
-    /// The record of one of its messages.
+    /// Starts the record of one message.
     fn record(&self) -> Box<Record> {
         let line = RequestLine::within(&self.head, &self.arrival);
         let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
@@ -297,7 +295,7 @@ impl RpcRequest {
         record
     }
 
-    /// Checks that its messages may ask for what is not passed through.
+    /// Checks that the messages may use what is not a plain passthrough.
     fn guard(&self) -> Result<(), Failure> {
         let head = RequestHead::new(&self.head);
         routing::guard(&self.installed.plan, head, self.arrival.entry())
@@ -309,7 +307,7 @@ impl RpcRequest {
             .caller(&self.installed.plan.rollout.clients)
     }
 
-    /// What is said to one message, and the route that it has taken.
+    /// Serves one message; returns the reply and the annotations of its route.
     async fn answer(
         &self,
         mut record: Box<Record>,
@@ -354,7 +352,6 @@ impl RpcRequest {
                 record.sent(self.silence_status().as_u16());
                 ItemReply::Nothing
             }
-            // Nobody has settled it: it is one that its client has cancelled.
             (Ok(CallResult::Cancelled), _) => {
                 record.sent(self.silence_status().as_u16());
                 ItemReply::Nothing
@@ -373,7 +370,7 @@ impl RpcRequest {
         (said, marks)
     }
 
-    /// A failure for the call that bears an id; a notification gets none, but its record tells.
+    /// Records a failure, and replies with it if the call has an id; a notification gets no reply.
     fn fail(&self, mut record: Box<Record>, failure: Failure, id: Option<&RequestId>) -> ItemReply {
         let Some(id) = id else {
             record.failed(self.silence_status().as_u16(), &failure);
@@ -393,8 +390,7 @@ impl RpcRequest {
         ItemReply::Message(Box::new(whole), candidate)
     }
 
-    /// A response of the client to a request of the server goes to the server. Only where it is alone is the
-    /// server's HTTP answer to it the answer.
+    /// Sends a client's response to the server. Outside a batch, the server's HTTP response is the reply.
     async fn client_response(
         &self,
         record: &mut Record,
@@ -402,7 +398,7 @@ impl RpcRequest {
         company: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
         record.admit()?;
-        // A server that is spoken to over a link gets its answers from the link.
+        // A link matches responses to its server's requests itself, so only an HTTP upstream takes one here.
         let upstream = self.installed.upstream(None, Side::Rpc);
         let upstream = upstream.and_then(Upstream::http);
         let upstream = upstream.ok_or_else(rejections::unexpected_response)?;
@@ -418,7 +414,7 @@ impl RpcRequest {
         }
     }
 
-    /// Fails where a message is not one that translation takes, and a local answer is made for its method.
+    /// Fails if translation rejects the message and its method has a local answer.
     fn check_for_local(&self, record: &mut Record, call: &Call) -> Result<(), Failure> {
         let Some(fault) = &self.fault else {
             return Ok(());
@@ -437,12 +433,12 @@ impl RpcRequest {
         record.admit()?;
         let plan = &self.installed.plan;
         if company.is_full() {
-            // What could not be answered is not asked, either.
+            // A call whose answer would not fit is not sent.
             return Err(full(plan));
         }
         rejections::ambiguous_credentials(plan, call)?;
         if self.socket.is_none() {
-            // The headers of a socket are those of its handshake, and of no message.
+            // Headers of a socket belong to its handshake, not to a message.
             routing::mcp(plan, &self.head.headers, call)?;
         }
         let cancels = self.cancels(call);
@@ -494,11 +490,11 @@ impl RpcRequest {
     }
 }
 
-/// What a call is answered with, before it is known whether it may be answered.
+/// The result of a call, before the checks that decide whether it is sent to the client.
 enum CallResult {
     Answer(Box<FullResponse>),
     Stream(CallResponse),
     Nothing,
-    /// Nothing: its client has said that it does not want the answer.
+    /// No answer: the client cancelled the call.
     Cancelled,
 }

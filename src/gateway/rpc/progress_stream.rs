@@ -1,9 +1,10 @@
-//! A posted call whose client hears what its server tells of it: its answer is a stream of events then (MCP 2025-11-25,
-//! "Sending Messages to the Server").
+//! Progress of a posted call: the response becomes a stream of events once the server sends a notification (MCP
+//! 2025-11-25, "Sending Messages to the Server").
 //!
-//! The stream begins with the first thing that the server tells; where it tells nothing before it answers, the answer is
-//! what it would be anyhow. Laws: what was told before the answer stands before it; of what is told to a client that does
-//! not keep up so much waits as its ear has room for, and it misses the rest; a client that goes away cancels its call.
+//! The stream starts with the first notification; without one, the response is an ordinary one. Laws: a notification
+//! that
+//! was sent before the answer is delivered before it; a slow client misses notifications beyond the capacity of its
+//! receiver; a client that leaves cancels its call.
 
 use std::fmt;
 use std::pin::Pin;
@@ -22,11 +23,12 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response, header};
 
-/// A call that is served, up to what it is answered with.
+/// A call being served, up to its reply.
 type CallFuture = Pin<Box<dyn Future<Output = (ItemReply, ResponseAnnotations)>>>;
 
-/// Whether the client of a call reads streams, and something may be told of the call: how far it is, where it has a token,
-/// whatever its server says in the response stream of it, or what it subscribes to.
+/// Returns true if the client accepts event streams and notifications about the call are possible: the call has a
+/// progress
+/// token, an upstream sends response streams, or the call is a subscription.
 pub(super) fn is_wanted(letter: &RpcRequest, item: &MessageItem) -> bool {
     let MessageItem::Call(call) = item else {
         return false;
@@ -41,7 +43,7 @@ pub(super) fn is_wanted(letter: &RpcRequest, item: &MessageItem) -> bool {
 fn has_token(call: &Call) -> bool {
     let params = call.params.as_ref();
     params.is_some_and(|params| {
-        // Most calls have none, and need no closer look.
+        // A quick scan; most calls have no token.
         memchr::memmem::find(params.as_bytes(), b"progressToken").is_some()
             && params
                 .member("_meta")
@@ -49,7 +51,7 @@ fn has_token(call: &Call) -> bool {
     })
 }
 
-/// Serves such a call, whose record has begun.
+/// Serves a call whose client accepts a stream.
 pub(super) async fn serve(
     mut record: Box<Record>,
     letter: RpcRequest,
@@ -57,13 +59,13 @@ pub(super) async fn serve(
 ) -> Response<ResponseBody> {
     let (tell, mut told) = channel();
     record.set_notifications(tell);
-    // What was told before the answer goes first, whatever the protocol.
+    // Notifications sent before the answer are delivered first over every protocol, so the record is kept until then.
     let kept = Some(Rc::default());
     let letter = RpcRequest { kept, ..letter };
     let own = letter.clone();
     let mut serving: CallFuture =
         Box::pin(async move { letter.answer(record, item, BatchContext::Single).await });
-    // Both are cancel-safe: what is not taken stays where it is.
+    // Both branches are cancel-safe: neither loses an item when dropped.
     let (said, marks) = tokio::select! {
         biased;
         ended = &mut serving => ended,
@@ -78,7 +80,7 @@ pub(super) async fn serve(
     }
 }
 
-/// The head says nothing of the route: it leaves before that is known.
+/// Starts the event stream. The head carries no annotations: it is sent before the route is known.
 fn stream(telling: ProgressStream, letter: RpcRequest) -> Response<ResponseBody> {
     const BUFFERING: &str = "x-accel-buffering";
     let kept = letter.kept.clone();
@@ -93,22 +95,22 @@ fn stream(telling: ProgressStream, letter: RpcRequest) -> Response<ResponseBody>
     letter.written(response)
 }
 
-/// What is told of a call, and its answer at the end.
+/// The notifications of a call, followed by its answer.
 pub(in crate::gateway) struct ProgressStream {
-    /// What was told first.
+    /// The notification that started the stream.
     first: Option<Notification>,
     notifications: NotificationReceiver,
     part: ProgressState,
     /// The record of the call, once it is answered.
     undelivered: Option<Rc<UndeliveredRecords>>,
-    /// The same, once the answer is handed out, where it will be known whether the client takes it.
+    /// The record after the answer was handed out, if its delivery is observed.
     delivered: Vec<Record>,
 }
 
-/// How far it is.
+/// The progress of the stream.
 enum ProgressState {
     Serving(CallFuture),
-    /// The answer, which stands behind what was told before it.
+    /// The call is answered; the answer follows the notifications sent before it.
     Answer(Option<Bytes>, Vec<Candidate>),
     Over,
 }
@@ -134,7 +136,7 @@ impl ProgressStream {
         }
     }
 
-    /// The client has not taken all of it.
+    /// Records that the client did not take the whole stream.
     pub(in crate::gateway) fn not_delivered(&mut self, cause: Option<&str>) {
         self.undelivered
             .iter()
@@ -144,12 +146,12 @@ impl ProgressStream {
         }
     }
 
-    /// Whether nothing more comes.
+    /// Returns true if nothing more follows.
     pub(in crate::gateway) fn is_over(&self) -> bool {
         matches!(self.part, ProgressState::Over)
     }
 
-    /// The next event.
+    /// Polls for the next event.
     pub(in crate::gateway) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if let Some(first) = self.first.take() {
@@ -157,7 +159,7 @@ impl ProgressStream {
             }
             match &mut self.part {
                 ProgressState::Serving(serving) => {
-                    // The answer first: what was told before it is found by it, and what was told behind it waits.
+                    // Polls the call first: its answer determines which notifications precede it, and later ones wait.
                     let Poll::Ready((said, _)) = serving.as_mut().poll(cx) else {
                         return self.notifications.poll_next(cx).map(event);
                     };
@@ -166,7 +168,7 @@ impl ProgressStream {
                             let text = whole.body.into_bytes();
                             ProgressState::Answer(Some(text), candidate.into_iter().collect())
                         }
-                        // A call that its client has cancelled is not answered, and no server but one over a link tells.
+                        // A call that its client cancelled has no answer, and only links send notifications.
                         ItemReply::Nothing | ItemReply::Forwarded(_) => {
                             ProgressState::Answer(None, Vec::new())
                         }
@@ -192,7 +194,7 @@ impl ProgressStream {
     }
 }
 
-/// What is told, as an event. Of a link of its own who posts hears no end: its call is answered.
+/// Formats a notification as an event. The loss of a link is not reported: the call itself gets an answer.
 fn event(told: Notification) -> Option<Bytes> {
     match told {
         Notification::Message(text, _) => Some(sse::message(&text)),

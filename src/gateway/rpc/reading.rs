@@ -1,4 +1,4 @@
-//! The body of a request to an RPC path: read whole, since its method chooses the route.
+//! Reads the whole body of a request to an RPC path, since its method chooses the route.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -12,11 +12,11 @@ use crate::gateway::record::Record;
 use crate::gateway::request_body::{self, RequestBody};
 use crate::upstream::IncomingBody;
 
-/// What was read of a request.
+/// The body of a request, after reading.
 pub(super) enum RpcBody {
-    /// Its body, and the valid messages in it.
+    /// The body, and the valid messages in it.
     Messages(Bytes, jsonrpc::Incoming),
-    /// What is not valid JSON-RPC 2.0, or not sent as translation takes it.
+    /// A body that is not valid JSON-RPC 2.0, or not sent in a form that translation takes.
     Other(RequestBody, posted::PostedBody),
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn read(
     ))
 }
 
-/// Whether a body says that it is longer than a limit.
+/// Returns true if the announced length of a body exceeds `limit`.
 fn is_beyond(body: &IncomingBody, limit: usize) -> bool {
     hyper::body::Body::size_hint(body).lower() > limit as u64
 }

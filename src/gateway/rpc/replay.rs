@@ -1,4 +1,4 @@
-//! A call of the RPC face that is made a second time, one way or the other.
+//! Replays of JSON-RPC calls: a call that is made a second time, over either path.
 
 use std::cell::Cell;
 
@@ -15,14 +15,14 @@ use crate::domain::side::Side;
 use crate::gateway::record::Record;
 use crate::gateway::response::CallResponse;
 
-/// A call, with the letter that brought it.
+/// A call, with the context of the request that it was part of.
 pub(in crate::gateway) struct ReplayableRpc {
     letter: RpcRequest,
     call: Call,
     sent: SentAs,
 }
 
-/// How a call came.
+/// The form in which a call was sent.
 #[derive(Debug, Clone, Copy)]
 enum SentAs {
     Alone,
@@ -32,7 +32,7 @@ enum SentAs {
 }
 
 impl RpcRequest {
-    /// Whether a call of this letter may be made a second time.
+    /// Fails if a call of this request may not be replayed.
     pub(super) fn may_repeat(&self, call: &Call) -> Result<(), Skip> {
         if call.id.is_none() {
             return Err(Skip::Notification);
@@ -43,7 +43,7 @@ impl RpcRequest {
         Ok(())
     }
 
-    /// A call that is to be made a second time.
+    /// Returns a replay of a call, and takes it from the request's allowance.
     pub(super) fn replayable(&self, call: &Call, company: BatchContext<'_>) -> ReplayableRpc {
         let sent = match company {
             BatchContext::Single => SentAs::Alone,
@@ -52,7 +52,7 @@ impl RpcRequest {
         self.again(call, sent)
     }
 
-    /// The same of a batch that is sent as one message.
+    /// Returns a replay of a call from a batch that was sent as one message.
     pub(super) fn replayable_part(&self, call: &Call) -> ReplayableRpc {
         self.again(call, SentAs::InWhole)
     }
@@ -63,7 +63,7 @@ impl RpcRequest {
             .set(self.author.candidates.get().saturating_sub(1));
         ReplayableRpc {
             letter: RpcRequest {
-                // A second run is nobody's answer.
+                // The answer to a replay never reaches the client.
                 kept: None,
                 ..self.clone()
             },
@@ -74,27 +74,27 @@ impl RpcRequest {
 }
 
 impl ReplayableRpc {
-    /// The headers that the call came with.
+    /// Returns the headers of the request.
     pub(in crate::gateway) fn headers(&self) -> &HeaderMap {
         &self.letter.head.headers
     }
 
-    /// How many bytes are kept for it: those of the whole letter, of which it is a part.
+    /// Returns the number of bytes that the replay keeps; the body of the whole request counts.
     pub(in crate::gateway) fn size(&self) -> usize {
         self.letter.body.len() + self.call.method.len() + size_of::<ReplayableRpc>()
     }
 
-    /// Its id.
+    /// Returns the id of the call.
     pub(in crate::gateway) fn id(&self) -> Option<&RequestId> {
         self.call.id.as_ref()
     }
 
-    /// Whether translation does not take it.
+    /// Returns true if translation rejects the call.
     pub(in crate::gateway) fn is_invalid(&self) -> bool {
         self.letter.fault.is_some()
     }
 
-    /// The answer to the call in the answer to the message that it was sent in. An answer in another form is kept as it is.
+    /// Extracts the answer to this call from the answer to its batch; returns an answer of another form unchanged.
     pub(in crate::gateway) fn own_part(&self, answer: Bytes) -> Bytes {
         let depth = self.letter.installed.plan.limits.depth;
         let (SentAs::InWhole, Some(id)) = (self.sent, &self.call.id) else {
@@ -109,7 +109,7 @@ impl ReplayableRpc {
         parts.find(answers).unwrap_or(answer)
     }
 
-    /// Makes the call.
+    /// Makes the call over the given path.
     pub(in crate::gateway) async fn go(
         &self,
         record: &mut Record,

@@ -1,4 +1,4 @@
-//! What servers say unasked to a client on a WebSocket, and what of it stands before an answer.
+//! Unsolicited messages of upstreams to a WebSocket client, and their order relative to answers.
 
 use tokio::sync::mpsc;
 
@@ -9,37 +9,37 @@ use crate::gateway::legacy_socket::ServerNews;
 use crate::upstream::CloseReason;
 use crate::upstream::link::{LinkLost, LostBy, Notification, NotificationReceiver, channel};
 
-/// Codes of RFC 6455 §7.4.1.
+/// Close codes of RFC 6455 §7.4.1.
 const GOING_AWAY: u16 = 1001;
 const POLICY: u16 = 1008;
 
-/// Where what servers say for the client comes in.
+/// The receivers of upstream messages for one client.
 pub(super) struct ServerMessages {
-    /// From links.
+    /// Messages from links.
     links: NotificationReceiver,
-    /// From sockets of frames.
+    /// Messages from legacy sockets.
     news: mpsc::Receiver<ServerNews>,
-    /// How many of the latter were taken.
+    /// The number of messages received from `news`.
     heard: u64,
 }
 
-/// What a server says for the client.
+/// A message of an upstream for the client.
 pub(super) enum ServerMessage {
-    /// Over a link.
+    /// A message over a link.
     Link(Notification),
-    /// In frames.
+    /// A message over a legacy socket.
     News(ServerNews),
 }
 
-/// What there is for the client.
+/// An event for the client.
 pub(super) enum ClientEvent {
-    /// A message is served, and this is its answer, if it has one.
+    /// A message was served; holds its answer, if any.
     Answer(Option<OutboundMessage>),
-    /// Nobody has asked for it.
+    /// An unsolicited message.
     Unsolicited(ServerMessage),
 }
 
-/// Whether what nobody has asked for is wanted.
+/// Readiness of the client to take unsolicited messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listening {
     Listens,
@@ -59,8 +59,9 @@ impl ServerMessages {
         }
     }
 
-    /// What comes next; an answer that is there before anything else, since what came before it is found by
-    /// [`ServerMessages::pending_before`]. Cancel-safe.
+    /// Waits for the next event. An answer takes precedence: [`ServerMessages::pending_before`] then returns the
+    /// messages that
+    /// precede it. Cancel-safe.
     pub(super) async fn next(
         &mut self,
         underway: &mut InFlight,
@@ -73,11 +74,11 @@ impl ServerMessages {
         }
     }
 
-    /// What is said next; cancel-safe, since what is not taken stays where it is.
+    /// Waits for the next unsolicited message. Cancel-safe: a message stays in its channel until it is received.
     async fn next_unsolicited(&mut self) -> ServerMessage {
         tokio::select! {
             tidings = self.links.next() => ServerMessage::Link(tidings),
-            // The connection keeps the other end for as long as it lasts.
+            // The sender lives as long as the client's connection.
             Some(news) = self.news.recv() => {
                 self.heard += 1;
                 ServerMessage::News(news)
@@ -85,7 +86,7 @@ impl ServerMessages {
         }
     }
 
-    /// What stands before an answer that is served by now: what came before it.
+    /// Returns the messages that precede an answer that was just served.
     pub(super) fn pending_before(&mut self, behind: u64) -> Vec<ServerMessage> {
         let mut before = Vec::new();
         while let Some(tidings) = self.links.pending_before() {
@@ -101,7 +102,7 @@ impl ServerMessages {
     }
 }
 
-/// How a client is told that a link of its own is gone.
+/// Returns the close reason for the loss of a client's own link.
 pub(super) fn closing(loss: &LinkLost) -> CloseReason {
     let upstream = &loss.upstream;
     match loss.through {

@@ -1,28 +1,29 @@
-//! The records of calls that are answered, while their client has yet to get the answers.
+//! The records of answered calls whose client does not have the answers yet.
 //!
-//! Law: a call whose client leaves before that is cancelled, however it was answered; what has failed besides has failed all
-//! the same. One that waits for others to be answered is not in progress: it takes nobody's place.
+//! Law: if the client leaves first, the call is recorded as cancelled, whatever its answer, but a failure stays a
+//! failure.
+//! A call that waits for others to be answered does not count as in progress.
 
 use std::cell::RefCell;
 
 use crate::gateway::record::Record;
 
-/// The records. Those that nobody takes are of a client that has left.
+/// The records. Dropping them untaken means that the client has left.
 #[derive(Debug, Default)]
 pub(super) struct UndeliveredRecords {
     records: RefCell<Vec<Record>>,
 }
 
 impl UndeliveredRecords {
-    /// One more call is answered.
+    /// Adds the record of an answered call.
     pub(super) fn add(&self, mut record: Record) {
         record.is_whole();
         record.worker().ended(record.peer());
         self.records.borrow_mut().push(record);
     }
 
-    /// The client gets the answers now: gives the records of those of which it will be known whether it takes them, and
-    /// writes the others.
+    /// Takes the records as the client gets the answers: returns those whose delivery will be observed, and writes the
+    /// others.
     pub(super) fn given(&self) -> Vec<Record> {
         let mut records = self.go_on();
         records.retain(Record::waits_for_its_client);
@@ -37,7 +38,7 @@ impl UndeliveredRecords {
         records
     }
 
-    /// The client has left, for this cause if it is known.
+    /// Records that the client has left, with the cause if known.
     pub(super) fn not_delivered(&self, cause: Option<&str>) {
         for record in self.records.borrow_mut().iter_mut() {
             record.not_delivered(cause);

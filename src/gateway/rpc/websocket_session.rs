@@ -1,9 +1,12 @@
-//! A client that speaks JSON-RPC over a WebSocket, or in frames: each message is served as if it were posted.
+//! A WebSocket client that sends JSON-RPC or legacy frames: each message is served as if it were posted.
 //!
-//! Where the plan knows frames, the protocol of each message is found out anew, and events come in the form of the first
-//! one that was recognised. Calls run side by side, and are answered as they end; what a server says before an answer is
-//! told before it. Of a client that goes away nothing runs on. When the program ends, no message is taken any more, and
-//! the connection closes behind the last answer, also of a frame that passes as it is.
+//! If the plan has legacy frames, the protocol is detected per message, and events use the form of the first
+//! recognised one.
+//! Calls run concurrently and are answered as they finish; a server message sent before an answer is delivered before
+//! it.
+//! When the client leaves, its work is dropped. On shutdown no further message is read, and the connection closes
+//! after the
+//! last answer, including that of a forwarded frame.
 
 mod call;
 
@@ -52,16 +55,16 @@ use crate::gateway::{RequestOrigin, ResponseBody, RuntimePlan, Worker};
 use crate::upstream::link::{Event, Notification};
 use crate::upstream::{CloseReason, MessageStream, ReadMode, Upstream, accept_key};
 
-/// After so long without a word of the client it is asked for a sign of life, and after as long again it is gone.
+/// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
 const BEAT: Heartbeat = Heartbeat {
     every: Duration::from_secs(30),
     within: Duration::from_secs(30),
 };
 
-/// How many messages are read ahead of those that are served.
+/// The maximum number of messages read ahead of those being served.
 const AHEAD: usize = 64;
 
-/// Agrees to a WebSocket, and serves it beside.
+/// Accepts a WebSocket handshake, and serves the connection in a task of its own.
 pub(super) fn accept(
     mut reading: Box<Record>,
     mut head: Box<request::Parts>,
@@ -83,7 +86,7 @@ pub(super) fn accept(
     let upgrade = head.extensions.remove::<OnUpgrade>();
     let worker = reading.worker().clone();
     let counted = arrival.counted.clone();
-    // From here on each message has a record of its own.
+    // Each message has its own record from here on.
     reading.discard();
     let conversation = WebSocketSession {
         number: worker.sessions().number(),
@@ -96,7 +99,7 @@ pub(super) fn accept(
     };
     let connected = worker.connected(counted);
     worker.tasks().start(async move {
-        // A client that is gone by now has said nothing.
+        // A failed upgrade means that the client has already left.
         if let Some(upgrade) = upgrade
             && let Ok(upgraded) = upgrade.await
         {
@@ -104,7 +107,7 @@ pub(super) fn accept(
             let frames = MessageStream::server(TokioIo::new(upgraded), limit).await;
             Box::pin(Rc::new(conversation).run(frames)).await;
         }
-        // Until here the connection is among those that the worker may have.
+        // The connection counts against the worker's connection limit until here.
         drop(connected);
     });
     response
@@ -116,7 +119,7 @@ fn agree(
     head: &request::Parts,
 ) -> Result<Response<ResponseBody>, Failure> {
     reading.admit()?;
-    // A page of any origin may open a WebSocket: nothing but this keeps it off (RFC 6455 §10.2).
+    // A page of any origin may open a WebSocket; only this check prevents that (RFC 6455 §10.2).
     routing::guard(&installed.plan, RequestHead::new(head), arrival.entry())?;
     let handshake = websocket::handshake(&head.headers)?;
     let mut response = Response::new(ResponseBody::written(Rope::default()));
@@ -134,7 +137,7 @@ fn agree(
     Ok(response)
 }
 
-/// The head that each message has: that of the handshake, as if the message were posted.
+/// Builds the head of each message from that of the handshake, as if the message were posted.
 fn of_messages(mut head: Box<request::Parts>) -> Box<request::Parts> {
     strip_hop_by_hop(&mut head.headers);
     let own = |name: &HeaderName| name.as_str().starts_with("sec-websocket-");
@@ -151,34 +154,34 @@ fn of_messages(mut head: Box<request::Parts>) -> Box<request::Parts> {
     head.headers.insert(CONTENT_TYPE, json.clone());
     head.headers.entry(ACCEPT).or_insert(json);
     head.method = Method::POST;
-    // What belongs to the one request.
+    // Extensions belong to the handshake only.
     head.extensions = http::Extensions::new();
     head
 }
 
-/// A WebSocket of a client.
+/// A WebSocket session of a client.
 struct WebSocketSession {
-    /// Names it among all of the process.
+    /// The number of the session, unique in the process.
     number: u64,
     head: Box<request::Parts>,
     arrival: RequestOrigin,
     sockets: ClientSocketPlan,
     worker: Rc<Worker>,
-    /// That of the first message that was recognised.
+    /// The form of the first recognised message.
     form: Cell<Option<EventForm>>,
-    /// Why the connection closes, if not because one of both leaves.
+    /// The close reason, if the proxy closes because a link was lost.
     closing: Cell<Option<CloseReason>>,
 }
 
-/// Whether messages are still taken.
+/// The intake of client messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Intake {
     Open,
-    /// The client is told why.
+    /// No more messages are read; holds the reason for the client.
     Closed(&'static str),
 }
 
-/// Why the door of a client closes: what it was connected for is over, or everything is.
+/// Reasons for closing the client's connection.
 const GONE: &str = "the server is gone";
 const OVER: &str = "the program ends";
 const FLOOD: &str = "too many control frames or empty fragments";
@@ -201,7 +204,7 @@ impl WebSocketSession {
             let intake = intake(door, &underway);
             let attention = attention(&frames);
             let alarm = silence.next_deadline();
-            // Cancel-safe, each of them: what is under way stays where it is.
+            // Each branch is cancel-safe: work in flight stays in its queues.
             tokio::select! {
                 event = frames.next(intake) => {
                     if self.take(event, (&mut silence, &mut underway), door).is_break() {
@@ -232,12 +235,12 @@ impl WebSocketSession {
                 },
             }
         }
-        // Nobody waits for what is still under way.
+        // The remaining work has no receiver.
         drop(underway);
         self.close(frames).await;
     }
 
-    /// Takes what came over the socket of the client. Breaks where the connection is lost.
+    /// Handles an event of the client's socket. Breaks if the connection is lost.
     fn take(
         &self,
         event: Event,
@@ -257,9 +260,9 @@ impl WebSocketSession {
                 silence.on_received();
                 self.subscribe(door);
             }
-            // The end follows.
+            // `Event::Lost` follows.
             Event::Overlong => {}
-            // A socket of a client has only the first of these.
+            // A client's socket yields only `Lost` of these.
             Event::Lost(_)
             | Event::Aside(..)
             | Event::Failed(..)
@@ -269,7 +272,7 @@ impl WebSocketSession {
         ControlFlow::Continue(())
     }
 
-    /// Closes the socket of the client, and says why.
+    /// Closes the client's socket with a reason.
     async fn close<S: AsyncRead + AsyncWrite + Unpin>(&self, mut frames: MessageStream<S>) {
         if frames.is_flooded() {
             self.worker
@@ -280,14 +283,14 @@ impl WebSocketSession {
         frames.end().await;
     }
 
-    /// Ends the calls of this client that have an id; names those that a server knows by another one.
+    /// Cancels the calls of this client with this id; returns the ids that upstreams know them by.
     fn cancel(&self, id: &Bytes) -> Vec<u64> {
         self.worker
             .cancellations()
             .cancel(CancelScope::Socket(self.number), id)
     }
 
-    /// Begins what may run, and the next answer where none is being written.
+    /// Starts queued messages, and writes the next one if the socket is idle.
     fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
         self: &Rc<Self>,
         underway: &mut InFlight,
@@ -316,7 +319,7 @@ impl WebSocketSession {
         }
     }
 
-    /// The form in which events come to the client.
+    /// Returns the form in which the client gets events.
     fn form(&self) -> EventForm {
         let first = match self.sockets.tongue {
             SocketProtocol::Rpc => EventForm::Rpc,
@@ -325,8 +328,9 @@ impl WebSocketSession {
         self.form.get().unwrap_or(first)
     }
 
-    /// Opens what a client hears that only listens, where there is one server that it could be and it is not open. A link
-    /// that has ended by its age or unused, or found no place, would wait for a call of the client.
+    /// Opens the upstream connection of a client that only listens, if exactly one upstream applies. Called again at
+    /// each sign
+    /// of life: a link that expired, went unused or was not admitted would otherwise wait for a call of the client.
     fn subscribe(&self, door: Intake) {
         if door != Intake::Open {
             return;
@@ -346,10 +350,10 @@ impl WebSocketSession {
         }
     }
 
-    /// What the client is told of something that a server has said unasked.
+    /// Converts an unsolicited server message to the client's form; returns `None` if the client does not get it.
     fn event(&self, side: Side, text: Bytes) -> Option<Bytes> {
         match self.sockets.tongue {
-            // What is no message of JSON-RPC says nothing to this client.
+            // This client takes only JSON-RPC messages.
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
             SocketProtocol::Both if self.arrival.links().subscribe(side) => {
                 let installed = self.worker.installed();
@@ -359,7 +363,7 @@ impl WebSocketSession {
         }
     }
 
-    /// Tells the client what a server says, and whether more messages of the client are taken then.
+    /// Queues a server message for the client; returns the new state of the intake.
     fn on_message(&self, spoken: ServerMessage, underway: &mut InFlight, door: Intake) -> Intake {
         let mut room = None;
         let text = match spoken {
@@ -368,7 +372,7 @@ impl WebSocketSession {
                 self.event(Side::Rpc, text)
             }
             ServerMessage::Link(Notification::Lost(loss)) => {
-                // Nothing else tells the client that its server has forgotten it.
+                // The close is the only sign to the client that its server state is lost.
                 self.closing.set(Some(closing(&loss)));
                 return Intake::Closed(GONE);
             }
@@ -376,7 +380,7 @@ impl WebSocketSession {
             ServerMessage::News(ServerNews::Event(text)) => self.event(Side::Rest, text),
             ServerMessage::News(ServerNews::Gone) => {
                 self.arrival.links().on_silence(Side::Rest);
-                // Nothing else tells a client that its server has forgotten it.
+                // The close is the only sign to the client that its server state is lost.
                 return Intake::Closed(GONE);
             }
         };
@@ -388,12 +392,12 @@ impl WebSocketSession {
         door
     }
 
-    /// One message, from its bytes to its answer, if it has one.
+    /// Serves one message.
     async fn message(&self, message: InboundMessage) -> ServeEnd {
         let body = message.text.clone();
         if self.sockets.tongue == SocketProtocol::Both {
             let depth = self.worker.installed().plan.limits.depth;
-            // What is read of it is a part of it, and keeps its room.
+            // Values parsed from the message share its buffer, and keep its memory accounted.
             let (kept, room) = match self.worker.memory().account(body.clone()) {
                 Ok(kept) => (kept, Ok(())),
                 Err(full) => (body.clone(), Err(full)),
@@ -434,12 +438,12 @@ impl WebSocketSession {
     }
 }
 
-/// Whether a message is one of JSON-RPC.
+/// Returns true if a message is JSON-RPC.
 fn is_rpc(text: &Bytes) -> bool {
     matches!(SocketMessage::new(text, u16::MAX), SocketMessage::Rpc(_))
 }
 
-/// Whether more is read from the client.
+/// Returns the read mode of the client's socket.
 fn intake(door: Intake, underway: &InFlight) -> ReadMode {
     match door {
         Intake::Open if underway.has_capacity() => ReadMode::Open,
@@ -447,8 +451,8 @@ fn intake(door: Intake, underway: &InFlight) -> ReadMode {
     }
 }
 
-/// Whether what servers say is taken. Also when the program ends, until the last answer: some come that way, and others
-/// stand behind what does.
+/// Returns whether server messages are taken. They are taken during shutdown too, until the last answer: some answers
+/// arrive as server messages, and others are ordered after them.
 fn attention<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Listening {
     match frames.is_writing() {
         true => Listening::Busy,
@@ -456,8 +460,8 @@ fn attention<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Li
     }
 }
 
-/// Waits for the end of the program.
+/// Waits for the shutdown signal.
 async fn on_disconnect(leaving: &mut watch::Receiver<bool>) {
-    // The worker that would tell is there for as long as this is.
+    // The sender lives in the worker, which outlives this future.
     let _ = leaving.wait_for(|leaves| *leaves).await;
 }

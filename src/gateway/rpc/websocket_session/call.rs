@@ -1,9 +1,9 @@
-//! A message of JSON-RPC on the socket of a client. [`super::WebSocketSession`] calls this for each.
+//! JSON-RPC messages on a client's WebSocket. [`super::WebSocketSession`] calls this for each.
 
 use super::*;
 
 impl WebSocketSession {
-    /// Reads a message of JSON-RPC.
+    /// Reads and parses a JSON-RPC message.
     async fn read(
         &self,
         reading: &Record,
@@ -17,7 +17,7 @@ impl WebSocketSession {
         Ok((body, incoming))
     }
 
-    /// A message of JSON-RPC.
+    /// Serves a JSON-RPC message; returns the answer, if it has one.
     pub(super) async fn call(
         &self,
         InboundMessage {
