@@ -1,21 +1,21 @@
-//! Which protocol a message of a socket is in: found out anew for each of them.
+//! The protocol of a message on a socket, decided anew for each message.
 
 use bytes::Bytes;
 
 use crate::domain::json::{Json, JsonKind, unmarked};
 
-/// One message of a socket where both protocols may be spoken.
+/// One message of a socket on which both protocols may be used.
 #[derive(Debug, Clone)]
 pub enum SocketMessage {
-    /// JSON-RPC, one message or several; whether it is valid is found out by those who read it.
+    /// JSON-RPC, one message or a batch; its readers validate it.
     Rpc(Bytes),
     /// A frame: an object of the legacy protocol.
     Frame(Json),
-    /// Neither. Such a message gets no answer, for nobody knows in which protocol.
+    /// Neither. Such a message gets no answer, because its protocol is unknown.
     Noise(Unrecognized),
 }
 
-/// Why a message is of no protocol.
+/// The reason why a message belongs to no protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unrecognized {
     /// It is no JSON, or nested too deep.
@@ -28,7 +28,7 @@ pub enum Unrecognized {
 const VERSION: &str = "jsonrpc";
 
 impl SocketMessage {
-    /// Tells the protocol of a message: what has `jsonrpc` is JSON-RPC, any other object is a frame.
+    /// Classifies a message: one with `jsonrpc` is JSON-RPC, any other object is a frame.
     #[must_use]
     pub fn new(text: &Bytes, depth: u16) -> SocketMessage {
         // RFC 8259 §8.1 lets a reader ignore a byte order mark.
@@ -39,7 +39,7 @@ impl SocketMessage {
         match json.kind() {
             JsonKind::Object if json.has(VERSION) => SocketMessage::Rpc(text),
             JsonKind::Object => SocketMessage::Frame(json),
-            // A batch is one where any of its elements is a message.
+            // An array is a batch if any of its elements is a message.
             JsonKind::Array if is_batch(&json) => SocketMessage::Rpc(text),
             JsonKind::Array
             | JsonKind::String

@@ -1,12 +1,14 @@
-//! Who waits for which frame, on a socket whose server speaks in frames.
+//! Correlation of frames and pending calls, on a connection to a server that speaks in frames.
 //!
-//! It does no I/O: what happens comes in with the time, [`CorrelatorOutput`]s say what to do. Laws (held by a seeded simulation):
-//! a caller is told exactly one thing, by his deadline, unless he went away; a frame answers a call only where every
-//! hole that they share has one value, among equals the one that waits for longest; a frame that bears an id reaches
-//! its caller or nobody; the list of those who wait is bounded, and empty when nobody asks. A client that speaks in
-//! frames itself is only listened to: what answers it goes on to it, so that there a frame of nobody is its own, unless
-//! it bears an id that was given here. No two that wait have one id, whoever gave it. Of a frame that no route reads the
-//! answer is known by its id alone, so that nothing is made of it but the end of the waiting.
+//! It does no I/O: events come in with the time, and [`CorrelatorOutput`]s go out. Laws (held by a seeded simulation):
+//! - A caller gets exactly one output, by its deadline, unless it was cancelled.
+//! - A frame answers a call only if every hole that they share has the same value; among equals, the oldest call wins.
+//! - A frame with an id reaches the caller with this id or is dropped.
+//! - The list of pending calls is bounded, and empty when no call is pending.
+//! - No two pending calls have the same id, no matter which side assigned it.
+//! - A client that speaks in frames itself is only observed. Its answers go on to it, and so does a frame of no pending
+//!   call, unless its id was assigned here.
+//! - The answer to a frame that no route reads is known by its id alone; it only ends the wait.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,80 +24,80 @@ use crate::domain::translate::TranslateContext;
 use super::translate::rpc_to_command;
 use super::unrouted::{self, UnroutedRequests};
 
-/// An RPC call that is to be said in a frame.
+/// An RPC call to be sent as a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameCommand<'c> {
-    /// Who asks.
+    /// The ticket of the caller.
     pub ticket: Ticket,
-    /// The route, by its place in the table.
+    /// The route, by its index in the table.
     pub route: usize,
     /// The method and the params.
     pub call: (&'c str, Option<&'c Json>),
-    /// When it is given up.
+    /// The time when the caller stops waiting.
     pub deadline: Duration,
 }
 
-/// A frame that a client has written itself, whose answer is looked for in passing.
+/// A frame that a client has written itself. It is observed to find its answer.
 #[derive(Debug)]
 pub struct ObservedRequest {
-    /// Its name.
+    /// The ticket of the request.
     pub ticket: Ticket,
-    /// The route, by its place in the table.
+    /// The route, by its index in the table.
     pub route: usize,
-    /// What the holes are.
+    /// The values of the holes.
     pub call: Bindings,
-    /// When nothing is looked for any more.
+    /// The time when the observation ends.
     pub deadline: Duration,
 }
 
-/// What is to be done.
+/// An action for the caller of the correlator.
 #[derive(Debug)]
 pub enum CorrelatorOutput {
     /// Write a frame; [`FrameCorrelator::sent`] is expected for the ticket.
     Write(Ticket, Rope),
-    /// A caller has his answer.
+    /// The answer for a caller.
     Answer(Ticket, TranslatedReply<RpcAnswer>),
-    /// A caller gets none.
+    /// A caller gets no answer.
     Failed(Ticket, FrameCallError),
-    /// A frame that is news, for `[[event]]`.
+    /// A notification from the server, for `[[event]]`.
     News(Json),
-    /// A frame that answers the client itself, or may.
+    /// A frame that answers the client itself, or may do so.
     Passed(Json),
-    /// A frame of the client that no route reads has its answer, or none came in time.
+    /// A frame of the client that no route reads was answered, or its deadline has passed.
     Over(Ticket),
 }
 
-/// Why a caller gets no answer.
+/// The reason why a caller gets no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FrameCallError {
-    /// Too many wait; nothing was written.
+    /// Too many calls are pending; nothing was written.
     Busy,
-    /// The call does not fit its route; nothing was written.
+    /// The call does not match its route; nothing was written.
     Misfit(BindError),
-    /// No answer came in time.
+    /// No answer came before the deadline.
     Late,
-    /// The socket is gone.
+    /// The connection was lost.
     Cut,
 }
 
-/// What has happened so far.
+/// Totals since the start of the connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FrameCounts {
     /// Frames that answered a call.
     pub answered: u64,
-    /// Silences that did.
+    /// Calls that were answered by silence.
     pub silent: u64,
-    /// Frames that bear an id for which nobody waits: late, given twice, or of another one's call.
+    /// Frames with an id of no pending call: late, duplicate, or of another client's call.
     pub stray: u64,
 }
 
-/// Who waits, in the order of asking.
+/// The pending calls of a connection, oldest first.
 #[derive(Debug)]
 pub struct FrameCorrelator {
     calls: VecDeque<PendingFrame>,
     strangers: UnroutedRequests,
     most: usize,
-    /// The ids that were given are from here on, up to the next one.
+    /// Ids from `first` up to `next`, exclusive, were assigned here.
     first: u64,
     next: u64,
     counts: FrameCounts,
@@ -103,12 +105,12 @@ pub struct FrameCorrelator {
     out: VecDeque<CorrelatorOutput>,
 }
 
-/// What the client on the other end speaks here.
+/// The protocol of the client on the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Client {
-    /// Frames are written for it.
+    /// JSON-RPC: the proxy writes the frames.
     Rpc,
-    /// It has written some itself.
+    /// Frames: the client has written some itself.
     Frames,
 }
 
@@ -120,12 +122,12 @@ struct PendingFrame {
     deadline: Duration,
     dropped: usize,
     asked: Client,
-    /// From when on the silence is an answer; unknown until the frame is written.
+    /// The time from which silence counts as the answer; `None` until the frame is written.
     silent: Option<Duration>,
 }
 
 impl FrameCorrelator {
-    /// Nobody waits, and so many may.
+    /// Creates an empty correlator for at most `most` pending calls.
     #[must_use]
     pub fn new(most: usize) -> FrameCorrelator {
         FrameCorrelator {
@@ -140,7 +142,7 @@ impl FrameCorrelator {
         }
     }
 
-    /// The ids that are given are numbers from here on.
+    /// Sets the first id to assign.
     #[must_use]
     pub fn with_first_id(self, first: u64) -> FrameCorrelator {
         FrameCorrelator {
@@ -150,49 +152,49 @@ impl FrameCorrelator {
         }
     }
 
-    /// The next thing to do.
+    /// Removes and returns the next output.
     pub fn output(&mut self) -> Option<CorrelatorOutput> {
         self.out.pop_front()
     }
 
-    /// When the time has to be told again, at the latest.
+    /// Returns the latest time for the next [`FrameCorrelator::tick`]; `None` if no call is pending.
     #[must_use]
     pub fn alarm(&self) -> Option<Duration> {
         let calls = self.calls.iter().map(PendingFrame::ends);
         calls.chain(self.strangers.alarm()).min()
     }
 
-    /// What has happened so far.
+    /// Returns the totals.
     #[must_use]
     pub fn counts(&self) -> FrameCounts {
         self.counts
     }
 
-    /// Whether a caller waits.
+    /// Returns true when the call of a ticket is pending.
     #[must_use]
     pub fn waits(&self, ticket: Ticket) -> bool {
         self.calls.iter().any(|call| call.ticket == ticket) || self.strangers.has(ticket)
     }
 
-    /// Whether the client has written frames itself.
+    /// Returns true when the client has written frames itself.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         self.client == Client::Frames
     }
 
-    /// How many wait.
+    /// Returns the number of pending calls.
     #[must_use]
     pub fn len(&self) -> usize {
         self.calls.len() + self.strangers.len()
     }
 
-    /// Whether nobody waits.
+    /// Returns true when no call is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Somebody asks. What answers nothing is not waited for.
+    /// Sends a call. It stays pending only if its route has an answer.
     pub fn ask(
         &mut self,
         table: &RouteTable,
@@ -229,12 +231,13 @@ impl FrameCorrelator {
         }
     }
 
-    /// A client writes a frame of its own; from now on it is one that does.
+    /// Records that the client writes a frame of its own. From now on it counts as a client of frames.
     pub fn forwards(&mut self) {
         self.client = Client::Frames;
     }
 
-    /// The same, and its answer is looked for, if it has one and not too many wait; tells whether it is.
+    /// Records a frame of the client and observes it, if it has an answer and not too many calls are pending. Returns
+    /// true when it is observed.
     pub fn observe(&mut self, table: &RouteTable, overheard: ObservedRequest) -> bool {
         self.forwards();
         let waits = table.route(overheard.route).waits == ExpectsReply::Yes;
@@ -253,8 +256,8 @@ impl FrameCorrelator {
         true
     }
 
-    /// A client writes a frame that no route reads. If it has an id that no call has which waits, the frame that bears
-    /// the same is looked for; tells whether it is.
+    /// Records a frame of the client that no route reads. It is observed if it has an id that no pending call has.
+    /// Returns true when it is observed.
     pub fn forward_unread(
         &mut self,
         table: &RouteTable,
@@ -275,7 +278,7 @@ impl FrameCorrelator {
         true
     }
 
-    /// Whether a client's frame has the id that was given to a call, which waits still: one answer would fit both.
+    /// Returns true when a client's frame has the id that was assigned to a pending call: one answer would match both.
     #[must_use]
     pub fn clashes(&self, table: &RouteTable, overheard: &ObservedRequest) -> bool {
         let id = id_of(table, overheard.route, &overheard.call);
@@ -283,7 +286,7 @@ impl FrameCorrelator {
         id.is_some() && given.any(|call| id_of(table, call.route, &call.call) == id)
     }
 
-    /// A number that nobody who waits has for his id.
+    /// Returns a number that is the id of no pending call.
     fn assign_id(&mut self, table: &RouteTable) -> u64 {
         loop {
             let number = self.next;
@@ -299,7 +302,7 @@ impl FrameCorrelator {
         }
     }
 
-    /// The frame of a caller is written whole: from now on a silence is one.
+    /// Records that the frame of a caller is written completely. Silence is measured from here.
     pub fn sent(&mut self, table: &RouteTable, (now, ticket): (Duration, Ticket)) {
         let mut calls = self.calls.iter_mut();
         if let Some(call) = calls.find(|call| call.ticket == ticket) {
@@ -308,13 +311,13 @@ impl FrameCorrelator {
         }
     }
 
-    /// A caller has gone away.
+    /// Removes the call of a caller that has gone away.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.calls.retain(|call| call.ticket != ticket);
         self.strangers.cancel(ticket);
     }
 
-    /// The socket is gone, and with it all answers.
+    /// Fails all calls, because the connection is lost.
     pub fn connection_lost(&mut self) {
         for call in std::mem::take(&mut self.calls) {
             self.fail(call.ticket, FrameCallError::Cut);
@@ -324,14 +327,14 @@ impl FrameCorrelator {
         }
     }
 
-    /// The server has said something.
+    /// Takes a frame of the server.
     pub fn receive(
         &mut self,
         table: &RouteTable,
         (now, frame): (Duration, Json),
         terms: TranslateContext,
     ) {
-        // First, so that nobody is told anything but that after his deadline.
+        // First, so that a caller gets nothing but the timeout after its deadline.
         self.tick(table, now, terms);
         let mut calls = self.calls.iter().enumerate();
         let found = calls.find_map(|(place, call)| {
@@ -354,7 +357,7 @@ impl FrameCorrelator {
                 }
             };
             self.out.push_back(told);
-            // Behind the frame, so that whoever waits for the end has it by then.
+            // After the frame, so that a waiter for the end has the frame by then.
             self.out.extend(over.map(CorrelatorOutput::Over));
             return;
         };
@@ -364,7 +367,7 @@ impl FrameCorrelator {
         self.counts.answered += 1;
         match (call.asked, addressed) {
             (Client::Frames, _) => {
-                // Before the call is over, so that whoever waits for its end has the answer by then.
+                // Before the end of the call, so that a waiter for the end has the answer by then.
                 self.out.push_back(CorrelatorOutput::Passed(frame));
                 self.answer(&call, answer);
             }
@@ -376,13 +379,13 @@ impl FrameCorrelator {
         }
     }
 
-    /// Time has passed.
+    /// Ends the calls whose deadline or silence has passed.
     pub fn tick(&mut self, table: &RouteTable, now: Duration, terms: TranslateContext) {
         while let Some(place) = self.calls.iter().position(|call| call.ends() <= now) {
             let Some(call) = self.calls.remove(place) else {
                 return;
             };
-            // Of a silence and a deadline the earlier one counts, however late the time is told.
+            // The earlier of silence and deadline counts, even if the tick is late.
             let silent = call.silent.filter(|silent| *silent < call.deadline);
             let outcomes = &table.route(call.route).outcomes;
             match silent.and_then(|_| outcomes.correlate_nothing(&call.call, terms)) {
@@ -398,7 +401,7 @@ impl FrameCorrelator {
             .extend(over.into_iter().map(CorrelatorOutput::Over));
     }
 
-    /// Tells a caller his answer, with what his call had no place for.
+    /// Answers a caller. The count of dropped members includes those of its call.
     fn answer(&mut self, call: &PendingFrame, answer: TranslatedReply<RpcAnswer>) {
         let dropped = answer.dropped + call.dropped;
         let answer = TranslatedReply { dropped, ..answer };
@@ -410,21 +413,21 @@ impl FrameCorrelator {
         self.out.push_back(CorrelatorOutput::Failed(ticket, why));
     }
 
-    /// The id of a frame that is the answer of somebody's call, though of none that waits.
+    /// Returns the id of a frame that answers some route's call, though no pending one.
     fn id_borne(&self, table: &RouteTable, frame: &Json, depth: u16) -> Option<String> {
         let mut routes = table.routes().iter();
         let borne = routes.find_map(|route| route.outcomes.id_borne(frame, route.id?, depth));
         borne.map(|id| spelled(&id))
     }
 
-    /// Whether an id was given here.
+    /// Returns true when an id was assigned here.
     fn is_assigned(&self, id: &str) -> bool {
         id.parse()
             .is_ok_and(|id| (self.first..self.next).contains(&id))
     }
 }
 
-/// The id of a call, whether its frame has it as a text or as a number.
+/// Returns the id of a call as text, whether its frame has it as a text or a number.
 fn id_of(table: &RouteTable, route: usize, call: &Bindings) -> Option<String> {
     match call.get(table.route(route).id?) {
         BoundValue::Value(id) => Some(spelled(id)),

@@ -1,8 +1,9 @@
-//! Frames of a legacy socket ↔ JSON-RPC: which of the two a message is, what it becomes, and whose answer it is.
+//! Frames of a legacy socket ↔ JSON-RPC: classification, translation and correlation of replies.
 //!
 //! A command is the call of a route that has `frame` in place of `rest`; its answer is a frame by one of the route's
-//! rows, or silence. [`translate`](self::command_to_rpc) needs no state. Before a server that speaks in frames,
-//! [`FrameCorrelator`] knows who waits for what. Nothing here knows a socket or a clock: text comes in, and the time with it.
+//! rows, or silence. [`translate`](self::command_to_rpc) is stateless. [`FrameCorrelator`] keeps the pending calls of a
+//! connection to a server that speaks in frames. This module does no I/O and reads no clock: text and the time are
+//! arguments.
 
 mod classify;
 mod correlator;

@@ -1,4 +1,4 @@
-//! Commands and their answers, between frames and JSON-RPC.
+//! Translation of commands and their answers, between frames and JSON-RPC.
 
 use crate::domain::failure::{Failure, FailureCodes};
 use crate::domain::json::Json;
@@ -9,29 +9,29 @@ use crate::domain::rope::Rope;
 use crate::domain::route::{BindError, Route, RouteTable};
 use crate::domain::translate::{ToRpc, TranslateContext, rest_to_rpc};
 
-/// What a client that speaks in frames is told.
+/// The reply to a client that speaks in frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FrameReply {
     /// This frame.
     Frame(Rope),
-    /// Nothing: so the old protocol answers here.
+    /// No frame: the old protocol answers with silence here.
     Silence,
-    /// No row says how this is told in frames, so nothing can be said.
+    /// No row expresses this reply as a frame, so none can be sent.
     Unsaid,
 }
 
-/// An RPC call as a command.
+/// An RPC call, written as a command.
 #[derive(Debug)]
 pub struct Framed {
     /// The frame.
     pub frame: Rope,
-    /// What the holes are, for the answer.
+    /// The values of the holes, for the answer.
     pub call: Bindings,
-    /// Members that the route has no place for.
+    /// The number of members that the route has no place for.
     pub dropped: usize,
 }
 
-/// Writes the RPC call of a command that belongs to a route.
+/// Renders the RPC call of a command that matches a route.
 ///
 /// # Errors
 /// [`BindError`] names the member that does not fit.
@@ -45,7 +45,7 @@ pub fn command_to_rpc(
     rest_to_rpc(route, reading, Some(frame), terms)
 }
 
-/// Writes the command of an RPC call that belongs to a route. `number` becomes its id where the frame has one.
+/// Renders the command of an RPC call that matches a route. `number` becomes its id if the frame has one.
 ///
 /// # Errors
 /// [`BindError`] names the member that does not fit.
@@ -64,7 +64,7 @@ pub fn rpc_to_command(
     })
 }
 
-/// What the client of a command is told of its answer.
+/// Translates the answer of a command for its client.
 #[must_use]
 pub fn answer_to_frame(
     route: &Route,
@@ -86,7 +86,7 @@ pub fn answer_to_frame(
     }
 }
 
-/// The same where the proxy has no answer: `call` may be what [`Route::unread`] knows.
+/// Renders a failure of the proxy for the client of a command. `call` may come from [`Route::unread`].
 #[must_use]
 pub fn failure_to_frame(
     route: &Route,

@@ -1,11 +1,11 @@
-//! Messages of sockets that reach nobody.
+//! Messages of sockets that have no receiver.
 
-/// Why a message of a socket where frames are spoken reaches nobody.
+/// The reason why a message of a socket with frames is not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undelivered {
-    /// It is of no protocol that is spoken there.
+    /// It belongs to no protocol of this socket.
     Noise,
-    /// It answers a call for which nobody waits: it is late, or given twice.
+    /// It answers a call that is not pending: it is late or a duplicate.
     Late,
 }
 
@@ -13,7 +13,7 @@ impl Undelivered {
     /// Every reason.
     pub const ALL: [Undelivered; 2] = [Undelivered::Noise, Undelivered::Late];
 
-    /// The word in the metrics.
+    /// Returns the label used in the metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Frames of a client that no route reads: the next frame that bears the id of one is taken for its answer.
+//! Pending frames of a client that no route reads. The next frame with the same id counts as the answer.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::domain::route::RouteTable;
 
 use super::correlator::spelled;
 
-/// Those whose answers were not heard yet, in the order of coming.
+/// The frames without an answer so far, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct UnroutedRequests(VecDeque<UnroutedRequest>);
 
@@ -21,7 +21,7 @@ struct UnroutedRequest {
     deadline: Duration,
 }
 
-/// The id of a frame, where any command of the table has one.
+/// Returns the id of a frame, at the place where any command of the table has one.
 pub(super) fn id_of(table: &RouteTable, frame: &Json) -> Option<String> {
     let mut routes = table.routes().iter();
     let id = routes.find_map(|route| match route.unread(frame).get(route.id?) {
@@ -62,7 +62,8 @@ impl UnroutedRequests {
         self.0.iter().map(|own| own.deadline).min()
     }
 
-    /// Whose answer a frame is, wherever an answer of the table has the id.
+    /// Removes and returns the request that a frame answers: their ids are equal, at the place where any answer of the
+    /// table has one.
     pub(super) fn answered(&mut self, table: &RouteTable, frame: &Json) -> Option<Ticket> {
         let strangers = &self.0;
         let routes = table.routes().iter();
@@ -75,7 +76,7 @@ impl UnroutedRequests {
         self.0.remove(place).map(|own| own.ticket)
     }
 
-    /// Those that have waited for long enough.
+    /// Removes and returns the requests whose deadline has passed.
     pub(super) fn expired(&mut self, now: Duration) -> Vec<Ticket> {
         let over = self.0.iter().filter(|own| own.deadline <= now);
         let over: Vec<Ticket> = over.map(|own| own.ticket).collect();
@@ -83,7 +84,7 @@ impl UnroutedRequests {
         over
     }
 
-    /// All of them, who wait no longer.
+    /// Removes and returns all requests.
     pub(super) fn take(&mut self) -> Vec<Ticket> {
         let all = std::mem::take(&mut self.0);
         all.into_iter().map(|own| own.ticket).collect()

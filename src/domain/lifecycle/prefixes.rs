@@ -41,7 +41,7 @@ impl Prefixes {
         place
     }
 
-    /// All of them, each once.
+    /// Returns all prefixes, each once.
     #[must_use]
     pub fn all(&self) -> &[String] {
         &self.all
