@@ -1,17 +1,17 @@
-//! Several links at one server, which all share: each question goes over the one that is least busy.
+//! Load balancing between several shared links to one server: each request goes to the least busy link.
 //!
-//! Laws: every question goes to one owner, who has it until it is over, so that what belongs to it goes over the same
-//! link; a link that is down gets none while another one is up; what a server tells to all is taken from one of them.
+//! Laws: one link task owns a request until it ends, so that everything that belongs to it uses the same link; a link
+//! that is down gets no requests while another one is up; notifications for all clients are taken from one link.
 
 use std::sync::Arc;
 
 use super::LinkStats;
 use super::handle::{LinkHandle, RequestReceiver, open};
 
-/// A question that an owner has; as many live as it has questions.
+/// A guard for a request in flight on a link; the strong count is the load.
 pub(super) type InFlightGuard = Arc<()>;
 
-/// One of the links.
+/// One of the balanced links.
 struct BalancedLink {
     link: LinkHandle,
     standing: Arc<LinkStats>,
@@ -19,13 +19,13 @@ struct BalancedLink {
 }
 
 impl BalancedLink {
-    /// The less, the sooner it is taken.
+    /// Returns the sort key: the link with the least cost takes the next request.
     fn cost(&self) -> (bool, usize) {
         (!self.standing.is_up(), Arc::strong_count(&self.load))
     }
 }
 
-/// Hands on what comes in to so many owners, each of which `begin` starts.
+/// Forwards requests to `count` link tasks, each of which `begin` starts.
 pub async fn spread(
     mut inbox: RequestReceiver,
     whole: &Arc<LinkStats>,
@@ -47,7 +47,7 @@ pub async fn spread(
         });
     }
     loop {
-        // Either branch is cancel-safe: what is not taken is there at the next turn.
+        // Both branches are cancel-safe: nothing is lost before the next iteration.
         tokio::select! {
             asked = inbox.asks.recv() => {
                 let Some(mut asked) = asked else {
@@ -55,7 +55,7 @@ pub async fn spread(
                 };
                 if let Some(member) = members.iter().min_by_key(|member| member.cost()) {
                     asked.load = Some(member.load.clone());
-                    // Its owner lives for as long as this can be said.
+                    // The link task lives as long as its handle, so the send cannot fail.
                     let _ = member.link.hand_on(asked).await;
                 }
             }

@@ -1,10 +1,10 @@
-//! How a client tells that it does not want an answer any more, while it stays.
+//! Cancellation of a request by a client that stays connected.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Whether a question is recalled by its client. The one who tells it may be on another thread than the one who hears.
+/// A cancellation flag with a notification. The client that sets it may be on another thread than the task that waits.
 #[derive(Debug, Default)]
 pub struct CancelSignal {
     is_cancelled: AtomicBool,
@@ -12,19 +12,19 @@ pub struct CancelSignal {
 }
 
 impl CancelSignal {
-    /// The client does not want the answer any more.
+    /// Marks the request as cancelled and wakes the waiting task.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
         self.notify.notify_one();
     }
 
-    /// Whether the client has said so.
+    /// Returns true if the client has cancelled the request.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// Waits until it does; cancel-safe.
+    /// Waits until the client cancels; cancel-safe.
     pub async fn cancelled(&self) {
         self.notify.notified().await;
     }

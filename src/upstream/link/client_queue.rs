@@ -1,7 +1,7 @@
-//! What a link of one client has for it, in the order in which it came about: what the server tells, and answers.
+//! The outgoing queue of a link of one client: notifications and replies, in order.
 //!
-//! Nothing is lost for a client that reads slowly: what it has no room for waits here, and when that is as much again the
-//! server is not read. Law: all of it goes out in its order, unless the client is gone or takes nothing for too long.
+//! Nothing is dropped for a slow client: messages that exceed its channel wait here, and once as much again waits, the
+//! server is no longer read. Law: everything is sent in order, unless the client is gone or takes nothing for too long.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -18,17 +18,17 @@ use super::{LinkReply, LinkStats};
 use crate::domain::pending::RequestError;
 use crate::telemetry::clock;
 
-/// How long a client may take nothing of what waits for it.
+/// The longest time in which a client may take nothing from its queue.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What waits to go out.
+/// The messages that wait for the client.
 #[derive(Debug)]
 pub(super) struct LinkClientQueue<'a> {
     ear: NotificationSender,
     waiting: VecDeque<QueuedItem>,
-    /// How much of it is told, in units.
+    /// The size of the queued notifications, in units.
     units: usize,
-    /// When something last went out.
+    /// The time at which a message last left the queue.
     since: Instant,
     standing: &'a LinkStats,
 }
@@ -54,33 +54,33 @@ impl<'a> LinkClientQueue<'a> {
         }
     }
 
-    /// Whether all is out.
+    /// Returns true if nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Whether the server is not to be read for the time being. Up to there its pings are seen.
+    /// Returns true if the server must not be read for now. Below this limit its pings are still seen.
     pub(super) fn is_full(&self) -> bool {
         self.units >= OWN
     }
 
-    /// Until when the client has to take something, if anything waits.
+    /// Returns the time by which the client must take a message, if any waits.
     pub(super) fn deadline(&self) -> Option<Instant> {
         (!self.is_empty()).then_some(self.since + PATIENCE)
     }
 
-    /// The client gets no other link of its own.
+    /// Marks the client as one that has lost its link, so that it gets no other.
     pub(super) fn lose(&self) {
         self.ear.lose();
     }
 
-    /// The client is told this.
+    /// Queues a notification.
     pub(super) fn notify(&mut self, text: Bytes) {
         self.units += units(&text, OWN);
         self.push(QueuedItem::Told(text));
     }
 
-    /// A caller is answered.
+    /// Queues a reply to a caller.
     pub(super) fn answer(
         &mut self,
         (reply, ear): (ReplySender, Option<NotificationSender>),
@@ -97,7 +97,7 @@ impl<'a> LinkClientQueue<'a> {
         self.advance();
     }
 
-    /// Sends what there is room for.
+    /// Sends everything that the client's channel has capacity for.
     fn advance(&mut self) {
         while let Some(first) = self.waiting.pop_front() {
             match first {
@@ -118,7 +118,8 @@ impl<'a> LinkClientQueue<'a> {
         self.standing.on_delivery(self.ear.notify_with(room, text));
     }
 
-    /// Waits for room for the first of what waits, and sends it; cancel-safe. Never ends where nothing waits.
+    /// Waits for capacity for the first queued notification and sends it; cancel-safe. Never completes while nothing
+    /// waits.
     pub(super) async fn go_on(&mut self) {
         if let Some(QueuedItem::Told(text)) = self.waiting.front()
             && let Some(room) = self.ear.reserve(text).await
@@ -128,11 +129,11 @@ impl<'a> LinkClientQueue<'a> {
             }
             return self.advance();
         }
-        // What is no notice has gone out, and there always will be room.
+        // Replies leave the queue at once, so only a notification can wait here; its semaphore is never closed.
         pending().await
     }
 
-    /// What the client has not taken by now it misses.
+    /// Drops the queued notifications and counts them; replies are still sent.
     pub(super) fn give_up(&mut self) {
         self.units = 0;
         for outgoing in std::mem::take(&mut self.waiting) {
@@ -145,7 +146,7 @@ impl<'a> LinkClientQueue<'a> {
         }
     }
 
-    /// All of it, as far as the client takes it in time, and at last that its link is gone, if it is not to get another.
+    /// Sends what the client takes in time, then reports the loss of the link, if the client is to get no other.
     pub(super) async fn end(mut self, loss: Option<LinkLost>) {
         while let Some(until) = self.deadline() {
             let left = until.saturating_duration_since(clock::now());

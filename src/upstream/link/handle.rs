@@ -1,4 +1,4 @@
-//! Between a worker and the owner of a link.
+//! The handles between a worker and the task that owns a link.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;
@@ -22,13 +22,13 @@ use crate::domain::pending::{Outbound, Priority, RequestError, RetryRule};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 
-/// How many questions may be on their way to an owner beyond those that may wait there.
+/// Requests that the channel to a link task holds beyond the configured queue.
 const ON_THE_WAY: usize = 64;
 
-/// How much longer than its time a question waits to hear from the owner that its time is over.
+/// Extra time after its deadline in which a request still waits for the link task to report the timeout.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// One question on its way to the owner.
+/// A request to a link task.
 #[derive(Debug)]
 pub struct LinkRequest {
     pub(super) say: Outbound,
@@ -37,58 +37,58 @@ pub struct LinkRequest {
     pub(super) repeat: RetryRule,
     pub(super) rank: Priority,
     pub(super) reply: ReplySender,
-    /// The ear of the client that waits for the answer.
+    /// The notification channel of the client that waits for the reply.
     pub(super) ear: Option<NotificationSender>,
-    /// Who hears from now on what the server tells to all.
+    /// A client that subscribes with this request to notifications for all clients.
     pub(super) listener: Option<Subscriber>,
-    /// Who hears how far the server is with this question.
+    /// The receiver of the progress notifications of this request.
     pub(super) progress: Option<ProgressSink>,
-    /// Whether its client has recalled it.
+    /// The cancellation signal of the client.
     pub(super) recall: Option<Arc<CancelSignal>>,
-    /// It is one of those that its owner has, for as long as this lives.
+    /// Counts the request as load of its link for as long as it lives.
     pub(super) load: Option<InFlightGuard>,
 }
 
-/// Who asks.
+/// The client that sends a request.
 #[derive(Debug, Default)]
 pub struct Requester<'a> {
-    /// The links that the client's connection has for itself.
+    /// The links that belong to the client's connection.
     pub own: Option<&'a ClientLinks>,
-    /// Where the client says that it does not want the answer any more.
+    /// The client's cancellation signal for this request.
     pub recall: Option<Arc<CancelSignal>>,
-    /// Where what the server tells of this goes, and what the answer has its place among.
+    /// The client's notification channel, which also orders the reply among its notifications.
     pub ear: Option<NotificationSender>,
 }
 
-/// Where what the server tells of the progress of a question goes.
+/// The receiver of the progress notifications of a request.
 #[derive(Debug)]
 pub(super) struct ProgressSink {
-    /// The token that the question has on the link.
+    /// The token of the request on the link.
     pub(super) token: String,
-    /// The token that its caller has given it.
+    /// The token that the caller chose.
     pub(super) said: Json,
     pub(super) to: NotificationSender,
 }
 
-/// What a caller is told.
+/// A successful reply of a link task.
 #[derive(Debug)]
 pub enum LinkReply {
-    /// The answer, to a request that had this id.
+    /// The response to the request that was sent with this id.
     Answer(u64, Bytes),
-    /// What was to be told is told.
+    /// The notification was sent.
     Sent,
-    /// A subscription has ended in good order, without a response of its server.
+    /// A subscription ended in good order, without a response of the server.
     Ended,
 }
 
-/// Where questions to an owner go. When the last one is gone, the owner ends its link.
+/// A handle to a link task. When the last handle is dropped, the task closes its link.
 #[derive(Debug, Clone)]
 pub struct LinkHandle {
     asks: mpsc::Sender<LinkRequest>,
     gone: Arc<Notify>,
 }
 
-/// The same, which keeps nothing open.
+/// A handle that does not keep the link task alive.
 #[derive(Debug)]
 pub struct WeakLinkHandle {
     asks: mpsc::WeakSender<LinkRequest>,
@@ -96,7 +96,7 @@ pub struct WeakLinkHandle {
 }
 
 impl WeakLinkHandle {
-    /// The handle, while somebody else still has it.
+    /// Returns a handle while another one exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<LinkHandle> {
         Some(LinkHandle {
@@ -107,28 +107,28 @@ impl WeakLinkHandle {
 }
 
 impl LinkHandle {
-    /// Whether its owner has ended, and answers nobody any more.
+    /// Returns true if the link task has ended and takes no more requests.
     pub(super) fn has_ended(&self) -> bool {
         self.asks.is_closed()
     }
 
-    /// Gives a question to the owner, whom somebody else has asked.
+    /// Forwards a request that another handle received.
     pub(super) async fn hand_on(&self, asked: LinkRequest) -> Result<(), RequestError> {
         let sent = self.asks.send(asked).await;
         sent.map_err(|_| RequestError::Unreachable)
     }
 
-    /// A caller has gone away.
+    /// Tells the link task that a caller has gone away.
     pub(super) fn is_closed(&self) {
         self.gone.notify_one();
     }
 
-    /// What tells it from others for as long as it is there.
+    /// Returns an identity that distinguishes this link from others while it exists.
     pub(super) fn identity(&self) -> Weak<Notify> {
         Arc::downgrade(&self.gone)
     }
 
-    /// The same, which keeps nothing open.
+    /// Returns a handle that does not keep the link task alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakLinkHandle {
         WeakLinkHandle {
@@ -138,28 +138,28 @@ impl LinkHandle {
     }
 }
 
-/// Where an owner's questions come from.
+/// The receiving end of a link task, with the settings of its link.
 #[derive(Debug)]
 pub struct RequestReceiver {
     pub(super) asks: mpsc::Receiver<LinkRequest>,
-    /// Rung when a caller goes away.
+    /// Notified when a caller goes away.
     pub(super) gone: Arc<Notify>,
-    /// Where what the server tells goes, if anywhere.
+    /// The channel of the only client, if the link belongs to one client.
     pub(super) notices: Option<NotificationSender>,
-    /// How long the link may be unused.
+    /// The longest time in which the link may be unused.
     pub(super) idle: Option<Duration>,
-    /// How old it grows before it takes no more questions.
+    /// The age at which the link stops taking requests.
     pub(super) max_age: Option<Duration>,
-    /// Whether its upstream was changed or removed.
+    /// Becomes true when the upstream is changed or removed.
     pub(super) over: Option<watch::Receiver<bool>>,
-    /// Rung each time that the link is ready.
+    /// Notified each time the link becomes ready.
     pub(super) ready: Option<Arc<Notify>>,
-    /// Who hears what the server tells to all.
+    /// The subscribers to notifications for all clients.
     pub(super) listeners: SubscriberSet,
 }
 
 impl RequestReceiver {
-    /// The same for a link that one client has for itself.
+    /// Configures the receiver for a link that belongs to one client.
     pub(super) fn for_one(
         self,
         notices: Option<NotificationSender>,
@@ -172,7 +172,7 @@ impl RequestReceiver {
         }
     }
 
-    /// Nothing of what was not taken is written.
+    /// Closes the channel and refuses all requests in it; none of them has been written.
     pub(super) fn refuse(&mut self) {
         self.asks.close();
         while let Ok(LinkRequest { reply, ear, .. }) = self.asks.try_recv() {
@@ -180,21 +180,21 @@ impl RequestReceiver {
         }
     }
 
-    /// The same for a link that ends when its upstream is changed or removed.
+    /// Ends the link when its upstream is changed or removed.
     #[must_use]
     pub fn until(self, over: watch::Receiver<bool>) -> RequestReceiver {
         let over = Some(over);
         RequestReceiver { over, ..self }
     }
 
-    /// The same for a link that ends at an age; the next question opens another.
+    /// Ends the link at an age; the next request opens another one.
     #[must_use]
     pub fn aging(self, max_age: Option<Duration>) -> RequestReceiver {
         RequestReceiver { max_age, ..self }
     }
 }
 
-/// Both ends of the way to an owner where so many questions may wait.
+/// Creates a handle and receiver for a link task with a queue of `queue` requests.
 #[must_use]
 pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
     let (sender, asks) = mpsc::channel(queue + ON_THE_WAY);
@@ -216,29 +216,29 @@ pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
     (handle, inbox)
 }
 
-/// What workers are told of an upstream that is not their own alone.
+/// The way in which workers reach an upstream that they share.
 #[derive(Debug, Clone)]
 pub enum LinkRoute {
-    /// It is spoken to over links of the process.
+    /// Through links of the process.
     Link(LinkSharing),
-    /// It is spoken to in frames, over sockets that workers own and that are counted here.
+    /// Through legacy sockets that each worker owns and that are counted here.
     Frames(Arc<LinkStats>),
-    /// All of it is each worker's own.
+    /// Through connections of each worker alone.
     Other,
 }
 
-/// The links of a plan, by the places of their upstreams.
+/// The link routes of a plan, by the index of the upstream.
 #[derive(Debug, Clone, Default)]
 pub struct Links(Arc<[LinkRoute]>);
 
 impl Links {
-    /// The links of upstreams in the order of the plan.
+    /// Creates the table from routes in the order of the plan.
     #[must_use]
     pub fn new(all: Vec<LinkRoute>) -> Links {
         Links(all.into())
     }
 
-    /// How the upstream at a place is reached.
+    /// Returns the links of the upstream at `place`, if it uses links.
     #[must_use]
     pub fn of(&self, place: usize) -> Option<&LinkSharing> {
         match self.0.get(place)? {
@@ -247,7 +247,7 @@ impl Links {
         }
     }
 
-    /// Where the sockets of frames at a place are counted, if there are some.
+    /// Returns the statistics of the legacy sockets of the upstream at `place`, if it uses them.
     #[must_use]
     pub fn stats(&self, place: usize) -> Option<Arc<LinkStats>> {
         match self.0.get(place) {
@@ -257,7 +257,7 @@ impl Links {
     }
 }
 
-/// A server that is spoken to over a link, as one worker sees it.
+/// A worker's view of an upstream that is reached over links.
 #[derive(Debug)]
 pub struct LinkUpstream {
     plan: UpstreamPlan,
@@ -266,7 +266,7 @@ pub struct LinkUpstream {
 }
 
 impl LinkUpstream {
-    /// The server of a plan, whose calls have a rank.
+    /// Creates the view for an upstream whose calls have priority `rank`.
     #[must_use]
     pub fn new(
         plan: UpstreamPlan,
@@ -277,25 +277,25 @@ impl LinkUpstream {
         Rc::new(LinkUpstream { plan, reach, rank })
     }
 
-    /// What the plan says of it.
+    /// Returns the plan of the upstream.
     #[must_use]
     pub fn plan(&self) -> &UpstreamPlan {
         &self.plan
     }
 
-    /// Opens the link of a client that only listens, where each connection has one for itself.
+    /// Opens the link of a client that only listens, if each client has a link of its own.
     pub fn listen(&self, own: &ClientLinks) {
         if matches!(self.reach, LinkSharing::PerClient(_)) {
-            // One that cannot be opened is opened by the first call that needs it, which is told why not.
+            // A failure is ignored: the first call that needs the link opens it and reports the reason.
             let _ = self.way(Some(own));
         }
     }
 
-    /// Asks over the link that all share, and waits for the answer. Dropped, it takes the question back, or has the
-    /// server told that nobody waits.
+    /// Sends a request over the shared link and waits for the reply. Dropping the future takes the request back, or
+    /// tells the server that it is cancelled.
     ///
     /// # Errors
-    /// [`RequestError`] within `limit`.
+    /// Returns a [`RequestError`] within `limit`.
     pub async fn request(
         &self,
         say: Outbound,
@@ -306,10 +306,10 @@ impl LinkUpstream {
         self.request_for(nobody, (say, repeat), limit).await
     }
 
-    /// The same for a client whose connection may have a link for itself.
+    /// Sends a request for a client whose connection may have a link of its own.
     ///
     /// # Errors
-    /// [`RequestError`] within `limit`.
+    /// Returns a [`RequestError`] within `limit`.
     pub async fn request_for(
         &self,
         asker: Requester<'_>,
@@ -319,11 +319,11 @@ impl LinkUpstream {
         let Requester { own, recall, ear } = asker;
         let (handle, shared) = self.way(own)?;
         let listens = shared.and_then(|own| own.pending_subscription(&handle));
-        // A client on a socket listens for as long as it is there, and hears all that a link of its own tells.
+        // A client on a socket listens as long as it is connected, and receives everything from a link of its own.
         let on_socket = own.is_some_and(ClientLinks::has_subscriber);
         let told = ear.clone().filter(|_| !on_socket || shared.is_some());
         let (say, progress) = self.in_progress(say, told);
-        // One who posts listens while a call with a token is open.
+        // A client that uses POST listens while a call with a progress token is open.
         let listener = match on_socket {
             true => listens.as_ref().map(PendingSubscription::listener),
             false => ear
@@ -334,7 +334,7 @@ impl LinkUpstream {
         let now = clock::now();
         let deadline = now + limit;
         let patience = match say {
-            // Its server has until then to acknowledge it, and no more is waited for.
+            // The server must acknowledge a subscription by the deadline; after that there is no limit.
             Outbound::Subscription(..) => None,
             Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => Some(deadline + GRACE),
         };
@@ -367,7 +367,7 @@ impl LinkUpstream {
 }
 
 impl LinkUpstream {
-    /// Where a question goes, and the links of its client if that shares this one.
+    /// Returns the link for a request, and the client's links if the link is shared.
     fn way<'o>(
         &self,
         own: Option<&'o ClientLinks>,
@@ -383,7 +383,7 @@ impl LinkUpstream {
         }
     }
 
-    /// Gives a question to its owner, or to the next one where that has just begun to end.
+    /// Sends a request to its link task, or to a new one if that task has just started to end.
     fn send(
         &self,
         handle: LinkHandle,
@@ -405,7 +405,7 @@ impl LinkUpstream {
         }
     }
 
-    /// A call of a client who hears of its progress, with a token that no other call has.
+    /// Gives a call of a client that takes notifications a unique progress token.
     fn in_progress(
         &self,
         say: Outbound,
@@ -427,7 +427,7 @@ impl LinkUpstream {
     }
 }
 
-/// A token that nobody can guess, and that comes once.
+/// Returns a unique token that cannot be guessed.
 fn token() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -435,17 +435,17 @@ fn token() -> String {
     format!("dualgauge-{number}-{guess:016x}")
 }
 
-/// Where an answer comes in. Closed, it tells the owner.
+/// The waiting end of a reply channel. Dropping it notifies the link task.
 struct ReplySlot<'a> {
     answer: oneshot::Receiver<SequencedReply>,
-    /// The answer, while others that went before it are not taken.
+    /// The reply, while earlier replies are still waiting to be taken.
     held: Option<SequencedReply>,
     gone: &'a Notify,
     ear: Option<NotificationSender>,
 }
 
 impl ReplySlot<'_> {
-    /// The answer within its time, if that is limited, in its turn among those that its client gets.
+    /// Waits for the reply until `until`, if set, and then for its turn among the replies to the same client.
     async fn answer(mut self, until: Option<Instant>) -> Result<LinkReply, RequestError> {
         let answer = &mut self.answer;
         let answered = match until {
@@ -454,7 +454,7 @@ impl ReplySlot<'_> {
         };
         match answered {
             Ok(Ok(answered)) => self.held = Some(answered),
-            // The owner has ended, or has no time.
+            // The link task has ended, or has not answered in time.
             Ok(Err(_)) => return Err(RequestError::Cut),
             Err(_) => return Err(RequestError::Late),
         }
@@ -482,7 +482,7 @@ impl Drop for ReplySlot<'_> {
                 Err(_) => self.gone.notify_one(),
             }
         }
-        // What comes behind an answer that nobody wants does not wait for it.
+        // A reply that is no longer wanted must not delay those behind it.
         drop(self.take());
     }
 }

@@ -1,9 +1,9 @@
-//! Upstreams that are spoken to over one link for all callers of the process.
+//! Upstreams that all callers of the process reach over one persistent link.
 //!
-//! Exactly one task owns a link, on a thread that serves no calls: [`own`] conducts it by
-//! [`crate::domain::pending`], whatever its [`Transport`] is. Workers hold a [`LinkUpstream`] each: questions go to the
-//! owner through a bounded channel, each with a door of its own for the answer. A caller that goes away closes its
-//! door, which the owner sees.
+//! Exactly one task owns a link, on a thread that serves no calls. [`own`] runs the state machine of
+//! [`crate::domain::pending`] over any [`Transport`]. Each worker holds a [`LinkUpstream`], which sends requests to the
+//! task through a bounded channel; every request carries a reply channel. A caller that goes away closes its reply
+//! channel, which the task notices.
 
 mod balance;
 mod cancel;
@@ -39,55 +39,55 @@ use bytes::Bytes;
 
 use crate::domain::pending::RequestError;
 
-/// Something that links can be opened to.
+/// A transport on which links can be opened.
 pub trait Transport: Clone + 'static {
-    /// One of its links.
+    /// The type of its links.
     type Link: Link + 'static;
 
-    /// Opens a link. Dropped, it leaves nothing behind.
+    /// Opens a link. Dropping the future leaves nothing behind.
     fn open(&self) -> impl Future<Output = Result<Self::Link, String>>;
 }
 
 /// A link that carries messages both ways.
 pub trait Link {
-    /// The next thing that happens; cancel-safe.
+    /// Waits for the next event; cancel-safe.
     fn event(&mut self) -> impl Future<Output = Event>;
 
-    /// The same while the server is not listened to, where the link can tell; cancel-safe.
+    /// Waits for the next event without reading messages, if the link can tell them apart; cancel-safe.
     fn event_while_unread(&mut self) -> impl Future<Output = Event> {
         self.event()
     }
 
-    /// Begins to write a message; [`Event::Written`] follows. Only one is written at a time.
+    /// Starts to write a message; [`Event::Written`] follows. Only one message is written at a time.
     fn write(&mut self, message: Bytes);
 
-    /// Asks for a sign of life; [`Event::Sign`] may follow.
+    /// Asks the server for a sign of life; [`Event::Sign`] may follow.
     fn ping(&mut self);
 
-    /// Ends the link in good order, within a time of its own.
+    /// Closes the link in good order, within a time limit of its own.
     fn close(self) -> impl Future<Output = ()>;
 }
 
-/// What happens on a link.
+/// An event on a link.
 #[derive(Debug)]
 pub enum Event {
-    /// The server said something.
+    /// The server sent a message.
     Message(Bytes),
-    /// The server said something in the response stream of the question with this id.
+    /// The server sent a message in the response stream of the request with this id.
     Aside(u64, Bytes),
-    /// It said something that is longer than the limit.
+    /// The server sent a message that exceeds the size limit.
     Overlong,
-    /// The question with this id gets no answer, for a reason of its own.
+    /// The request with this id failed, and the link stays up.
     Failed(u64, RequestError),
-    /// The server knows the link no longer, and has not taken this question.
+    /// The server has forgotten the session, and did not accept the request with this id, if any.
     Forgotten(Option<u64>),
-    /// What was to be written is written whole.
+    /// The message was written completely.
     Written,
-    /// What was to be written reaches nobody.
+    /// The message could not be delivered.
     Unwritten(RequestError),
-    /// A sign of life that is no message.
+    /// A sign of life that is not a message.
     Sign,
-    /// Nothing more will come, for this reason.
+    /// The link is lost for this reason; no more events follow.
     Lost(String),
 }
 

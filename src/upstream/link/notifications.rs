@@ -1,9 +1,9 @@
-//! The way from the owners of links to one client, which hears here what servers tell.
+//! A bounded channel for notifications, from the link tasks to one client.
 //!
-//! Answers go another way, to who has asked. Both are numbered, so that the client gets them in the order in which the
-//! owner had them, though it runs on another thread. Laws: nothing told is handed out before the answers that went before
-//! it were taken; an answer knows what was told before it; what waits for a client is bounded by count and by bytes, until
-//! the client has it. All owners run on one thread.
+//! Replies use channels of their own. Notifications and replies share one sequence, because the client runs on another
+//! thread but must see them in the order of the link task. Laws: a notification is delivered only after every reply
+//! sent before it was taken; a reply records the notifications sent before it; queued notifications are limited by
+//! count and by bytes until the client has them. All link tasks run on one thread.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -18,102 +18,103 @@ use super::LinkReply;
 use super::stats::Delivery;
 use crate::domain::pending::RequestError;
 
-/// What is told is counted in units of so many bytes, and takes one at least.
+/// The size of a unit in bytes. A notification takes at least one unit.
 const UNIT: usize = 512;
-/// How much of what links tell that all share may wait for a client: 16,384 messages, or 8 MiB.
+/// The units that notifications of shared links may take: 16,384 messages, or 8 MiB.
 const SHARED: usize = 16 * 1024;
-/// How much of what its own links tell: 2,048 messages, or 1 MiB. What is more waits at the server.
+/// The units that notifications of the client's own links may take: 2,048 messages, or 1 MiB. The rest waits at the
+/// server.
 pub(super) const OWN: usize = 2 * 1024;
-/// How many ends of links may wait.
+/// The number of lost links that may wait in the channel.
 const ENDS: usize = 64;
 
-/// What has gone to a client, and what it has taken.
+/// Counters of the replies and notifications that were sent to a client and taken by it.
 #[derive(Debug)]
 struct SequenceCounters {
-    /// How much was told, by whomever.
+    /// The number of notifications sent, by any link.
     notified: AtomicU64,
-    /// How many answers went to the client's calls.
+    /// The number of replies sent.
     answered: AtomicU64,
-    /// How many of these it has taken, in their order.
+    /// The number of replies taken, in order.
     taken: AtomicU64,
-    /// The places of those that it did not want any more before their turn.
+    /// The positions of replies that were discarded before their turn.
     early: Mutex<Vec<u64>>,
-    /// Rung when one is taken.
+    /// Notified when a reply is taken.
     turns: Notify,
-    /// How much was told before the last of those.
+    /// The number of notifications sent before the last reply that was taken.
     behind: AtomicU64,
-    /// Whether one of its own links is lost.
+    /// True if a link of the client's own is lost.
     lost: AtomicBool,
-    /// Whether it misses something.
+    /// True while the client misses notifications.
     misses: AtomicBool,
     shared: Arc<Semaphore>,
     own: Arc<Semaphore>,
 }
 
-/// The end of owners.
+/// The sending end, held by link tasks.
 #[derive(Debug, Clone)]
 pub struct NotificationSender {
     to: mpsc::Sender<SequencedNotification>,
     tally: Arc<SequenceCounters>,
 }
 
-/// Something on its way to the client.
+/// A notification in the channel.
 #[derive(Debug)]
 struct SequencedNotification {
     tidings: Notification,
-    /// How many answers went before it.
+    /// The number of replies sent before it.
     answers: u64,
 }
 
-/// What a client hears.
+/// A notification to a client.
 #[derive(Debug)]
 pub enum Notification {
-    /// A server tells this; the room is taken until the client has it.
+    /// A message of the server; the permit is held until the client has it.
     Message(Bytes, QueuePermit),
-    /// A link that the client had for itself is gone, and with it what the server has kept for it.
+    /// A link of the client's own is lost, and with it the state that the server kept for the client.
     Lost(LinkLost),
 }
 
-/// The room that something takes while it waits for the client.
+/// A permit for the units that a notification takes in the channel.
 #[derive(Debug)]
 pub struct QueuePermit(
     #[expect(dead_code, reason = "it is given back when it is dropped")] OwnedSemaphorePermit,
 );
 
-/// Why a client has lost a link of its own.
+/// The loss of a link that belonged to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkLost {
-    /// Whose it was.
+    /// The name of the upstream.
     pub upstream: String,
-    /// Through whom.
+    /// The party that caused the loss.
     pub through: LostBy,
 }
 
-/// Through whom a link was lost.
+/// The party that caused the loss of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostBy {
-    /// The server, or the way to it.
+    /// The server, or the connection to it.
     Server,
-    /// The client, which did not take what the server told.
+    /// The client, which did not take its notifications.
     Client,
-    /// The plan, which has another upstream in its place, or none.
+    /// The plan, which has replaced or removed the upstream.
     Plan,
 }
 
-/// What a caller is told, and when.
+/// A reply with its place in the sequence.
 #[derive(Debug)]
 pub(super) struct SequencedReply {
     pub(super) result: Result<LinkReply, RequestError>,
-    /// How much the client was told before.
+    /// The number of notifications sent to the client before it.
     sequence: u64,
-    /// How many answers went to it before.
+    /// The number of replies sent to the client before it.
     position: u64,
 }
 
-/// Where a caller is told.
+/// The sending end of a caller's reply channel.
 pub(super) type ReplySender = oneshot::Sender<SequencedReply>;
 
-/// Both ends of the way to a client.
+/// Creates a notification channel to one client.
 #[must_use]
 pub fn channel() -> (NotificationSender, NotificationReceiver) {
     let (to, from) = mpsc::channel(SHARED + OWN + ENDS);
@@ -138,7 +139,7 @@ pub fn channel() -> (NotificationSender, NotificationReceiver) {
     (NotificationSender { to, tally }, hearing)
 }
 
-/// How many units something takes of so many; what is longer than all of them takes all.
+/// Returns the units that `text` takes, at most `most`.
 pub(super) fn units(text: &Bytes, most: usize) -> usize {
     (1 + text.len() / UNIT).min(most)
 }
@@ -148,12 +149,12 @@ fn permits(text: &Bytes, most: usize) -> u32 {
 }
 
 impl NotificationSender {
-    /// Whether the client is gone.
+    /// Returns true if the client is gone.
     pub(super) fn is_closed(&self) -> bool {
         self.to.is_closed()
     }
 
-    /// Tells the client something that others hear as well, if it keeps up.
+    /// Sends a notification of a shared link, or drops it if the channel is full.
     pub(super) fn notify(&self, text: Bytes) -> Delivery {
         if self.is_closed() {
             return Delivery::NoSubscriber;
@@ -168,12 +169,12 @@ impl NotificationSender {
         }
     }
 
-    /// Whether this is the first thing that the client misses since it had taken half of all that may wait.
+    /// Returns true for the first drop since the channel was last less than half full.
     pub(super) fn start_missing(&self) -> bool {
         !self.tally.misses.swap(true, Ordering::Relaxed)
     }
 
-    /// Room for something that a link of the client's own tells, if there is some.
+    /// Returns a permit for a notification of the client's own link, if there is capacity.
     pub(super) fn permit(&self, text: &Bytes) -> Option<QueuePermit> {
         let own = self.tally.own.clone();
         own.try_acquire_many_owned(permits(text, OWN))
@@ -181,7 +182,7 @@ impl NotificationSender {
             .map(QueuePermit)
     }
 
-    /// The same once there is some, or the client is gone; cancel-safe. None where there never will be.
+    /// Waits for such a permit; cancel-safe. Returns `None` if there will never be one.
     pub(super) async fn reserve(&self, text: &Bytes) -> Option<QueuePermit> {
         let own = self.tally.own.clone();
         own.acquire_many_owned(permits(text, OWN))
@@ -190,24 +191,24 @@ impl NotificationSender {
             .map(QueuePermit)
     }
 
-    /// Tells the client something in the room for it.
+    /// Sends a notification with the permit it needs.
     pub(super) fn notify_with(&self, room: QueuePermit, text: Bytes) -> Delivery {
         self.send(Notification::Message(text, room))
     }
 
-    /// A link of the client's own is lost: it gets no other.
+    /// Marks a link of the client's own as lost: it gets no other.
     pub(super) fn lose(&self) {
         self.tally.lost.store(true, Ordering::Release);
     }
 
-    /// Whether a link of the client's own is lost.
+    /// Returns true if a link of the client's own is lost.
     pub(super) fn has_lost(&self) -> bool {
         self.tally.lost.load(Ordering::Acquire)
     }
 
-    /// Tells the client that a link of its own is gone.
+    /// Tells the client that a link of its own is lost.
     pub(super) fn end(&self, loss: LinkLost) {
-        // The first of them ends the client, so that there is room.
+        // The first loss ends the client, so `ENDS` slots suffice.
         self.send(Notification::Lost(loss));
     }
 
@@ -224,7 +225,7 @@ impl NotificationSender {
         }
     }
 
-    /// Waits until the client has taken the answers that went before this one; cancel-safe. They are there already.
+    /// Waits until the client has taken all earlier replies, which are in its channels already; cancel-safe.
     pub(super) async fn turn_for(&self, answered: &SequencedReply) {
         loop {
             let mut turn = pin!(self.tally.turns.notified());
@@ -236,14 +237,14 @@ impl NotificationSender {
         }
     }
 
-    /// The client has an answer, or does not want it any more.
+    /// Records that a reply was taken or discarded.
     pub(super) fn on_taken(&self, answered: &SequencedReply) {
         let tally = &self.tally;
-        // What a thread that has panicked left is whole.
+        // The list is consistent even after a panic.
         let mut early = tally.early.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = tally.taken.load(Ordering::Relaxed);
         if answered.position == taken {
-            // What was told before those that follow, which nobody wants, need not come before this one.
+            // Later replies that were discarded do not raise this: their notifications need not precede this reply.
             tally.behind.store(answered.sequence, Ordering::Relaxed);
         }
         early.push(answered.position);
@@ -256,7 +257,7 @@ impl NotificationSender {
     }
 }
 
-/// Tells a caller, whose client may have an ear.
+/// Sends a reply to a caller, and counts it if the caller's client has a notification channel.
 pub(super) fn answer(
     reply: ReplySender,
     ear: Option<&NotificationSender>,
@@ -270,7 +271,7 @@ pub(super) fn answer(
         sequence: count(|tally| &tally.notified),
         position: count(|tally| &tally.answered),
     };
-    // One that no longer waits needs no answer.
+    // A caller that no longer waits needs no reply, and none is counted.
     if reply.send(answered).is_ok()
         && let Some(ear) = ear
     {
@@ -278,36 +279,36 @@ pub(super) fn answer(
     }
 }
 
-/// The end of the client, whose calls are served by the task that has this.
+/// The receiving end, held by the task that serves the client's calls.
 #[derive(Debug)]
 pub struct NotificationReceiver {
     from: mpsc::Receiver<SequencedNotification>,
-    /// It waits for an answer that went before it.
+    /// A notification that waits for earlier replies to be taken.
     next: Option<SequencedNotification>,
-    /// How much was handed out.
+    /// The number of notifications delivered.
     heard: u64,
     tally: Arc<SequenceCounters>,
 }
 
 impl NotificationReceiver {
-    /// What is told next, once the answers before it are taken. The task that asks is the one that takes them.
+    /// Returns the next notification once all earlier replies are taken. The calling task must also take the replies.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
         if self.next.is_none() {
             self.next = ready!(self.from.poll_recv(cx));
         }
-        // Whoever takes the answer that it waits for was rung when that came, which was before.
+        // No waker is needed: the task that takes the earlier reply was woken when that reply came.
         match self.has_turn() {
             true => self.take().map_or(Poll::Pending, Poll::Ready),
             false => Poll::Pending,
         }
     }
 
-    /// The same; cancel-safe.
+    /// Waits for the next notification, as [`NotificationReceiver::poll_next`] does; cancel-safe.
     pub async fn next(&mut self) -> Notification {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// What is left of what was told before the answers that the client has taken.
+    /// Returns a remaining notification that was sent before the replies that the client has taken.
     pub fn pending_before(&mut self) -> Option<Notification> {
         if self.heard >= self.tally.behind.load(Ordering::Relaxed) {
             return None;

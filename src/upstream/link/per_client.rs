@@ -1,8 +1,8 @@
-//! Links that one connection of a client has for itself, where a server keeps state per connection.
+//! Links that belong to one client connection, for servers that keep state per connection.
 //!
-//! A link is opened with the first call that needs it, and ends with the client's connection, or when it was not used for
-//! too long. There are as many at a time as the plan says, and no more. Law: a client on a socket has one at each upstream,
-//! and none at another server of that name while it has that.
+//! A link is opened by the first call that needs it. It ends with the client's connection, or when it is idle for too
+//! long. The plan limits their number. Law: a client on a socket has one link per upstream, and none to another server
+//! of the same name while it has that one.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,15 +17,15 @@ use super::subscriber_set::Subscriber;
 use crate::domain::pending::RequestError;
 use crate::domain::side::Side;
 
-/// How many links may wait to be begun.
+/// The number of links that may wait to be launched.
 const LAUNCHES: usize = 256;
 
-/// How the calls of a worker come to a server.
+/// The way in which the calls of a worker reach a server.
 #[derive(Debug, Clone)]
 pub enum LinkSharing {
-    /// All of the process share one link.
+    /// The whole process shares one link.
     Shared(LinkHandle),
-    /// Each connection of a client has a link for itself.
+    /// Each client connection has a link of its own.
     PerClient(LinkOpener),
 }
 
@@ -35,36 +35,36 @@ impl From<LinkHandle> for LinkSharing {
     }
 }
 
-/// What bounds the links of an upstream.
+/// The limits on the links of an upstream.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkLimits {
-    /// How many there are at a time.
+    /// The maximum number of links.
     pub most: usize,
-    /// How long one may be unused.
+    /// The longest time in which a link may be unused.
     pub idle: Duration,
-    /// How many questions may wait on each.
+    /// The maximum number of queued requests on each link.
     pub queue: usize,
 }
 
-/// The links that clients have at a server, whatever plans they began with. What tells it from others.
+/// The slots for client links at a server, kept across plans. Also serves as the server's identity.
 #[derive(Debug, Clone, Default)]
 pub struct LinkSlots(Arc<SlotState>);
 
 #[derive(Debug, Default)]
 struct SlotState {
-    /// How many are open.
+    /// The number of open links.
     open: AtomicUsize,
-    /// Whether no plan means the server any more.
+    /// Becomes true when no plan refers to the server any more.
     over: watch::Sender<bool>,
 }
 
 impl LinkSlots {
-    /// No plan means the server any more, nor will: those who are there are let go.
+    /// Ends all links of the server: no plan refers to it any more.
     pub fn end(&self) {
         self.0.over.send_replace(true);
     }
 
-    /// Tells when that is.
+    /// Returns a receiver that becomes true when the links must end.
     #[must_use]
     pub fn over(&self) -> watch::Receiver<bool> {
         self.0.over.subscribe()
@@ -74,7 +74,7 @@ impl LinkSlots {
         *self.0.over.borrow()
     }
 
-    /// One of so many, unless all are taken.
+    /// Takes one of `most` slots, unless all are taken.
     fn take(&self, most: usize) -> Option<LinkPermit> {
         let take = |open: usize| (open < most).then_some(open + 1);
         let open = &self.0.open;
@@ -82,13 +82,13 @@ impl LinkSlots {
         taken.ok().map(|_| LinkPermit(self.clone()))
     }
 
-    /// Whether these are those at the same server.
+    /// Returns true if both belong to the same server.
     fn are(&self, others: &LinkSlots) -> bool {
         Arc::ptr_eq(&self.0, &others.0)
     }
 }
 
-/// Opens links. When the last one is gone, no more are opened.
+/// Opens links. No more links can be opened once the last opener is dropped.
 #[derive(Debug, Clone)]
 pub struct LinkOpener {
     launches: mpsc::Sender<LinkLaunch>,
@@ -96,7 +96,7 @@ pub struct LinkOpener {
     bounds: LinkLimits,
 }
 
-/// The same, which keeps nothing open.
+/// An opener that does not keep its channel open.
 #[derive(Debug)]
 pub struct WeakLinkOpener {
     launches: mpsc::WeakSender<LinkLaunch>,
@@ -105,7 +105,7 @@ pub struct WeakLinkOpener {
 }
 
 impl WeakLinkOpener {
-    /// The opener, while somebody else still has it.
+    /// Returns the opener while another one exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<LinkOpener> {
         Some(LinkOpener {
@@ -116,16 +116,16 @@ impl WeakLinkOpener {
     }
 }
 
-/// A link that is to be owned, for one connection of a client.
+/// A request to launch a link task for one client connection.
 #[derive(Debug)]
 pub struct LinkLaunch {
-    /// Its end of the way.
+    /// The receiving end for the link task.
     pub inbox: RequestReceiver,
-    /// It is one of those that may be open, for as long as this lives.
+    /// The slot that the link holds while it lives.
     pub place: LinkPermit,
 }
 
-/// A place among the links that may be open.
+/// A held slot; dropping it frees the slot.
 #[derive(Debug)]
 pub struct LinkPermit(LinkSlots);
 
@@ -136,7 +136,7 @@ impl Drop for LinkPermit {
     }
 }
 
-/// Both ends of the way on which links are opened, each of which takes one of these places.
+/// Creates an opener, and the channel of its launches. Each launch takes one of `places`.
 #[must_use]
 pub fn opener(bounds: LinkLimits, places: LinkSlots) -> (LinkOpener, mpsc::Receiver<LinkLaunch>) {
     let (launches, inbox) = mpsc::channel(LAUNCHES);
@@ -149,7 +149,7 @@ pub fn opener(bounds: LinkLimits, places: LinkSlots) -> (LinkOpener, mpsc::Recei
 }
 
 impl LinkOpener {
-    /// The same, which keeps nothing open.
+    /// Returns an opener that does not keep its channel open.
     #[must_use]
     pub fn downgrade(&self) -> WeakLinkOpener {
         WeakLinkOpener {
@@ -164,7 +164,7 @@ impl LinkOpener {
         let place = place.ok_or(RequestError::Busy)?;
         let (handle, inbox) = open(self.bounds.queue);
         let inbox = inbox.for_one(notices, self.bounds.idle);
-        // One that finds no room gives its place back.
+        // A failed send drops the launch and with it the slot.
         self.launches
             .try_send(LinkLaunch { inbox, place })
             .map_err(|_| RequestError::Busy)?;
@@ -172,28 +172,28 @@ impl LinkOpener {
     }
 }
 
-/// The links of one connection of a client.
+/// The links of one client connection.
 #[derive(Debug, Default)]
 pub struct ClientLinks {
     links: RefCell<Vec<KnownLink>>,
-    /// Where what servers tell goes.
+    /// The notification channel of the client.
     notices: RefCell<Option<NotificationSender>>,
-    /// Whose events the client hears, where servers of both sides have some for it.
+    /// The side whose events the client receives, if servers on both sides send some.
     speaker: Cell<Option<Side>>,
-    /// The links, shared with others, whose owners know that, each for as long as it does.
+    /// Shared links whose tasks know this client as a subscriber, each with its subscription.
     listens: RefCell<Vec<(Weak<Notify>, Weak<()>)>>,
 }
 
-/// One of them.
+/// One of the client's links.
 #[derive(Debug)]
 struct KnownLink {
     upstream: String,
-    /// Those at its server.
+    /// The slots of its server, which identify it.
     places: LinkSlots,
     link: LinkHandle,
 }
 
-/// A client that is about to hear what a server tells to all.
+/// A subscription to a shared link that its task does not know yet.
 pub(super) struct PendingSubscription<'a> {
     own: &'a ClientLinks,
     link: Weak<Notify>,
@@ -205,7 +205,7 @@ impl PendingSubscription<'_> {
         self.listener.clone()
     }
 
-    /// The owner of the link is told, and knows unless it has no room.
+    /// Records the subscription after the link task was sent it. The task drops it only when it is full.
     pub(super) fn begun(self) {
         let known = (self.link, self.listener.subscription());
         self.own.listens.borrow_mut().push(known);
@@ -213,46 +213,46 @@ impl PendingSubscription<'_> {
 }
 
 impl ClientLinks {
-    /// What servers tell goes here: over links that are opened from now on, and, as far as it is for all or for this
-    /// client, over links that it shares, once it has asked something there.
+    /// Sets the client's notification channel. It receives everything from links opened from now on, and the
+    /// notifications for all clients or for this client from shared links, once the client has sent a request there.
     pub fn notify(&self, notices: NotificationSender) {
-        // One that was opened before would tell nobody.
+        // A link that was opened before has no notification channel.
         self.links.borrow_mut().clear();
         *self.notices.borrow_mut() = Some(notices);
     }
 
-    /// A server of a side is asked: the first one is heard from then on, so that no event comes twice.
+    /// Records that a server of `side` was sent a request. The first side wins, so that no event is delivered twice.
     pub fn request(&self, side: Side) {
         if self.speaker.get().is_none() {
             self.speaker.set(Some(side));
         }
     }
 
-    /// The servers of a side say no more.
+    /// Records that the servers of `side` send nothing more.
     pub fn on_silence(&self, side: Side) {
         if self.speaker.get() == Some(side) {
             self.speaker.set(None);
         }
     }
 
-    /// Whether the client hears the servers of a side.
+    /// Returns true if the client receives events of `side`.
     #[must_use]
     pub fn subscribe(&self, side: Side) -> bool {
         self.speaker.get().is_none_or(|speaker| speaker == side)
     }
 
-    /// Where what is told to this client goes.
+    /// Returns the client's notification channel, if it has one.
     #[must_use]
     pub fn notifications(&self) -> Option<NotificationSender> {
         self.notices.borrow().clone()
     }
 
-    /// Whether there is a client that hears what servers tell for as long as its connection lasts.
+    /// Returns true if a client receives notifications as long as its connection lasts.
     pub(super) fn has_subscriber(&self) -> bool {
         self.notices.borrow().is_some()
     }
 
-    /// What the owner of a shared link is to know, unless it knows it.
+    /// Returns the subscription that the task of a shared link must be sent, unless it knows it already.
     pub(super) fn pending_subscription(
         &self,
         link: &LinkHandle,
@@ -269,7 +269,8 @@ impl ClientLinks {
         })
     }
 
-    /// Whether a client on a socket has lost a link of its own, or is about to: it is let go, and asks nobody till then.
+    /// Returns true if a client on a socket has lost a link of its own, or is about to. The client is disconnected, and
+    /// its requests fail until then.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         let notices = self.notices.borrow();
@@ -279,11 +280,11 @@ impl ClientLinks {
             .is_some_and(|ear| ear.has_lost() || self.links.borrow().iter().any(is_over))
     }
 
-    /// The link that is there for this connection at the server of an opener, or is opened now.
+    /// Returns the link of this connection to the server of `opener`; opens one if there is none.
     ///
     /// # Errors
-    /// [`RequestError::Busy`] where as many as allowed are open; [`RequestError::Unreachable`] where a client on a socket has
-    /// one at another server of that name: it is about to hear of the end of that.
+    /// Returns [`RequestError::Busy`] if all slots are taken, and [`RequestError::Unreachable`] if a client on a socket
+    /// has a link to another server of that name, whose end is about to be reported.
     pub(super) fn of(
         &self,
         upstream: &str,
@@ -301,7 +302,7 @@ impl ClientLinks {
             if self.has_subscriber() {
                 return Err(RequestError::Unreachable);
             }
-            // It ends behind the calls that it has.
+            // The old link ends after its pending calls.
             links.swap_remove(place);
         }
         let link = opener.open(self.notifications())?;

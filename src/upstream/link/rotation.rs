@@ -1,7 +1,8 @@
-//! A link that all share and that grows old: another one is opened before it ends, and calls go there from then on.
+//! Rotation of a shared link that reaches its maximum age: the next link is opened before the old one ends.
 //!
-//! Laws: every question goes to one owner, in the order of asking; an old link ends when its last question is answered;
-//! where no new one can be opened the old one serves on; what a server tells to all is taken from the oldest that is up.
+//! Laws: one link task owns a request, in the order of sending; an old link ends when its last request is answered; if
+//! no new link can be opened the old one stays in use; notifications for all clients are taken from the oldest link
+//! that is up.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use super::LinkStats;
 use super::handle::{LinkHandle, RequestReceiver, open};
 use crate::telemetry::clock;
 
-/// An owner and when its link became ready.
+/// A link task and the time at which its link became ready.
 struct CurrentLink {
     link: LinkHandle,
     standing: Arc<LinkStats>,
@@ -21,7 +22,7 @@ struct CurrentLink {
     since: Option<Instant>,
 }
 
-/// Hands on what comes in to one owner after another, each of which `begin` starts.
+/// Forwards requests to one link task after another, each of which `begin` starts.
 pub async fn succeed(
     mut inbox: RequestReceiver,
     whole: &Arc<LinkStats>,
@@ -51,11 +52,11 @@ pub async fn succeed(
     loop {
         let end = current.since.map(|since| since + max_age);
         let end = end.filter(|_| heir.is_none());
-        // Every branch is cancel-safe: what is not taken is there at the next turn.
+        // All branches are cancel-safe: nothing is lost before the next iteration.
         tokio::select! {
             asked = inbox.asks.recv() => match asked {
                 Some(asked) => {
-                    // Its owner lives for as long as this can be said.
+                    // The link task lives as long as its handle, so the send cannot fail.
                     let _ = current.link.hand_on(asked).await;
                 }
                 None => return,
@@ -81,7 +82,7 @@ pub async fn succeed(
     }
 }
 
-/// An owner that takes no more questions, and how its link stands.
+/// A link task that takes no more requests, and the statistics of its link.
 struct DrainingLink(Weak<Notify>, Arc<LinkStats>);
 
 impl DrainingLink {
@@ -89,7 +90,7 @@ impl DrainingLink {
         self.0.strong_count() > 0
     }
 
-    /// A caller has gone away.
+    /// Tells the link task that a caller has gone away.
     fn gone(&self) {
         if let Some(gone) = self.0.upgrade() {
             gone.notify_one();

@@ -1,19 +1,19 @@
-//! The line of an owner: down, being opened, open, or being closed.
+//! The connection state of a link task: down, opening, open or closing.
 
 use std::future::pending;
 use std::pin::Pin;
 
 use super::{Event, Link};
 
-/// Whether the server is listened to.
+/// The choice to read from the server or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listening {
     Listens,
-    /// The one client of the link has enough to take.
+    /// The queue of the link's only client is full.
     Busy,
 }
 
-/// The link as it is.
+/// The state of the link.
 pub(super) enum LinkState<L> {
     Down,
     Opening(Pin<Box<dyn Future<Output = Result<L, String>>>>),
@@ -21,7 +21,7 @@ pub(super) enum LinkState<L> {
     Closing(Pin<Box<dyn Future<Output = ()>>>),
 }
 
-/// What the line tells.
+/// An event of [`LinkState::next`].
 pub(super) enum LinkEvent<L> {
     Opened(Result<L, String>),
     Event(Event),
@@ -29,7 +29,7 @@ pub(super) enum LinkEvent<L> {
 }
 
 impl<L: Link + 'static> LinkState<L> {
-    /// The next thing that happens; cancel-safe, since each future stays where it is.
+    /// Waits for the next event; cancel-safe, because the futures are stored in the state.
     pub(super) async fn next(&mut self, attention: Listening) -> LinkEvent<L> {
         match self {
             LinkState::Down => pending().await,
@@ -45,11 +45,11 @@ impl<L: Link + 'static> LinkState<L> {
         }
     }
 
-    /// Lets go of the link, which ends in its own time.
+    /// Starts to close the link.
     pub(super) fn close(&mut self) {
         *self = match std::mem::replace(self, LinkState::Down) {
             LinkState::Open(link) => LinkState::Closing(Box::pin(link.close())),
-            // An opening that is dropped leaves nothing behind.
+            // A dropped opening leaves nothing behind.
             LinkState::Opening(_) | LinkState::Down => LinkState::Down,
             leaving @ LinkState::Closing(_) => leaving,
         };

@@ -1,4 +1,4 @@
-//! How the links of an upstream stand, for those who look from elsewhere.
+//! Statistics of the links of an upstream, read from other threads.
 
 use std::iter::successors;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use crate::domain::pending::{LinkCounts, LinkMachine};
 use crate::telemetry::metrics::{LinkState, Notifications, StoreNeed};
 
-/// The sum of all links that an upstream has and had; each owner adds its own.
+/// The sum over all links that an upstream has and had; each link task adds its own figures.
 #[derive(Debug, Default)]
 pub struct LinkStats {
     links: AtomicI64,
@@ -24,27 +24,27 @@ pub struct LinkStats {
     told: AtomicU64,
     crowded: AtomicU64,
     nobody: AtomicU64,
-    /// What this is a part of, and is counted with.
+    /// The statistics that include these.
     whole: Option<Arc<LinkStats>>,
     kind: LinkKind,
-    /// Whether the last one that was opened could not be had.
+    /// True if the most recent attempt to open a link failed.
     refused: AtomicBool,
-    /// Whether one was opened before, and none was lost since.
+    /// True if a link was opened, and none was lost since.
     holds: AtomicBool,
 }
 
-/// What is counted.
+/// The kind of connection that is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LinkKind {
-    /// Links that carry the calls of an upstream: where none is ready, none can be made.
+    /// Links that carry the calls of an upstream: if none is ready, the upstream is down.
     #[default]
     Links,
-    /// Sockets of frames, each of which comes and goes with a client: that there is none says nothing.
+    /// Legacy sockets, which come and go with their clients: having none says nothing about the upstream.
     Frames,
 }
 
 impl LinkStats {
-    /// That of some of the links.
+    /// Creates statistics that also count towards `whole`.
     pub(super) fn part_of(whole: &Arc<LinkStats>) -> LinkStats {
         LinkStats {
             whole: Some(whole.clone()),
@@ -52,7 +52,7 @@ impl LinkStats {
         }
     }
 
-    /// That of sockets of frames, which come and go with clients.
+    /// Creates statistics for legacy sockets, which come and go with clients.
     #[must_use]
     pub fn of_frames() -> LinkStats {
         LinkStats {
@@ -61,14 +61,14 @@ impl LinkStats {
         }
     }
 
-    /// A link could not be had.
+    /// Records that a link could not be opened.
     pub fn refuses(&self) {
         self.refused.store(true, Ordering::Relaxed);
         self.holds.store(false, Ordering::Relaxed);
     }
 
-    /// How many of the links that were opened count: of those that come and go with clients the first, and each that
-    /// follows one that was lost or could not be had, since others are no restarts.
+    /// Returns how many of the opened links count. Of legacy sockets, only the first counts and each that follows a
+    /// lost or failed one; the others are no restarts.
     fn counted(&self, opened: u64, before: u64) -> u64 {
         let is_first = opened > 0 && before == 0;
         if self.kind == LinkKind::Frames && is_first && self.holds.swap(true, Ordering::Relaxed) {
@@ -77,17 +77,17 @@ impl LinkStats {
         opened
     }
 
-    /// This, and all that it is a part of.
+    /// Iterates over these statistics and all that include them.
     fn each(&self) -> impl Iterator<Item = &LinkStats> {
         successors(Some(self), |standing| standing.whole.as_deref())
     }
 
-    /// Whether one of the links takes calls.
+    /// Returns true if one of the links takes calls.
     pub(super) fn is_up(&self) -> bool {
         self.ready.load(Ordering::Relaxed) > 0
     }
 
-    /// Something that a server has told came to this.
+    /// Counts the delivery of a notification.
     pub fn on_delivery(&self, fate: Delivery) {
         for standing in self.each() {
             let count = match fate {
@@ -99,13 +99,13 @@ impl LinkStats {
         }
     }
 
-    /// Whether there is no link, open or not; of sockets of frames, how the last one ended is known.
+    /// Returns true if no link exists, open or not. Always false for legacy sockets, whose last end is known.
     #[must_use]
     pub fn no_links(&self) -> bool {
         self.kind == LinkKind::Links && self.links.load(Ordering::Relaxed) == 0
     }
 
-    /// How it stands now.
+    /// Returns the current state.
     #[must_use]
     pub fn state(&self, upstream: &str) -> LinkState {
         let level = |level: &AtomicI64| u64::try_from(level.load(Ordering::Relaxed)).unwrap_or(0);
@@ -135,25 +135,25 @@ impl LinkStats {
     }
 }
 
-/// What becomes of something that a server tells.
+/// The outcome of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// A client gets it.
     Delivered,
-    /// A client has so much to take already that it misses this.
+    /// Dropped, because the client's queue is full.
     QueueFull,
-    /// It is for nobody who could be told.
+    /// Dropped, because there was no client to send it to.
     NoSubscriber,
 }
 
-/// How a link stands at a moment.
+/// The gauges of one link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkGauges {
-    /// 1 while it takes calls.
+    /// 1 while the link takes calls.
     pub ready: usize,
-    /// How many questions are written and not answered.
+    /// The number of requests that were written and not answered.
     pub in_flight: usize,
-    /// How many wait for their turn.
+    /// The number of queued requests.
     pub queued: usize,
 }
 
@@ -164,7 +164,7 @@ impl LinkGauges {
     }
 }
 
-/// What one owner has told; dropped, it takes its levels back.
+/// The figures that one link task has reported; dropping the handle takes its gauges back.
 #[derive(Debug)]
 pub struct StatsHandle<S: Deref<Target = LinkStats>> {
     standing: S,
@@ -173,7 +173,7 @@ pub struct StatsHandle<S: Deref<Target = LinkStats>> {
 }
 
 impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
-    /// Nothing is told yet.
+    /// Registers a link with all gauges at zero.
     pub fn new(standing: S) -> StatsHandle<S> {
         for standing in standing.each() {
             standing.links.fetch_add(1, Ordering::Relaxed);
@@ -185,7 +185,7 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
         }
     }
 
-    /// What it is told to.
+    /// Returns the statistics that this handle reports to.
     pub fn standing(&self) -> &LinkStats {
         &self.standing
     }
@@ -199,7 +199,7 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
         self.set_gauges(levels, pending.counts());
     }
 
-    /// How it stands now, and what has happened so far.
+    /// Reports the current gauges and the counts so far.
     pub fn set_gauges(&mut self, levels: LinkGauges, now: LinkCounts) {
         if levels.ready > self.levels.ready {
             let each = self.standing.each();
@@ -232,7 +232,7 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
         self.counts = now;
     }
 
-    /// It has ended, and was not lost.
+    /// Resets the gauges after a regular end, which is not a loss.
     pub fn end(&mut self) {
         self.levels(LinkGauges::default());
     }

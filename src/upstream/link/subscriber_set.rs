@@ -1,21 +1,21 @@
-//! Who hears what a server tells to all, where several links at it have their listeners in common.
+//! The subscribers to notifications that several links to one server share.
 //!
-//! A server may tell the same on each of its links. Law: of the links that are up, one is heard; where it drops the
-//! next one is.
+//! A server may send the same notification on each of its links. Law: notifications are taken from exactly one of the
+//! links that are up; when it goes down, the next one takes over.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::LinkStats;
 use super::notifications::NotificationSender;
 
-/// How many may listen to a link that all share.
+/// The most subscribers to a shared link.
 const LISTENERS: usize = 16 * 1024;
 
-/// One who hears, or is on its way to.
+/// A subscriber, or one that is about to subscribe.
 #[derive(Debug, Clone)]
 pub(super) struct Subscriber {
     ear: NotificationSender,
-    /// It lives for as long as this one hears, or is on its way.
+    /// Lives as long as the subscription, or its preparation.
     hears: Arc<()>,
 }
 
@@ -25,28 +25,28 @@ impl Subscriber {
         Subscriber { ear, hears }
     }
 
-    /// Whether it still hears, for who keeps this.
+    /// Returns a handle that can be upgraded while the subscription lives.
     pub(super) fn subscription(&self) -> Weak<()> {
         Arc::downgrade(&self.hears)
     }
 }
 
-/// What comes of one more who wants to hear.
+/// The result of adding a subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JoinResult {
     Subscribed,
-    /// There are as many as there may be, and it is the first who finds no room. It may try again.
+    /// The set is full, and this subscriber is the first to be turned away. It may try again.
     First(usize),
-    /// The same for those after it.
+    /// The set is full, and others were turned away before.
     Not,
 }
 
-/// Those who hear.
+/// The subscribers.
 #[derive(Debug)]
 struct SubscriberState {
     all: Vec<Subscriber>,
     most: usize,
-    /// Whether somebody found no room since there was some.
+    /// True if a subscriber was turned away since there was last space.
     is_full: bool,
 }
 
@@ -66,16 +66,16 @@ impl Default for SubscriberState {
     }
 }
 
-/// The listeners, and whether it is this link that they hear.
+/// A set of subscribers, shared between links, with the links that take precedence over this one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SubscriberSet {
     crowd: Arc<Mutex<SubscriberState>>,
-    /// Those that are heard before this one.
+    /// The links whose notifications are used before those of this one.
     before: Vec<Arc<LinkStats>>,
 }
 
 impl SubscriberSet {
-    /// The same for a link that is heard while none of these is up, either.
+    /// Returns the same set for a link that is used only while none of `before` is up either.
     pub(super) fn succeeding(&self, before: &[Arc<LinkStats>]) -> SubscriberSet {
         let all = self.before.iter().chain(before);
         SubscriberSet {
@@ -84,7 +84,7 @@ impl SubscriberSet {
         }
     }
 
-    /// One more hears.
+    /// Adds a subscriber.
     pub(super) fn join(&self, listener: Subscriber) -> JoinResult {
         let mut crowd = self.there();
         if crowd.all.len() < crowd.most {
@@ -98,20 +98,20 @@ impl SubscriberSet {
         }
     }
 
-    /// Whether another link says the same to them.
+    /// Returns true if a link that takes precedence is up and delivers the same notifications.
     pub(super) fn add(&self) -> bool {
         self.before.iter().any(|before| before.is_up())
     }
 
-    /// What comes of telling each of them.
+    /// Applies `tell` to each subscriber and returns the results.
     pub(super) fn each<T>(&self, mut tell: impl FnMut(&NotificationSender) -> T) -> Vec<T> {
         let crowd = self.there();
         crowd.all.iter().map(|known| tell(&known.ear)).collect()
     }
 
-    /// Those who have not left. All the links are owned on one thread, so that nobody waits here.
+    /// Locks the state and removes closed subscribers. All link tasks run on one thread, so the lock is uncontended.
     fn there(&self) -> MutexGuard<'_, SubscriberState> {
-        // An entry is whole or not there, so a poisoned lock guards nothing broken.
+        // An entry is added or removed whole, so a poisoned lock guards consistent data.
         let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
         crowd.all.retain(|known| !known.ear.is_closed());
         crowd

@@ -1,8 +1,8 @@
-//! Who hears what a server tells on a link.
+//! Delivery of the notifications that a server sends on a link.
 //!
-//! Over a link of one client everything is that client's. Over one that all share, [`Recipients`] say who hears it: one
-//! caller, everybody who has asked something there and can be told, or nobody. Laws: the one client of a link is waited
-//! for, and loses nothing; of those who share one nobody is waited for; whatever is not passed on is counted.
+//! On a link of one client, everything goes to that client. On a shared link, [`Recipients`] decide: one caller, every
+//! subscriber, or none. Laws: a link of one client waits for it and drops nothing; a shared link never waits for a
+//! client; every notification that is not delivered is counted.
 
 use bytes::Bytes;
 
@@ -15,10 +15,10 @@ use super::{LinkReply, LinkStats};
 use crate::domain::jsonrpc::{progress_token, with_progress_token};
 use crate::domain::pending::{Recipients, RequestError};
 
-/// Those who hear.
+/// The recipients of the notifications of one link.
 #[derive(Debug)]
 pub(super) struct Subscribers<'a> {
-    /// The way to the one client whose link it is, if it is one's.
+    /// The queue to the only client, if the link belongs to one client.
     pub(super) only: Option<LinkClientQueue<'a>>,
     all: SubscriberSet,
     upstream: &'a str,
@@ -38,7 +38,7 @@ impl<'a> Subscribers<'a> {
         }
     }
 
-    /// One more hears what is everybody's.
+    /// Subscribes a client to notifications for all clients.
     pub(super) fn join(&self, listener: Subscriber) {
         match self.all.join(listener) {
             JoinResult::Subscribed => {}
@@ -55,7 +55,7 @@ impl<'a> Subscribers<'a> {
         }
     }
 
-    /// Passes something on that the server tells: to the one caller who hears it, or by the calls that are open.
+    /// Delivers a notification: to the client of the link, to the caller it belongs to, or to all subscribers.
     pub(super) fn deliver<'p>(
         &mut self,
         (hearers, message): (Recipients, Bytes),
@@ -79,7 +79,7 @@ impl<'a> Subscribers<'a> {
                 self.count(told);
             }
             Recipients::Caller(_) => self.count(caller.map(|ear| self.notify(ear, message))),
-            // They have it from another link, and would have it twice.
+            // Another link has delivered this notification already.
             Recipients::All if self.all.add() => {}
             Recipients::All => {
                 let tell = |listener: &NotificationSender| self.notify(listener, message.clone());
@@ -89,19 +89,19 @@ impl<'a> Subscribers<'a> {
         }
     }
 
-    /// Whether all is one client's.
+    /// Returns true if the link belongs to one client.
     pub(super) fn is_of_one(&self) -> bool {
         self.only.is_some()
     }
 
-    /// Passes on what is no message of JSON-RPC, to the one client whose link it is: it may know what that means.
+    /// Delivers a message that is not JSON-RPC to the only client of the link, which may understand it.
     pub(super) fn deliver_raw(&mut self, message: Bytes) {
         if let Some(only) = &mut self.only {
             only.notify(message);
         }
     }
 
-    /// Answers a caller, behind what its client was told before.
+    /// Sends a reply to a caller, after the notifications that its client was sent before.
     pub(super) fn answer(
         &mut self,
         (reply, ear): (ReplySender, Option<NotificationSender>),
@@ -113,14 +113,14 @@ impl<'a> Subscribers<'a> {
         }
     }
 
-    /// Nothing more is told; the one client whose link it is hears of its loss.
+    /// Drains the queue of the only client and reports the loss of the link to it.
     pub(super) async fn end(self, loss: Option<LinkLost>) {
         if let Some(only) = self.only {
             only.end(loss).await;
         }
     }
 
-    /// A link that others share is not held up by one that does not keep up: it misses some.
+    /// Notifies a subscriber of a shared link. A full queue drops the notification, so that the link is not held up.
     fn notify(&self, listener: &NotificationSender, message: Bytes) -> Delivery {
         let fate = listener.notify(message);
         if fate == Delivery::QueueFull && listener.start_missing() {

@@ -1,4 +1,4 @@
-//! The task that owns a link: what the outputs of [`LinkMachine`] say is done, and what happens is told to it.
+//! The task that owns a link. It executes the outputs of [`LinkMachine`] and feeds events back into it.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -25,10 +25,10 @@ use crate::domain::pending::{
 };
 use crate::telemetry::clock;
 
-/// How long the last words of a link may take, once nobody asks any more.
+/// The time limit for the last messages of a link once there are no more callers.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Who has asked.
+/// A caller that waits for a reply.
 struct PendingCaller {
     reply: ReplySender,
     ear: Option<NotificationSender>,
@@ -37,7 +37,7 @@ struct PendingCaller {
     _load: Option<InFlightGuard>,
 }
 
-/// Conducts the links of one upstream until nobody can ask any more and everybody is answered.
+/// Runs the links of one upstream until no more requests can come and all callers are answered.
 pub async fn own<T: Transport>(
     (name, transport): (&str, T),
     settings: LinkSettings,
@@ -73,9 +73,9 @@ pub async fn own<T: Transport>(
         account,
         ..
     } = owner;
-    // Whoever finds that nobody takes questions finds no link, either.
+    // Dropped together: a handle that finds the channel closed finds no link in the statistics either.
     drop((account, inbox));
-    // The client may take its time, which is none of the server's.
+    // Concurrently, because a slow client must not delay the end of the connection to the server.
     tokio::join!(line.end(), audience.end(loss));
     tracing::info!(upstream = name, "the link has ended");
 }
@@ -86,24 +86,24 @@ struct LinkTask<'a, T: Transport> {
     pending: LinkMachine,
     account: StatsHandle<&'a LinkStats>,
     line: LinkState<T::Link>,
-    /// Whether a link is to be opened as soon as the one before is gone.
+    /// Requests another link once the previous one is closed.
     wanted: Reopen,
     callers: BTreeMap<Ticket, PendingCaller>,
     next: u64,
-    /// What times are counted from.
+    /// The epoch of the state machine's times.
     began: Instant,
-    /// Who hears what the server tells.
+    /// The recipients of the server's notifications.
     audience: Subscribers<'a>,
-    /// When something was last asked, answered, given up, or told.
+    /// The time of the last request, reply, cancellation or notification.
     used: Instant,
-    /// Rung each time that the link is ready.
+    /// Notified each time the link becomes ready.
     ready: Option<Arc<Notify>>,
-    /// Since when it is.
+    /// The time at which the link became ready.
     since: Option<Instant>,
-    /// Whether more can be asked.
+    /// The state of the request channel.
     door: Intake,
     retired: Retired,
-    /// Why there is no other link for the one client that this was of.
+    /// The reason why the only client of this link gets no other.
     loss: Option<LinkLost>,
 }
 
@@ -113,14 +113,14 @@ enum Reopen {
     No,
 }
 
-/// Whether more can be asked.
+/// The state of the request channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Intake {
     Open,
     Closed,
 }
 
-/// Whether the upstream was changed or removed.
+/// Set when the upstream was changed or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retired {
     No,
@@ -136,7 +136,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 return inbox.refuse();
             }
             if self.door == Intake::Closed && self.pending.is_idle() {
-                // The server is told of calls that were given up at last.
+                // The server must still be sent the cancellations of the last calls.
                 let until = *farewell.get_or_insert(clock::now() + FAREWELL);
                 if self.pending.has_sent_all() || until <= clock::now() {
                     if self.retired == Retired::Yes {
@@ -157,7 +157,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 .only
                 .as_ref()
                 .and_then(LinkClientQueue::deadline);
-            // Every branch is cancel-safe: what is not taken is there at the next turn.
+            // All branches are cancel-safe: nothing is lost before the next iteration.
             tokio::select! {
                 asked = inbox.asks.recv(), if self.door == Intake::Open => match asked {
                     Some(asked) => self.on_request(asked),
@@ -171,10 +171,10 @@ impl<T: Transport> LinkTask<'_, T> {
                 () = has_more_work(&mut self.audience) => {}
                 () = sleep_until(patience.unwrap_or(self.began)), if patience.is_some() => self.expire_notifications(),
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
-                // What was asked before is still answered.
+                // Requests that are already in the channel are still answered.
                 () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
                 () = is_over(&mut inbox.over) => self.retire(inbox),
-                // What was asked just now is use of it, or is still answered.
+                // A request in the channel counts as use of the link, and is answered.
                 () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
                     if inbox.asks.is_empty() {
                         inbox.asks.close();
@@ -185,14 +185,15 @@ impl<T: Transport> LinkTask<'_, T> {
         }
     }
 
-    /// The upstream was changed or removed. One that takes no more questions ends for a reason of its own.
+    /// Stops taking requests because the upstream was changed or removed. A link that is ending already keeps its own
+    /// reason.
     fn retire(&mut self, inbox: &mut RequestReceiver) {
         inbox.over = None;
         if inbox.asks.is_closed() {
             return;
         }
         self.retired = Retired::Yes;
-        // At once, so that its client opens no other one while this has calls to answer.
+        // Marked at once, so that the client opens no other link while this one still has calls to answer.
         if let Some(only) = &self.audience.only {
             only.lose();
         }
@@ -203,7 +204,7 @@ impl<T: Transport> LinkTask<'_, T> {
         inbox.asks.close();
     }
 
-    /// The server is not listened to while its one client has more to take than may wait.
+    /// Returns `Busy` while the queue of the only client is full, so that the server is not read.
     fn attention(&self) -> Listening {
         let waits = self.audience.only.as_ref();
         match waits.is_some_and(LinkClientQueue::is_full) {
@@ -215,7 +216,7 @@ impl<T: Transport> LinkTask<'_, T> {
     fn tick(&mut self) {
         self.take(match self.attention() {
             Listening::Listens => LinkInput::Tick,
-            // Its signs of life are not read.
+            // The server's signs of life are not read meanwhile, so it is treated as alive.
             Listening::Busy => LinkInput::Sign,
         });
     }
@@ -229,7 +230,7 @@ impl<T: Transport> LinkTask<'_, T> {
         self.lost("its client does not take what the server tells");
     }
 
-    /// The one client of the link gets no other: what the server has kept for it is gone.
+    /// Marks the link of the only client as lost: the state that the server kept for it is gone.
     fn lose(&mut self, through: LostBy) {
         if let (Some(only), None) = (&self.audience.only, &self.loss) {
             only.lose();
@@ -245,7 +246,7 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     fn on_request(&mut self, asked: LinkRequest) {
-        // It hears from now on, whether or not it still waits for this.
+        // The subscription counts even if the caller no longer waits.
         if let Some(listener) = asked.listener {
             self.audience.join(listener);
         }
@@ -324,7 +325,7 @@ impl<T: Transport> LinkTask<'_, T> {
         }
     }
 
-    /// What is no message of JSON-RPC may be one of the protocol that a client speaks beside it.
+    /// A message that is not JSON-RPC may belong to another protocol that the client speaks on the link.
     fn on_message(&mut self, message: Bytes, input: impl FnOnce(Bytes) -> LinkInput) {
         let skipped = self.pending.counts().skipped;
         let copy = self.audience.is_of_one().then(|| message.clone());
@@ -341,11 +342,11 @@ impl<T: Transport> LinkTask<'_, T> {
         match (self.retired, self.door) {
             (Retired::Yes, _) => self.lose(LostBy::Plan),
             (Retired::No, Intake::Open) if self.since.is_some() => self.lose(LostBy::Server),
-            // One that takes no more questions has another one beside it, or nobody.
+            // A link that takes no more requests has a successor, or no users.
             (Retired::No, Intake::Open | Intake::Closed) => {}
         }
         self.take(LinkInput::Lost { luck: outcome() });
-        // What was asked where a client has state, or at a server that is planned no more, goes over no other link.
+        // A request to a stateful link, or to a server that no plan refers to, is never sent over another link.
         let ends = self.door == Intake::Closed && self.audience.is_of_one();
         if self.loss.is_some() || self.retired == Retired::Yes || ends {
             self.take(LinkInput::Over);
@@ -364,7 +365,7 @@ impl<T: Transport> LinkTask<'_, T> {
 
     fn take(&mut self, input: LinkInput) {
         self.pending.take(self.at(clock::now()), input);
-        // Whoever has an answer may look at once.
+        // Reported before the outputs, so that a caller with a reply sees current statistics.
         self.account.report(&self.pending);
         while let Some(output) = self.pending.output() {
             self.apply(output);
@@ -377,7 +378,8 @@ impl<T: Transport> LinkTask<'_, T> {
             LinkOutput::Close(fault) => {
                 self.wanted = Reopen::No;
                 self.line.close();
-                // It is taken in at once: this is one of the outputs that are still being obeyed.
+                // Recursion is safe: this is one of the outputs of the loop in `take`, which continues with the new
+                // ones.
                 self.lost(&fault.to_string());
             }
             LinkOutput::Write(message) => {
@@ -438,7 +440,7 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 }
 
-/// Cancel-safe. Never ends where nobody would tell.
+/// Waits until the upstream is changed or removed; cancel-safe. Never completes without a receiver or a sender.
 async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
     if let Some(over) = over
         && over.wait_for(|over| *over).await.is_ok()
@@ -448,7 +450,7 @@ async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
     pending().await
 }
 
-/// Cancel-safe, as what it waits for is.
+/// Waits until the queue of the only client has made progress; cancel-safe.
 async fn has_more_work(audience: &mut Subscribers<'_>) {
     match &mut audience.only {
         Some(only) => only.go_on().await,
@@ -456,7 +458,7 @@ async fn has_more_work(audience: &mut Subscribers<'_>) {
     }
 }
 
-/// Random enough for the waits of many proxies to drift apart.
+/// Returns a random number that is good enough to let the retries of many proxies drift apart.
 fn outcome() -> u16 {
     u16::try_from(RandomState::new().build_hasher().finish() & 0xffff).unwrap_or_default()
 }
