@@ -1,5 +1,4 @@
-//! Two answers to one call, and all that it takes to compare them: nothing here belongs to a worker, so that any thread
-//! can do it.
+//! A pair of recorded responses and their comparison. Nothing here belongs to a worker, so any thread can compare.
 
 use std::sync::Arc;
 
@@ -10,38 +9,38 @@ use super::recorded_response::{ParsedResponse, RecordedResponse};
 use crate::domain::compare::{Comparison, Rules, RunEnding, Skip, Terms, Verdict, compare};
 use crate::domain::side::Side;
 
-/// Two answers.
+/// The responses of control and candidate to the same call.
 pub(super) struct ResponsePair {
     pub(super) control: RecordedResponse,
     pub(super) candidate: RecordedResponse,
 }
 
-/// What they are compared by.
+/// The rules and limits of a comparison.
 #[derive(Clone)]
 pub(super) struct CompareContext {
     pub(super) rules: Arc<Rules>,
     pub(super) side: Side,
     pub(super) method: Method,
     pub(super) terms: Terms,
-    /// How many bytes may be decoded.
+    /// Budget for decoded bodies, in bytes.
     pub(super) room: usize,
 }
 
-/// What came of it.
+/// The result of a comparison.
 #[derive(Debug)]
 pub(super) struct Compared {
-    /// The control's answer without its coding, to be compared once more.
+    /// The control's response, decoded, for a second comparison.
     pub(super) control: RecordedResponse,
-    /// How many bytes were decoded, all of which were short-lived but those of the control.
+    /// Decoded bytes of both responses; only those of the control stay in memory.
     pub(super) decoded: usize,
     pub(super) found: Comparison,
 }
 
-/// Why two answers were not compared.
+/// The reason why two responses were not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotCompared {
     pub(super) verdict: Verdict,
-    /// The control's response and the candidate's, where both were read.
+    /// The response of the control and that of the candidate, if both were parsed.
     pub(super) endings: Option<(RunEnding, RunEnding)>,
 }
 
@@ -55,10 +54,8 @@ impl From<Verdict> for NotCompared {
 }
 
 impl ResponsePair {
-    /// Compares at once what is short, and else at the desk, where it may wait its turn.
+    /// Compares short responses at once, and others on the compare thread.
     ///
-    /// # Errors
-    /// Fails with the verdict, where there is one without a comparison.
     pub(super) async fn compare(
         self,
         by: CompareContext,
