@@ -1,7 +1,7 @@
-//! Batches: which of them pass to one upstream as one message (JSON-RPC 2.0 §6).
+//! Batches that pass through to one upstream as one message (JSON-RPC 2.0 §6).
 //!
-//! Law: a batch is split only when its items are decided differently, or when one of them is not for the upstream as it
-//! came.
+//! Law: a batch is split only when its items get different decisions, or when an item cannot go to the upstream
+//! unchanged.
 
 use super::jsonrpc::{Call, LooseCall, MessageItem, RequestId};
 use super::plan::{CANCELLED, Plan};
@@ -19,26 +19,26 @@ use super::side::Side;
 pub struct BatchMember {
     /// The call, where one can be read.
     pub call: Option<Call>,
-    /// The id of its error; none for a notification.
+    /// The id for an error reply; `None` for a notification.
     pub id: Option<RequestId>,
     /// The route of the call.
     pub route: Option<usize>,
-    /// What was decided for it.
+    /// The decision for this item.
     pub decision: Decision,
-    /// How it differs from valid JSON-RPC 2.0.
+    /// The item's deviation from valid JSON-RPC 2.0, if any.
     pub fault: Option<MessageFault>,
 }
 
 /// A batch that passes through as one message.
 #[derive(Debug)]
 pub struct PassthroughBatch {
-    /// The place of its upstream.
+    /// The index of its upstream.
     pub place: usize,
     /// Its items, in order.
     pub members: Vec<BatchMember>,
 }
 
-/// The batch as one that passes to one upstream, if it is one. `session` finds the session of a call of a route.
+/// Returns the batch as one that passes to one upstream, if it is one. `session` finds the session of a routed call.
 #[must_use]
 pub fn passing<'s>(
     plan: &Plan,
@@ -110,7 +110,7 @@ impl BatchReader<'_> {
         let (caller, headers) = (self.poster.caller, self.poster.head.headers);
         rejections::ambiguous_credentials(plan, &call).ok()?;
         routing::mcp(plan, headers, &call).ok()?;
-        // A notification that cancels a call may have to name it by another id.
+        // The upstream may know the cancelled call by another id.
         let cancels = id.is_none() && *call.method == *CANCELLED;
         if cancels || plan.locals.rpc(&call.method).is_some() {
             return None;
@@ -124,7 +124,7 @@ impl BatchReader<'_> {
         }
         let place = plan.upstreams.of(route, Side::Rpc)?;
         let upstream = plan.upstreams.all.get(place)?;
-        // A link gives each call an id of its own.
+        // A link assigns each call an id of its own.
         if upstream.transport.link().is_some() || refused_message(plan, upstream, &call).is_some() {
             return None;
         }
@@ -138,7 +138,7 @@ impl BatchReader<'_> {
         Some((place, member))
     }
 
-    /// The place of the RPC upstream that takes HTTP requests.
+    /// Returns the index of the RPC upstream that takes HTTP requests.
     fn usual(&self) -> Option<usize> {
         self.plan.rpc_over_http()?;
         self.plan.upstreams.of(None, Side::Rpc)

@@ -1,8 +1,8 @@
-//! Where a call comes from: networks, trusted hops, and the caller's address behind them.
+//! The client address of a call: networks, trusted proxies, and the address that they report.
 //!
-//! A peer's address is a fact; what a header says of the hops before it is believed only where a trusted hop has
-//! written it. So the list is walked from its right end, which the nearest hop wrote, and ends at the first address
-//! that is not trusted. Law: what an untrusted peer sends never changes its address.
+//! The peer address is a fact; a header that reports earlier hops counts only when a trusted hop wrote it. The list is
+//! read from its right end, which the nearest hop wrote, and reading stops at the first address that is not trusted.
+//! Law: data from an untrusted peer never changes its address.
 
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
@@ -16,20 +16,20 @@ use ipnet::IpNet;
 pub(super) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(super) const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// How many hops are followed; a longer chain of trusted ones is taken for a loop.
+/// Maximum number of hops followed; a longer chain of trusted hops is treated as a loop.
 const MOST_HOPS: usize = 32;
 
-/// A network: all addresses with one beginning, or a single address.
+/// A network: all addresses with one prefix, or a single address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network(IpNet);
 
-/// Why a text is no network.
+/// The reason why a text is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkFault {
-    /// It spells none.
+    /// The text is not a network.
     #[error("is no address and no network; write one such as `10.0.0.0/8`, `192.0.2.7` or `::1`")]
     NoNetwork,
-    /// The address has bits that the network does not look at.
+    /// The address has bits set outside of the network's prefix.
     #[error("is an address in a network, not the network itself, which is `{0}`")]
     HostBits(Network),
 }
@@ -41,7 +41,7 @@ impl Network {
     /// [`NetworkFault`].
     ///
     /// ```
-    /// use dualgauge::domain::hops::Network;
+    /// use dualgauge::domain::client_ip::Network;
     /// assert!(Network::parse("10.0.0.0/8").unwrap().contains("10.1.2.3".parse().unwrap()));
     /// assert!(Network::parse("10.0.0.1/8").is_err());
     /// ```
@@ -57,7 +57,7 @@ impl Network {
         }
     }
 
-    /// Whether an address lies within the network. An IPv4 address is the same however a socket spells it.
+    /// Returns whether the network contains an address. An IPv4-mapped IPv6 address counts as the IPv4 address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
@@ -70,14 +70,14 @@ impl fmt::Display for Network {
     }
 }
 
-/// An address as it displays itself, without the formatting that would cost more than all else that is said of a hop.
+/// Returns the text of an address; skips the formatting machinery, which would dominate the cost of a hop.
 pub(super) fn text_of(address: IpAddr) -> String {
     let mut text = String::with_capacity(15);
     push_address(&mut text, address);
     text
 }
 
-/// The same, behind a text.
+/// Appends the text of an address.
 pub(super) fn push_address(text: &mut String, address: IpAddr) {
     let IpAddr::V4(address) = address else {
         return text.push_str(&address.to_string());
@@ -90,7 +90,7 @@ pub(super) fn push_address(text: &mut String, address: IpAddr) {
     }
 }
 
-/// The other end of a connection: its address, and how that is written, which each of its calls may need.
+/// The peer of a connection: its address, and the text of it, which each call may need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     address: IpAddr,
@@ -98,7 +98,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The other end at an address.
+    /// Returns the peer at an address.
     #[must_use]
     pub fn at(address: IpAddr) -> Peer {
         let address = address.to_canonical();
@@ -108,13 +108,13 @@ impl Peer {
         }
     }
 
-    /// Its address. One of IPv4 is not dressed as one of IPv6.
+    /// Returns the address; an IPv4-mapped IPv6 address is returned as IPv4.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// How an address is written: borrowed where it is its own, which most calls come from.
+    /// Returns the text of an address, borrowed if it is the peer's own (the common case).
     pub(super) fn text_of(&self, address: IpAddr) -> Cow<'_, str> {
         match address == self.address {
             true => Cow::Borrowed(&self.text),
@@ -123,32 +123,32 @@ impl Peer {
     }
 }
 
-/// The hops whose word is taken for what came before them.
+/// The proxies that are trusted to report the hops before them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<Network>);
 
 impl TrustedProxies {
-    /// The hops within these networks.
+    /// Returns the trusted proxies of these networks.
     #[must_use]
     pub fn new(networks: Vec<Network>) -> TrustedProxies {
         TrustedProxies(networks)
     }
 
-    /// Whether nothing is said of hops.
+    /// Returns true when no proxy is trusted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an address is that of a trusted hop.
+    /// Returns whether an address is that of a trusted proxy.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
     }
 
-    /// The address of the caller: the peer's, or the right-most untrusted one that trusted hops tell of. Where
-    /// `PassthroughRequest` and `X-PassthroughRequest-For` are both there and disagree, one of them is not the hop's, and neither is
-    /// believed. A field such as `X_Forwarded_For` counts as a disagreement: its value may be the client's.
+    /// Returns the client address: the peer's, or the right-most untrusted one that trusted hops report. If `Forwarded`
+    /// and `X-Forwarded-For` are both present and disagree, a client may have forged one of them, so both are ignored.
+    /// A field such as `X_Forwarded_For` counts as a disagreement: its value may be the client's.
     #[must_use]
     pub fn caller(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
@@ -163,7 +163,8 @@ impl TrustedProxies {
         }
     }
 
-    /// Whether `PassthroughRequest` and `X-PassthroughRequest-For` of a trusted peer tell of two callers, or a list in another spelling may.
+    /// Returns whether `Forwarded` and `X-Forwarded-For` of a trusted peer report two clients, or may do so in another
+    /// spelling.
     #[must_use]
     pub fn disagree(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
         match self.forwarded_values(peer.to_canonical(), headers) {
@@ -173,7 +174,7 @@ impl TrustedProxies {
         }
     }
 
-    /// What `PassthroughRequest` and `X-PassthroughRequest-For` tell of the caller.
+    /// Returns the client addresses according to `Forwarded` and `X-Forwarded-For`.
     fn forwarded_values(
         &self,
         peer: IpAddr,
@@ -184,7 +185,7 @@ impl TrustedProxies {
         (forwarded, listed)
     }
 
-    /// Follows a list from its right end; `None` where there is no list.
+    /// Follows a list from its right end; returns `None` without a list.
     fn walk<'h>(
         &self,
         peer: IpAddr,
@@ -198,7 +199,7 @@ impl TrustedProxies {
         elements.peek()?;
         let mut caller = peer;
         for element in elements {
-            // An element that hides the address (`unknown`, `_secret`) ends what is known.
+            // An element that hides the address (`unknown`, `_secret`) ends the known chain.
             let Some(before) = read(element) else { break };
             caller = before;
             if !self.trusts(caller) {
@@ -209,26 +210,26 @@ impl TrustedProxies {
     }
 }
 
-/// Whether a field of hops has `_` in place of a `-`. Hops do not write or remove it, so a client may have sent it, and many
-/// servers read it as the field of the hop.
+/// Returns whether a forwarding field has `_` in place of a `-`. Hops neither write nor remove it, so a client may have
+/// sent it, and many servers read it as the hop's field.
 fn is_misspelled(name: &HeaderName, known: &HeaderName) -> bool {
     name != known && reads_as(name.as_str().as_bytes(), known.as_str().as_bytes())
 }
 
-/// Whether a name is a known one, with `_` in place of `-` or without.
+/// Returns whether a name equals a known one when `_` counts as `-`.
 pub(in crate::domain) fn reads_as(name: &[u8], known: &[u8]) -> bool {
     let same = |(byte, wanted): (&u8, &u8)| byte == wanted || (*byte == b'_' && *wanted == b'-');
     name.len() == known.len() && name.iter().zip(known).all(same)
 }
 
-/// Whether there is a list of hops in another spelling.
+/// Returns whether a list of hops is present in another spelling.
 fn has_second_list(headers: &HeaderMap) -> bool {
     let mut names = headers.keys();
     names.any(|name| is_misspelled(name, &X_FORWARDED_FOR))
 }
 
-/// The last hops that `X-PassthroughRequest-For` names, or `PassthroughRequest` where there is none, the nearest one last; `None` stands
-/// for what is no address.
+/// Returns the last hops in `X-Forwarded-For`, or in `Forwarded` without that, the nearest one last; `None` stands for
+/// an element that is not an address.
 pub(super) fn named(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let (name, read): (_, fn(&str) -> Option<IpAddr>) = match headers.contains_key(X_FORWARDED_FOR)
     {
@@ -242,7 +243,7 @@ pub(super) fn named(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     nodes
 }
 
-/// The values of a header, the last line first. A line that is no text hides what stands before it.
+/// Returns the values of a header, the last line first. A line that is not text hides the lines before it.
 fn values<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -251,8 +252,8 @@ fn values<'h>(
     lines.map(|value| value.to_str().unwrap_or("unknown"))
 }
 
-/// The elements of a list from its right end. Quotes are paired from the right, so that an open one in what a
-/// client sent cannot swallow what the hop has added.
+/// An iterator over a list from its right end. Quotes are paired from the right, so that an unbalanced quote from a
+/// client cannot swallow the hop's element.
 struct RightToLeft<'v>(Option<&'v str>);
 
 impl<'v> RightToLeft<'v> {
@@ -303,9 +304,9 @@ fn is_escaped(before: &[u8]) -> bool {
     slashes.count() % 2 == 1
 }
 
-/// Returns the host that the nearest hop was asked for: `host` of the last element of `PassthroughRequest`, or the last value of
-/// `X-PassthroughRequest-HostField`. Where both are there and disagree, one of them is not the hop's, and there is none. The caller
-/// must trust the hop.
+/// Returns the host that the nearest hop received: `host` of the last element of `Forwarded`, or the last value of
+/// `X-Forwarded-Host`. Returns `None` if both are present and disagree, since one of them is not the hop's. The caller
+/// of this function must trust the hop.
 #[must_use]
 pub fn forwarded_host(headers: &HeaderMap) -> Option<Authority> {
     let last = |name| {
@@ -322,12 +323,12 @@ pub fn forwarded_host(headers: &HeaderMap) -> Option<Authority> {
     }
 }
 
-/// `for` of an element of `PassthroughRequest` (RFC 7239 §4).
+/// Returns `for` of an element of `Forwarded` (RFC 7239 §4).
 fn forwarded_for(element: &str) -> Option<IpAddr> {
     address(parameter(element, "for")?)
 }
 
-/// A parameter of an element of `PassthroughRequest`, without its quotes.
+/// Returns a parameter of an element of `Forwarded`, without quotes.
 fn parameter<'e>(element: &'e str, wanted: &str) -> Option<&'e str> {
     let mut pairs = element
         .split(';')
@@ -336,7 +337,7 @@ fn parameter<'e>(element: &'e str, wanted: &str) -> Option<&'e str> {
     Some(value.trim().trim_matches('"'))
 }
 
-/// An address as hops write it: bare, in brackets, with a port.
+/// Parses an address as proxies write it: bare, in brackets, or with a port.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text
         .strip_prefix('[')

@@ -1,7 +1,7 @@
-//! Origins: which pages may read answers (the CORS protocol of the Fetch standard).
+//! CORS: which web origins may read responses (the CORS protocol of the Fetch standard).
 //!
-//! It is not known here which calls are served in which way. Laws: an origin that is not listed gets nothing
-//! that would let its page read an answer; an answer that depends on the origin says so in `Vary`.
+//! This module does not know how calls are routed. Laws: an unlisted origin gets no header that would let its pages
+//! read a response; a response that depends on the origin has `Vary: Origin`.
 
 use std::time::Duration;
 
@@ -17,20 +17,21 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebOrigin(String);
 
-/// Why a text is no origin.
+/// The reason why a text is not an origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OriginError {
-    /// It has another shape than `scheme://host[:port]`.
+    /// The text is not of the form `scheme://host[:port]`.
     Shape,
-    /// Browsers write it in this way.
+    /// Browsers spell this origin differently.
     Spelling(String),
 }
 
 impl WebOrigin {
-    /// The origin that a text spells.
+    /// Parses an origin.
     ///
     /// # Errors
-    /// [`OriginError`], also for another spelling: browsers send one only, and it is compared byte for byte.
+    /// [`OriginError`], also for another spelling: browsers send one spelling only, and origins are compared byte for
+    /// byte.
     pub fn parse(text: &str) -> Result<WebOrigin, OriginError> {
         let (scheme, authority) = split(text).ok_or(OriginError::Shape)?;
         let (host, port) = (authority.host(), authority.port_u16());
@@ -44,14 +45,14 @@ impl WebOrigin {
         }
     }
 
-    /// The origin as browsers write it.
+    /// Returns the origin as browsers write it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The scheme, in lower case, and the authority of an origin.
+/// Returns the scheme, in lower case, and the authority of an origin.
 pub(super) fn split(text: &str) -> Option<(String, Authority)> {
     let (scheme, authority) = text.split_once("://")?;
     let of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -75,55 +76,55 @@ pub(super) fn default_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// Whose pages may read answers.
+/// The origins whose pages may read responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
-    /// Everybody's.
+    /// All origins.
     Any,
-    /// Those of these origins.
+    /// These origins.
     Listed(Vec<WebOrigin>),
 }
 
-/// Which headers a page may send beside those that every page may.
+/// Request headers that a page may send in addition to the CORS-safelisted ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestHeaders {
-    /// Those that its browser asks for.
+    /// The headers that the browser asks for.
     Mirrored,
-    /// These.
+    /// These headers.
     Listed(Vec<HeaderName>),
 }
 
-/// Whether a page may call with the credentials that its browser keeps.
+/// Permission for a page to send the browser's credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithCredentials {
-    /// It may.
+    /// Credentials are allowed.
     Yes,
-    /// It may not.
+    /// Credentials are not allowed.
     No,
 }
 
-/// What pages of other origins may do.
+/// The CORS policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cors {
-    /// Whose pages.
+    /// Allowed origins.
     pub origins: Origins,
-    /// What they may send.
+    /// Allowed request headers.
     pub headers: RequestHeaders,
-    /// The headers of answers that they may read.
+    /// Response headers that pages may read.
     pub expose: Vec<HeaderName>,
-    /// Whether they may send credentials.
+    /// Permission to send credentials.
     pub credentials: WithCredentials,
-    /// How long a browser may remember the answer to a preflight; its own time where none is said.
+    /// Time that a browser may cache the preflight response; the browser's default if `None`.
     pub max_age: Option<Duration>,
 }
 
-/// Headers that the answer to a preflight depends on.
+/// Headers that the preflight response depends on.
 const ASKED: HeaderValue = HeaderValue::from_static(
     "origin, access-control-request-method, access-control-request-headers",
 );
 
 impl Cors {
-    /// Whether pages of an origin may read answers.
+    /// Returns whether pages of an origin may read responses.
     #[must_use]
     pub fn admits(&self, origin: &HeaderValue) -> bool {
         match &self.origins {
@@ -134,7 +135,7 @@ impl Cors {
         }
     }
 
-    /// Lets the pages of an admitted origin read an answer. The answer is marked for caches whoever asks.
+    /// Adds the CORS headers to a response if the origin is allowed. `Vary` is set for every origin, for caches.
     pub fn mark(&self, origin: Option<&HeaderValue>, answer: &mut HeaderMap) {
         if matches!(self.origins, Origins::Listed(_)) {
             answer.append(VARY, HeaderValue::from_static("origin"));
@@ -146,7 +147,7 @@ impl Cors {
         }
     }
 
-    /// The headers of the answer to a preflight, at a path that has these methods.
+    /// Returns the headers of the preflight response for a path with these methods.
     #[must_use]
     pub fn preflight(&self, asked: &HeaderMap, methods: &[Method]) -> HeaderMap {
         let mut answer = HeaderMap::from_iter([(VARY, ASKED)]);
@@ -171,10 +172,10 @@ impl Cors {
         answer
     }
 
-    /// Names the origin in an answer, if it is admitted.
+    /// Adds the origin to a response if it is allowed.
     fn allow(&self, origin: Option<&HeaderValue>, answer: &mut HeaderMap) -> bool {
         let named = match &self.origins {
-            // The same for all, also for caches that keep the answer to a page of the same origin.
+            // The same value for all origins, so that caches can share the response.
             Origins::Any => Some(HeaderValue::from_static("*")),
             Origins::Listed(_) => origin.filter(|origin| self.admits(origin)).cloned(),
         };
@@ -192,7 +193,7 @@ impl Cors {
     }
 }
 
-/// The one `WebOrigin` of a request. A second one is nobody's.
+/// Returns the `Origin` of a request; `None` if it has more than one.
 #[must_use]
 pub fn origin(headers: &HeaderMap) -> Option<&HeaderValue> {
     let mut said = headers.get_all(ORIGIN).iter();
@@ -200,7 +201,7 @@ pub fn origin(headers: &HeaderMap) -> Option<&HeaderValue> {
     said.next().is_none().then_some(first)
 }
 
-/// The method of the call that a preflight asks for, if this is the head of a preflight.
+/// Returns the method that a preflight asks for; `None` if this request is not a preflight.
 #[must_use]
 pub fn asked_method(method: &Method, headers: &HeaderMap) -> Option<Method> {
     if *method != Method::OPTIONS {
@@ -219,7 +220,7 @@ fn asked_headers(asked: &HeaderMap) -> Vec<HeaderName> {
         .collect()
 }
 
-/// A list as a header has it; none where it is empty.
+/// Joins names into a list header; `None` if there are none.
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<HeaderValue> {
     let names: Vec<&str> = names.collect();
     if names.is_empty() {

@@ -1,9 +1,8 @@
-//! The one table of failures: reason → blame, HTTP status, JSON-RPC code, label, retry.
+//! The table of failures: reason → blame, HTTP status, JSON-RPC code, label, retry.
 //!
-//! No other module knows both a status and a code. A new reason makes the compiler ask for its row, and a
-//! snapshot test prints the whole table. A code that JSON-RPC 2.0 defines stands where its specification says so,
-//! and a code of MCP (-32020..-32022) where MCP says so. Every other reason has a code of its own in
-//! -31000..-31099, outside of the range that JSON-RPC reserves.
+//! No other module knows both a status and a code. A new reason makes the compiler ask for its row, and a snapshot test
+//! prints the whole table. JSON-RPC 2.0 codes and MCP codes (-32020..-32022) are used where their specifications define
+//! them. Every other reason has a code of its own in -31000..-31099, outside of the range that JSON-RPC reserves.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,19 +14,19 @@ mod codes;
 
 pub use codes::FailureCodes;
 
-/// Whose fault a failure is.
+/// The party at fault for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Blame {
-    /// The caller sent something that cannot be served as it is.
+    /// The client sent a request that cannot be served.
     Client,
-    /// The server behind did not answer as it should.
+    /// The upstream did not respond correctly.
     Upstream,
     /// The proxy itself.
     Proxy,
 }
 
 impl Blame {
-    /// The word used in answers, metrics and logs.
+    /// Returns the word used in responses, metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +38,7 @@ impl Blame {
 }
 
 impl Blame {
-    /// Whose fault an upstream's own HTTP status reports, if it reports one.
+    /// Returns the party at fault according to an upstream's HTTP status, if that is an error.
     #[must_use]
     pub const fn of_status(status: u16) -> Option<Blame> {
         match status {
@@ -49,7 +48,8 @@ impl Blame {
         }
     }
 
-    /// Whose fault an upstream's own RPC error reports. The upstream may be another proxy with the codes of the table.
+    /// Returns the party at fault according to an upstream's RPC error. The upstream may be another proxy with these
+    /// codes.
     #[must_use]
     pub fn of_code(code: i64) -> Blame {
         let is_client = |reason: &Reason| {
@@ -64,7 +64,7 @@ impl Blame {
     }
 }
 
-/// The code that an HTTP status of an upstream has for an RPC client.
+/// Returns the code that an RPC client gets for an upstream's HTTP status.
 #[must_use]
 pub const fn code_of_status(status: u16) -> i64 {
     match status {
@@ -77,7 +77,7 @@ pub const fn code_of_status(status: u16) -> i64 {
     }
 }
 
-/// The HTTP status that an RPC error of an upstream has for a REST client.
+/// Returns the HTTP status that a REST client gets for an upstream's RPC error.
 #[must_use]
 pub const fn status_of_code(code: i64) -> u16 {
     match code {
@@ -88,37 +88,37 @@ pub const fn status_of_code(code: i64) -> u16 {
     }
 }
 
-/// Whether a call that failed this way may be sent again by the proxy.
+/// Permission for the proxy to retry a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// Sending it again would fail in the same way, or might do the work twice.
+    /// A retry would fail in the same way, or might do the work twice.
     Never,
     /// Nothing of the call reached the upstream.
     NotSent,
 }
 
-/// What went wrong: the key of the table, and a metric label.
+/// The reason of a failure: the key of the table, and a metric label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// HTTP framing that two parsers could read in two ways (RFC 9112).
+    /// HTTP framing that two parsers could read differently (RFC 9112).
     MalformedHttp,
     /// A request head beyond the limit.
     HeadTooLarge,
     /// A request target beyond the limit.
     TargetTooLong,
-    /// A path near a route on which the client is moved, or malformed percent-encoding.
+    /// A path near a route that is migrated for this client, or malformed percent-encoding.
     MalformedTarget,
-    /// A path of no route that a lenient server may read as the path of one.
+    /// An unrouted path that a lenient server may read as the path of a route.
     IrregularPath,
     /// A body beyond the limit.
     BodyTooLarge,
     /// The body ended before it was complete.
     BodyCut,
-    /// The request did not arrive in time, or left too little time to the server.
+    /// The request did not arrive in time, or left the upstream too little time.
     RequestTimeout,
-    /// A content type, charset or content coding that is not read.
+    /// An unsupported content type, charset or content coding.
     UnsupportedMediaType,
-    /// The body is not what its content coding says.
+    /// A body that does not match its content coding.
     MalformedBody,
     /// The body is not JSON.
     MalformedJson,
@@ -128,86 +128,86 @@ pub enum Reason {
     InvalidRequest,
     /// More calls in one batch than the limit.
     BatchTooLarge,
-    /// A batch of a client whose revision of MCP has none.
+    /// A batch from a client whose MCP revision has no batches.
     NoBatch,
-    /// A header of MCP does not say what the message says.
+    /// An MCP header that contradicts the message.
     HeaderMismatch,
-    /// A revision of MCP that is not spoken.
+    /// An unsupported MCP revision.
     UnsupportedVersion,
-    /// A call of MCP without a member of `params._meta` that its revision requires.
+    /// An MCP call without a member of `params._meta` that its revision requires.
     MissingMeta,
     /// Arguments that no pattern of the route accepts.
     InvalidParams,
-    /// Names in the query of a translated call that its route does not know.
+    /// Query parameters of a translated call that its route does not know.
     UnknownQuery,
-    /// Params whose check against the schema of the route exceeds the budget of steps.
+    /// Params whose validation exceeds the step budget.
     SchemaTooCostly,
-    /// No route, and no upstream to pass the call to.
+    /// No route, and no upstream for unrouted calls.
     RouteNotFound,
-    /// A path that exists with other HTTP methods.
+    /// A path that exists with other HTTP methods only.
     MethodNotAllowed,
-    /// A route whose old way is closed.
+    /// A route whose legacy side is retired.
     Retired,
-    /// A route whose old way is closed for a while, which was announced.
+    /// A route whose legacy side is closed for an announced brownout.
     Brownout,
-    /// The `Origin` or the `HostField` of a call that is not passed through is not allowed.
+    /// The `Origin` or the `Host` of a call that is not passed through is not allowed.
     OriginRefused,
     /// No connection to the upstream.
     UpstreamUnreachable,
     /// No answer within the upstream's timeout.
     UpstreamTimeout,
-    /// The answer broke off.
+    /// The response was cut off.
     UpstreamCut,
-    /// The answer is not valid HTTP.
+    /// The response is not valid HTTP.
     UpstreamMalformedHttp,
-    /// The answer is not JSON where JSON was due.
+    /// The response is not JSON where JSON was expected.
     UpstreamNotJson,
     /// JSON, but not one JSON-RPC 2.0 response.
     UpstreamNotProtocol,
     /// A response to another id.
     UpstreamWrongId,
-    /// A result that the schema of its route does not allow.
+    /// A result that violates the schema of its route.
     UpstreamInvalid,
-    /// A result whose check against the schema of its route exceeds the budget of steps.
+    /// A result whose validation exceeds the step budget.
     UpstreamTooCostly,
-    /// A success without the content that it promises.
+    /// A success without the required content.
     UpstreamEmpty,
-    /// An answer beyond the limit.
+    /// A response beyond the limit.
     UpstreamTooLarge,
     /// A redirect, which is never followed.
     UpstreamRedirect,
-    /// An event stream where one whole answer was due.
+    /// An event stream where a complete response was expected.
     UpstreamStream,
-    /// The upstream answered 101 to a call that asked for no upgrade.
+    /// The upstream answered 101 to a call that requested no upgrade.
     UpstreamUpgrade,
-    /// The result asks for input, which the client's revision of MCP cannot give in this way.
+    /// The result asks for input, which the client's MCP revision does not support in this form.
     UpstreamInputRequired,
-    /// The breaker of the upstream is open.
+    /// The circuit breaker of the upstream is open.
     UpstreamResting,
-    /// All places for calls at the upstream are taken, and none came free in time, or as many calls wait as may.
+    /// The upstream's concurrency limit is reached and no slot came free in time, or its queue is full.
     UpstreamBusy,
     /// More calls in flight than the limit.
     Overloaded,
-    /// No room for one more body that is read whole.
+    /// The memory budget for buffered bodies is exhausted.
     MemoryFull,
-    /// The program ends before the upstream has answered.
+    /// The process stopped before the upstream responded.
     Draining,
-    /// A fault of the proxy.
+    /// An internal error of the proxy.
     Internal,
 }
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureRow {
-    /// Whose fault it is.
+    /// The party at fault.
     pub blame: Blame,
-    /// The status that a REST client gets.
+    /// The status for a REST client.
     pub status: u16,
-    /// The code that an RPC client gets.
+    /// The code for an RPC client.
     pub code: i32,
     /// The metric label, and `data.reason`.
     pub label: &'static str,
-    /// Whether the proxy may send the call again.
+    /// Permission for the proxy to retry the call.
     pub retry: Retry,
 }
 
@@ -293,7 +293,7 @@ impl Reason {
         Reason::Internal,
     ];
 
-    /// The row of this reason.
+    /// Returns the row of this reason.
     #[must_use]
     pub const fn row(self) -> FailureRow {
         match self {
@@ -350,18 +350,18 @@ impl Reason {
         }
     }
 
-    /// Whether a notification that is refused so gets an error, with a null id and the HTTP status. Nobody may take it for
-    /// accepted (MCP, "Streamable HTTP": 403 where an `Origin` is not allowed).
+    /// Returns whether a rejected notification gets an error, with a null id and the HTTP status. The client must not
+    /// believe that it was accepted (MCP, "Streamable HTTP": 403 for an `Origin` that is not allowed).
     #[must_use]
     pub const fn is_told_to_notifications(self) -> bool {
         matches!(self, Reason::OriginRefused)
     }
 
-    /// The HTTP status on the RPC face: 200 for an answer, the status itself where no message was read.
+    /// Returns the HTTP status on the RPC side: 200 for a response, the status itself if no message was read.
     #[must_use]
     pub const fn rpc_face_status(self) -> u16 {
-        // What is no HTTP request, or has no RPC path, is no JSON-RPC message either. The others are told so by MCP
-        // (2026-07-28, "Streamable HTTP", "Per-Request Protocol Fields").
+        // Requests that are not valid HTTP, or not for an RPC path, are not JSON-RPC either. The other reasons have a
+        // status by MCP (2026-07-28, "Streamable HTTP", "Per-Request Protocol Fields").
         if matches!(
             self,
             Reason::MalformedHttp
@@ -381,61 +381,61 @@ impl Reason {
     }
 }
 
-/// What a caller may do about a failure, as an HTTP header of the answer.
+/// Advice to the caller about a failure, as a response header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advice {
     /// `Allow`: the HTTP methods that the path has (RFC 9110 §15.5.6).
     Allow(String),
     /// `Retry-After`, in seconds (RFC 9110 §10.2.3).
     RetryAfter(u32),
-    /// What to call instead; with `HoleLink` and `rel="successor-version"` (RFC 5829) where that has an address.
+    /// `Link` with `rel="successor-version"` (RFC 5829), if the replacement has an address; otherwise text only.
     Successor {
-        /// In words: a method of the other side, or what the route table says.
+        /// The replacement in words: a method of the other side, or the text in the route table.
         name: String,
-        /// Its address.
+        /// The address of the replacement.
         link: Option<String>,
-        /// Where the refusal is for a while only: when it ends.
+        /// The end of the refusal, if it is temporary.
         pause: Option<Pause>,
     },
-    /// Which revisions of MCP are spoken; in the answer's data, no header.
+    /// The supported MCP revisions; sent in `error.data`, not in a header.
     Versions {
-        /// Those.
+        /// The supported revisions.
         supported: Vec<String>,
-        /// The one that was asked for.
+        /// The requested revision.
         requested: String,
     },
 }
 
-/// A refusal for a while.
+/// A temporary refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    /// When the call is served again.
+    /// The time at which the call is served again.
     pub until: Timestamp,
-    /// In how many seconds that is, for `Retry-After`.
+    /// The same in seconds from now, for `Retry-After`.
     pub seconds: u32,
-    /// When it is expected to end for good.
+    /// The announced date of retirement.
     pub sunset: Option<Timestamp>,
 }
 
-/// One failure: the reason, and the two texts of it.
+/// One failure: the reason, with a text for the client and a text for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The key of the table.
     pub reason: Reason,
-    /// What the caller reads: where, what, what is allowed. Never an address or a secret.
+    /// The text for the client: where, what, and what is allowed. Never an address or a secret.
     pub message: Cow<'static, str>,
-    /// What only the log keeps.
+    /// The text for the log only.
     pub cause: Option<String>,
-    /// What the caller may do, as a header.
+    /// Advice for the client, as a header.
     pub advice: Option<Box<Advice>>,
-    /// What the upstream said, for `data.upstream`.
+    /// The upstream's error, for `data.upstream`.
     pub detail: Option<Json>,
-    /// The HTTP status of the upstream's answer, where that reports an error and is not the status that the caller gets.
+    /// The HTTP status of the upstream's error response, if it differs from the status that the client gets.
     pub upstream_status: Option<u16>,
 }
 
 impl Failure {
-    /// A failure that the caller may read about in full.
+    /// Returns a failure with a text for the client.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
         Failure {
@@ -448,21 +448,21 @@ impl Failure {
         }
     }
 
-    /// Adds what only the log keeps.
+    /// Adds the text for the log.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
         self.cause = Some(cause.to_string());
         self
     }
 
-    /// Adds the HTTP status of the upstream's answer, if that is 400 or more.
+    /// Adds the HTTP status of the upstream's response, if that is 400 or more.
     #[must_use]
     pub fn upstream_status(mut self, status: u16) -> Self {
         self.upstream_status = (status >= 400).then_some(status);
         self
     }
 
-    /// Adds what the caller may do.
+    /// Adds advice for the client.
     #[must_use]
     pub fn advise(mut self, advice: Advice) -> Self {
         self.advice = Some(Box::new(advice));

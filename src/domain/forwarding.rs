@@ -1,8 +1,8 @@
-//! What a server is told of the hops before this one: `PassthroughRequest` (RFC 7239), `X-PassthroughRequest-*` and `X-Real-IP`.
+//! Forwarding headers for upstreams: `Forwarded` (RFC 7239), `X-Forwarded-*` and `X-Real-IP`.
 //!
-//! Anybody can write these fields, and a server that reads them believes them. So what a peer says of others goes on
-//! only where that peer is a trusted hop, and this hop is written behind it. Laws: an untrusted peer writes none of
-//! the values that a server gets; a server that trusts this proxy and the same hops finds the caller that was found here.
+//! Any client can send these fields, and upstreams that read them believe them. Values from a peer therefore pass only
+//! if the peer is a trusted hop, and this hop is appended. Laws: an untrusted peer controls none of the values that an
+//! upstream gets; an upstream that trusts this proxy and the same hops finds the client address that this proxy found.
 
 use core::cell::RefCell;
 use core::net::IpAddr;
@@ -18,59 +18,59 @@ use super::client_ip::{
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// A field that this hop can write.
+/// A forwarding header that the proxy can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForwardingHeader {
-    /// `PassthroughRequest`: the peer, and the host and the scheme that it asked for.
+    /// `Forwarded`: the peer, and the host and scheme of its request.
     Forwarded,
-    /// `X-PassthroughRequest-For`: the peer.
+    /// `X-Forwarded-For`: the peer.
     For,
-    /// `X-PassthroughRequest-Proto`: the scheme.
+    /// `X-Forwarded-Proto`: the scheme.
     Proto,
-    /// `X-PassthroughRequest-HostField`: the host.
+    /// `X-Forwarded-Host`: the host.
     Host,
     /// `X-Real-IP`: the caller.
     RealIp,
 }
 
-/// Whose word on the hops before it goes on.
+/// The peers whose forwarding headers pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TrustForwarded {
-    /// That of trusted hops.
+    /// Trusted proxies only.
     #[default]
     Trusted,
-    /// That of everyone: servers look after themselves.
+    /// All peers: upstreams check for themselves.
     Everyone,
 }
 
-/// What servers are told of hops.
+/// The configuration of forwarding headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Forwarding {
-    /// Whose word goes on.
+    /// The peers whose headers pass.
     pub believed: TrustForwarded,
-    /// What is written where no hop before has.
+    /// The headers that the proxy writes when the request has none.
     pub tells: Vec<ForwardingHeader>,
 }
 
-/// The hop between the caller's side and this proxy.
+/// The hop between the client side and this proxy.
 #[derive(Debug, Clone, Copy)]
 pub struct LastHop<'a> {
-    /// The other end of the connection.
+    /// The peer of the connection.
     pub peer: IpAddr,
-    /// The host that it asked for.
+    /// The host that the peer requested.
     pub host: Option<&'a HeaderValue>,
     /// The scheme of its request.
     pub scheme: &'static str,
-    /// What was told of it last.
+    /// The value that was written last for this connection.
     pub cache: &'a HeaderCache,
 }
 
-/// What a server was told last of a connection, and of which host: most calls of a connection ask for the same one.
+/// The last `Forwarded` value of a connection, with its host: most calls of a connection name the same host.
 #[derive(Debug, Default)]
 pub struct HeaderCache(RefCell<Option<(HeaderValue, HeaderValue)>>);
 
 impl LastHop<'_> {
-    /// Its element of `PassthroughRequest`, where nobody is before it.
+    /// Returns this hop's element of `Forwarded`, for a request without earlier hops.
     fn element(&self) -> Option<HeaderValue> {
         let mut told = self.cache.0.borrow_mut();
         if let (Some((host, element)), Some(asked)) = (&*told, self.host)
@@ -79,7 +79,7 @@ impl LastHop<'_> {
             return Some(element.clone());
         }
         let element = value(elements(&[], *self))?;
-        // A copy: the host itself is a part of all that was read with it.
+        // A copy: the header value itself shares the buffer of the whole request head.
         let host = self
             .host
             .map(|host| HeaderValue::from_bytes(host.as_bytes()));
@@ -91,7 +91,7 @@ impl LastHop<'_> {
 }
 
 impl Forwarding {
-    /// Whether what a peer says of the hops before it goes on.
+    /// Returns whether the forwarding headers of a peer pass.
     #[must_use]
     pub fn trusts(&self, peer: IpAddr, hops: &TrustedProxies) -> bool {
         match self.believed {
@@ -100,16 +100,16 @@ impl Forwarding {
         }
     }
 
-    /// Removes what is not believed from the headers of a request, and adds the last hop.
+    /// Removes untrusted forwarding headers from a request, and adds the last hop.
     pub fn tell(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &TrustedProxies) {
         if !self.trusts(last.peer, hops) {
             remove(headers, writes_hops);
         } else if self.believed == TrustForwarded::Trusted {
             if hops.disagree(last.peer, headers) {
-                // One of the two is not the hop's, and nobody knows which.
+                // One of the two was not written by the hop, and it is unknown which.
                 remove(headers, writes_addresses);
             }
-            // A hop writes its fields with `-`, and lets these pass.
+            // Proxies write these fields with `-` and let spellings with `_` pass.
             remove(headers, |name| {
                 name.as_str().contains('_') && writes_hops(name)
             });
@@ -121,12 +121,12 @@ impl Forwarding {
             false => None,
         };
         let (mut forwarded, mut list) = (false, false);
-        // A look at each field costs less than a search for each name.
+        // Scanning all fields is cheaper than looking up each name.
         for name in headers.keys() {
             forwarded |= name == FORWARDED;
             list |= name == X_FORWARDED_FOR;
         }
-        // A server that knows one of the two only must not take this hop for the first (RFC 7239 §7.4).
+        // An upstream that knows only one of the two must not take this hop for the first (RFC 7239 §7.4).
         let before = match forwarded == list {
             true => Vec::new(),
             false => named(headers),
@@ -161,11 +161,11 @@ impl Forwarding {
     }
 }
 
-/// Whether a field says something of the hops before. Many servers read `_` and `-` as the same.
+/// Returns whether a field describes earlier hops. Many servers treat `_` and `-` as the same.
 #[must_use]
 pub fn writes_hops(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
-    // Most names are told from these by their first letter.
+    // The first letter rules out most names.
     if !matches!(name, [b'f' | b'x', ..]) {
         return false;
     }
@@ -173,7 +173,7 @@ pub fn writes_hops(name: &HeaderName) -> bool {
     known.iter().any(|known| reads_as(name, known)) || starts(name, b"x-forwarded-")
 }
 
-/// Whether a field names addresses of hops.
+/// Returns whether a field contains addresses of hops.
 fn writes_addresses(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
     let known = [&b"forwarded"[..], b"x-forwarded-for", b"x-real-ip"];
@@ -191,7 +191,7 @@ fn remove(headers: &mut HeaderMap, which: impl Fn(&HeaderName) -> bool) {
     }
 }
 
-/// The elements of `PassthroughRequest` of the last hop, and of those before it that only the list names.
+/// Returns the `Forwarded` elements of the last hop, and of earlier hops that only `X-Forwarded-For` has.
 fn elements(before: &[Option<IpAddr>], last: LastHop<'_>) -> String {
     let mut elements = String::with_capacity(96);
     for node in before {
@@ -213,7 +213,7 @@ fn elements(before: &[Option<IpAddr>], last: LastHop<'_>) -> String {
     elements
 }
 
-/// An address as RFC 7239 §6 writes it: an IPv6 address in brackets and quotes.
+/// Appends an address in the form of RFC 7239 §6: IPv6 in brackets and quotes.
 fn add_node(elements: &mut String, address: IpAddr) {
     let address = address.to_canonical();
     let (before, behind) = match address {
@@ -225,7 +225,7 @@ fn add_node(elements: &mut String, address: IpAddr) {
     elements.push_str(behind);
 }
 
-/// Many servers read one line only, so the list stays one.
+/// Appends to the existing list: many servers read one line only.
 fn add_to_list(headers: &mut HeaderMap, before: &[Option<IpAddr>], peer: IpAddr) {
     let mut list = Vec::with_capacity(64);
     for line in headers.get_all(X_FORWARDED_FOR) {

@@ -1,6 +1,6 @@
-//! The headers of translated calls and answers: each takes along just what the other side can use.
+//! Headers of translated calls and responses: each takes only the fields that the other side can use.
 //!
-//! What is of one connection only stays behind, and credentials go to an upstream only as its plan says.
+//! Hop-by-hop fields are dropped, and credentials go to an upstream only as its plan allows.
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH,
@@ -15,13 +15,13 @@ use super::json::Json;
 use super::jsonrpc::Call;
 use super::plan::{Credentials, UpstreamPlan};
 
-/// What JSON is called (RFC 8259 §11).
+/// The media type of JSON (RFC 8259 §11).
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Most heads have no more fields than this.
 const FEW: usize = 16;
 
-/// The first value of a field: where there are few fields, a look at each costs less than a search for the name.
+/// Returns the first value of a field. With few fields, a scan is cheaper than a hash lookup.
 #[must_use]
 pub fn first_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
     if headers.len() > FEW {
@@ -31,7 +31,7 @@ pub fn first_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h 
     fields.find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
-/// The fields that `Http1Connection` names, in all its values.
+/// Returns the fields that `Connection` names, in all its values.
 #[must_use]
 pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     if first_value(headers, &CONNECTION).is_none() {
@@ -43,12 +43,12 @@ pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-        // A message is not read without them, whoever names them.
+        // A message cannot be read without these, so `Connection` cannot remove them.
         .filter(|name| *name != HOST && *name != CONTENT_LENGTH)
         .collect()
 }
 
-/// Keeps the caller's credentials from an upstream that does not get them.
+/// Removes the client's credentials if the upstream must not get them.
 pub fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     match upstream.credentials {
         Credentials::Forward => {}
@@ -60,7 +60,7 @@ pub fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     }
 }
 
-/// HTTP/1.1 has no request without `HostField`; a client of HTTP/1.0 may have sent none.
+/// Adds `Host`, which HTTP/1.1 requires and an HTTP/1.0 client may omit.
 pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     if let Some(host) = upstream.authority.host()
         && first_value(headers, &HOST).is_none()
@@ -69,10 +69,10 @@ pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
     }
 }
 
-/// Credentials of the caller, which an upstream gets only as its plan says.
+/// Client credentials, which an upstream gets only as its plan allows.
 static CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
 
-/// Whether a translated call takes a field along unasked: who asks, in which language, its trace, and the hops before.
+/// Returns whether a translated call keeps a field by default: client, language, trace and forwarding fields.
 fn is_forwarded(name: &HeaderName, credentials: Credentials) -> bool {
     match name.as_str() {
         "accept-language" | "user-agent" | "idempotency-key" | "x-request-id" | "traceparent"
@@ -82,13 +82,13 @@ fn is_forwarded(name: &HeaderName, credentials: Credentials) -> bool {
     }
 }
 
-/// The headers of a translated call.
+/// Returns the headers of a translated call.
 #[must_use]
 pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) -> HeaderMap {
     translated_in(HeaderMap::new(), from, upstream, has_body)
 }
 
-/// The same, in a room that is empty.
+/// Writes the headers of a translated call into an empty map.
 #[must_use]
 pub fn translated_in(
     mut headers: HeaderMap,
@@ -97,7 +97,7 @@ pub fn translated_in(
     has_body: HasBody,
 ) -> HeaderMap {
     debug_assert!(headers.is_empty(), "a room has fields of another call");
-    // As many as most calls have, with those that are added on the way.
+    // Enough for most calls, including the fields that are added later.
     headers.reserve(12);
     require_host(&mut headers, upstream);
     headers.insert(ACCEPT, JSON);
@@ -111,7 +111,7 @@ pub fn translated_in(
     let of_connection = named_by_connection(from);
     let mut last = None;
     for (name, value) in from {
-        // The values of one name come one after another.
+        // The values of one name are adjacent.
         let (_, is_taken) = last.filter(|(own, _)| *own == name).unwrap_or_else(|| {
             let asked = upstream.forward.contains(name) && !headers.contains_key(name);
             let is_taken = asked || is_forwarded(name, upstream.credentials);
@@ -125,7 +125,7 @@ pub fn translated_in(
     headers
 }
 
-/// Sets the headers that a pattern has written, in place of others of their names.
+/// Sets the headers that a pattern wrote, replacing others of the same name.
 pub fn set(headers: &mut HeaderMap, written: Vec<(HeaderName, HeaderValue)>) {
     for (name, _) in &written {
         headers.remove(name);
@@ -135,17 +135,17 @@ pub fn set(headers: &mut HeaderMap, written: Vec<(HeaderName, HeaderValue)>) {
     }
 }
 
-/// Whether a translated call has a body.
+/// The presence of a body in a translated call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HasBody {
-    /// It has, and it is JSON.
+    /// The call has a JSON body.
     Yes,
-    /// It has none.
+    /// The call has no body.
     No,
 }
 
 impl HasBody {
-    /// Whether this is a body.
+    /// Returns `Yes` for a body, else `No`.
     #[must_use]
     pub fn new<B>(body: &Option<B>) -> HasBody {
         if body.is_some() {
@@ -156,13 +156,13 @@ impl HasBody {
     }
 }
 
-/// Whether a header bears a credential: nobody but the servers reads its value.
+/// Returns whether a header holds a credential, which only upstreams may read.
 #[must_use]
 pub fn is_credential(name: &HeaderName) -> bool {
     CREDENTIALS.contains(name) || *name == PROXY_AUTHORIZATION || *name == SET_COOKIE
 }
 
-/// The members by which an upstream takes the credentials that a caller's headers bear.
+/// Returns the envelope members in which an upstream takes the client's credentials.
 #[must_use]
 pub fn credentials<'u>(
     upstream: &'u UpstreamPlan,
@@ -179,10 +179,10 @@ pub fn credentials<'u>(
     members.collect()
 }
 
-/// The headers of the credentials that a message bears in these members of its envelope.
+/// Returns the credentials in these envelope members of a message, as headers.
 ///
 /// # Errors
-/// A [`Failure`] where a value has no place in its header.
+/// A [`Failure`] if a value is not a valid header value.
 pub fn credentials_of<'p>(
     envelope: impl IntoIterator<Item = &'p EnvelopeHeader>,
     said: &Call,
@@ -203,7 +203,7 @@ pub fn credentials_of<'p>(
     Ok(headers)
 }
 
-/// What a translated answer brings back besides its content, in the room that its headers have.
+/// Returns the headers of a translated response, reusing the map of the original.
 #[must_use]
 pub fn from_response(mut headers: HeaderMap) -> HeaderMap {
     let of_connection = named_by_connection(&headers);
@@ -222,7 +222,7 @@ pub fn from_response(mut headers: HeaderMap) -> HeaderMap {
         headers.append(name, value);
     }
     if !headers.contains_key(CACHE_CONTROL) {
-        // The validators of the original do not belong to what was made from it.
+        // The validators of the original do not match the translated body.
         headers.insert(
             CACHE_CONTROL,
             const { HeaderValue::from_static("no-store") },

@@ -1,10 +1,10 @@
-//! Checks of `HostField` and `Origin` for everything that the proxy does not pass through.
+//! Checks of `Host` and `Origin` for all calls that are not passed through.
 //!
 //! A browser lets any page send requests to any address. A page of another site can post to a server that the browser
-//! reaches (the request has its `Origin`), and a page whose own name resolves to that server reads the answers as well
-//! (DNS rebinding; the request has its `HostField`). A server often checks both by itself, and cannot where the proxy speaks
-//! for the client. Laws: an untrusted peer cannot choose by which host its `Origin` is judged; a request without
-//! `Origin` on a listener that others reach, without `listen.hosts`, passes.
+//! reaches (the request has its `Origin`). A page whose own name resolves to that server can also read the responses
+//! (DNS rebinding; the request has its `Host`). Servers often check both, but cannot when the proxy sends the request
+//! for the client. Laws: an untrusted peer cannot choose the host that its `Origin` is compared with; a request without
+//! `Origin` passes on a network listener without `listen.hosts`.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -15,17 +15,17 @@ use http::{HeaderMap, HeaderValue, Uri};
 use super::client_ip::forwarded_host;
 use super::cors::{Cors, default_port, origin, split};
 
-/// From where connections can come.
+/// The reach of a listener: the sources of its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// From this machine only.
+    /// This machine only.
     Loopback,
-    /// From other machines, too.
+    /// Other machines, too.
     Network,
 }
 
 impl Reach {
-    /// The reach of a listener at an address.
+    /// Returns the reach of a listener at an address.
     #[must_use]
     pub fn from_address(address: IpAddr) -> Reach {
         match is_loopback(address) {
@@ -35,60 +35,60 @@ impl Reach {
     }
 }
 
-/// The connection by which a request comes.
+/// The connection that a request arrived on.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionEntry {
     /// The reach of its listener.
     pub reach: Reach,
-    /// Its other end, where that is known.
+    /// The address of its peer, if known.
     pub peer: Option<IpAddr>,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OriginDenied {
     /// Its `Origin` is not allowed.
     Origin,
-    /// Its `HostField` is not one of `listen.hosts`.
+    /// Its `Host` is not one of `listen.hosts`.
     Host,
-    /// Its `HostField` is not loopback, on a loopback listener without `listen.hosts`.
+    /// Its `Host` is not loopback, on a loopback listener without `listen.hosts`.
     Rebound,
 }
 
-/// A host by which the proxy is reached; without a port, with any.
+/// A host name of the proxy; without a port, it matches any port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostName(Authority);
 
 impl HostName {
-    /// The host that a text spells: `api.example`, `localhost:8080`, `[::1]`.
+    /// Parses a host: `api.example`, `localhost:8080`, `[::1]`.
     #[must_use]
     pub fn parse(text: &str) -> Option<HostName> {
         let (_, authority) = split(&format!("http://{text}"))?;
         Some(HostName(authority))
     }
 
-    /// Whether a host has this name, and a port that this name allows.
+    /// Returns whether a host has this name and an allowed port.
     fn is(&self, host: &Authority, port: Option<u16>) -> bool {
         let (own, other) = (self.0.host(), host.host());
         own.eq_ignore_ascii_case(other) && self.0.port_u16().is_none_or(|own| port == Some(own))
     }
 }
 
-/// Whose requests are allowed.
+/// The rules that requests are checked against.
 #[derive(Debug, Clone, Copy)]
 pub struct AllowedHosts<'a> {
     /// `listen.hosts`
     pub hosts: &'a [HostName],
     /// `[cors]`
     pub cors: Option<&'a Cors>,
-    /// From where the listener is reached.
+    /// The reach of the listener.
     pub reach: Reach,
 }
 
-/// Checks the `HostField` and the `Origin` of a request. `is_hop` tells whether its peer is a trusted hop.
+/// Checks the `Host` and the `Origin` of a request. `is_hop` tells whether its peer is a trusted proxy.
 ///
 /// # Errors
-/// What of it is not allowed.
+/// [`OriginDenied`] for the first header that is not allowed.
 pub fn check(
     allowed: AllowedHosts<'_>,
     (uri, headers): (&Uri, &HeaderMap),
@@ -125,13 +125,13 @@ pub fn check(
     }
 }
 
-/// The host that a request names; an absolute target beats the header (RFC 9112 §3.2.2).
+/// Returns the host of a request; an absolute target takes precedence over the header (RFC 9112 §3.2.2).
 fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     let header = || Authority::try_from(headers.get(HOST)?.as_bytes()).ok();
     uri.authority().cloned().or_else(header)
 }
 
-/// Whether a request names a loopback host, or none: a browser always names one.
+/// Returns whether a request names a loopback host, or none: a browser always names one.
 fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
     if let Some(authority) = uri.authority() {
         return is_loopback_name(authority);
@@ -139,7 +139,7 @@ fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(HOST).map(HeaderValue::as_bytes) else {
         return true;
     };
-    // Most clients write one of these.
+    // Fast path for the common spellings.
     let digits = host.iter().rev().take_while(|byte| byte.is_ascii_digit());
     let name = match host.len() - digits.count() {
         at if at > 0 && host[at - 1] == b':' => &host[..at - 1],
@@ -149,7 +149,7 @@ fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
         || Authority::try_from(host).is_ok_and(|host| is_loopback_name(&host))
 }
 
-/// Whether an authority is `localhost` or a loopback address.
+/// Returns whether an authority is `localhost` or a loopback address.
 #[must_use]
 pub fn is_loopback_name(authority: &Authority) -> bool {
     let name = authority.host();
@@ -167,16 +167,16 @@ pub fn is_loopback_name(authority: &Authority) -> bool {
     address.is_some_and(is_loopback)
 }
 
-/// Whether an address can be reached from this machine only.
+/// Returns whether an address is reachable from this machine only.
 #[must_use]
 pub fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// The host of the page that an `Origin` of the web names.
+/// The host of the page that a web `Origin` names.
 struct PageHost {
     host: Authority,
-    /// That of the scheme where the origin names none.
+    /// The default port of the scheme, used if the origin names none.
     default_port: u16,
 }
 
@@ -189,7 +189,7 @@ impl PageHost {
         })
     }
 
-    /// Whether the page is of a host. The scheme by which the host is reached is not known behind a gateway.
+    /// Returns whether the page belongs to a host. The scheme of the host is unknown behind a gateway.
     fn is_of(&self, host: &Authority) -> bool {
         let port = host.port_u16().unwrap_or(self.default_port);
         self.host.host().eq_ignore_ascii_case(host.host()) && self.port() == port

@@ -1,8 +1,8 @@
-//! Headers that servers take as proof of who calls, such as `X-SSL-Client-Verify` and `X-Original-URL`.
+//! Headers that upstreams accept as proof of identity, such as `X-SSL-Client-Verify` and `X-Original-URL`.
 //!
-//! Anybody can send such a header, so the configuration can remove it, or have the proxy write it. Many servers read `_` in
-//! a name as `-`; so does this module. Laws: a header that is removed reaches nobody unless a trusted hop has sent it; a
-//! header that is written has no value of a client, whoever sent the request.
+//! Any client can send such a header, so the configuration can remove it or have the proxy set it. Many servers read
+//! `_` in a name as `-`; so does this module. Laws: a removed header reaches no upstream unless a trusted hop sent it;
+//! a header that the proxy sets never keeps a value from the request.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::client_ip::reads_as;
 
-/// A pattern for names of headers: a name, or the beginning of one with `*` behind it.
+/// A pattern for header names: a name, or a prefix followed by `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderPattern {
     /// In lower case, with `-` in place of `_`.
@@ -19,7 +19,7 @@ pub struct HeaderPattern {
     is_beginning: bool,
 }
 
-/// A text that is no pattern for names of headers.
+/// A text that is not a pattern for header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "is no name of an HTTP header; write one such as `x-client-cert`, or a beginning such as `x-ssl-client-*`"
@@ -27,7 +27,7 @@ pub struct HeaderPattern {
 pub struct InvalidHeaderPattern;
 
 impl HeaderPattern {
-    /// Parses a name such as `x-client-cert`, or a beginning such as `x-ssl-client-*`.
+    /// Parses a name such as `x-client-cert`, or a prefix such as `x-ssl-client-*`.
     ///
     /// # Errors
     /// [`InvalidHeaderPattern`].
@@ -36,7 +36,7 @@ impl HeaderPattern {
             Some(name) => (name, true),
             None => (text, false),
         };
-        // `*` may stand in a name (RFC 9110 §5.6.2), but here it means any ending.
+        // `*` is valid in a header name (RFC 9110 §5.6.2), but here it matches any suffix.
         if name.contains('*') {
             return Err(InvalidHeaderPattern);
         }
@@ -47,7 +47,7 @@ impl HeaderPattern {
         })
     }
 
-    /// Returns whether a name fits.
+    /// Returns whether a name matches.
     #[must_use]
     pub fn fits(&self, name: &HeaderName) -> bool {
         let (name, own) = (name.as_str().as_bytes(), self.name.as_bytes());
@@ -59,21 +59,21 @@ impl HeaderPattern {
     }
 }
 
-/// What a written value can say of a call.
+/// A fact about a call that a header value can contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdentityFact {
     /// The name of the client.
     Client,
-    /// Whether the client is authenticated, declared or unknown.
+    /// The identity status of the client: authenticated, declared or unknown.
     Proof,
-    /// The address of the caller.
+    /// The client address.
     Address,
     /// The subject of the verified certificate, as RFC 4514 writes it.
     Subject,
 }
 
 impl IdentityFact {
-    /// Every fact, by the word that stands for it in braces.
+    /// Every fact, by its placeholder.
     pub const ALL: [(&'static str, IdentityFact); 4] = [
         ("client", IdentityFact::Client),
         ("proof", IdentityFact::Proof),
@@ -92,7 +92,7 @@ enum TemplatePart {
     Fact(IdentityFact),
 }
 
-/// The text may be a secret that the servers share with the proxy.
+/// Hides the text: it may be a secret shared between the proxy and its upstreams.
 impl fmt::Debug for HeaderTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Template(***)")
@@ -102,7 +102,7 @@ impl fmt::Debug for HeaderTemplate {
 /// A fault of a [`HeaderTemplate`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderTemplateError {
-    /// Braces around another word.
+    /// An unknown placeholder.
     #[error(
         "has the unknown value `{{{0}}}`; write `{{client}}`, `{{proof}}`, `{{address}}` or `{{subject}}`"
     )]
@@ -110,7 +110,7 @@ pub enum HeaderTemplateError {
     /// A brace without its counterpart.
     #[error("has a brace without its counterpart")]
     Brace,
-    /// Text that no header can have.
+    /// Text that is not valid in a header.
     #[error("cannot stand in a header")]
     NoValue,
 }
@@ -122,9 +122,9 @@ impl HeaderTemplate {
     /// [`HeaderTemplateError`].
     ///
     /// ```
-    /// use dualgauge::domain::identity_headers::Template;
-    /// assert!(Template::parse("{client}; {proof}").is_ok());
-    /// assert!(Template::parse("{clint}").is_err());
+    /// use dualgauge::domain::identity_headers::HeaderTemplate;
+    /// assert!(HeaderTemplate::parse("{client}; {proof}").is_ok());
+    /// assert!(HeaderTemplate::parse("{clint}").is_err());
     /// ```
     pub fn parse(text: &str) -> Result<HeaderTemplate, HeaderTemplateError> {
         let mut parts = Vec::new();
@@ -151,7 +151,7 @@ impl HeaderTemplate {
         Ok(HeaderTemplate(parts))
     }
 
-    /// Returns the value; none where a fact is not there.
+    /// Returns the value; `None` if a fact is unknown.
     fn write(&self, facts: &impl Facts) -> Option<HeaderValue> {
         let mut value = String::new();
         for part in &self.0 {
@@ -164,30 +164,30 @@ impl HeaderTemplate {
     }
 }
 
-/// What is known of a call, by its facts; asked only for what a value says.
+/// The facts about a call; computed only when a template uses them.
 pub trait Facts {
-    /// The text of a fact, if there is one.
+    /// Returns the text of a fact, if known.
     fn text(&self, fact: IdentityFact) -> Option<String>;
 }
 
-/// The headers that are removed and written.
+/// The headers to remove and to set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdentityHeaders {
-    /// `listen.remove_headers`: removed unless a trusted hop has sent them.
+    /// `listen.remove_headers`: removed unless a trusted hop sent them.
     pub removed: Vec<HeaderPattern>,
-    /// `listen.set_headers`: removed whoever has sent them, and written.
+    /// `listen.set_headers`: removed from every request, then written.
     pub written: Vec<(HeaderName, HeaderTemplate)>,
 }
 
 impl IdentityHeaders {
-    /// Returns whether nothing is removed or written.
+    /// Returns true when no header is removed or written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.written.is_empty()
     }
 
-    /// Removes from the headers of a request what its peer may not say. `is_trusted` tells whether that is a trusted hop,
-    /// and is asked once at most.
+    /// Removes the identity headers that the peer may not send. `is_trusted` tells whether the peer is a trusted hop,
+    /// and is called at most once.
     pub fn clean(&self, headers: &mut HeaderMap, is_trusted: impl FnOnce() -> bool) {
         if self.is_empty() {
             return;
@@ -204,7 +204,7 @@ impl IdentityHeaders {
         }
     }
 
-    /// Writes the headers of a request to a server, in place of others of their names.
+    /// Writes the headers of an upstream request, replacing others of the same name.
     pub fn write(&self, headers: &mut HeaderMap, facts: &impl Facts) {
         for (name, template) in &self.written {
             match template.write(facts) {
@@ -214,12 +214,12 @@ impl IdentityHeaders {
         }
     }
 
-    /// Returns whether a header is written, in this spelling or with `_` in place of `-`.
+    /// Returns whether the proxy writes a header, in this spelling or with `_` in place of `-`.
     #[must_use]
     pub fn writes(&self, name: &HeaderName) -> bool {
         let known = |own: &HeaderName| {
             let (own, name) = (own.as_str().as_bytes(), name.as_str().as_bytes());
-            // Either may be the one with `_`.
+            // Either name may have the `_`.
             let same = |(one, other): (&u8, &u8)| {
                 one == other || (matches!(one, b'_' | b'-') && matches!(other, b'_' | b'-'))
             };

@@ -1,28 +1,27 @@
 //! Percent-encoding (RFC 3986 §2.1), exact in both directions.
 //!
-//! Laws: `decode(encode(text)) == text`; malformed escapes and bytes that are no UTF-8 are refused, never
-//! passed by; normalising is idempotent and changes only escapes of unreserved characters and the case of
-//! hexadecimal digits (RFC 3986 §6.2.2).
+//! Laws: `decode(encode(text)) == text`; malformed escapes and bytes that are not UTF-8 are errors; normalising is
+//! idempotent and changes only escapes of unreserved characters and the case of hexadecimal digits (RFC 3986 §6.2.2).
 
 use std::borrow::Cow;
 
 use super::swar;
 
-/// Why a text cannot be decoded.
+/// The reason why a text cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PercentError {
-    /// `%` without two hexadecimal digits behind it.
+    /// `%` without two hexadecimal digits after it.
     #[error("`%` must be followed by two hexadecimal digits")]
     Malformed,
-    /// The decoded bytes are no text.
+    /// The decoded bytes are not UTF-8.
     #[error("the decoded bytes are not valid UTF-8")]
     NotUtf8,
 }
 
-/// What `+` stands for.
+/// The meaning of `+`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plus {
-    /// Itself, as in a path.
+    /// A literal `+`, as in a path.
     Literal,
     /// A space, as in a query (`application/x-www-form-urlencoded`).
     Space,
@@ -63,14 +62,14 @@ pub fn decode(text: &str, plus: Plus) -> Result<Cow<'_, str>, PercentError> {
         .map_err(|_| PercentError::NotUtf8)
 }
 
-/// What comes before the first of an ASCII character, and what comes behind it.
+/// Splits a text at the first occurrence of an ASCII character.
 #[inline]
 pub(in crate::domain) fn cut<const AT: u8>(text: &str) -> (&str, Option<&str>) {
     let end = swar::length_before(text.as_bytes(), swar::equal::<AT>, |byte| byte == AT);
     (&text[..end], text.get(end + 1..))
 }
 
-/// The byte that the two digits at `at` spell.
+/// Returns the byte that the two digits at `at` encode.
 fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
     u8::try_from(digit(at)? * 16 + digit(at + 1)?).ok()
@@ -81,7 +80,7 @@ const fn unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// The same for each byte: looking it up takes fewer steps.
+/// The same as a table: a lookup takes fewer steps.
 static UNRESERVED: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -92,7 +91,7 @@ static UNRESERVED: [bool; 256] = {
     table
 };
 
-/// Which of them stand as they are in every part of a URL: dots may be a dot segment.
+/// Bytes that need no escape in any part of a URL. Dots are excluded, since they may form a dot segment.
 static WORD: [bool; 256] = {
     let mut table = UNRESERVED;
     table[b'.' as usize] = false;
@@ -100,13 +99,13 @@ static WORD: [bool; 256] = {
     table
 };
 
-/// Whether a text has only letters, digits, `-` and `_`, which stand as they are in every part of a URL.
+/// Returns whether a text has only letters, digits, `-` and `_`, which need no escape in any part of a URL.
 #[inline]
 pub(in crate::domain) fn is_word(text: &[u8]) -> bool {
     text.iter().all(|byte| WORD[usize::from(*byte)])
 }
 
-/// Which characters stay unescaped beside the unreserved ones.
+/// Characters that stay unescaped in addition to the unreserved ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// None.
@@ -117,7 +116,7 @@ pub enum Keep {
     Commas,
 }
 
-/// Appends `text` with everything escaped that is not unreserved.
+/// Appends `text` with all other characters escaped.
 pub fn encode(text: &str, keep: Keep, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let also = match keep {
@@ -140,9 +139,8 @@ pub fn encode(text: &str, keep: Keep, out: &mut String) {
     }
 }
 
-/// A path segment in normal form: unreserved characters decoded, digits of escapes in upper case, and what is
-/// beyond ASCII encoded.
-/// A segment with a malformed escape stays as it is, whole; it equals no literal, and no value can be read from it.
+/// Returns a path segment in normal form: unreserved characters decoded, hexadecimal digits in upper case, non-ASCII
+/// encoded. A segment with a malformed escape stays unchanged; it equals no literal, and no value can be read from it.
 #[must_use]
 pub fn normalise(segment: &str) -> Cow<'_, str> {
     if segment.bytes().all(|byte| byte.is_ascii() && byte != b'%') {

@@ -146,7 +146,7 @@ pub fn not_posted(method: &Method) -> Failure {
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow("POST".to_owned()))
 }
 
-/// An `Origin` or a `HostField` that is not allowed.
+/// An `Origin` or a `Host` that is not allowed.
 #[must_use]
 pub fn origin_denied(why: OriginDenied) -> Failure {
     let message = match why {

@@ -173,7 +173,7 @@ pub fn local<'p>(
 /// other side, an answer of the proxy's own.
 ///
 /// # Errors
-/// A [`Failure`] where its `Origin` or its `HostField` is not allowed.
+/// A [`Failure`] where its `Origin` or its `Host` is not allowed.
 pub fn guard(plan: &Plan, head: RequestHead<'_>, entry: ConnectionEntry) -> Result<(), Failure> {
     let is_hop = || {
         let hops = plan.rollout.clients.hops();

@@ -118,7 +118,7 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// A loopback listener that somebody has named, and before which a proxy may stand whose `HostField` would be refused.
+/// A loopback listener that somebody has named, and before which a proxy may stand whose `Host` would be refused.
 fn hosts(configuration: &Configuration) -> Option<Problem> {
     let (plan, listen) = (&configuration.plan, &configuration.raw.listen);
     let mut upstreams = plan.upstreams.all.iter();

@@ -302,7 +302,7 @@ fn is_secured(url: &Uri) -> bool {
     matches!(url.scheme_str(), Some("https" | "wss"))
 }
 
-/// The port of the scheme, which `HostField` leaves out (RFC 9110 §4.2.1 and §4.2.2).
+/// The port of the scheme, which `Host` leaves out (RFC 9110 §4.2.1 and §4.2.2).
 pub(super) fn usual_port(url: &Uri) -> u16 {
     if is_secured(url) { 443 } else { 80 }
 }
@@ -317,7 +317,7 @@ fn port(url: &Uri) -> Option<u16> {
     }
 }
 
-/// As in the `HostField` header.
+/// As in the `Host` header.
 pub(super) fn authority(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     match port(url) {

@@ -66,7 +66,7 @@ fn moment(found: RawValue<'_>) -> Result<Timestamp, ValueError> {
     })
 }
 
-/// An absolute URL, as `HoleLink` carries it to clients of any host.
+/// An absolute URL, as `Link` carries it to clients of any host.
 fn absolute(found: RawValue<'_>) -> Result<String, ValueError> {
     let text = string(found)?;
     let known = text

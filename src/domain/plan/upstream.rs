@@ -67,7 +67,7 @@ pub struct UpstreamPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authority {
     text: String,
-    /// The value of `HostField` that most calls of a server need; none of a text that no header takes.
+    /// The value of `Host` that most calls of a server need; none of a text that no header takes.
     host: Option<HeaderValue>,
 }
 
@@ -87,7 +87,7 @@ impl Authority {
         &self.text
     }
 
-    /// The value of `HostField`, of a server that is called over HTTP.
+    /// The value of `Host`, of a server that is called over HTTP.
     #[must_use]
     pub fn host(&self) -> Option<&HeaderValue> {
         self.host.as_ref()

@@ -160,7 +160,7 @@ impl HeadParser {
         if !is_host(value) {
             return Err(Violation::Host);
         }
-        // Behind an absolute target its value is not compared; it must still be one valid `HostField` (RFC 9112 §3.2.2).
+        // Behind an absolute target its value is not compared; it must still be one valid `Host` (RFC 9112 §3.2.2).
         Ok(())
     }
 

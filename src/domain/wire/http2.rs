@@ -8,7 +8,7 @@ use http::{Method, Uri, request};
 use super::head::{decimal, is_host, path_and_query};
 use super::{HeadLimits, Violation};
 
-/// Puts the head of a request into the form of HTTP/1.1: the authority as `HostField`, the target in origin form, one
+/// Puts the head of a request into the form of HTTP/1.1: the authority as `Host`, the target in origin form, one
 /// `Cookie` (RFC 9113 §8.2.3, §8.3.1). Tells what must not pass.
 #[must_use]
 pub fn settle(head: &mut request::Parts, limits: HeadLimits) -> Option<Violation> {
@@ -84,7 +84,7 @@ fn list_size(head: &request::Parts) -> usize {
     sizes.map(|(name, value)| name.len() + value + 32).sum()
 }
 
-/// RFC 9113 §8.3.1: `:authority`, or `HostField` where there is none; they must not differ.
+/// RFC 9113 §8.3.1: `:authority`, or `Host` where there is none; they must not differ.
 fn host_fault(head: &request::Parts) -> Option<Violation> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let (host, more) = (hosts.next(), hosts.next());

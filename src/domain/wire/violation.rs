@@ -29,7 +29,7 @@ pub enum Violation {
     Fragment,
     /// A target beyond the limit (RFC 9112 §3).
     TargetTooLong,
-    /// An absolute target of another host than `HostField` (RFC 9112 §3.2.2).
+    /// An absolute target of another host than `Host` (RFC 9112 §3.2.2).
     AuthorityDiffers,
     /// A head beyond the limit (RFC 9112 §2.3, RFC 6585 §5).
     HeadTooLarge,
@@ -49,11 +49,11 @@ pub enum Violation {
     ObsFold,
     /// A control byte in a header value (RFC 9110 §5.5), or over HTTP/2 white space around it (RFC 9113 §8.2.1).
     FieldValue,
-    /// HTTP/1.1 without `HostField` (RFC 9112 §3.2).
+    /// HTTP/1.1 without `Host` (RFC 9112 §3.2).
     NoHost,
-    /// More than one `HostField` (RFC 9112 §3.2).
+    /// More than one `Host` (RFC 9112 §3.2).
     HostRepeated,
-    /// A `HostField` that is not `uri-host [":" port]` (RFC 9110 §7.2).
+    /// A `Host` that is not `uri-host [":" port]` (RFC 9110 §7.2).
     Host,
     /// A `Content-ExpectedLength` that is not a decimal number, or is beyond 2^63 - 1 (RFC 9110 §8.6).
     ContentLength,
