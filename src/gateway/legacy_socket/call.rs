@@ -1,4 +1,4 @@
-//! An RPC call, answered by a server that speaks in frames.
+//! RPC calls to a server that uses frames.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::gateway::{RequestOrigin, link_call};
 use crate::telemetry::clock;
 use crate::upstream::{LegacySocketUpstream, Upstream};
 
-/// Asks over the socket that the client's connection has there.
+/// Sends a call over the client's socket at the server, and waits for the answer.
 pub(in crate::gateway) async fn rpc_call(
     record: &mut Record,
     route: &Route,
@@ -55,7 +55,7 @@ pub(in crate::gateway) async fn rpc_call(
     }
 }
 
-/// Puts a question on its way.
+/// Queues a request on the client's socket at the server.
 pub(super) fn open(
     record: &Record,
     arrival: &RequestOrigin,
@@ -69,7 +69,7 @@ pub(super) fn open(
     door.map_err(|why| link_call::unanswered(why, upstream.plan(), limit))
 }
 
-/// Notes an answer that a server has given in a frame, or by saying nothing.
+/// Records an answer that the server gave in a frame, or by staying silent.
 fn settle(
     record: &mut Record,
     route: &Route,

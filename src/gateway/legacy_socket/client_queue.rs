@@ -1,7 +1,8 @@
-//! What the owner of a socket has for its client, in the order in which it came about: news, and answers to callers.
+//! The outgoing queue from a socket's task to its client, in order of occurrence: server messages, and replies to
+//! callers.
 //!
-//! An answer goes out behind the news that were there before it, and says which these were, so that whoever tells both
-//! can keep the order of the server. Law: all of it goes out, the end last, unless the client is gone.
+//! A reply is sent after the server messages that precede it, and carries their number, so that the receiver of both
+//! can keep the server's order. Law: every item is sent, the end last, unless the client is gone.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -15,18 +16,18 @@ use super::connections::{
 };
 use crate::upstream::link::Delivery;
 
-/// The way to one client.
+/// The sender to one client.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ClientSender {
     news: Option<mpsc::Sender<ServerNews>>,
-    /// How many news have gone this way so far, whoever sent them.
+    /// The number of server messages sent so far, over all sockets.
     sent: Rc<Cell<u64>>,
-    /// Whether a socket whose news went this way has ended.
+    /// True once a socket that uses this sender has closed.
     lost: Rc<Cell<bool>>,
 }
 
 impl ClientSender {
-    /// News go to whoever listens here.
+    /// Creates a sender to this receiver.
     pub(super) fn to(news: mpsc::Sender<ServerNews>) -> ClientSender {
         ClientSender {
             news: Some(news),
@@ -35,18 +36,18 @@ impl ClientSender {
         }
     }
 
-    /// Whether a client hears what goes this way.
+    /// Returns true if the client receives server messages.
     pub(super) fn has_receiver(&self) -> bool {
         self.news.is_some()
     }
 
-    /// Whether the client has lost a socket of which it is to hear: it gets no other.
+    /// Returns true if a receiving client has lost a socket; such a client gets no new one.
     pub(super) fn has_lost(&self) -> bool {
         self.has_receiver() && self.lost.get()
     }
 }
 
-/// What waits to go out.
+/// The queue.
 #[derive(Debug)]
 pub(super) struct SocketClientQueue {
     sender: ClientSender,
@@ -67,22 +68,22 @@ impl SocketClientQueue {
         }
     }
 
-    /// How much waits.
+    /// Returns the number of queued items.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether all is out.
+    /// Returns true if the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The socket has ended, whenever the client takes the word of it.
+    /// Marks the socket as lost, before the client has taken the end from the queue.
     pub(super) fn lose(&self) {
         self.sender.lost.set(true);
     }
 
-    /// The client is told this, if it listens; tells whether it is.
+    /// Queues a server message; returns whether the client has a receiver.
     pub(super) fn notify(&mut self, news: ServerNews) -> Delivery {
         if self.sender.news.is_none() {
             return Delivery::NoSubscriber;
@@ -91,7 +92,7 @@ impl SocketClientQueue {
         Delivery::Delivered
     }
 
-    /// A caller is answered: now, where no news wait before it.
+    /// Replies to a caller, immediately if no server message is queued before it.
     pub(super) fn answer(
         &mut self,
         reply: SocketReplySender,
@@ -105,13 +106,13 @@ impl SocketClientQueue {
         while let Some(QueuedItem::Answer(..)) = self.waiting.front() {
             if let Some(QueuedItem::Answer(reply, said)) = self.waiting.pop_front() {
                 let behind = self.sender.sent.get();
-                // One that no longer waits needs no answer.
+                // A send fails only if the caller no longer waits.
                 drop(reply.send(SequencedSocketReply { said, behind }));
             }
         }
     }
 
-    /// Waits for room for the first of what waits, and sends it; cancel-safe. Never ends where nothing waits.
+    /// Waits for capacity, and sends the first item. Cancel-safe. Pends forever if the queue is empty.
     pub(super) async fn go_on(&mut self) {
         let (Some(news), false) = (&self.sender.news, self.waiting.is_empty()) else {
             return pending().await;
@@ -125,7 +126,7 @@ impl SocketClientQueue {
             (Ok(_), Some(QueuedItem::Answer(reply, said))) => self.answer(reply, said),
             (Ok(_), None) => {}
             (Err(_), first) => {
-                // The client is gone.
+                // The client is gone; only replies to callers remain.
                 self.sender.news = None;
                 let all = first.into_iter().chain(std::mem::take(&mut self.waiting));
                 self.waiting = all
@@ -136,7 +137,7 @@ impl SocketClientQueue {
         self.answer_first();
     }
 
-    /// All of it, and that this is the end; waits until the client takes it, or is gone.
+    /// Sends all items and then the end; waits until the client has taken them or is gone.
     pub(super) async fn end(mut self) {
         self.notify(ServerNews::Gone);
         while !self.is_empty() {

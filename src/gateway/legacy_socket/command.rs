@@ -1,4 +1,4 @@
-//! A frame that a client has sent: one call, from its record to what the client is told.
+//! A command frame of a client: one call, from its record to the reply.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -25,22 +25,22 @@ use crate::gateway::{RequestOrigin, RuntimePlan, Worker, sessions};
 use crate::telemetry::clock;
 use crate::upstream::{BudgetExhausted, LegacySocketUpstream, Upstream};
 
-/// Who sends frames.
+/// The client that sent a frame.
 pub(in crate::gateway) struct FrameClient<'a> {
     pub(in crate::gateway) worker: &'a Rc<Worker>,
     /// The head of the handshake, as if each message were posted.
     pub(in crate::gateway) head: &'a request::Parts,
     pub(in crate::gateway) arrival: &'a RequestOrigin,
-    /// Names the socket.
+    /// The number of the client's socket.
     pub(in crate::gateway) socket: u64,
 }
 
-/// What is known of a frame.
+/// A frame to serve.
 struct FrameInfo<'a> {
     frame: Json,
-    /// As it came.
+    /// The text as received.
     text: Bytes,
-    /// Whether there is room for it.
+    /// The result of reserving memory for the frame.
     room: Result<(), BudgetExhausted>,
     route: Option<(usize, &'a Route)>,
 }
@@ -49,11 +49,11 @@ struct FrameInfo<'a> {
 pub(in crate::gateway) enum FrameOutcome {
     /// The client is told this, if anything.
     Replied(Option<Bytes>),
-    /// It went on as it came.
+    /// The frame was forwarded unchanged.
     Forwarded(Box<PassthroughFrame>),
 }
 
-/// Serves one frame, up to its answer or to its passing on; none that has no room.
+/// Serves one frame until it is answered or forwarded; refuses it if there is no memory for it.
 pub(in crate::gateway) async fn command(
     who: &FrameClient<'_>,
     (frame, text): (Json, Bytes),
@@ -76,7 +76,7 @@ pub(in crate::gateway) async fn command(
     };
     match serve(&mut record, who, told, &installed).await {
         Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
-        // The record goes on with what the server says.
+        // The record continues with the server's reply.
         Ok(Disposition::Forwarded(door, upstream, limit)) => {
             FrameOutcome::Forwarded(Box::new(PassthroughFrame {
                 record,
@@ -94,7 +94,7 @@ pub(in crate::gateway) async fn command(
     }
 }
 
-/// What the client is told of a failure, if an outcome of the route can say it.
+/// Formats a failure for the client, if an outcome of the route can express it.
 fn failed(
     installed: &RuntimePlan,
     (route, frame): (Option<usize>, &Json),
@@ -115,7 +115,7 @@ fn spoken(said: frame::FrameReply) -> Option<Bytes> {
     }
 }
 
-/// The same, before its record is given away.
+/// The same, before the record moves into it.
 enum Disposition {
     Replied(Option<Bytes>),
     Forwarded(PendingReply, Rc<LegacySocketUpstream>, Duration),
@@ -150,7 +150,7 @@ async fn serve(
     }
 }
 
-/// A command, answered by the RPC upstream.
+/// Translates a command, and sends it to the RPC upstream.
 async fn translate(
     record: &mut Record,
     who: &FrameClient<'_>,
@@ -179,7 +179,7 @@ async fn translate(
     Ok(Disposition::Replied(spoken(answered.answer)))
 }
 
-/// A frame goes on as it came, over the socket that the client has at the server. It is written in the order of coming.
+/// Forwards a frame unchanged over the client's socket at the server. Frames are written in order of arrival.
 async fn pass(
     record: &mut Record,
     who: &FrameClient<'_>,
@@ -205,7 +205,7 @@ async fn pass(
     Ok(Disposition::Forwarded(door, upstream, limit))
 }
 
-/// A frame that is on its way as it came. Dropped, it is a client that has left.
+/// A forwarded frame. Dropping it means that the client has left.
 pub(in crate::gateway) struct PassthroughFrame {
     record: Box<Record>,
     route: Option<usize>,
@@ -216,8 +216,8 @@ pub(in crate::gateway) struct PassthroughFrame {
 }
 
 impl PassthroughFrame {
-    /// Notes what the server says to it, which the client hears from the server; gives what the client is told where the
-    /// frame did not go on.
+    /// Records the outcome. The server's reply reaches the client as a server message; this returns a message only if
+    /// the frame was never sent.
     pub(in crate::gateway) async fn settle(self) -> Option<Bytes> {
         let mut record = self.record;
         let since = clock::now();
@@ -246,7 +246,7 @@ impl PassthroughFrame {
     }
 }
 
-/// Notes how the server has answered.
+/// Records an answer of the server.
 pub(super) fn note(record: &mut Record, code: Option<i64>) {
     match code {
         None => record.answered(200),

@@ -1,8 +1,8 @@
-//! The task that owns a socket at a server that speaks in frames.
+//! The task that owns one socket at a server that uses frames.
 //!
-//! What the outputs of [`FrameCorrelator`] say is done, and what happens is told to it. The routes are those of the plan that the
-//! socket began with, until nobody waits. What the client does not take yet is not read from the server. A socket that
-//! nobody needs any more ends without a word to callers: those who are left have gone.
+//! It feeds events to [`FrameCorrelator`] and applies the outputs. It keeps the routes of the plan that the socket was
+//! opened with until no call waits. While the client's queue is not empty, nothing is read from the server. When every
+//! handle is dropped the socket closes without replies, because all callers have left.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -34,11 +34,11 @@ use crate::telemetry::clock;
 use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
 use crate::upstream::{LegacySocketUpstream, MessageStream, ReadMode, SocketPermit};
 
-/// The ids that are given to calls are numbers from here on: far from those that clients count for themselves, and from
-/// the seconds of this century, and short enough for a server that has 32 bits for them.
+/// The first id for calls. It is far above ids that clients count up from 1, below the Unix time in seconds, and fits
+/// in
 const FIRST_ID: u64 = 1_000_000_001;
 
-/// Opens a socket, and owns it until it ends.
+/// Opens a socket, and runs it until it closes.
 pub(super) async fn serve(
     mut owner: ConnectionTask,
     (upstream, place): (Rc<LegacySocketUpstream>, SocketPermit),
@@ -76,46 +76,46 @@ pub(super) async fn serve(
         frames.end().await;
         drop(place);
     };
-    // The client may take its time, which is none of the server's.
+    // A slow client must not keep the server's socket open.
     tokio::join!(ends, owner.outlet.end());
 }
 
-/// Nothing of what was not taken is written, here or over another socket of a client that is let go.
+/// Refuses queued requests: a client that lost a socket gets no other, so none may be written.
 fn refuse(outlet: &SocketClientQueue, inbox: &mut mpsc::Receiver<QueuedRequest>) {
     outlet.lose();
     inbox.close();
     while let Ok(asked) = inbox.try_recv() {
         let said = Err(SocketCallError::Link(link::RequestError::Unreachable));
-        // One that no longer waits needs no answer.
+        // A send fails only if the caller no longer waits.
         drop(asked.reply.send(SequencedSocketReply { said, behind: 0 }));
     }
 }
 
-/// The conduct of one socket.
+/// The task of one socket.
 pub(super) struct ConnectionTask {
     worker: Rc<Worker>,
     server: Rc<LegacySocketUpstream>,
-    /// Whose routes hold while somebody waits.
+    /// The plan whose routes apply while a call waits.
     installed: Rc<RuntimePlan>,
     waiting: FrameCorrelator,
     callers: BTreeMap<Ticket, SocketReplySender>,
-    /// To be written.
+    /// Frames to be written.
     out: VecDeque<(Ticket, Bytes)>,
     writing: Option<Ticket>,
-    /// To be told to the client, and to callers.
+    /// Messages to the client, and replies to callers.
     outlet: SocketClientQueue,
     silence: IdleTimer,
-    /// How old the socket grows; it ends then when nobody waits.
+    /// The maximum age; an older socket closes as soon as no call waits.
     max_age: Option<Duration>,
     next: u64,
-    /// What times are counted from.
+    /// The origin of the correlator's clock.
     began: Instant,
-    /// What has happened, and what of it is told.
+    /// Counts of events, for reporting.
     counts: LinkCounts,
     share: StatsHandle<Arc<LinkStats>>,
 }
 
-/// Whether more can be asked.
+/// The intake of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Intake {
     Open,
@@ -151,7 +151,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Owns an open socket; tells why it was lost, unless it ended because nobody needs it.
+    /// Runs an open socket; returns the cause if it was lost, or `None` if it was closed.
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         frames: &mut MessageStream<S>,
@@ -180,7 +180,7 @@ impl ConnectionTask {
             let silence = self.silence.next_deadline();
             let is_quiet = self.is_idle() && self.outlet.is_empty() && !frames.is_writing();
             let end = self.ends(end).filter(|_| is_quiet);
-            // Every branch is cancel-safe: what is not taken is there at the next turn.
+            // Every branch is cancel-safe: a pending item is still there in the next iteration.
             tokio::select! {
                 asked = inbox.recv(), if takes => match asked {
                     Some(asked) => self.asked(asked),
@@ -214,8 +214,8 @@ impl ConnectionTask {
         }
     }
 
-    /// When the socket ends: at its age, or at once, where no plan means the server any more. That is long past then, or a
-    /// server that says more and more would always come first.
+    /// Returns the time at which the socket may close: at its maximum age, or immediately if no plan has the server
+    /// any more. `began` is in the past, so a server that keeps sending cannot postpone the close.
     fn ends(&self, aged: Option<Instant>) -> Option<Instant> {
         match self.server.is_over() {
             false => aged,
@@ -223,8 +223,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Whether the socket may end although nobody has left: not where something was asked at this very moment, which is
-    /// served first.
+    /// Returns true if the idle socket may close. A request that has just been queued is served first.
     fn close(&mut self, inbox: &mut mpsc::Receiver<QueuedRequest>) -> bool {
         match inbox.try_recv() {
             Ok(asked) => {
@@ -235,7 +234,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Tells how the socket stands; `ready` is 1 while it takes calls.
+    /// Reports the state of the socket; `ready` is 1 while it takes calls.
     fn report(&mut self, ready: usize) {
         let queued = self.out.len();
         let levels = LinkGauges {
@@ -252,7 +251,7 @@ impl ConnectionTask {
 
     fn next_deadline(&mut self) -> IdleAction {
         if !self.outlet.is_empty() {
-            // Nothing is read for the time being, so that nothing can be heard.
+            // Reading is paused, so silence says nothing about the server.
             self.silence.on_received();
         }
         let open = self.waiting.len() + self.out.len() + self.outlet.len();
@@ -298,7 +297,7 @@ impl ConnectionTask {
         let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
         let table = &installed.plan.routes;
         let Some(route) = table.select_rpc_to(Wire::Frame, call) else {
-            // A plan that came in between has it, and this one not.
+            // A plan that was installed in between has the route, and this one does not.
             return self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Busy)));
         };
         let command = FrameCommand {
@@ -310,7 +309,7 @@ impl ConnectionTask {
         self.waiting.ask(table, (now, command), terms);
     }
 
-    /// Writes a frame of the client, and looks for its answer where its route says how that looks.
+    /// Writes a frame of the client, and watches for its answer if the route describes it.
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
         let (installed, terms) = (self.installed.clone(), self.terms());
         let table = &installed.plan.routes;
@@ -338,7 +337,7 @@ impl ConnectionTask {
         }
     }
 
-    /// What happens on the socket; tells why it is lost, if it is.
+    /// Handles an event of the socket; returns the cause if the socket is lost.
     fn on_event(&mut self, event: Event) -> Option<String> {
         match event {
             Event::Message(text) => self.on_message(text),
@@ -349,10 +348,10 @@ impl ConnectionTask {
                 }
             }
             Event::Sign => self.silence.on_received(),
-            // The end follows.
+            // `Event::Lost` follows.
             Event::Overlong => {}
             Event::Lost(why) => return Some(why),
-            // A socket has none of these.
+            // A plain socket yields none of these.
             Event::Aside(..) | Event::Failed(..) | Event::Forgotten(_) | Event::Unwritten(_) => {}
         }
         None
@@ -371,14 +370,14 @@ impl ConnectionTask {
         let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
         match SocketMessage::new(&text, terms.depth) {
             SocketMessage::Frame(frame) => {
-                // First, so that it is told from what this frame ends.
+                // Expired calls first, so that their outcome does not count as the effect of this frame.
                 self.waiting.tick(&installed.plan.routes, now, terms);
                 self.apply_all(None);
                 self.waiting
                     .receive(&installed.plan.routes, (now, frame), terms);
                 self.apply_all(Some(&text));
             }
-            // A client that speaks to the server itself may know what it means.
+            // A client with forwarded frames talks to the server itself, and may understand the message.
             SocketMessage::Rpc(_) | SocketMessage::Noise(_) if self.waiting.has_passed() => {
                 self.outlet.notify(ServerNews::Answer(text));
             }
@@ -395,7 +394,7 @@ impl ConnectionTask {
         self.apply_all(None);
     }
 
-    /// Does what there is to do; `on_received` is the text of the frame that was heard.
+    /// Applies all outputs of the correlator; `heard` is the text of the frame that was just read.
     fn apply_all(&mut self, heard: Option<&Bytes>) {
         while let Some(output) = self.waiting.output() {
             self.apply(output, heard);
@@ -429,7 +428,7 @@ impl ConnectionTask {
             CorrelatorOutput::Passed(frame) => {
                 self.outlet.notify(ServerNews::Answer(text(frame)));
             }
-            // Its time is over, and it has not gone out whole.
+            // The deadline has passed before the frame was written completely.
             CorrelatorOutput::Over(ticket) if heard.is_none() && self.is_unwritten(ticket) => {
                 self.withdraw(ticket);
                 self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Late)));
@@ -438,12 +437,12 @@ impl ConnectionTask {
         }
     }
 
-    /// Whether it waits to be written, or is being written.
+    /// Returns true if the frame is queued or being written.
     fn is_unwritten(&self, ticket: Ticket) -> bool {
         self.writing == Some(ticket) || self.out.iter().any(|(own, _)| *own == ticket)
     }
 
-    /// What was not begun is not written any more.
+    /// Removes a frame from the write queue; a frame that is being written stays.
     fn withdraw(&mut self, ticket: Ticket) {
         self.out.retain(|(own, _)| *own != ticket);
     }
@@ -455,7 +454,7 @@ impl ConnectionTask {
     }
 }
 
-/// A frame of a client whose answer its route describes.
+/// Reads a client's frame whose answer its route describes.
 fn on_observed(
     table: &RouteTable,
     (ticket, frame): (Ticket, Json),

@@ -1,7 +1,7 @@
-//! The sockets that one connection of a client has at servers that speak in frames, and the way to each of them.
+//! The upstream sockets of one client connection, and the request queue of each.
 //!
-//! A socket is opened with the first call that needs it, and ends with the client's connection, or when it was not used
-//! for too long; one task owns it.
+//! A socket is opened by the first call that needs it. It closes with the client's connection, or after its idle
+//! timeout. One task owns it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,34 +21,34 @@ use crate::gateway::{RuntimePlan, Worker};
 use crate::telemetry::clock;
 use crate::upstream::LegacySocketUpstream;
 
-/// How many questions may wait to be taken, and how many frames to be written.
+/// The capacity of a socket's request queue, and of its write queue.
 pub(super) const QUEUE: usize = 64;
 
-/// How much longer than its time a question waits to hear that its time is over.
+/// The extra time that a caller waits beyond its deadline, so that the task can report the timeout itself.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// What is asked over a socket.
+/// A request over a socket.
 #[derive(Debug)]
 pub(super) enum SocketRequest {
-    /// An RPC call, which a frame says.
+    /// An RPC call, to be translated to a frame.
     Call {
         method: String,
         params: Option<Json>,
     },
-    /// A frame of the client's own, as it came.
+    /// A frame of the client, forwarded unchanged.
     Passed { frame: Json, text: Bytes },
 }
 
-/// What a caller is told.
+/// The reply to a request.
 #[derive(Debug)]
 pub(super) enum SocketReply {
-    /// The answer.
+    /// An answer.
     Answer(TranslatedReply<RpcAnswer>),
-    /// What is not answered is written.
+    /// The frame was written, and no answer is expected.
     Told,
 }
 
-/// Why a caller is told nothing.
+/// The failure of a request.
 #[derive(Debug)]
 pub(super) enum SocketCallError {
     /// The socket, or the server.
@@ -57,18 +57,18 @@ pub(super) enum SocketCallError {
     Misfit(BindError),
 }
 
-/// What a client hears of a server that speaks in frames.
+/// A server message for the client.
 #[derive(Debug)]
 pub(in crate::gateway) enum ServerNews {
-    /// What answers the client itself, or may.
+    /// A message that is, or may be, the answer to a frame of the client.
     Answer(Bytes),
     /// An event.
     Event(Bytes),
-    /// The socket is gone, and what the server kept for it.
+    /// The socket was lost, and with it the server's state for the client.
     Gone,
 }
 
-/// What a caller is told, and when.
+/// A reply with its position among the server messages.
 #[derive(Debug)]
 pub(super) struct SequencedSocketReply {
     pub(super) said: Result<SocketReply, SocketCallError>,
@@ -76,10 +76,10 @@ pub(super) struct SequencedSocketReply {
     pub(super) behind: u64,
 }
 
-/// Where a caller is told.
+/// The sender of a reply.
 pub(super) type SocketReplySender = oneshot::Sender<SequencedSocketReply>;
 
-/// One question on its way to the owner of a socket.
+/// A request in the queue of a socket's task.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
     pub(super) installed: Rc<RuntimePlan>,
@@ -88,27 +88,27 @@ pub(super) struct QueuedRequest {
     pub(super) reply: SocketReplySender,
 }
 
-/// Where the questions to one socket go. Dropped, it ends the socket.
+/// A handle to the task of a socket. Dropping the last handle closes the socket.
 #[derive(Debug, Clone)]
 struct ConnectionHandle {
     asks: mpsc::Sender<QueuedRequest>,
     gone: Rc<Notify>,
 }
 
-/// A socket that is open, by the server that it was opened at.
+/// An open socket, with its upstream.
 type OpenConnection = (Rc<LegacySocketUpstream>, ConnectionHandle);
 
-/// The sockets of one connection of a client.
+/// The upstream sockets of one client connection.
 #[derive(Debug, Default)]
 pub(in crate::gateway) struct ClientConnections {
     sockets: RefCell<Vec<OpenConnection>>,
-    /// Where what servers say goes.
+    /// The sender of server messages to the client.
     way: RefCell<ClientSender>,
-    /// How many news came before the last answer that a caller has.
+    /// The number of server messages that precede the last reply delivered to a caller.
     behind: Rc<Cell<u64>>,
 }
 
-/// A question that is taken; it may be waited for elsewhere.
+/// A request that was queued; any task may wait for its reply.
 pub(super) struct PendingReply {
     answer: oneshot::Receiver<SequencedSocketReply>,
     gone: Rc<Notify>,
@@ -117,7 +117,7 @@ pub(super) struct PendingReply {
 }
 
 impl PendingReply {
-    /// The answer, within its time; none where the client's connection has ended.
+    /// Waits for the reply until the deadline; returns `None` if the client's connection has ended.
     pub(super) async fn answer(mut self) -> Option<Result<SocketReply, SocketCallError>> {
         match timeout_at(self.deadline + GRACE, &mut self.answer).await {
             Ok(Ok(told)) => {
@@ -138,19 +138,19 @@ impl Drop for PendingReply {
 }
 
 impl ClientConnections {
-    /// What servers say over sockets that are opened from now on goes here.
+    /// Sets the receiver for server messages of sockets opened from now on.
     pub(in crate::gateway) fn notify(&self, news: mpsc::Sender<ServerNews>) {
-        // One that was opened before would tell nobody.
+        // Sockets opened before have no receiver, so they are closed.
         self.sockets.borrow_mut().clear();
         *self.way.borrow_mut() = ClientSender::to(news);
     }
 
-    /// How many news the client is to hear before the answers that its calls have by now.
+    /// Returns the number of server messages that the client must get before the replies delivered so far.
     pub(in crate::gateway) fn sequence(&self) -> u64 {
         self.behind.get()
     }
 
-    /// Whether a client that hears events has lost a socket, or is about to.
+    /// Returns true if a client that receives events has lost a socket, or is about to.
     pub(in crate::gateway) fn has_lost(&self) -> bool {
         let way = self.way.borrow();
         let is_over =
@@ -158,18 +158,18 @@ impl ClientConnections {
         way.has_lost() || way.has_receiver() && self.sockets.borrow().iter().any(is_over)
     }
 
-    /// Opens a socket where none is open, for a client that only listens.
+    /// Opens a socket if none is open, for a client that only listens.
     pub(in crate::gateway) fn subscribe(
         &self,
         worker: &Rc<Worker>,
         installed: &Rc<RuntimePlan>,
         upstream: &Rc<LegacySocketUpstream>,
     ) {
-        // One that cannot be opened is opened by the first call that needs it, which is told why not.
+        // A failure is ignored: the next call tries again, and reports it to its caller.
         let _ = self.of((worker, installed), upstream);
     }
 
-    /// Asks over the socket of this connection, in the order of asking.
+    /// Queues a request on the socket of this client; requests are written in order.
     pub(super) fn send(
         &self,
         (worker, installed): (&Rc<Worker>, &Rc<RuntimePlan>),
@@ -186,7 +186,7 @@ impl ClientConnections {
             deadline,
             reply,
         };
-        // One that ended just now is as good as one that is not there.
+        // A socket that has just closed counts as unreachable.
         handle.asks.try_send(asked).map_err(|full| match full {
             mpsc::error::TrySendError::Full(_) => link::RequestError::Busy,
             mpsc::error::TrySendError::Closed(_) => link::RequestError::Unreachable,
@@ -209,7 +209,7 @@ impl ClientConnections {
         }
         let mut sockets = self.sockets.borrow_mut();
         sockets.retain(|(_, handle)| !handle.asks.is_closed());
-        // What the server keeps for a client is on the socket that it has, whenever that began.
+        // The server ties its state for a client to the socket, so an open one is reused under a new plan too.
         let mut known = sockets.iter();
         if let Some((_, handle)) = known.find(|(known, _)| known.is_same_server(upstream)) {
             return Ok(handle.clone());

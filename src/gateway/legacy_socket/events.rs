@@ -1,4 +1,4 @@
-//! What servers say unasked, in the form that a client wants.
+//! Unsolicited server messages, converted to the form of the client.
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use crate::domain::stream::EventResultKind;
 use crate::gateway::translate::context;
 use crate::gateway::{RuntimePlan, Worker};
 
-/// An event for a client of this form; none where it hears nothing of it.
+/// Converts an event to the client's form; returns `None` if the client does not get it.
 pub(in crate::gateway) fn format_event(
     (worker, installed): (&Worker, &RuntimePlan),
     text: Bytes,

@@ -1,8 +1,8 @@
-//! Frames of legacy sockets: a client's commands on their way to either kind of server, an RPC client's calls on their
-//! way to a server that speaks in frames, and events in the form that each client wants.
+//! Frames of legacy sockets: commands of frame clients, calls of RPC clients to a frame server, and events in the form
+//! of each client.
 //!
-//! What a frame means is known to [`crate::domain::frame`]; a frame is one call, with a record, a route and a decision as
-//! every other one.
+//! [`crate::domain::frame`] interprets frames. Like any other call, a command has one record, one route and one
+//! decision.
 
 mod call;
 mod client_queue;

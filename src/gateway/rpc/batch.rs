@@ -53,8 +53,7 @@ impl RpcRequest {
     }
 
     /// Serves the items separately. Returns the assembled answers and the candidates to run once the client has them,
-    /// or
-    /// `None` if no item is answered.
+    /// or `None` if no item is answered.
     pub(super) async fn answers(
         &self,
         items: Vec<MessageItem>,

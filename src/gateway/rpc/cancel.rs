@@ -1,8 +1,7 @@
 //! A client's `notifications/cancelled` on its way to a server behind HTTP (MCP, "Cancellation").
 //!
 //! A call that was sent under an id of the proxy is named by that id, and one that was sent unchanged by the client's.
-//! Law:
-//! a server never gets a client's id that it may know as the id of another call.
+//! Law: a server never gets a client's id that it may know as the id of another call.
 
 use bytes::Bytes;
 use http::StatusCode;

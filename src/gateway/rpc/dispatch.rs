@@ -122,10 +122,8 @@ impl RpcRequest {
     }
 
     /// Forwards a call to an HTTP upstream. A single call whose id survives a round trip passes as the same bytes both
-    /// ways.
-    /// Any other call is sent under an id of the proxy, and its answer gets the client's id back. `credentials` are
-    /// the headers
-    /// made from credentials in the envelope.
+    /// ways. Any other call is sent under an id of the proxy, and its answer gets the client's id back. `credentials`
+    /// are the headers made from credentials in the envelope.
     async fn passthrough(
         &self,
         record: &mut Record,
@@ -210,8 +208,7 @@ impl RpcRequest {
     }
 
     /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `minted` is the id that
-    /// the
-    /// upstream knows the call by, if a forwarded cancellation must name it.
+    /// the upstream knows the call by, if a forwarded cancellation must name it.
     fn cancellable(
         &self,
         record: &Record,
@@ -237,8 +234,7 @@ impl RpcRequest {
     }
 
     /// Builds the answer to a call that was sent under an id of the proxy. `linked` is set for a call over a link: its
-    /// result
-    /// is converted to the client's MCP revision, which the server does not know.
+    /// result is converted to the client's MCP revision, which the server does not know.
     async fn renumbered(
         &self,
         record: &mut Record,

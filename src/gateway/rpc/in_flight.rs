@@ -41,8 +41,7 @@ pub(super) enum ServeEnd {
     /// The message was served; holds its answer, if any.
     Replied(Option<OutboundMessage>),
     /// The message was forwarded unchanged. Its answer arrives separately; the future ends after that answer, and may
-    /// return a
-    /// further message.
+    /// return a further message.
     Forwarded(Pin<Box<dyn Future<Output = Option<Bytes>>>>),
 }
 
@@ -130,8 +129,7 @@ impl InFlight {
     }
 
     /// Queues a message. A cancellation ends the call that it names, running or queued, and is then served like any
-    /// other
-    /// message. `recall` runs before the call ends, and returns the ids that upstreams know it by.
+    /// other message. `recall` runs before the call ends, and returns the ids that upstreams know it by.
     pub(super) fn receive(&mut self, message: Bytes, recall: impl FnOnce(&Bytes) -> Vec<u64>) {
         let mut wanted = None;
         let id = match PeerMessage::new(&message, self.bounds.depth) {
@@ -234,8 +232,7 @@ impl InFlight {
     }
 
     /// Returns the number of messages that count against the concurrency limit: calls being served and unwritten
-    /// answers.
-    /// Subscriptions are free, up to as many as the limit.
+    /// answers. Subscriptions are free, up to as many as the limit.
     fn open(&self) -> usize {
         let running = self.running.iter();
         let subscriptions = running.filter(|running| running.kind == CallKind::Subscription);

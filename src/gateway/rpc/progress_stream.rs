@@ -2,9 +2,8 @@
 //! 2025-11-25, "Sending Messages to the Server").
 //!
 //! The stream starts with the first notification; without one, the response is an ordinary one. Laws: a notification
-//! that
-//! was sent before the answer is delivered before it; a slow client misses notifications beyond the capacity of its
-//! receiver; a client that leaves cancels its call.
+//! that was sent before the answer is delivered before it; a slow client misses notifications beyond the capacity of
+//! its receiver; a client that leaves cancels its call.
 
 use std::fmt;
 use std::pin::Pin;
@@ -27,8 +26,7 @@ use http::{HeaderValue, Response, header};
 type CallFuture = Pin<Box<dyn Future<Output = (ItemReply, ResponseAnnotations)>>>;
 
 /// Returns true if the client accepts event streams and notifications about the call are possible: the call has a
-/// progress
-/// token, an upstream sends response streams, or the call is a subscription.
+/// progress token, an upstream sends response streams, or the call is a subscription.
 pub(super) fn is_wanted(letter: &RpcRequest, item: &MessageItem) -> bool {
     let MessageItem::Call(call) = item else {
         return false;

@@ -60,8 +60,7 @@ impl ServerMessages {
     }
 
     /// Waits for the next event. An answer takes precedence: [`ServerMessages::pending_before`] then returns the
-    /// messages that
-    /// precede it. Cancel-safe.
+    /// messages that precede it. Cancel-safe.
     pub(super) async fn next(
         &mut self,
         underway: &mut InFlight,

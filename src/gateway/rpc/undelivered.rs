@@ -1,8 +1,7 @@
 //! The records of answered calls whose client does not have the answers yet.
 //!
 //! Law: if the client leaves first, the call is recorded as cancelled, whatever its answer, but a failure stays a
-//! failure.
-//! A call that waits for others to be answered does not count as in progress.
+//! failure. A call that waits for others to be answered does not count as in progress.
 
 use std::cell::RefCell;
 

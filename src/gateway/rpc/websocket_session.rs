@@ -1,12 +1,9 @@
 //! A WebSocket client that sends JSON-RPC or legacy frames: each message is served as if it were posted.
 //!
 //! If the plan has legacy frames, the protocol is detected per message, and events use the form of the first
-//! recognised one.
-//! Calls run concurrently and are answered as they finish; a server message sent before an answer is delivered before
-//! it.
-//! When the client leaves, its work is dropped. On shutdown no further message is read, and the connection closes
-//! after the
-//! last answer, including that of a forwarded frame.
+//! recognised one. Calls run concurrently and are answered as they finish; a server message sent before an answer is
+//! delivered before it. When the client leaves, its work is dropped. On shutdown no further message is read, and the
+//! connection closes after the last answer, including that of a forwarded frame.
 
 mod call;
 
