@@ -1,4 +1,4 @@
-//! Clients: who calls, as one of the bounded names of the configuration.
+//! Clients: the bounded set of configured names for callers.
 
 use core::fmt;
 
@@ -8,42 +8,42 @@ use super::{Glob, SubjectPattern};
 use crate::domain::client_ip::Network;
 use crate::domain::token::ClaimPath;
 
-/// The name of everyone whom no rule names.
+/// The name of the callers that match no client.
 pub const OTHER: &str = "other";
 
-/// A SHA-256 digest, as API keys are kept.
+/// A SHA-256 digest; API keys are stored in this form.
 pub type Digest = [u8; 32];
 
-/// Who calls.
+/// A client.
 #[derive(Debug, Clone)]
 pub struct Client {
     /// The name in flags, metrics and logs.
     pub name: String,
-    /// How its calls are recognised.
+    /// The rule that recognises its calls.
     pub matcher: Matcher,
-    /// Which of its callers is in a percentage.
+    /// The key that assigns its callers to buckets.
     pub key: Option<KeySource>,
 }
 
-/// How calls of a client are recognised.
+/// A rule that recognises the calls of a client.
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// Every one of these patterns fits the client certificate.
+    /// All of these patterns match the client certificate.
     Subject(Vec<SubjectPattern>),
     /// The API key has one of these digests.
     ApiKey(Vec<Digest>),
-    /// Every one of these claims of a verified token fits.
+    /// All of these claims of a verified token match.
     Claims(Vec<(ClaimPath, Glob)>),
-    /// Every one of these headers has a value that fits.
+    /// All of these headers have a matching value.
     Headers(Vec<(HeaderName, Glob)>),
-    /// The caller's address is in one of these networks.
+    /// The address of the caller is in one of these networks.
     Addresses(Vec<Network>),
-    /// The user agent fits.
+    /// The user agent matches.
     UserAgent(Glob),
 }
 
-/// Where an identity is from. The order is that in which sources are asked: what is proved comes before what is
-/// only said, so that nobody can take a name from himself, or from another one, by saying more.
+/// The source of an identity, in the order of precedence. Proven sources come before declared ones, so that a caller
+/// cannot change an authenticated identity, its own or another's, by adding claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatcherSource {
     /// The certificate of the connection.
@@ -54,25 +54,25 @@ pub enum MatcherSource {
     Claim,
     /// Headers.
     Header,
-    /// The caller's address.
+    /// The address of the caller.
     Address,
     /// The user agent.
     UserAgent,
 }
 
-/// Whether an identity is more than what the caller says.
+/// The strength of an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Proof {
-    /// The caller has shown a secret of this client.
+    /// The caller has presented a credential of this client.
     Authenticated,
-    /// The caller, or the network, says so.
+    /// The caller or the network only declares it.
     Declared,
-    /// Nobody says anything: the caller is [`OTHER`].
+    /// There is no identity: the caller is [`OTHER`].
     None,
 }
 
 impl Proof {
-    /// The word used in logs, explanations and views.
+    /// Returns the name used in logs, explanations and views.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl Proof {
 }
 
 impl MatcherSource {
-    /// The word used in views: the key of `match`.
+    /// Returns the name used in views: the key in `match`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl MatcherSource {
         }
     }
 
-    /// What it proves.
+    /// Returns the strength of an identity from this source.
     #[must_use]
     pub const fn proof(self) -> Proof {
         match self {
@@ -112,7 +112,7 @@ impl MatcherSource {
 }
 
 impl Matcher {
-    /// Where the identity is from.
+    /// Returns the source of the identity.
     #[must_use]
     pub const fn source(&self) -> MatcherSource {
         match self {
@@ -126,7 +126,7 @@ impl Matcher {
     }
 }
 
-/// Where the key of a caller within its client comes from.
+/// The source of a caller's key within its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
     /// The value of a header.
@@ -135,22 +135,22 @@ pub enum KeySource {
     ApiKey,
     /// A claim of a verified token.
     Claim(ClaimPath),
-    /// The caller's address.
+    /// The address of the caller.
     Address,
     /// The value of a cookie.
     Cookie(String),
 }
 
-/// One caller, as far as the rollout sees it.
+/// The caller of one call, as the rollout knows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Caller<'a> {
-    /// The place of the client in [`super::Clients`]; absent for everyone else.
+    /// The index of the client in [`super::Clients`]; `None` for [`OTHER`].
     pub client: Option<usize>,
     /// The name of the client.
     pub name: &'a str,
-    /// What is bucketed; never logged.
+    /// The key that determines the bucket; never logged.
     pub key: Option<&'a str>,
-    /// Whether that is more than what the caller says.
+    /// The strength of the identity.
     pub proof: Proof,
 }
 

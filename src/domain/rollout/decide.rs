@@ -1,4 +1,4 @@
-//! The decision: which stage a call gets, and which rule says so.
+//! The rollout decision: the stage of a call, and the rule that chose it.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,60 +12,60 @@ use super::{
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
 
-/// Everything that decides.
+/// All inputs of a decision that come from the configuration and from overrides.
 #[derive(Debug, Clone)]
 pub struct Rollout {
-    /// Who may call.
+    /// The known clients.
     pub clients: Clients,
     /// The rules, in order.
     pub flags: Flags,
-    /// What calls get that no rule matches.
+    /// The stages of calls that no rule matches.
     pub defaults: Defaults,
-    /// How long a session keeps the decision that it began with after a flag was changed.
+    /// The time for which a session keeps its initial decision after a flag changes.
     pub session_grace: Duration,
-    /// Whether all of that is suspended.
+    /// The kill switch, which suspends all of the above.
     pub kill: Kill,
-    /// The header by which an answer tells its decision, where it does.
+    /// The response header that reports the decision, if configured.
     pub decision_header: Option<HeaderName>,
-    /// Which of the announced brownouts hold.
+    /// The active brownouts.
     pub brownouts: Brownouts,
 }
 
-/// The kill switch.
+/// The state of the kill switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kill {
     /// The rollout decides.
     Off,
-    /// Every call passes through whose side has an upstream.
+    /// Every call passes through if its side has an upstream.
     On,
 }
 
-/// One call, as far as the rollout sees it.
+/// The facts about a call that the rollout decides by.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
-    /// Who calls.
+    /// The caller.
     pub caller: Caller<'a>,
     /// The name of the route.
     pub route: &'a str,
-    /// The language of the call.
+    /// The protocol side of the call.
     pub side: Side,
-    /// Its headers.
+    /// The headers of the call.
     pub headers: &'a HeaderMap,
-    /// The session that it belongs to, if it does: what its flags were decides.
+    /// The session of the call, if any: the flags at its start decide.
     pub session: Option<SessionStart<'a>>,
 }
 
 /// The default stage of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Defaults {
-    /// Of REST calls.
+    /// The stage of REST calls.
     pub rest: Stage,
-    /// Of RPC calls.
+    /// The stage of RPC calls.
     pub rpc: Stage,
 }
 
 impl Defaults {
-    /// The default of a side.
+    /// Returns the default stage of a side.
     #[must_use]
     pub const fn of(self, side: Side) -> Stage {
         match side {
@@ -75,20 +75,21 @@ impl Defaults {
     }
 }
 
-/// The stage of one call, and why.
+/// The stage of a call and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The stage.
     pub stage: Stage,
-    /// The rule.
+    /// The rule that chose it.
     pub why: DecisionReason,
-    /// The guarded flags in force that cover the call and whose share its caller is not in, by their places: what
-    /// becomes of the call is what their guards compare with. Where the caller has no key, all such flags.
+    /// The indexes of the active guarded flags that cover the call but whose share excludes its caller. Their guards
+    /// use the outcome of the call as the baseline. If the caller has no key, all active guarded flags that cover the
+    /// call.
     pub spared: Vec<usize>,
 }
 
 impl Decision {
-    /// A decision that no flag has a part in.
+    /// Creates a decision in which no flag takes part.
     #[must_use]
     pub const fn plain(stage: Stage, why: DecisionReason) -> Decision {
         Decision {
@@ -99,33 +100,33 @@ impl Decision {
     }
 }
 
-/// Which rule chose a stage.
+/// The rule that chose a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionReason {
-    /// A flag that takes everyone whom it covers, by its place in the rollout.
+    /// A flag for all callers that it covers, by its index in the rollout.
     Flag(usize),
-    /// A flag with a percentage, and the caller's bucket in it.
+    /// A flag with a percentage, and the bucket of the caller.
     Share(usize, Bucket),
-    /// A flag with a percentage that takes callers without a key.
+    /// A flag with a percentage that includes callers without a key.
     Keyless(usize),
     /// A flag as it was when the caller's session began.
     Session(usize),
-    /// No flag matched.
+    /// The default: no flag matched.
     Default,
-    /// The kill switch is on.
+    /// The kill switch.
     Killed,
-    /// The old way is refused for a while, to be noticed.
+    /// A brownout: calls on the old path are rejected for a while.
     Brownout,
-    /// The call belongs to no route.
+    /// No route matched.
     Unrouted,
-    /// The proxy itself answers: a `[[local]]` says so.
+    /// A `[[local]]` response of the proxy.
     Local,
-    /// The proxy itself answers what a browser asks before a call that it would serve.
+    /// A CORS preflight that the proxy answers.
     Preflight,
 }
 
 impl DecisionReason {
-    /// The kind of rule that it is.
+    /// Returns the kind of the rule.
     #[must_use]
     pub const fn decided_by(self) -> DecidedBy {
         match self {
@@ -142,7 +143,7 @@ impl DecisionReason {
         }
     }
 
-    /// The flag that has decided, by its place in the rollout.
+    /// Returns the index of the flag that decided.
     #[must_use]
     pub const fn flag(self) -> Option<usize> {
         match self {
@@ -163,11 +164,11 @@ impl DecisionReason {
 /// The kinds of rules, as metrics count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DecidedBy {
-    /// A flag that takes everyone whom it covers.
+    /// A flag for all callers that it covers.
     Flag,
-    /// A flag whose share the caller's bucket lies in.
+    /// A flag whose share includes the bucket of the caller.
     Share,
-    /// A flag with a percentage that takes callers without a key.
+    /// A flag with a percentage that includes callers without a key.
     Keyless,
     /// A flag as it was when the caller's session began.
     Session,
@@ -177,16 +178,16 @@ pub enum DecidedBy {
     KillSwitch,
     /// A brownout.
     Brownout,
-    /// There is no route to decide for.
+    /// No route matched.
     Unrouted,
-    /// A `[[local]]`.
+    /// A `[[local]]` response.
     Local,
-    /// The preflight of a browser.
+    /// A CORS preflight.
     Preflight,
 }
 
 impl DecidedBy {
-    /// The word used in metrics.
+    /// Returns the name used in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -205,7 +206,7 @@ impl DecidedBy {
 }
 
 impl Rollout {
-    /// Decides for one call of a route.
+    /// Returns the decision for a call of a route.
     #[must_use]
     pub fn decide(&self, call: &CallFacts<'_>) -> Decision {
         let mut spared = Vec::new();
@@ -234,8 +235,8 @@ impl Rollout {
         }
     }
 
-    /// Whether a call of a side may get another stage than passthrough and shadow: by the default, or by a flag in force
-    /// that speaks of the side and, where a caller is given, of its client, whatever the percentage is.
+    /// Returns true if a call of this side may get a stage other than passthrough and shadow: from the default, or
+    /// from an active flag for the side and, if a caller is given, for its client. Percentages are ignored.
     #[must_use]
     pub fn may_move(&self, side: Side, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
         let moves = |stage: Stage| stage.control() != Some(Path::Old);
@@ -253,7 +254,8 @@ impl Rollout {
                     .any(|flag| moves(flag.stage) && takes(flag)))
     }
 
-    /// Whether a session of a client may keep another stage than passthrough and shadow from before a change of a flag.
+    /// Returns true if a session of a client may keep a stage other than passthrough and shadow from before a flag
+    /// changed.
     #[must_use]
     pub fn session_may_move(
         &self,
@@ -276,7 +278,7 @@ impl Rollout {
             })
     }
 
-    /// The rule in words, for the log: `flag ios-first bucket 17342`.
+    /// Describes the rule for the log: `flag ios-first bucket 17342`.
     #[must_use]
     pub fn describe(&self, why: DecisionReason) -> Cow<'_, str> {
         let flag = |index| self.flags.words(index);
@@ -299,7 +301,7 @@ impl Rollout {
     }
 }
 
-/// Whether a flag takes a caller whom it covers.
+/// Returns the reason if the flag matches a caller that it covers.
 fn matches(
     (index, flag, taken): (usize, &Flag, Membership),
     key: Option<&str>,

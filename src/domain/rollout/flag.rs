@@ -1,4 +1,4 @@
-//! Flags: rules that give calls a stage.
+//! Flags: rules that assign a stage to calls.
 
 use std::fmt;
 
@@ -7,46 +7,46 @@ use http::{HeaderMap, HeaderName};
 use super::{Bucket, CallFacts, Caller, Glob, Guard, Ramp, Stage};
 use crate::domain::side::Side;
 
-/// A rule that gives (client, route, side) a stage.
+/// A rule that assigns a stage to a client, a route and a side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
-    /// Its name, which also spreads its buckets.
+    /// The name, which also seeds its buckets.
     pub name: String,
-    /// Which clients.
+    /// The matching clients.
     pub client: Glob,
-    /// Which routes.
+    /// The matching routes.
     pub route: Glob,
-    /// Which side; both where absent.
+    /// The matching side; `None` matches both.
     pub side: Option<Side>,
-    /// Only calls of which each of these headers has a value that fits.
+    /// Headers that must all have a matching value.
     pub headers: Vec<(HeaderName, Glob)>,
-    /// The stage that it gives.
+    /// The stage that the flag assigns.
     pub stage: Stage,
-    /// To how many callers.
+    /// The percentage of callers that get it.
     pub percent: Percent,
-    /// What callers without a key get.
+    /// The treatment of callers without a key.
     pub without_key: WithoutKey,
-    /// The share of callers that is left out whatever the percentage, for the guard to compare with.
+    /// The share of callers that is always excluded, as a baseline for the guard.
     pub holdback: Percent,
-    /// What takes it back where the new way is worse.
+    /// The guard that disables the flag if the new path is worse.
     pub guard: Option<Guard>,
-    /// What raises its percentage.
+    /// The ramp that raises its percentage.
     pub ramp: Option<Ramp>,
-    /// Whether it is in force.
+    /// Its state: armed or tripped.
     pub arming: Arming,
 }
 
-/// Whether a flag is in force.
+/// The state of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arming {
-    /// It is.
+    /// The flag is active.
     Armed,
-    /// Its guard has taken it back; the next flag that matches decides until a person re-arms it.
+    /// The guard has disabled the flag: the next matching flag decides until a person re-arms it.
     Tripped,
 }
 
 impl Arming {
-    /// The word used in metrics and the API.
+    /// Returns the name used in metrics and the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Arming {
 }
 
 impl Flag {
-    /// Whether the flag speaks of a call, whatever its percentage.
+    /// Returns true if the flag covers a call, regardless of its percentage.
     #[must_use]
     pub fn covers(&self, call: &CallFacts<'_>) -> bool {
         self.side.is_none_or(|own| own == call.side)
@@ -66,7 +66,7 @@ impl Flag {
             && self.fits_headers(call.headers)
     }
 
-    /// Whether the flag speaks of a caller with these headers, on some route and side.
+    /// Returns true if the flag covers a caller with these headers, on some route and side.
     #[must_use]
     pub fn covers_client(&self, caller: Caller<'_>, headers: &HeaderMap) -> bool {
         self.client.fits(caller.name) && self.fits_headers(headers)
@@ -79,7 +79,7 @@ impl Flag {
         })
     }
 
-    /// The share of callers that the flag takes: its percentage without those that are held back.
+    /// Returns the share of callers that get the stage: the percentage, limited by the holdback.
     #[must_use]
     pub fn share(&self) -> Percent {
         self.percent.min(self.holdback.rest())
@@ -94,18 +94,18 @@ impl Flag {
 pub struct Percent(u32);
 
 impl Percent {
-    /// Everyone.
+    /// All callers.
     pub const ALL: Percent = Percent(Bucket::COUNT);
-    /// Nobody.
+    /// No callers.
     pub const NONE: Percent = Percent(0);
 
-    /// From thousandths of a percent, at most 100,000.
+    /// Creates a share from thousandths of a percent; `None` above 100,000.
     #[must_use]
     pub fn from_thousandths(thousandths: u32) -> Option<Percent> {
         (thousandths <= Bucket::COUNT).then_some(Percent(thousandths))
     }
 
-    /// Reads a decimal from 0 to 100 exactly: what `f64` makes of 33.333 never matters.
+    /// Parses a decimal from 0 to 100 exactly, without the rounding of `f64`.
     ///
     /// ```
     /// use dualgauge::domain::rollout::Percent;
@@ -128,31 +128,31 @@ impl Percent {
         Percent::from_thousandths(whole.checked_mul(1000)?.checked_add(thousandths)?)
     }
 
-    /// Everyone else.
+    /// Returns the complement of this share.
     #[must_use]
     pub const fn rest(self) -> Percent {
         Percent(Bucket::COUNT - self.0)
     }
 
-    /// In thousandths of a percent.
+    /// Returns the share in thousandths of a percent.
     #[must_use]
     pub const fn thousandths(self) -> u32 {
         self.0
     }
 
-    /// Whether a bucket lies within the share.
+    /// Returns true if a bucket lies within the share.
     #[must_use]
     pub fn takes(self, bucket: Bucket) -> bool {
         bucket.get() < self.0
     }
 }
 
-/// A text is no share of callers.
+/// The error for a text that is not a share of callers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no percentage from 0 to 100 in steps of 0.001")]
 pub struct NoPercent(String);
 
-/// As it is stored: a JSON number would be read through `f64`.
+/// The stored form is a string: a JSON number would be parsed as `f64`.
 impl TryFrom<String> for Percent {
     type Error = NoPercent;
 
@@ -181,7 +181,7 @@ impl fmt::Display for Percent {
     }
 }
 
-/// What callers without a key get from a flag with a percentage.
+/// The treatment of callers without a key by a flag with a percentage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithoutKey {
     /// The flag does not match them.

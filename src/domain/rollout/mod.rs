@@ -1,8 +1,8 @@
-//! Rollout: who calls, and which stage that call gets.
+//! Rollout: identifies the client of a call and chooses the stage of the call.
 //!
-//! `decide` is a pure function of the rollout, the caller and the route; its decision names the rule that
-//! made it. Laws: flags are tried in order and the first match wins; a bucket depends on nothing but the
-//! flag's name and the caller's key; raising a percentage never moves a caller out.
+//! `decide` is a pure function of the rollout, the caller and the route; its decision names the rule that made it.
+//! Laws: flags are tried in order and the first match wins; a bucket depends only on the name of the flag and the key
+//! of the caller; raising a percentage never removes a caller from the share.
 
 mod aggregate;
 mod bucket;
@@ -48,26 +48,26 @@ pub use subject::{
 pub use tally::{ArmTally, CallEnd, Latency, Tally};
 pub use unix_ms::UnixMillis;
 
-/// What happens to a call.
+/// The stage of a call: which upstream serves it and which one it is compared with.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// The call as it came, to the upstream of its own side.
+    /// Sends the call unchanged to the upstream of its own side.
     Passthrough,
-    /// As `Passthrough`; the call is also translated, and its two answers are compared afterwards.
+    /// Like `Passthrough`, and also translates the call and compares the two responses afterwards.
     Shadow,
-    /// As `Translate`; the call is also passed through, and its two answers are compared afterwards.
+    /// Like `Translate`, and also passes the call through and compares the two responses afterwards.
     Verify,
-    /// The call rewritten for the other side's upstream, the answer rewritten back.
+    /// Rewrites the call for the upstream of the other side, and rewrites the response back.
     Translate,
-    /// Nobody answers: 410 Gone, or an RPC error, both naming the successor.
+    /// Rejects the call with 410 Gone or an RPC error that names the successor.
     Retired,
 }
 
 impl Stage {
-    /// Every stage.
+    /// All stages.
     pub const ALL: [Stage; 5] = [
         Stage::Passthrough,
         Stage::Shadow,
@@ -76,7 +76,7 @@ impl Stage {
         Stage::Retired,
     ];
 
-    /// The word used in configuration, metrics and logs.
+    /// Returns the name used in configuration, metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -88,13 +88,13 @@ impl Stage {
         }
     }
 
-    /// The stage of a word.
+    /// Parses the name of a stage.
     #[must_use]
     pub fn parse(word: &str) -> Option<Stage> {
         Stage::ALL.into_iter().find(|stage| stage.as_str() == word)
     }
 
-    /// The way whose answer the client gets, unless nobody answers.
+    /// Returns the path whose response the client gets; `None` if the call is rejected.
     #[must_use]
     pub const fn control(self) -> Option<Path> {
         match self {
@@ -104,7 +104,7 @@ impl Stage {
         }
     }
 
-    /// The way that is gone only to compare.
+    /// Returns the path that is taken only for comparison.
     #[must_use]
     pub const fn candidate(self) -> Option<Path> {
         match self {
@@ -114,24 +114,24 @@ impl Stage {
         }
     }
 
-    /// The sides whose upstreams a call of `side` needs in this stage.
+    /// Returns the sides whose upstreams a call of `side` needs in this stage.
     pub fn needs(self, side: Side) -> impl Iterator<Item = Side> {
         let ways = self.control().into_iter().chain(self.candidate());
         ways.map(move |way| way.leads_to(side))
     }
 }
 
-/// How a call is served: the two ways that a migration leads from and to.
+/// The path of a call: the two ways of serving it before and after a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Path {
-    /// As it came, by the upstream of its own side.
+    /// Unchanged, through the upstream of its own side.
     Old,
-    /// Translated, by the upstream of the other side.
+    /// Translated, through the upstream of the other side.
     New,
 }
 
 impl Path {
-    /// The side whose upstream serves a call of `side` that goes this way.
+    /// Returns the side whose upstream serves a call of `side` on this path.
     #[must_use]
     pub const fn leads_to(self, side: Side) -> Side {
         match self {
@@ -140,7 +140,7 @@ impl Path {
         }
     }
 
-    /// The word used in metrics and logs.
+    /// Returns the name used in metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,6 +1,7 @@
-//! A ramp: a percentage that rises step by step while the guard of the flag is content.
+//! Ramps: percentages that rise in steps while the guard of the flag reports no problem.
 //!
-//! Only time in which the guard is content counts. What it cannot tell holds the ramp where it is, a trip ends it.
+//! Only time with the decision [`GuardDecision::Content`] counts. An inconclusive decision holds the ramp at its step;
+//! a trip ends it.
 
 use std::time::Duration;
 
@@ -9,62 +10,62 @@ use serde::{Deserialize, Serialize};
 use super::guard::{Guard, GuardDecision, Mode};
 use super::{Percent, UnixMillis};
 
-/// The most time that passes between two looks and is believed to have been as the ruling says.
+/// The maximum time between two observations that counts towards the current decision.
 const BELIEVED: Duration = Duration::from_secs(10);
 
-/// The percentages of a flag, one after the other.
+/// The percentages of a flag, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ramp {
     steps: Vec<Percent>,
     every: Duration,
 }
 
-/// Why there is no such ramp.
+/// The reason why a ramp is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RampFault {
-    /// Nothing to do.
+    /// There is no step.
     #[error("a ramp has at least one step")]
     NoStep,
-    /// A step that does not rise.
+    /// A step does not rise.
     #[error(
         "the step {step} does not rise above {before}; write steps such as `[1, 5, 25, 50, 100]`"
     )]
     Falls {
-        /// The place of the step.
+        /// The index of the step.
         place: usize,
-        /// The step.
+        /// The percentage of the step.
         step: Percent,
-        /// The one before it, or nought.
+        /// The percentage of the step before it, or zero.
         before: Percent,
     },
-    /// Nobody would stop it.
+    /// The flag has no guard that could stop the ramp.
     #[error("a ramp needs a `guard`: without one nothing would ever stop it")]
     NoGuard,
-    /// A step would be over before the guard has seen a window of it.
+    /// A step is shorter than the window of the guard.
     #[error("a step of {every:?} is shorter than the guard's window of {window:?}")]
     Hasty {
-        /// The time of a step.
+        /// The duration of a step.
         every: Duration,
-        /// The window.
+        /// The window of the guard.
         window: Duration,
     },
 }
 
-/// Where a ramp is.
+/// The progress of a ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RampState {
-    /// Which step, from nought.
+    /// The index of the current step.
     pub step: usize,
-    /// When it began.
+    /// The time at which the step began.
     pub since: UnixMillis,
-    /// For how long the guard was content with it.
+    /// The time for which the guard has approved the step.
     pub healthy: Duration,
-    /// The last look.
+    /// The time of the last observation.
     pub seen: UnixMillis,
 }
 
 impl RampState {
-    /// The beginning of a step.
+    /// Returns the state at the beginning of a step.
     #[must_use]
     pub const fn begin(step: usize, at: UnixMillis) -> RampState {
         RampState {
@@ -76,24 +77,25 @@ impl RampState {
     }
 }
 
-/// What becomes of a ramp.
+/// The next state of a ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RampStep {
-    /// It stays at its step.
+    /// The ramp stays at its step.
     Stay(RampState),
-    /// It goes on to the next one.
+    /// The ramp advances to the next step.
     Advance(RampState),
-    /// It is at its last step.
+    /// The ramp is at its last step.
     Finished,
-    /// The guard has taken the flag back.
+    /// The guard has tripped.
     Ended,
 }
 
 impl Ramp {
-    /// A ramp of rising steps, each held for so long.
+    /// Creates a ramp of rising steps, each held for `every`.
     ///
     /// # Errors
-    /// [`RampFault`] where there is no step, or one that does not rise.
+    ///
+    /// Fails if there is no step, or one that does not rise.
     pub fn new(steps: Vec<Percent>, every: Duration) -> Result<Ramp, RampFault> {
         if steps.is_empty() {
             return Err(RampFault::NoStep);
@@ -112,10 +114,11 @@ impl Ramp {
         Ok(Ramp { steps, every })
     }
 
-    /// Whether the guard of the flag can watch over the ramp.
+    /// Checks that the guard of the flag can supervise the ramp.
     ///
     /// # Errors
-    /// [`RampFault`] where there is no guard, or one that looks at more time than a step has.
+    ///
+    /// Fails if there is no guard, or if its window is longer than a step.
     pub fn guarded(&self, guard: Option<&Guard>) -> Result<(), RampFault> {
         let window = guard.ok_or(RampFault::NoGuard)?.window;
         if self.every < window {
@@ -125,26 +128,27 @@ impl Ramp {
         Ok(())
     }
 
-    /// The steps.
+    /// Returns the steps.
     #[must_use]
     pub fn steps(&self) -> &[Percent] {
         &self.steps
     }
 
-    /// How long the guard must be content with a step.
+    /// Returns the time for which the guard must approve each step.
     #[must_use]
     pub const fn every(&self) -> Duration {
         self.every
     }
 
-    /// The percentage of a step; that of the last one beyond it, for a file may have been shortened.
+    /// Returns the percentage of a step. Beyond the last step it returns the last one: the configured list may have
+    /// become shorter.
     #[must_use]
     pub fn percent(&self, step: usize) -> Percent {
         let last = self.steps.last().copied().unwrap_or(Percent::ALL);
         self.steps.get(step).copied().unwrap_or(last)
     }
 
-    /// What becomes of the ramp at a moment, the guard having ruled so.
+    /// Returns the next state of the ramp at a time, given the decision of the guard.
     #[must_use]
     pub fn advance(&self, state: &RampState, at: UnixMillis, ruling: &GuardDecision) -> RampStep {
         let passed = at.since(state.seen).min(BELIEVED);

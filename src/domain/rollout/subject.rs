@@ -1,15 +1,15 @@
-//! Subjects of client certificates, and the patterns of clients for them.
+//! Subjects of client certificates, and the patterns that match them.
 //!
-//! Every pattern is compared with one field of its own type. Fields are never joined to a text first, where a value could
-//! look like two fields. A certificate comes from an authority that the configuration trusts, but its values are often
-//! chosen by the owner of the certificate.
+//! Every pattern is compared with one field of its own type. Fields are never joined to one text first, because a
+//! value could then look like two fields. A certificate is issued by a CA that the configuration trusts, but its
+//! values are often chosen by the owner of the certificate.
 
 use core::net::IpAddr;
 
 use super::Glob;
 use crate::domain::client_ip::Network;
 
-/// The types of attributes that have a name: those of RFC 4514 §3, and others that certificates often have.
+/// The attribute types that have a name: those of RFC 4514 §3, and others that certificates often have.
 const TYPES: &[(&str, &str)] = &[
     ("CN", "2.5.4.3"),
     ("SN", "2.5.4.4"),
@@ -33,10 +33,10 @@ const TYPES: &[(&str, &str)] = &[
     ("emailAddress", "1.2.840.113549.1.9.1"),
 ];
 
-/// The type of common names.
+/// The object identifier of the common name.
 const COMMON_NAME: &str = "2.5.4.3";
 
-/// The subject of a client certificate that was verified.
+/// The subject of a verified client certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
     name: Vec<Vec<NameAttribute>>,
@@ -46,9 +46,9 @@ pub struct Subject {
 /// An attribute of a distinguished name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameAttribute {
-    /// Its type, as a dotted object identifier.
+    /// The type, as a dotted object identifier.
     pub kind: String,
-    /// Its value; `None` where that is no text.
+    /// The value; `None` if it is not text.
     pub value: Option<String>,
 }
 
@@ -68,25 +68,25 @@ pub enum AlternativeName {
 /// A pattern for one part of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SubjectPattern {
-    /// For the distinguished name as a whole.
+    /// Matches the distinguished name as a whole.
     Name(NamePattern),
-    /// For one of the common names in it.
+    /// Matches one of the common names in it.
     CommonName(Glob),
-    /// For one of the DNS names.
+    /// Matches one of the DNS names.
     Dns(DnsPattern),
-    /// For one of the e-mail addresses.
+    /// Matches one of the e-mail addresses.
     Email(EmailPattern),
-    /// For one of the URIs.
+    /// Matches one of the URIs.
     Uri(UriPattern),
-    /// For one of the IP addresses.
+    /// Matches one of the IP addresses.
     Address(Network),
 }
 
-/// A pattern for DNS names, without regard to case.
+/// A pattern for DNS names; case-insensitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsPattern(Glob);
 
-/// A pattern for e-mail addresses: the local part, if it matters, and the host.
+/// A pattern for e-mail addresses: an optional local part, and the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmailPattern {
     local: Option<Glob>,
@@ -96,9 +96,9 @@ pub struct EmailPattern {
 /// A pattern for URIs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UriPattern {
-    /// For scheme, authority and the rest, each on its own.
+    /// Matches scheme, authority and the rest separately.
     Parts([Glob; 3]),
-    /// For the URI as a whole, where the pattern has no `://`.
+    /// Matches the URI as a whole; used if the pattern has no `://`.
     Whole(Glob),
 }
 
@@ -106,16 +106,16 @@ pub enum UriPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamePattern(Vec<NameElement>);
 
-/// A part of a [`NamePattern`].
+/// An element of a [`NamePattern`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NameElement {
-    /// Any number of parts, also none.
+    /// Any number of parts, including none.
     Any,
-    /// One part, by the type of each of its attributes.
+    /// One part, as the type and the value of each of its attributes.
     Part(Vec<(String, Glob)>),
 }
 
-/// A fault of a [`NamePattern`].
+/// The reason why a text is not a [`NamePattern`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
     /// A part without `=`.
@@ -123,7 +123,7 @@ pub enum NameFault {
         "has the part `{0}` without a type; write `CN=ios-*,O=Example`, and `*` for any other parts"
     )]
     NoType(String),
-    /// A type that is not known.
+    /// An unknown type.
     #[error(
         "has the unknown type `{0}`; write one of RFC 4514, such as `CN`, `O` and `OU`, or a dotted object identifier"
     )]
@@ -137,22 +137,22 @@ pub enum NameFault {
     /// A character that must be escaped (RFC 4514 §2.4).
     #[error("has an unescaped `{0}` in a value; write `\\{0}`")]
     Unescaped(char),
-    /// A `\` before something that it does not escape.
+    /// A `\` before a character that it cannot escape.
     #[error("has a `\\` that escapes nothing; write `\\\\` for the character itself")]
     Escape,
     /// A literal `*`.
     #[error("has an escaped `*`, which patterns cannot express; `*` stands for any text")]
     Star,
-    /// Escaped bytes that are no UTF-8.
+    /// Escaped bytes that are not UTF-8.
     #[error("has escaped bytes that are not UTF-8")]
     NotText,
 }
 
 impl Subject {
-    /// The subject with this name and these alternative names.
+    /// Creates a subject with this name and these alternative names.
     ///
-    /// The parts of the name are in the order of RFC 4514: the most specific one first. The parts of alternative names
-    /// that are compared without case are kept in lower case (RFC 5280 §7.2, §7.4, §7.5).
+    /// The parts of the name are in the order of RFC 4514: the most specific one first. The case-insensitive parts of
+    /// alternative names are stored in lower case (RFC 5280 §7.2, §7.4, §7.5).
     #[must_use]
     pub fn new(name: Vec<Vec<NameAttribute>>, alternatives: Vec<AlternativeName>) -> Subject {
         let alternatives = alternatives.into_iter().map(|name| match name {
@@ -173,7 +173,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether a part of the subject fits the pattern.
+    /// Returns true if a part of the subject matches the pattern.
     #[must_use]
     pub fn fits(&self, pattern: &SubjectPattern) -> bool {
         match pattern {
@@ -191,7 +191,8 @@ impl Subject {
 }
 
 impl Subject {
-    /// Returns the distinguished name as RFC 4514 §2 writes it, in ASCII; none where it is empty or a value is no text.
+    /// Returns the distinguished name in the form of RFC 4514 §2, in ASCII; `None` if it is empty or a value is not
+    /// text.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let mut text = String::new();
@@ -235,7 +236,7 @@ impl AlternativeName {
 }
 
 impl DnsPattern {
-    /// The pattern that a text spells; every text is one.
+    /// Creates a pattern; every text is valid.
     #[must_use]
     pub fn new(pattern: &str) -> DnsPattern {
         DnsPattern(Glob::new(pattern.to_ascii_lowercase()))
@@ -243,7 +244,7 @@ impl DnsPattern {
 }
 
 impl EmailPattern {
-    /// The pattern that a text spells; every text is one. Without `@` it is for the host, with any local part.
+    /// Creates a pattern; every text is valid. Without `@` it matches the host, with any local part.
     #[must_use]
     pub fn new(pattern: &str) -> EmailPattern {
         let (local, host) = match pattern.rsplit_once('@') {
@@ -266,13 +267,13 @@ impl EmailPattern {
 }
 
 impl UriPattern {
-    /// The pattern that a text spells; every text is one.
+    /// Creates a pattern; every text is valid.
     #[must_use]
     pub fn new(pattern: &str) -> UriPattern {
         let Some([scheme, authority, rest]) = uri_parts(pattern) else {
             return UriPattern::Whole(Glob::new(pattern));
         };
-        // `spiffe://*` is meant for every URI of the scheme.
+        // `spiffe://*` must match every URI of the scheme.
         let open = rest.is_empty() && authority.ends_with('*');
         UriPattern::Parts([
             Glob::new(scheme.to_ascii_lowercase()),
@@ -293,11 +294,12 @@ impl UriPattern {
 }
 
 impl NamePattern {
-    /// Parses a distinguished name as RFC 4514 writes it, with `*` in values for any text and a `*` in place of a part
-    /// for any number of parts.
+    /// Parses a distinguished name in the form of RFC 4514. A `*` in a value matches any text; a `*` in place of a
+    /// part matches any number of parts.
     ///
     /// # Errors
-    /// [`NameFault`].
+    ///
+    /// Returns a [`NameFault`] if the text is not such a name.
     ///
     /// ```
     /// use dualgauge::domain::rollout::NamePattern;
@@ -313,11 +315,11 @@ impl NamePattern {
         elements.collect::<Result<_, _>>().map(NamePattern)
     }
 
-    /// Returns whether every part of the name is that of the pattern, in order, and none is left over.
+    /// Returns true if the parts of the name match the elements of the pattern, in order and completely.
     fn fits(&self, name: &[Vec<NameAttribute>]) -> bool {
         let NamePattern(elements) = self;
         let (mut at, mut place) = (0, 0);
-        // Behind the last `*`: the element there, and the part from which on it is tried.
+        // The element after the last `*`, and the part from which it is tried next.
         let mut again: Option<(usize, usize)> = None;
         while let Some(part) = name.get(place) {
             match elements.get(at) {
@@ -361,8 +363,8 @@ impl NameElement {
         Ok(NameElement::Part(attributes))
     }
 
-    /// Returns whether a part has an attribute for each of the pattern's, and no others. No two of the pattern's have one
-    /// type, so that none is counted twice.
+    /// Returns true if the part has exactly the attributes of the pattern. The pattern never has two attributes of one
+    /// type, so no attribute counts twice.
     fn fits(&self, part: &[NameAttribute]) -> bool {
         let NameElement::Part(attributes) = self else {
             return true;
@@ -372,7 +374,7 @@ impl NameElement {
     }
 }
 
-/// Returns the object identifier of a type: of a name, without regard to case, or itself.
+/// Returns the object identifier for the name of a type, case-insensitively, or for an object identifier itself.
 fn kind(name: &str) -> Option<String> {
     let mut types = TYPES.iter();
     if let Some((_, kind)) = types.find(|(known, _)| known.eq_ignore_ascii_case(name)) {
@@ -385,7 +387,7 @@ fn kind(name: &str) -> Option<String> {
     (name.contains('.') && name.split('.').all(number)).then(|| name.to_owned())
 }
 
-/// Splits a text at a separator that no `\` escapes.
+/// Splits a text at each separator that is not escaped with `\`.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let mut escaped = false;
     text.split(|character| {
@@ -396,14 +398,14 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     .collect()
 }
 
-/// Returns the glob that a value spells (RFC 4514 §3), without the blanks around it that are not escaped.
+/// Decodes a value (RFC 4514 §3) to the text of a glob, without unescaped blanks at either end.
 fn unescaped(value: &str) -> Result<String, NameFault> {
     let value = value.trim_start_matches(' ');
     if value.starts_with('#') {
         return Err(NameFault::Hexadecimal);
     }
     let mut bytes = Vec::with_capacity(value.len());
-    // How many of the bytes are there even if only blanks follow.
+    // The number of bytes that stay even if only blanks follow.
     let mut kept = 0;
     let mut rest = value.chars();
     while let Some(character) = rest.next() {
@@ -425,8 +427,8 @@ fn unescaped(value: &str) -> Result<String, NameFault> {
     String::from_utf8(bytes).map_err(|_| NameFault::NotText)
 }
 
-/// Writes a value (RFC 4514 §2.4). What is not printable ASCII is written in hexadecimal digits, so that the text can stand
-/// in a header.
+/// Writes a value (RFC 4514 §2.4). Characters outside printable ASCII are written in hexadecimal digits, so that the
+/// text is valid in a header.
 fn escape(value: &str, text: &mut String) {
     let last = value.len().saturating_sub(1);
     for (place, byte) in value.bytes().enumerate() {
@@ -444,7 +446,7 @@ fn escape(value: &str, text: &mut String) {
     }
 }
 
-/// Reads what stands behind a `\`: a special character, or two hexadecimal digits.
+/// Parses the text after a `\`: a special character, or two hexadecimal digits.
 fn escaped_byte(rest: &mut core::str::Chars<'_>) -> Result<u8, NameFault> {
     let first = rest.next().ok_or(NameFault::Escape)?;
     let byte = match first {
@@ -467,7 +469,7 @@ fn escaped_byte(rest: &mut core::str::Chars<'_>) -> Result<u8, NameFault> {
 /// Returns scheme, authority and the rest of a URI that has an authority.
 fn uri_parts(uri: &str) -> Option<[&str; 3]> {
     let (scheme, rest) = uri.split_once("://")?;
-    // What is no scheme has no authority behind it: `urn:a://b`.
+    // Without a valid scheme there is no authority: `urn:a://b`.
     if scheme.contains([':', '/', '?', '#']) {
         return None;
     }
@@ -476,7 +478,7 @@ fn uri_parts(uri: &str) -> Option<[&str; 3]> {
     Some([scheme, authority, rest])
 }
 
-/// Returns the text with its host in lower case: what stands behind the last `@`, or all of it.
+/// Returns the text with its host in lower case: the part after the last `@`, or all of it.
 fn lower_host(text: &str) -> String {
     match text.rsplit_once('@') {
         Some((user, host)) => format!("{user}@{}", host.to_ascii_lowercase()),

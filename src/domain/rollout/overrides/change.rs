@@ -1,4 +1,4 @@
-//! Changes: from one standing to the next.
+//! Changes to the overrides.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,23 +6,23 @@ use super::history::{HistoryEntry, Reverted};
 use super::{FlagStanding, Flip, RampStanding, Standing, Tripped};
 use crate::domain::rollout::{Percent, Stage};
 
-/// Who has changed something, and when.
+/// The author, time and reason of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeMeta {
-    /// Who.
+    /// The author.
     pub who: String,
-    /// When, in RFC 3339.
+    /// The time, in RFC 3339.
     pub at: String,
-    /// Why, where he said so.
+    /// The reason, if the author gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// Something to change.
+/// A change to the overrides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Give a flag a stage and a share. One that was tripped stays so.
+    /// Sets the stage and the share of a flag. A tripped flag stays tripped.
     Flip {
         /// The flag.
         flag: String,
@@ -31,89 +31,90 @@ pub enum Change {
         /// The share.
         percent: Percent,
     },
-    /// Let a flag be what the file says, armed and at the beginning of its ramp.
+    /// Restores a flag to its definition in the file, armed and at the beginning of its ramp.
     Unflip {
         /// The flag.
         flag: String,
     },
-    /// Take a flag back, as its guard says.
+    /// Disables a flag because its guard tripped.
     Trip {
         /// The flag.
         flag: String,
-        /// What was seen.
+        /// The observed breach.
         reason: String,
     },
-    /// Take off what was changed for a text that the flag no longer has in the file. The program does it by itself.
+    /// Removes the overrides of a flag whose text in the file has changed. Only the program makes this change.
     Drop {
         /// The flag.
         flag: String,
     },
-    /// Put a tripped flag in force again.
+    /// Re-arms a tripped flag.
     Rearm {
         /// The flag.
         flag: String,
     },
-    /// Take the next step of a ramp.
+    /// Advances a ramp to its next step.
     Advance {
         /// The flag.
         flag: String,
-        /// The step that it is at; none where it has not begun.
+        /// The current step; `None` if the ramp has not begun.
         from: Option<usize>,
-        /// The step that it comes to.
+        /// The next step.
         to: usize,
-        /// When, in milliseconds since 1970.
+        /// The time, in milliseconds since 1970.
         at: u64,
     },
-    /// Throw the kill switch.
+    /// Turns the kill switch on.
     Kill,
-    /// Let the rollout decide again.
+    /// Turns the kill switch off.
     Revive,
-    /// Call the brownouts of a route off.
+    /// Suspends the brownouts of a route.
     CallOff {
         /// The route.
         route: String,
     },
-    /// Let the brownouts of a route be.
+    /// Resumes the brownouts of a route.
     CallOn {
         /// The route.
         route: String,
     },
-    /// Take back the last change of a flag that was not taken back yet, or of anything where no flag is named.
+    /// Reverts the last change that was not reverted yet, of one flag or of anything.
     Undo {
-        /// The flag.
+        /// The flag; `None` means any change.
         flag: Option<String>,
     },
 }
 
-/// Why a change is refused.
+/// The reason why a change is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeFault {
-    /// A guard speaks of a flag that is tripped already, or is at another step.
+    /// The flag of a guard's change is already tripped or at another step.
     #[error("the flag stands otherwise by now")]
     Overtaken,
-    /// The flag is in force.
+    /// The flag is armed.
     #[error("the flag is not tripped, so there is nothing to re-arm")]
     NotTripped,
-    /// The history has nothing to take back.
+    /// The history has no change to revert.
     #[error("there is no change to undo")]
     NothingToUndo,
 }
 
-/// What a change has led to.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeResult {
     /// The next standing.
     To(Box<Standing>),
-    /// It was so already.
+    /// No change: the standing was so already.
     Already,
 }
 
 impl Standing {
-    /// The standing behind a change. `revision` is the one that it will be stored under; `text_hash` is what the file
-    /// says of the flag.
+    /// Applies a change. `revision` is the revision under which the result will be stored; `text_hash` is the hash of
+    /// the flag's text in the file.
     ///
     /// # Errors
-    /// [`ChangeFault`].
+    ///
+    /// Returns a [`ChangeFault`] if the change is refused.
     pub fn change(
         &self,
         change: &Change,
@@ -172,7 +173,7 @@ impl Standing {
                         percent: *percent,
                         by: by.clone(),
                     });
-                    // A person has taken over from the ramp.
+                    // A manual override replaces the ramp.
                     now.ramp = None;
                 }
             }
@@ -214,7 +215,7 @@ impl Standing {
         Ok(())
     }
 
-    /// Nothing that was changed of the flag holds, and none of it is undone later.
+    /// Removes the overrides of a flag and closes its history entries to later undos.
     fn take_off(&mut self, flag: &str) {
         if self.flags.remove(flag).is_some() {
             self.close(flag);
@@ -235,7 +236,7 @@ impl Standing {
         Ok(())
     }
 
-    /// Lets a flag stand as it did. One that was tripped since stays so, until a person re-arms it.
+    /// Restores an earlier standing of a flag. A flag that tripped since then stays tripped until a person re-arms it.
     fn restore(&mut self, flag: &str, before: Option<FlagStanding>) {
         let now = self.flags.remove(flag).unwrap_or_default();
         let tripped = now.trip.is_some();
@@ -254,7 +255,7 @@ impl Standing {
             .extend(restored.map(|restored| (flag.to_owned(), restored)));
     }
 
-    /// Keeps a change in the history, and gives the flag its revision.
+    /// Appends a change to the history and sets the revision of its flag.
     fn note(&mut self, before: &Standing, change: &Change, (revision, by): (u64, &ChangeMeta)) {
         let flag = if matches!(change, Change::Undo { .. }) {
             self.undone_flag(before)
@@ -276,7 +277,7 @@ impl Standing {
         self.remember(entry);
     }
 
-    /// The flag of the entry that is undone now and was not before.
+    /// Returns the flag of the history entry that this change has marked as undone.
     fn undone_flag(&self, before: &Standing) -> Option<String> {
         let both = self.history.iter().zip(&before.history);
         let mut taken_back = both.filter(|(now, then)| now.undone && !then.undone);
@@ -300,7 +301,7 @@ impl Standing {
 }
 
 impl Change {
-    /// The flag that is changed.
+    /// Returns the flag that is changed.
     #[must_use]
     pub fn flag(&self) -> Option<&str> {
         match self {
@@ -315,7 +316,7 @@ impl Change {
         }
     }
 
-    /// The word used in the history.
+    /// Returns the name used in the history.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -334,9 +335,9 @@ impl Change {
     }
 }
 
-/// The word of an undo.
+/// The name of an undo.
 const UNDO: &str = "undo";
-/// The word of what the program takes off.
+/// The name of a removal by the program.
 const DROP: &str = "drop";
-/// The words of what no undo takes back: itself, what guards do, and what the file has made void.
+/// The names of the changes that an undo skips: undos, changes by guards, and removals after an edit of the file.
 pub(super) const NEVER_UNDONE: [&str; 4] = [UNDO, DROP, "trip", "advance"];

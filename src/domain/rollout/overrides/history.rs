@@ -1,4 +1,4 @@
-//! The history: who, when, before, after.
+//! The history of changes: author, time, and the state before and after.
 
 use std::collections::BTreeSet;
 
@@ -7,53 +7,54 @@ use serde::{Deserialize, Serialize};
 use super::change::{ChangeMeta, NEVER_UNDONE};
 use super::{FlagStanding, Standing};
 
-/// How many changes are kept; the oldest go first.
+/// The maximum number of entries; the oldest are dropped first.
 pub const HISTORY: usize = 200;
 
-/// One change that was made.
+/// An entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryEntry {
     /// The revision that it led to.
     pub revision: u64,
-    /// What was done: `flip`, `unflip`, `trip`, `drop`, `rearm`, `advance`, `kill`, `revive`, `call_off`, `call_on` or `undo`.
+    /// The kind of change: `flip`, `unflip`, `trip`, `drop`, `rearm`, `advance`, `kill`, `revive`, `call_off`,
+    /// `call_on` or `undo`.
     pub what: String,
-    /// Who has done it, and when.
+    /// The author and the time.
     pub by: ChangeMeta,
-    /// What was there.
+    /// The state before.
     pub before: Reverted,
-    /// What is there since.
+    /// The state after.
     pub after: Reverted,
-    /// Whether it was taken back.
+    /// Tells whether the change was reverted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
 }
 
-/// The part of a standing that a change is about.
+/// The part of a standing that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reverted {
     /// A flag.
     Flag {
-        /// Its name.
+        /// The name of the flag.
         flag: String,
-        /// How it stands; absent where it is what the file says.
+        /// The overrides of the flag; absent if there are none.
         standing: Option<FlagStanding>,
     },
     /// The kill switch.
     Kill {
-        /// Who has thrown it, where it is on.
+        /// The author, if it is on.
         kill: Option<ChangeMeta>,
     },
     /// Brownouts.
     Brownouts {
-        /// The routes whose brownouts are called off.
+        /// The routes whose brownouts are suspended.
         called_off: BTreeSet<String>,
     },
 }
 
 impl HistoryEntry {
-    /// The flag that was changed.
+    /// Returns the flag that was changed.
     #[must_use]
     pub fn flag(&self) -> Option<&str> {
         match &self.before {
@@ -62,7 +63,7 @@ impl HistoryEntry {
         }
     }
 
-    /// Whether it put a flag in force again that its guard had taken back.
+    /// Returns true if the change re-armed a tripped flag.
     fn has_armed(&self) -> bool {
         let is_tripped = |left: &Reverted| match left {
             Reverted::Flag { standing, .. } => standing
@@ -73,14 +74,14 @@ impl HistoryEntry {
         is_tripped(&self.before) && !is_tripped(&self.after)
     }
 
-    /// Whether a person takes it back by an undo: what a guard did is taken back by re-arming the flag.
+    /// Returns true if an undo may revert the change. A change by a guard is reverted by re-arming the flag instead.
     pub(super) fn can_be_undone(&self) -> bool {
         !self.undone && !NEVER_UNDONE.contains(&self.what.as_str())
     }
 }
 
 impl Standing {
-    /// The revision that put a flag in force again last, as far as the history goes.
+    /// Returns the revision that last re-armed a flag, as far as the history goes.
     #[must_use]
     pub fn armed_by(&self, flag: &str) -> Option<u64> {
         let mut latest = self.history.iter().rev();
@@ -88,7 +89,7 @@ impl Standing {
         armed.map(|entry| entry.revision)
     }
 
-    /// What was changed of a flag is void, so that nobody is told that he has undone it.
+    /// Closes the entries of a flag: its overrides are void, so an undo of them would have no effect.
     pub(super) fn close(&mut self, flag: &str) {
         let open = self.history.iter_mut();
         for entry in open.filter(|entry| entry.can_be_undone() && entry.flag() == Some(flag)) {

@@ -1,9 +1,9 @@
-//! The standing of the rollout: what people and guards have changed at run time, over what the flags file says.
+//! Overrides: the changes that people and guards have made at run time on top of the flags file.
 //!
-//! A pure state machine: a [`Change`] leads from one standing to the next or is refused, and is kept in the history
-//! with what it found and what it left. Whoever stores a standing stores all of it at once, under one revision.
-//! Laws: a change that is refused changes nothing; what is undone is as it was before; the history is bounded; a
-//! standing that is written and read again is the same.
+//! A pure state machine: a [`Change`] leads from one [`Standing`] to the next or is refused. The history records the
+//! state before and after each change. The store writes a standing as a whole, under one revision. Laws: a refused
+//! change changes nothing; an undo restores the state before; the history is bounded; a standing survives writing and
+//! reading unchanged.
 
 mod change;
 mod history;
@@ -19,45 +19,46 @@ use super::{Arming, Percent, Stage};
 pub use change::{Change, ChangeFault, ChangeMeta, ChangeResult};
 pub use history::{HISTORY, HistoryEntry, Reverted};
 
-/// Everything that was changed at run time.
+/// All overrides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standing {
-    /// The kill switch, where it is on, and who has thrown it.
+    /// The kill switch: `Some` if it is on, with the author of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill: Option<ChangeMeta>,
-    /// The routes whose brownouts are called off.
+    /// The routes whose brownouts are suspended.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub called_off: BTreeSet<String>,
-    /// The flags that are not what the file says, by their names.
+    /// The overrides of flags, by name.
     #[serde(default)]
     pub flags: BTreeMap<String, FlagStanding>,
-    /// What was changed, the oldest first.
+    /// The history, oldest change first.
     #[serde(default)]
     pub history: VecDeque<HistoryEntry>,
 }
 
-/// How a flag stands.
+/// The overrides of one flag.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlagStanding {
-    /// What the file said of the flag then. It holds only as long as the file says the same.
+    /// The hash of the flag's text in the file at the time of the change. The overrides hold only while it is the
+    /// same.
     pub text_hash: String,
-    /// The revision that changed it last.
+    /// The revision of the last change.
     pub revision: u64,
-    /// Its flip.
+    /// The manual stage and share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flip: Option<Flip>,
-    /// Why its guard has taken it back.
+    /// The trip of its guard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trip: Option<Tripped>,
-    /// How far its ramp has come.
+    /// The progress of its ramp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp: Option<RampStanding>,
 }
 
 impl FlagStanding {
-    /// Whether the flag is in force.
+    /// Returns whether the flag is armed or tripped.
     #[must_use]
     pub const fn arming(&self) -> Arming {
         match self.trip {
@@ -66,63 +67,65 @@ impl FlagStanding {
         }
     }
 
-    /// Whether there is nothing over the file.
+    /// Returns true if there are no overrides.
     #[must_use]
     pub const fn is_plain(&self) -> bool {
         self.flip.is_none() && self.trip.is_none() && self.ramp.is_none()
     }
 }
 
-/// A flag that was given another stage or share.
+/// A manual override of the stage and the share of a flag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flip {
-    /// Its stage from then on.
+    /// The new stage.
     pub stage: Stage,
-    /// Its share from then on.
+    /// The new share.
     pub percent: Percent,
-    /// Who has flipped it, and when.
+    /// The author and the time of the change.
     pub by: ChangeMeta,
 }
 
-/// A flag that its guard has taken back.
+/// A flag that its guard has disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tripped {
-    /// What was seen, in words.
+    /// A description of the observed breach.
     pub reason: String,
-    /// When, in RFC 3339.
+    /// The time, in RFC 3339.
     pub at: String,
 }
 
-/// How far a ramp has come.
+/// The progress of a ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RampStanding {
-    /// The step that the flag is at, from 0.
+    /// The index of the current step.
     pub step: usize,
-    /// Since when, in milliseconds since 1970.
+    /// The time at which it began, in milliseconds since 1970.
     pub since: u64,
 }
 
 impl Standing {
-    /// Reads what [`LinkStats::written`] has written.
+    /// Parses the output of [`Standing::written`].
     ///
     /// # Errors
-    /// What serde says of the text.
+    ///
+    /// Fails if serde cannot parse the text.
     pub fn read(text: &str) -> Result<Standing, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// The standing as a text.
+    /// Serializes the overrides.
     ///
     /// # Errors
-    /// None that is known: every part of it can be written.
+    ///
+    /// Fails if serde fails; no known value causes that.
     pub fn written(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 
-    /// How a flag stands whose text in the file has this hash; what was changed for another text does not hold.
+    /// Returns the overrides of a flag whose text in the file has this hash. Overrides for another text do not apply.
     #[must_use]
     pub fn of(&self, flag: &str, text_hash: &str) -> Option<&FlagStanding> {
         let standing = self.flags.get(flag);
