@@ -1,4 +1,4 @@
-//! Bodies of requests to an upstream: written by the proxy, or streamed from the client.
+//! Request bodies sent to an upstream: written by the proxy, or streamed from the client.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -15,24 +15,24 @@ use crate::domain::rope::{Chunks, Rope};
 use crate::domain::upload_rate::MinimumRate;
 use crate::telemetry::clock;
 
-/// The body of a request. It goes through many hands together with its head: all of it that is moved is where it is.
+/// The body of a request. Boxed, because it is moved through many functions together with its head.
 #[derive(Debug)]
 pub struct Body(Option<Box<BodyKind>>);
 
 #[derive(Debug)]
 enum BodyKind {
-    /// Written by the proxy.
+    /// A body written by the proxy.
     Written {
-        /// What is still to be sent.
+        /// The chunks that are not sent yet.
         chunks: Chunks,
-        /// Its length in bytes.
+        /// The length of these chunks in bytes.
         length: usize,
     },
-    /// Streamed from the client.
+    /// A body streamed from the client.
     Upload(Upload),
 }
 
-/// The client's body broke off.
+/// The error of a request whose client body ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the body of the request broke off")]
 pub struct AbortedUpload;
@@ -51,7 +51,7 @@ impl From<Rope> for Body {
 }
 
 impl Body {
-    /// None.
+    /// Returns an empty body.
     #[must_use]
     pub fn empty() -> Body {
         Body(None)
@@ -61,18 +61,18 @@ impl Body {
         Body(Some(boxed(|| kind)))
     }
 
-    /// Whether there is none.
+    /// Returns true when there is no body.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether it comes from the client piece by piece.
+    /// Returns true when the body is streamed from the client.
     pub(super) fn is_streamed(&self) -> bool {
         matches!(self.0.as_deref(), Some(BodyKind::Upload(_)))
     }
 
-    /// The same body once more, where it does not stream.
+    /// Returns a second copy of a body that the proxy wrote; `None` for a streamed one.
     pub(super) fn copy(&self) -> Option<Body> {
         match self.0.as_deref() {
             None => Some(Body::empty()),
@@ -84,7 +84,7 @@ impl Body {
         }
     }
 
-    /// How far it is, where it streams.
+    /// Returns the progress of a streamed body.
     pub(super) fn progress(&self) -> Option<Rc<UploadProgress>> {
         match self.0.as_deref() {
             None | Some(BodyKind::Written { .. }) => None,
@@ -98,47 +98,47 @@ impl Body {
 pub struct Upload {
     incoming: IncomingBody,
     progress: Rc<UploadProgress>,
-    /// Where a copy of it is kept.
+    /// The copy that is taken of it, if any.
     tap: Option<BodyCopy>,
 }
 
-/// How far an upload is, for those who wait for its answer.
+/// The progress of an upload, shared with the task that waits for the response.
 #[derive(Debug)]
 pub struct UploadProgress {
     last: Cell<Instant>,
     state: Cell<UploadState>,
     awaited: Cell<WaitingFor>,
-    /// How long the client was waited for.
+    /// The total time spent waiting for the client, before the current wait.
     client_took: Cell<Duration>,
-    /// Who is waited for was noted then.
+    /// The time of the last change of `awaited`.
     noted: Cell<Instant>,
-    /// Bytes that the client has sent.
+    /// The bytes received from the client.
     received: Cell<u64>,
     verdict: Cell<UploadVerdict>,
-    /// Who waits for the client.
+    /// The waker of the task that waits for the client.
     waker: RefCell<Option<Waker>>,
 }
 
-/// What was decided of an upload from outside.
+/// A decision that another task makes about an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UploadVerdict {
     None,
-    /// Its answer has begun: the client may take its time.
+    /// The response has begun: the client may send at any rate.
     Answered,
-    /// Others need its connection.
+    /// Other calls need the connection: the upload is aborted.
     GivenUp,
 }
 
-/// Who is waited for while an upload runs.
+/// The side that a running upload waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitingFor {
     /// The client, to send more.
     Client,
-    /// The upstream, to take more.
+    /// The upstream, to accept more.
     Upstream,
 }
 
-/// Where an upload stands.
+/// The state of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UploadState {
     Running,
@@ -147,7 +147,8 @@ enum UploadState {
 }
 
 impl Upload {
-    /// The body, of which a copy may be kept, and where its progress can be read, unless it is there already.
+    /// Returns the body to send, recorded by `tap`, and its progress. A body that is complete already is sent as a
+    /// written one, and has no progress.
     #[must_use]
     pub fn begin(
         mut incoming: IncomingBody,
@@ -190,19 +191,19 @@ impl UploadProgress {
         })
     }
 
-    /// The client has sent bytes.
+    /// Counts bytes received from the client.
     pub(super) fn received(&self, bytes: usize) {
         self.received.set(self.received.get() + bytes as u64);
     }
 
-    /// The answer has begun, so that the client may send as slowly as it likes.
+    /// Records that the response has begun, so that the client may send at any rate.
     pub(super) fn answered(&self) {
         if !self.is_given_up() {
             self.verdict.set(UploadVerdict::Answered);
         }
     }
 
-    /// Ends an upload whose client is waited for, because others need its connection.
+    /// Aborts the upload because other calls need its connection, and wakes the task that waits for the client.
     pub(super) fn give_up(&self) {
         self.verdict.set(UploadVerdict::GivenUp);
         if let Some(waker) = self.waker.take() {
@@ -214,7 +215,7 @@ impl UploadProgress {
         self.verdict.get() == UploadVerdict::GivenUp
     }
 
-    /// Returns by how much time a client that is waited for is behind a rate, if it is.
+    /// Returns by how much a client that is being waited for is behind `rate`; `None` if it is not.
     pub(super) fn time_behind(&self, rate: MinimumRate, now: Instant) -> Option<Duration> {
         if !self.waits_for_client() {
             return None;
@@ -223,13 +224,13 @@ impl UploadProgress {
         took.checked_sub(rate.allowance(self.received.get()))
     }
 
-    /// How long the client was waited for, to send more.
+    /// Returns the total time spent waiting for the client.
     #[must_use]
     pub fn client_time(&self) -> Duration {
         self.client_took.get()
     }
 
-    /// From now on somebody is waited for.
+    /// Sets the side that the upload waits for, and accounts the wait before.
     pub(super) fn waits_for(&self, awaited: WaitingFor) {
         let now = clock::now();
         let since = self.noted.replace(now);
@@ -238,36 +239,36 @@ impl UploadProgress {
         }
     }
 
-    /// When the upload last moved.
+    /// Returns the time when the upload last made progress.
     #[must_use]
     pub fn last(&self) -> Instant {
         self.last.get()
     }
 
-    /// Whether the client still has to send something.
+    /// Returns true when the client still has to send something.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.state.get() == UploadState::Running
     }
 
-    /// Whether the client is waited for, to send more.
+    /// Returns true when the upload waits for the client.
     #[must_use]
     pub fn waits_for_client(&self) -> bool {
         self.is_running() && self.awaited.get() == WaitingFor::Client
     }
 
-    /// The time counts from now: the call had to wait before anything of it could be sent.
+    /// Restarts the progress time at `now`: the call had to wait before anything of it could be sent.
     pub fn start(&self, now: Instant) {
         self.last.set(now);
     }
 
-    /// Whether the client's body broke off.
+    /// Returns true when the client's body ended early.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         matches!(self.state.get(), UploadState::Broken(_))
     }
 
-    /// Returns why the body broke off, where it did.
+    /// Returns the reason when the body ended early.
     #[must_use]
     pub fn broken(&self) -> Option<UploadBreak> {
         match self.state.get() {

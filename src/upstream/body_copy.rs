@@ -1,14 +1,14 @@
-//! Copies of bodies that pass by, within a budget that all copies of a worker share.
+//! Copies of bodies in transit, within a budget shared by all copies of a worker.
 //!
-//! A copy never holds up what it copies: where the budget ends, the copy ends, gives back all that it had, and says
-//! so. Law: what is charged is given back exactly once, however a copy ends.
+//! A copy never delays its body: when the budget is exhausted, the copy is discarded, releases all that it charged,
+//! and reports so. Law: each charge is released exactly once, however a copy ends.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use bytes::Bytes;
 
-/// How many bytes may be kept, and how many are.
+/// The budget of all copies of a worker: its limit, and the bytes in use.
 #[derive(Debug, Default)]
 pub struct CopyBudget {
     limit: Cell<usize>,
@@ -16,18 +16,18 @@ pub struct CopyBudget {
 }
 
 impl CopyBudget {
-    /// Allows so many bytes from now on; what is kept beyond them is kept to its end.
+    /// Sets the limit in bytes. Copies that exceed it already are kept.
     pub fn allow(&self, limit: usize) {
         self.limit.set(limit);
     }
 
-    /// How many bytes are kept.
+    /// Returns the bytes in use.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.get()
     }
 
-    /// How many more may be.
+    /// Returns the bytes that may still be charged.
     #[must_use]
     pub fn left(&self) -> usize {
         self.limit.get().saturating_sub(self.used.get())
@@ -42,7 +42,7 @@ impl CopyBudget {
     }
 }
 
-/// A copy of a body that passes by; its clones are the same copy.
+/// A copy of a body in transit. Clones share the same copy.
 #[derive(Debug, Clone)]
 pub struct BodyCopy(Rc<RefCell<CopyState>>);
 
@@ -60,20 +60,20 @@ enum CopyProgress {
     Over,
 }
 
-/// Why there is no copy.
+/// The reason why a copy is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyUnavailable {
-    /// The budget was too small.
+    /// The budget was exhausted.
     Large,
-    /// The body has not come to its end.
+    /// The body has not ended yet.
     Unfinished,
 }
 
-/// The least that a copy asks of the budget at a time.
+/// The smallest amount charged at a time, in bytes.
 const STEP: usize = 1024;
 
 impl BodyCopy {
-    /// A copy of nothing yet.
+    /// Creates an empty copy.
     #[must_use]
     pub fn new(budget: &Rc<CopyBudget>) -> BodyCopy {
         BodyCopy(Rc::new(RefCell::new(CopyState {
@@ -83,12 +83,12 @@ impl BodyCopy {
         })))
     }
 
-    /// A piece of the body passes by.
+    /// Appends a piece of the body.
     pub fn record(&self, piece: &[u8]) {
         self.0.borrow_mut().passes(piece);
     }
 
-    /// The body has passed by whole.
+    /// Marks the body as complete.
     pub fn finish(&self) {
         let mut copied = self.0.borrow_mut();
         if let CopyProgress::Running(bytes) = &mut copied.state {
@@ -97,7 +97,7 @@ impl BodyCopy {
         }
     }
 
-    /// The whole body is there already, and stays where it is.
+    /// Stores a body that is complete already, without copying its memory.
     pub fn is_copying(&self, whole: &Bytes) {
         let mut copied = self.0.borrow_mut();
         if matches!(copied.state, CopyProgress::Running(_)) && copied.charge(whole.len()) {
@@ -105,28 +105,28 @@ impl BodyCopy {
         }
     }
 
-    /// Charges bytes that are kept elsewhere for as long as this copy lives; tells whether they may be.
+    /// Charges bytes that are kept elsewhere, until this copy is dropped. Returns false when the budget is exhausted.
     #[must_use]
     pub fn charge(&self, bytes: usize) -> bool {
         self.0.borrow_mut().charge(bytes)
     }
 
-    /// How many more bytes the budget allows.
+    /// Returns the bytes that may still be charged to the budget.
     #[must_use]
     pub fn left(&self) -> usize {
         self.0.borrow().budget.left()
     }
 
-    /// Whether the budget was too small.
+    /// Returns true when the budget was exhausted.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.0.borrow().state, CopyProgress::Over)
     }
 
-    /// The whole body, which stays charged for as long as this copy lives.
+    /// Returns the complete body, which stays charged until this copy is dropped.
     ///
     /// # Errors
-    /// [`CopyUnavailable`] where there is none.
+    /// [`CopyUnavailable`] when the budget was exhausted or the body has not ended.
     pub fn whole(&self) -> Result<Bytes, CopyUnavailable> {
         match &self.0.borrow().state {
             CopyProgress::Whole(whole) => Ok(whole.clone()),
@@ -163,7 +163,7 @@ impl CopyState {
         };
         let (had, wanted) = (bytes.capacity(), bytes.len() + piece.len());
         let room = wanted.max(had * 2).max(STEP);
-        // Twice as much as before where there is room for it, else just enough.
+        // Doubles the capacity if the budget allows, else takes just enough.
         let room = if room - had <= self.budget.left() {
             room
         } else {

@@ -1,19 +1,19 @@
-//! A value in a box of its own, for what each call makes and is large.
+//! Large values constructed directly in a heap allocation.
 //!
-//! `Box::new` has its value before it has the room, and drops it where there is no room: so the value lies on the stack as a
-//! whole and is copied as a whole, which for a call that has just begun is more than 4 KB of which little is in use yet.
-//! Here the room comes first, so that an optimized program can make the value where it stays, and mostly does.
+//! `Box::new` takes its value before it allocates, and must drop the value if allocation fails. So the value is built
+//! on the stack and then copied whole: more than 4 KB for a new call, little of it in use yet. Here the allocation
+//! comes first, so that an optimized build can construct the value in place, and mostly does.
 
 use std::pin::Pin;
 
-/// Makes a value in a box.
+/// Constructs a value in a new box.
 #[must_use]
 #[inline]
 pub fn boxed<T>(make: impl FnOnce() -> T) -> Box<T> {
     Box::write(Box::new_uninit(), make())
 }
 
-/// The same, for what must not be moved.
+/// Constructs a value in a new pinned box.
 #[must_use]
 #[inline]
 pub fn pinned<T>(make: impl FnOnce() -> T) -> Pin<Box<T>> {

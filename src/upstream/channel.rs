@@ -1,4 +1,5 @@
-//! What carries one call to a server: a connection of HTTP/1.1 for itself, or a stream of HTTP/2 beside others.
+//! The connection that carries one call: an HTTP/1.1 connection of its own, or a stream of a shared HTTP/2
+//! connection.
 
 use http::{Request, Response};
 
@@ -8,35 +9,35 @@ use super::retry::HeaderCasing;
 use super::{Body, IncomingBody, OutgoingRequest};
 use crate::domain::wire::HeaderCase;
 
-/// What carries a call.
+/// The carrier of one call.
 #[derive(Debug)]
 pub(super) enum Channel {
     /// A connection that no other call uses.
     Http1(Box<Http1Connection>),
-    /// A part of one that calls share.
+    /// A stream of a shared connection.
     Http2(Http2Stream),
 }
 
-/// A call without an answer.
+/// A call that got no response: the error, and the state of the request.
 #[derive(Debug)]
 pub(super) struct SendError {
     pub(super) error: hyper::Error,
     pub(super) request: RequestDisposition,
 }
 
-/// What is left of a call that got no answer.
+/// The state of a request that got no response. It decides whether the call may be retried.
 #[derive(Debug)]
 pub(super) enum RequestDisposition {
-    /// Nothing of it was sent.
+    /// None of it was sent.
     Unsent(Request<Body>),
-    /// The server has said that it did nothing with it; this is its copy.
+    /// The server reported that it did not process it; this is a copy.
     Refused(Request<Body>),
-    /// The server may have done something with it. The bytes that were sent, where they were kept.
+    /// The server may have processed it. Contains the bytes sent, if they were recorded.
     Sent(Option<Vec<u8>>),
 }
 
 impl Channel {
-    /// How the names of an answer were written, where that was noted.
+    /// Takes the header case of the last response, if it was recorded.
     pub(super) fn take_header_case(&mut self) -> Option<HeaderCase> {
         match self {
             Channel::Http1(connection) => connection.take_header_case(),
@@ -44,7 +45,7 @@ impl Channel {
         }
     }
 
-    /// Sends a call, over HTTP/1.1 with such heads, and waits for the head of its answer.
+    /// Sends a call and waits for the head of its response. `heads` applies to HTTP/1.1 only.
     pub(super) async fn send(
         &mut self,
         outgoing: OutgoingRequest,
@@ -52,7 +53,7 @@ impl Channel {
     ) -> Result<Box<Response<IncomingBody>>, Box<SendError>> {
         match self {
             Channel::Http1(connection) => connection.offer(outgoing, heads).await,
-            // Apart, so that a call over HTTP/1.1 does not carry the room for it.
+            // Boxed, so that the future of an HTTP/1.1 call does not reserve space for it.
             Channel::Http2(ride) => Box::pin(ride.offer(outgoing.into())).await.map(Box::new),
         }
     }

@@ -1,9 +1,9 @@
-//! A socket whose messages go out with those of others, at the end of the turn: small ones, and one large piece of which it
-//! is told that nobody will change it ([`WriteControl::offer_shared`]).
+//! A socket whose small writes are sent at the end of the turn, together with those of other sockets.
 //!
-//! Laws: bytes go out in the order in which they were written, each of them once, and all of them before the socket is shut
-//! down. What the system did not take, and what failed, is for whoever wrote last, which is woken: it flushes whenever it is,
-//! as an HTTP library does. For anybody else there are [`WriteControl`]. A socket that is let go sends what the system takes.
+//! A single large piece may be deferred too, if [`WriteControl::offer_shared`] announced it as immutable. Laws: bytes
+//! leave in the order of writing, each once, and all before shutdown. Bytes that the kernel did not accept, and
+//! errors, are left to the task that wrote last: it is woken and must flush whenever it is polled, as an HTTP library
+//! does. Other tasks use [`WriteControl`]. A dropped socket sends what the kernel accepts.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -19,53 +19,53 @@ use super::deferred_writes::DeferredWrites;
 use super::thread_bound::{ThreadBound, WeakThreadBound};
 use super::write_coalescer::WriteCoalescer;
 
-/// So few bytes are deferred, whoever has them: they are copied.
+/// Up to this many bytes of small parts are deferred: they are copied.
 const FEW: usize = 1024;
 
-/// The longest piece that is deferred. What it costs to wake a peer is little beside a longer one.
+/// The longest piece that is deferred. For a longer one, waking the peer is a small part of the cost.
 const LONGEST: usize = 64 * 1024;
 
-/// The socket.
+/// A socket that defers small writes.
 #[derive(Debug)]
 pub struct CoalescingSocket {
     end: SocketHandle,
     outbox: WriteCoalescer,
 }
 
-/// The socket as its outbox sees it.
+/// The socket, as [`WriteCoalescer`] holds it.
 #[derive(Debug, Clone)]
 pub(super) struct SocketHandle(ThreadBound<WriteState>);
 
-/// Tells a socket what may wait and what may not, asks it what does, and keeps none open.
+/// A weak handle that controls deferral of a socket and reports its buffered bytes.
 #[derive(Debug, Clone, Default)]
 pub struct WriteControl(WeakThreadBound<WriteState>);
 
 struct WriteState {
     stream: TcpStream,
-    /// Taken from whoever writes, and not sent.
+    /// The bytes accepted from the writer and not sent yet.
     late: DeferredWrites,
-    /// A large piece of what is written next may be this.
+    /// A large piece that the next write may contain.
     piece: Option<Bytes>,
     sending: FlushOwner,
     waiting: FlushTime,
-    /// Who writes.
+    /// The waker of the task that wrote last.
     owner: Waker,
 }
 
 #[derive(Debug)]
 enum FlushOwner {
-    /// Whoever flushes sends what is late.
+    /// The writer's next flush.
     Owner,
-    /// The outbox does.
+    /// The coalescer, at the end of the turn.
     Outbox,
-    /// It failed.
+    /// None: sending failed.
     Failed(io::Error),
 }
 
 enum SendProgress {
-    /// Nothing is late, and its room is free.
+    /// All is sent, and the buffer can be reused.
     Whole,
-    /// Or nothing, or it failed: the rest is for whoever writes.
+    /// Some is left, or sending failed: the writer must flush.
     Part,
 }
 
@@ -76,7 +76,7 @@ enum FlushTime {
 }
 
 impl CoalescingSocket {
-    /// A socket that defers.
+    /// Wraps a stream; small writes are deferred to `outbox`.
     pub(super) fn new(stream: TcpStream, outbox: WriteCoalescer) -> CoalescingSocket {
         let writer = WriteState {
             stream,
@@ -92,27 +92,28 @@ impl CoalescingSocket {
         }
     }
 
-    /// For whoever tells it what may wait.
+    /// Returns a handle that controls deferral of this socket.
     pub(super) fn write_control(&self) -> WriteControl {
         WriteControl(self.end.0.downgrade())
     }
 }
 
 impl WriteControl {
-    /// From now on, what is flushed is sent.
+    /// Disables deferral: from now on, each flush sends.
     pub fn disable_coalescing(&self) {
         let _ = self.0.map(|writer| writer.waiting = FlushTime::Never);
     }
 
-    /// What is written next has this in it, in this memory: where it is long, it need not be copied to wait.
+    /// Announces a piece that the next write contains, in the same memory. A long piece need not be copied to be
+    /// deferred.
     pub fn offer_shared(&self, piece: &Bytes) {
         if (FEW..=LONGEST).contains(&piece.len()) {
             let _ = self.0.map(|writer| writer.piece = Some(piece.clone()));
         }
     }
 
-    /// How many bytes it has taken and the system has not, whatever it has said of them, beside those that go out at the end of
-    /// this turn. While it takes nothing, they only become fewer.
+    /// Returns the bytes accepted from the writer and not yet by the kernel, except those sent at the end of this
+    /// turn. Without new writes, the number only falls.
     #[must_use]
     pub fn buffered(&self) -> usize {
         let late = |writer: &mut WriteState| match writer.register_waker() {
@@ -124,7 +125,7 @@ impl WriteControl {
 }
 
 impl SocketHandle {
-    /// Sends what the system takes now. Where it takes all of it, its room is for others.
+    /// Sends what the kernel accepts now. Returns the buffer for reuse when all is sent; else wakes the writer.
     pub(super) fn send(&self) -> Option<Vec<u8>> {
         let mut writer = self.0.get();
         match writer.send() {
@@ -137,7 +138,7 @@ impl SocketHandle {
     }
 }
 
-/// What is late may hold credentials.
+/// Omits the bytes, which may contain credentials.
 impl fmt::Debug for WriteState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer")
@@ -182,18 +183,18 @@ impl WriteState {
         Ok(())
     }
 
-    /// Whether these parts wait for the end of the turn.
+    /// Returns true when these parts may be deferred to the end of the turn.
     fn may_wait(&self, parts: &[IoSlice<'_>], piece: Option<&Bytes>) -> bool {
         let is_free = self.late.is_empty() || matches!(self.sending, FlushOwner::Outbox);
         is_free && self.waiting == FlushTime::Turn && self.late.small_with(parts, piece) <= FEW
     }
 
-    /// Whether what is late is sent at the end of the turn, whoever flushes.
+    /// Returns true when the coalescer sends the deferred bytes at the end of the turn, so that a flush need not.
     fn register_waker(&self) -> bool {
         self.waiting == FlushTime::Turn && matches!(self.sending, FlushOwner::Outbox)
     }
 
-    /// Sends all that is late.
+    /// Sends all deferred bytes.
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.late.is_empty() {
             let stream = Pin::new(&mut self.stream);

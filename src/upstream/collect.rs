@@ -1,4 +1,4 @@
-//! A body read whole, within a limit.
+//! Bodies read completely, within a limit.
 
 use std::io::{Error, ErrorKind};
 
@@ -11,28 +11,28 @@ use super::{BodyCopy, BodyReadError, BudgetExhausted, IncomingBody, MemoryBudget
 use crate::domain::upload_rate::MinimumRate;
 use crate::domain::wire::Violation;
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// It is longer than the limit.
+    /// It is longer than the limit in bytes.
     #[error("the body is longer than {0} bytes")]
     TooLarge(usize),
-    /// All bodies together take as much as they may.
+    /// The memory budget of all bodies is exhausted.
     #[error(transparent)]
     NoRoom(#[from] BudgetExhausted),
-    /// It broke off.
+    /// It ended early.
     #[error("the body broke off")]
     Cut(#[source] BodyReadError),
 }
 
 impl CollectError {
-    /// Whether the bytes that came are not valid HTTP, rather than too few.
+    /// Returns true when the received bytes are not valid HTTP, rather than incomplete.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         let CollectError::Cut(BodyReadError::Broken(error)) = self else {
             return false;
         };
-        // A chunk that cannot be read is an I/O error for hyper, which knows parse errors of heads only.
+        // hyper reports a malformed chunk as an I/O error: its parse errors cover heads only.
         let io = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Error>());
         is_malformed(error)
             || io.is_some_and(|io| {
@@ -41,8 +41,8 @@ impl CollectError {
     }
 }
 
-/// Reads a body whole. A length that is announced beyond the limit is refused before anything is read, so
-/// that a client that waits for `100 Continue` never gets one.
+/// Reads a complete body. A declared length beyond the limit is rejected before any read, so that a client which
+/// waits for `100 Continue` never gets one.
 ///
 /// # Errors
 /// [`CollectError`]; cancel-safe only in that a dropped body closes its connection.
@@ -50,7 +50,7 @@ pub async fn collect_all(body: IncomingBody, limit: usize) -> Result<Bytes, Coll
     read(body, limit, |_| Ok(())).await
 }
 
-/// Reads a body whole, which takes of the room of all bodies as it comes, and for as long as any piece of it lives.
+/// Reads a complete body and charges it to `memory` as it arrives, until the last slice of it is dropped.
 ///
 /// # Errors
 /// As [`collect_all`], and [`CollectError::NoRoom`].
@@ -67,7 +67,7 @@ pub async fn collect_accounted(
     Ok(held.by(whole))
 }
 
-/// The same of a body that is here.
+/// Does the same for a body that is complete already.
 fn take_accounted(
     body: &mut IncomingBody,
     limit: usize,
@@ -82,10 +82,10 @@ fn take_accounted(
     Some(grown.map(|()| held.by(whole)).map_err(CollectError::NoRoom))
 }
 
-/// Reads a body whole and charges it to a copy's budget as it comes.
+/// Reads a complete body and charges it to a copy's budget as it arrives.
 ///
 /// # Errors
-/// As [`collect_all`]; a budget that is too small is a limit as well.
+/// As [`collect_all`]; an exhausted budget is reported as [`CollectError::TooLarge`].
 pub async fn collect_budgeted(
     body: IncomingBody,
     limit: usize,
@@ -118,7 +118,7 @@ async fn read(
         }
         keeps(data.len())?;
         if first.is_empty() && joined.is_empty() {
-            // The common case: one frame, which stays where it is.
+            // The common case: a single frame, which is not copied.
             first = data;
             continue;
         }
@@ -136,21 +136,21 @@ async fn read(
     })
 }
 
-/// Why the body of a request broke off.
+/// The reason why the body of a request ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UploadBreak {
-    /// The client or its connection ended it.
+    /// The client ended it, or its connection broke.
     Cut,
-    /// The wire inspector has refused it.
+    /// The request inspector rejected it.
     Refused(Violation),
-    /// The client sent more slowly than this.
+    /// The client sent below this rate.
     TooSlow(MinimumRate),
     /// The client was slow while other calls waited for a connection to the upstream.
     Contended,
 }
 
 impl UploadBreak {
-    /// Returns the cause of a fault.
+    /// Returns the reason for a read error.
     #[must_use]
     pub fn new(torn: &BodyReadError) -> UploadBreak {
         match torn {

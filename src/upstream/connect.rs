@@ -1,7 +1,7 @@
-//! The one way to a server at an address: TCP, and TLS where its plan has it, within one limit of time.
+//! Connections to a server address: TCP, and TLS if the plan has it, within one time limit.
 //!
-//! The server's certificate is always verified. What a plan says of TLS was checked when it was compiled, so that reading
-//! it again fails for nothing but a fault of this program, which is then told at each connection.
+//! The server's certificate is always verified. The TLS settings of a plan were checked when it was compiled; reading
+//! them again fails only on a bug of this program, which each connection attempt then reports.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::config::compile::tls::{self, Alpn};
 use crate::domain::plan::UpstreamPlan;
 use crate::domain::tls::ClientTls;
 
-/// The way to one server.
+/// A factory of connections to one server address.
 #[derive(Debug, Clone)]
 pub struct Connector {
     address: Arc<str>,
@@ -32,19 +32,19 @@ enum Transport {
     Unusable(Arc<str>),
 }
 
-/// The server, or this end, has refused to secure the connection.
+/// The error of a TLS handshake that the server or this end refused.
 #[derive(Debug, thiserror::Error)]
 #[error("the TLS handshake failed")]
 struct TlsError(#[source] io::Error);
 
 impl Connector {
-    /// The way to the server of a plan.
+    /// Creates a connector to the first address of a plan.
     #[must_use]
     pub fn from_plan(plan: &UpstreamPlan, spoken: Alpn) -> Connector {
         Connector::new(&plan.address(), plan.tls.as_deref(), spoken)
     }
 
-    /// The way to `host:port`.
+    /// Creates a connector to `host:port`.
     #[must_use]
     pub fn new(address: &str, tls: Option<&ClientTls>, spoken: Alpn) -> Connector {
         let way = tls.map_or(Transport::Plain, |tls| Transport::secured(tls, spoken));
@@ -54,10 +54,10 @@ impl Connector {
         }
     }
 
-    /// Opens a connection within a time.
+    /// Opens a connection within `limit`.
     ///
     /// # Errors
-    /// What the system or TLS says, or that it took too long.
+    /// The error of the system or of TLS, or a timeout.
     pub async fn connect_within(&self, limit: Duration) -> io::Result<Socket> {
         let late = |_| {
             let message = format!("no connection within {limit:?}");
@@ -67,10 +67,10 @@ impl Connector {
         connected.map_err(late).flatten()
     }
 
-    /// Opens a connection. Dropped, it leaves nothing behind.
+    /// Opens a connection. Cancel-safe: dropping the future leaves nothing behind.
     ///
     /// # Errors
-    /// What the system or TLS says.
+    /// The error of the system or of TLS.
     pub async fn connect(&self) -> io::Result<Socket> {
         let stream = TcpStream::connect(&*self.address).await?;
         // A small message is written at once; waiting for more would only delay it.
@@ -98,7 +98,7 @@ impl Transport {
     }
 }
 
-/// An error with all its causes.
+/// Formats an error with all its causes.
 #[must_use]
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -1,9 +1,9 @@
-//! A connection that the call which it serves polls by itself.
+//! Polling of a connection by the call that it serves.
 //!
-//! A task of its own would read an answer and wake the call, which has its turn behind all that woke meanwhile: two tasks are
-//! run where one would do, and what was read has left the processor's caches by then. So a call polls its connection, and
-//! the task of the connection does so between calls, and where the client still sends. Laws: one of them is woken by
-//! whatever the connection waits for; what stirs while nobody listens is told to the one who comes next.
+//! A separate connection task would read the response and wake the call, which then runs after every task woken
+//! meanwhile: two task switches instead of one, and the bytes have left the CPU caches. So a call polls its
+//! connection; the connection's task polls it between calls, and while the client still sends. Laws: each wake-up of
+//! the connection wakes exactly one of the two; a wake-up while neither waits goes to the next one that does.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,19 +14,19 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use fragile::Fragile;
 
-/// The connection, for all who may poll it.
+/// A connection, shared by the call and the task that may poll it.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionDriver(Rc<DriverShared>);
 
 struct DriverShared {
-    /// Gone where it has ended.
+    /// `None` once it has ended.
     connection: RefCell<Option<Pin<Box<ConnectionFuture>>>>,
     hand: Arc<WakeTarget>,
-    /// Who wakes by this wakes whoever polls the connection.
+    /// Wakes the call or task that polls the connection.
     waker: Waker,
 }
 
-/// What a library does for a connection until that ends.
+/// The future of hyper's connection, which ends with it.
 type ConnectionFuture = dyn Future<Output = ()>;
 
 impl fmt::Debug for DriverShared {
@@ -37,40 +37,40 @@ impl fmt::Debug for DriverShared {
     }
 }
 
-/// Who is woken.
+/// The receiver of the connection's wake-ups.
 #[derive(Debug)]
 struct WakeTarget {
     task: OnceLock<Waker>,
     local: Fragile<LocalState>,
 }
 
-/// Out of reach for other threads, where nothing of a connection is.
+/// State that is accessible on the connection's thread only.
 #[derive(Debug, Default)]
 struct LocalState {
-    /// The call that polls the connection; where there is none, its task does.
+    /// The waker of the call that polls the connection; without one, its task does.
     call: RefCell<Option<Waker>>,
     mode: Cell<WakeMode>,
-    /// How often in a row a call had what it asked for.
+    /// The number of consecutive ready results of a call.
     row: Cell<u8>,
 }
 
-/// How often it may before others have their turn: a server may send as fast as its answer is taken.
+/// The limit of consecutive ready results before other tasks get a turn: a server may send as fast as it is read.
 const IN_A_ROW: u8 = 8;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum WakeMode {
     #[default]
     Open,
-    /// Nobody need be woken: the connection is polled before anybody waits.
+    /// Suppressed: the connection is polled before anything waits for it.
     Closed,
-    /// The same, and something has stirred.
+    /// Suppressed, and a wake-up was missed.
     Missed,
-    /// The same, and it was the connection itself, which asks for another turn.
+    /// Suppressed, and the connection asked to be polled again.
     Stirred,
 }
 
 impl ConnectionDriver {
-    /// Of a connection that its task polls.
+    /// Wraps a connection that its task polls first.
     pub(super) fn new(connection: impl Future<Output = ()> + 'static) -> ConnectionDriver {
         let hand = Arc::new(WakeTarget {
             task: OnceLock::new(),
@@ -83,7 +83,7 @@ impl ConnectionDriver {
         }))
     }
 
-    /// Polls it in its task, until it has ended. A call that polls it is told instead.
+    /// Polls the connection in its task, until it has ended. While a call polls it, wakes that call instead.
     pub(super) fn poll_in_task(&self, cx: &Context<'_>) -> Poll<()> {
         self.0.hand.task.get_or_init(|| cx.waker().clone());
         if self.0.connection.borrow().is_none() {
@@ -96,8 +96,8 @@ impl ConnectionDriver {
         self.poll()
     }
 
-    /// Asks in a call for what nothing but the connection has, and polls that first. Told that there is nothing, the call is
-    /// woken for the connection from now on.
+    /// Polls the connection, then `ask`, which returns what only the connection can provide. When `ask` is pending,
+    /// the call receives the connection's wake-ups from then on.
     pub(super) fn poll_for_call<T>(
         &self,
         cx: &Context<'_>,
@@ -125,18 +125,18 @@ impl ConnectionDriver {
             row.set(0);
             let missed = ears.replace(WakeMode::Open) == WakeMode::Missed;
             if stirred {
-                // It has asked for another turn.
+                // The connection asked to be polled again.
                 cx.waker().wake_by_ref();
                 return polled;
             }
-            // To be asked may let it go on at once.
+            // `ask` may have unblocked the connection: poll again.
             if !missed {
                 return polled;
             }
         }
     }
 
-    /// Polls it in a call, which is woken for it from now on.
+    /// Polls the connection in a call, which receives its wake-ups from then on.
     fn poll_in_call(&self, cx: &Context<'_>) {
         self.suppress_wakes();
         let mut call = self.own().call.borrow_mut();
@@ -165,12 +165,12 @@ impl ConnectionDriver {
         self.0.hand.local.get()
     }
 
-    /// Lets nobody be woken until the connection is polled next, or left to its task.
+    /// Suppresses wake-ups until the connection is polled next, or handed back to its task.
     pub(super) fn suppress_wakes(&self) {
         self.own().mode.set(WakeMode::Closed);
     }
 
-    /// What has stirred since the last time it was polled was nothing.
+    /// Discards a wake-up missed since the last poll.
     pub(super) fn clear_wake(&self) {
         let ears = &self.own().mode;
         if ears.get() == WakeMode::Missed {
@@ -178,7 +178,7 @@ impl ConnectionDriver {
         }
     }
 
-    /// Leaves it to its task.
+    /// Hands the connection back to its task.
     pub(super) fn hand_back(&self) {
         let own = self.own();
         own.call.take();
@@ -188,7 +188,7 @@ impl ConnectionDriver {
         }
     }
 
-    /// Ends it where it stands.
+    /// Drops the connection, which closes it.
     pub(super) fn on_end(&self) {
         self.0.connection.take();
     }

@@ -1,5 +1,6 @@
-//! Content codings of bodies that are read whole (RFC 9110 §8.4): gzip and br. Each piece of the decoded body is
-//! charged before it is kept, so that a small body cannot become a large one unseen.
+//! Content codings of bodies that are read completely (RFC 9110 §8.4): gzip and br.
+//!
+//! Each piece of the decoded body is charged before it is kept, so that a small body cannot expand without limit.
 
 use std::io::{self, Read};
 
@@ -11,10 +12,10 @@ use http::header::CONTENT_ENCODING;
 
 use super::{BodyCopy, MemoryBudget};
 
-/// How a body is coded.
+/// A content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentEncoding {
-    /// It is not coded.
+    /// Not encoded.
     Identity,
     /// `gzip`
     Gzip,
@@ -22,25 +23,25 @@ pub enum ContentEncoding {
     Brotli,
 }
 
-/// Why a coded body was not decoded.
+/// The reason why a body was not decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The body is not in its coding.
+    /// The body is not valid in its coding.
     #[error("the body is not what its content coding says: {0}")]
     Malformed(io::Error),
-    /// The decoded body is longer than the limit.
+    /// The decoded body is longer than the limit in bytes.
     #[error("the decoded body is longer than {0} bytes")]
     TooLarge(usize),
-    /// There is no room for the decoded body.
+    /// The budget for the decoded body is exhausted.
     #[error("there is no room for the decoded body")]
     NoRoom,
 }
 
-/// How much of a coded body is looked at in one step, and how much of the decoded one is charged.
+/// The size of the decoder's buffers, in bytes; at most this much is charged at a time.
 const STEP: usize = 4096;
 
 impl ContentEncoding {
-    /// The coding of a name; `None` for one that is not read, and for several.
+    /// Parses the name of a coding; `None` for an unsupported one, and for several.
     #[must_use]
     pub fn parse(name: &str) -> Option<ContentEncoding> {
         match name.trim().to_ascii_lowercase().as_str() {
@@ -51,15 +52,15 @@ impl ContentEncoding {
         }
     }
 
-    /// The coding that a head names.
+    /// Returns the coding declared by `Content-Encoding`.
     ///
     /// # Errors
-    /// The name of one that is not read, or of several.
+    /// The declared value, if unsupported or a list.
     pub fn from_headers(headers: &HeaderMap) -> Result<ContentEncoding, String> {
         if !headers.contains_key(CONTENT_ENCODING) {
             return Ok(ContentEncoding::Identity);
         }
-        // Several lines are one list (RFC 9110 §5.3).
+        // Several field lines form one list (RFC 9110 §5.3).
         let lines: Vec<_> = headers
             .get_all(CONTENT_ENCODING)
             .iter()
@@ -69,8 +70,7 @@ impl ContentEncoding {
         ContentEncoding::parse(&name).ok_or(name)
     }
 
-    /// The body as it was before it was coded. Each piece of it is passed to `charge`, which says whether it may be
-    /// kept.
+    /// Decodes a body. The size of each decoded piece is passed to `charge`, which returns false to stop.
     ///
     /// # Errors
     /// [`DecodeError`]
@@ -82,7 +82,7 @@ impl ContentEncoding {
     ) -> Result<Bytes, DecodeError> {
         let decoded = match self {
             ContentEncoding::Identity => return Ok(body),
-            // An answer without content may name a coding, too.
+            // A response without content may declare a coding, too.
             ContentEncoding::Gzip | ContentEncoding::Brotli if body.is_empty() => return Ok(body),
             ContentEncoding::Gzip => read(MultiGzDecoder::new(&body[..]), limit, charge),
             ContentEncoding::Brotli => read(Decompressor::new(&body[..], STEP), limit, charge),
@@ -90,7 +90,7 @@ impl ContentEncoding {
         decoded.map(Bytes::from)
     }
 
-    /// The same, with room from `memory`, or from `purse` where the body is read only to compare.
+    /// Decodes a body and charges it to `memory`, or to the copy if it is read only for comparison.
     ///
     /// # Errors
     /// [`DecodeError`]

@@ -1,10 +1,10 @@
-//! Counts how often a task is woken.
+//! A waker for tests that counts its wake-ups.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
-/// A task that is never polled.
+/// The number of wake-ups of a task that is never polled.
 #[derive(Debug, Default)]
 pub(super) struct CountingWaker(AtomicUsize);
 

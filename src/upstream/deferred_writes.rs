@@ -1,5 +1,6 @@
-//! What is to be sent later: small parts as one, which costs less than the system's look at each of them, and at most one
-//! large piece among them, which stays where it is.
+//! Bytes to be sent later: small parts joined in one buffer, and at most one large piece that is not copied.
+//!
+//! One joined part costs the kernel less than a check of each.
 
 use std::fmt;
 use std::io::IoSlice;
@@ -7,15 +8,15 @@ use std::ptr;
 
 use bytes::{Buf, Bytes};
 
-/// In the order of writing.
+/// Deferred bytes in the order of writing.
 #[derive(Default)]
 pub(super) struct DeferredWrites {
     small: Vec<u8>,
-    /// It goes out behind so many of the small parts' bytes.
+    /// The large piece, and the number of small bytes that precede it.
     piece: Option<(usize, Bytes)>,
 }
 
-/// It may hold credentials.
+/// Prints the length only: the bytes may contain credentials.
 impl fmt::Debug for DeferredWrites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Late")
@@ -33,7 +34,8 @@ impl DeferredWrites {
         self.small.is_empty() && self.piece.is_none()
     }
 
-    /// How many bytes of small parts there would be with these parts: all but the piece, if it is one of them and the first.
+    /// Returns the number of small bytes after adding these parts: all but the piece, if it is the first one and
+    /// among them.
     pub(super) fn small_with(&self, parts: &[IoSlice<'_>], piece: Option<&Bytes>) -> usize {
         let piece = piece.filter(|_| self.piece.is_none());
         let mut small = self.small.len();
@@ -46,7 +48,7 @@ impl DeferredWrites {
         }
     }
 
-    /// Takes the parts. The piece is not copied where it is one of them and the first.
+    /// Appends the parts. The piece is not copied if it is the first one and among them.
     pub(super) fn take(&mut self, parts: &[IoSlice<'_>], mut piece: Option<Bytes>) {
         for part in parts {
             match piece.take_if(|piece| self.piece.is_none() && is_same(part, piece)) {
@@ -56,7 +58,7 @@ impl DeferredWrites {
         }
     }
 
-    /// Gives it to one who takes as many bytes as are told.
+    /// Passes the deferred bytes to `to`, as parts of a vectored write.
     pub(super) fn put<T>(&self, to: impl FnOnce(&[IoSlice<'_>]) -> T) -> T {
         let Some((before, piece)) = &self.piece else {
             return to(&[IoSlice::new(&self.small)]);
@@ -68,7 +70,7 @@ impl DeferredWrites {
         to(&parts[first..last])
     }
 
-    /// So many bytes have gone.
+    /// Removes `count` bytes that were sent.
     pub(super) fn advance(&mut self, mut count: usize) {
         if let Some((before, piece)) = &mut self.piece {
             let small = count.min(*before);
@@ -89,20 +91,20 @@ impl DeferredWrites {
         }
     }
 
-    /// Room for small parts, if it has none.
+    /// Takes a buffer from `room` if there is none.
     pub(super) fn make_space(&mut self, room: impl FnOnce() -> Vec<u8>) {
         if self.small.capacity() == 0 {
             self.small = room();
         }
     }
 
-    /// That room, where nothing is in it.
+    /// Takes the buffer for reuse.
     pub(super) fn take_buffer(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.small)
     }
 }
 
-/// Whether a part is the memory of a piece.
+/// Returns true when `part` is the memory of `piece`.
 fn is_same(part: &[u8], piece: &Bytes) -> bool {
     ptr::eq(part, &raw const **piece)
 }

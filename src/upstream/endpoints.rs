@@ -1,7 +1,7 @@
-//! The addresses of an upstream as one worker sees them: the connections that wait at each, and how each has done.
+//! The addresses of an upstream within one worker: their idle connections, and their health.
 //!
-//! What is decided of them is decided by the core ([`crate::domain::load_balancing`]); here it is told what happens. An upstream
-//! with one address, no breaker and no health check has nothing to decide, and its calls are not looked at.
+//! Decisions are made by [`crate::domain::load_balancing`]; this module reports events to it. An upstream with one
+//! address, no breaker and no health check has nothing to decide, so its calls are not tracked.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -24,39 +24,39 @@ use crate::domain::plan::{Multiplexing, UpstreamPlan};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
 
-/// The addresses of an upstream.
+/// The endpoints of an upstream.
 #[derive(Debug)]
 pub(super) struct Endpoints {
     all: Vec<Endpoint>,
     core: RefCell<Addresses>,
-    /// Where its time begins.
+    /// The start of the time that the load balancer counts.
     began: Instant,
     monitored: Monitored,
     counts: Cell<AddressCounts>,
     cuts: AbuseCounter,
 }
 
-/// Whether there is anything to decide.
+/// The tracking of calls for the load balancer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Monitored {
     Yes,
     No,
 }
 
-/// One of them.
+/// One endpoint.
 #[derive(Debug)]
 struct Endpoint {
-    /// Offers HTTP/1.1 alone.
+    /// The connector that offers HTTP/1.1 alone.
     connector: Connector,
-    /// Where HTTP/2 may be spoken.
+    /// The HTTP/2 connections, unless HTTP/2 is off.
     http2: Option<Box<Http2Pool>>,
     address: String,
-    /// Ordered by age, the youngest last.
+    /// The idle connections, ordered by age, the youngest last.
     idle: RefCell<Vec<IdleConnection>>,
     check: Cell<CheckState>,
 }
 
-/// When an address is asked whether it is well.
+/// The schedule of an endpoint's health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckState {
     Due(Instant),
@@ -91,12 +91,12 @@ impl Endpoints {
         }
     }
 
-    /// A call comes.
+    /// Counts a call, which adds to the retry budget.
     pub(super) fn called(&self) {
         self.core.borrow_mut().called();
     }
 
-    /// Where a call goes; not to the address that it was sent to before, if there is another one.
+    /// Chooses the endpoint of a call; on a retry, another than `tried` if there is one.
     pub(super) fn choose(
         &self,
         plan: &UpstreamPlan,
@@ -114,12 +114,12 @@ impl Endpoints {
         }
     }
 
-    /// Whether there is another address than the one that a call was sent to.
+    /// Returns true when there is more than one endpoint.
     pub(super) fn has_others(&self) -> bool {
         self.all.len() > 1
     }
 
-    /// Whether a call may be tried again; counted either way.
+    /// Returns true when the retry budget allows another attempt. Counts the answer either way.
     pub(super) fn may_retry(&self) -> bool {
         let repeats = self.core.borrow_mut().repeats(self.now());
         self.count(|counts| match repeats {
@@ -139,7 +139,7 @@ impl Endpoints {
         self.counts.set(counts);
     }
 
-    /// What has happened, and how the addresses stand.
+    /// Returns the counters and the current state of the endpoints.
     pub(super) fn counts(&self) -> AddressCounts {
         AddressCounts {
             left_out: self.core.borrow().left_out(self.now()) as u64,
@@ -149,32 +149,32 @@ impl Endpoints {
         }
     }
 
-    /// Counts connections of HTTP/2 that are cut.
+    /// Returns the counter of aborted HTTP/2 connections.
     pub(super) fn cuts(&self) -> AbuseCounter {
         self.cuts.clone()
     }
 
-    /// The way to an address.
+    /// Returns the HTTP/1.1 connector of an endpoint.
     pub(super) fn connector(&self, place: usize) -> Option<&Connector> {
         self.all.get(place).map(|own| &own.connector)
     }
 
-    /// The connections of HTTP/2 to an address, where there may be some.
+    /// Returns the HTTP/2 pool of an endpoint, unless HTTP/2 is off.
     pub(super) fn http2_pool(&self, place: usize) -> Option<&Http2Pool> {
         self.all.get(place)?.http2.as_deref()
     }
 
-    /// Those to all of them.
+    /// Returns the HTTP/2 pools of all endpoints.
     pub(super) fn all_http2_pools(&self) -> impl Iterator<Item = &Http2Pool> {
         self.all.iter().filter_map(|own| own.http2.as_deref())
     }
 
-    /// The connections that wait at an address.
+    /// Returns the idle connections of an endpoint.
     pub(super) fn idle(&self, place: usize) -> Option<&RefCell<Vec<IdleConnection>>> {
         self.all.get(place).map(|own| &own.idle)
     }
 
-    /// Those that wait at all of them.
+    /// Returns the idle connections of all endpoints.
     pub(super) fn all_idle(&self) -> impl Iterator<Item = &RefCell<Vec<IdleConnection>>> {
         self.all.iter().map(|own| &own.idle)
     }
@@ -227,7 +227,8 @@ impl Endpoints {
         }
     }
 
-    /// The addresses whose check is due; each is checked until [`Endpoints::checked`] says what was found.
+    /// Returns the endpoints whose check is due. Each counts as running until [`Endpoints::checked`] records the
+    /// result.
     pub(super) fn due(&self) -> Vec<usize> {
         let now = clock::now();
         let all = self.all.iter().enumerate();
@@ -240,7 +241,7 @@ impl Endpoints {
         due.collect()
     }
 
-    /// A check of an address has ended; the next one is due after a while.
+    /// Records the result of a health check; the next one is due after `every`.
     pub(super) fn checked(&self, upstream: &str, (place, sign): (usize, Sign), every: Duration) {
         if let Some(own) = self.all.get(place) {
             own.check.set(CheckState::Due(clock::now() + every));
@@ -262,14 +263,14 @@ fn trunks(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> {
     Some(Box::new(Http2Pool::new(connector)))
 }
 
-/// One call on its way, so that its address is told how it ended. Dropped, nobody waited for it.
+/// One attempt of a call. Dropped, it reports the outcome to its endpoint; without an outcome it counts as abandoned.
 #[derive(Debug)]
 pub struct Attempt<'a> {
     upstream: &'a HttpUpstream,
     endpoint: Cell<Option<(usize, Part)>>,
     end: Cell<End>,
     began: Instant,
-    /// What it shares with other calls.
+    /// The HTTP/2 connection that it shares with other calls.
     http2: RefCell<Weak<Http2Connection>>,
 }
 
@@ -284,26 +285,27 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// When it began.
+    /// Returns the start of the attempt.
     pub(super) fn began(&self) -> Instant {
         self.began
     }
 
-    /// It goes to an address.
+    /// Records the chosen endpoint.
     pub(super) fn set_endpoint(&self, place: (usize, Part)) {
         if self.upstream.endpoints().monitored == Monitored::Yes {
             self.endpoint.set(Some(place));
         }
     }
 
-    /// It goes by a connection.
+    /// Records the connection.
     pub(super) fn set_channel(&self, line: &Channel) {
         if let Channel::Http2(ride) = line {
             self.http2.replace(Rc::downgrade(ride.trunk()));
         }
     }
 
-    /// There is the head of an answer. One that says that nobody is there is none (RFC 9110 §15.6.3 to 15.6.5).
+    /// Records the head of a response. A gateway error counts as a failure of the endpoint (RFC 9110 §15.6.3 to
+    /// §15.6.5).
     pub(super) fn answered(&self, status: StatusCode) {
         let is_gone = matches!(
             status,
@@ -313,12 +315,12 @@ impl<'a> Attempt<'a> {
             .set(if is_gone { End::Failed } else { End::Answered });
     }
 
-    /// No answer came.
+    /// Records that no response came.
     pub(super) fn failed(&self) {
         self.end.set(End::Failed);
     }
 
-    /// No answer came in time. A connection that it shares takes no further calls: nothing may come by it to anybody.
+    /// Records a timeout. A shared connection takes no further calls, since it may be dead for all of them.
     pub fn late(&self) {
         self.failed();
         self.retire();
@@ -330,7 +332,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// It has failed at its address, and goes on elsewhere.
+    /// Reports a failure of this endpoint; the attempt goes on at another.
     pub(super) fn fail_over(&self) {
         self.failed();
         self.tell();
@@ -349,7 +351,7 @@ impl<'a> Attempt<'a> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        // Of a link, its owner measures the time.
+        // The owner of a link measures the time and drops the attempt without calling `late`.
         let limit = self.upstream.plan().timeout;
         if self.end.get() == End::Abandoned && clock::now() - self.began >= limit {
             self.retire();
@@ -358,7 +360,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// A connection in use, counted for its address.
+/// A connection in use, counted for its endpoint.
 #[derive(Debug)]
 pub(super) struct ActiveCall {
     upstream: Rc<HttpUpstream>,
@@ -366,7 +368,7 @@ pub(super) struct ActiveCall {
 }
 
 impl ActiveCall {
-    /// Counts a connection where the choice depends on it.
+    /// Counts a connection if the load balancer uses the count.
     pub(super) fn count(upstream: &Rc<HttpUpstream>, place: usize) -> Option<ActiveCall> {
         let places = upstream.endpoints();
         if places.monitored == Monitored::No {

@@ -1,51 +1,51 @@
-//! Why a call got no answer of an upstream.
+//! Errors of calls to an upstream that got no response.
 
 use std::time::Duration;
 
 use crate::domain::wire::InvalidFraming;
 
-/// Why a call got no answer.
+/// The reason why a call got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
-    /// No connection.
+    /// No connection could be opened.
     #[error("no connection to the upstream `{upstream}`")]
     Unreachable {
-        /// Which upstream.
+        /// The name of the upstream.
         upstream: String,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// It has failed too often, and is left alone for a while.
+    /// The circuit breaker is open after too many failures.
     #[error("the breaker of the upstream `{upstream}` is open")]
     Resting {
-        /// Which upstream.
+        /// The name of the upstream.
         upstream: String,
-        /// For how long.
+        /// The time until it is tried again.
         again_in: Duration,
     },
-    /// As many calls as may are there, and none has ended in time, or too many wait already.
+    /// The concurrency limit is reached, and no call ended in time or the queue is full.
     #[error(
         "all {connections} places for calls at the upstream `{upstream}` are taken, and {waiting} further calls wait"
     )]
     Busy {
-        /// Which upstream.
+        /// The name of the upstream.
         upstream: String,
-        /// How many calls a worker may have there.
+        /// The concurrency limit of a worker.
         connections: usize,
-        /// How many calls wait.
+        /// The number of waiting calls.
         waiting: usize,
     },
-    /// The connection broke before the head of the answer was complete.
+    /// The connection broke before the head of the response was complete.
     #[error("the connection broke before the answer")]
     Broken(#[source] hyper::Error),
-    /// The answer is not valid HTTP.
+    /// The response is not valid HTTP.
     #[error("the answer is not valid HTTP")]
     Malformed(#[source] hyper::Error),
-    /// The answer does not say how long it is, or is in a coding that is not read.
+    /// The response has no valid length, or an unsupported transfer coding.
     #[error("the answer is not valid HTTP")]
     Unframed(#[source] InvalidFraming),
-    /// A header value of an answer over HTTP/2 begins or ends with white space (RFC 9113 §8.2.1).
+    /// A header value of an HTTP/2 response begins or ends with white space (RFC 9113 §8.2.1).
     #[error("the answer is not valid HTTP: a header value begins or ends with white space")]
     Padded,
 }
@@ -58,7 +58,7 @@ pub(super) fn classify(error: hyper::Error) -> UpstreamError {
     }
 }
 
-/// Whether the server has said what is no answer, rather than nothing.
+/// Returns true when the server sent an invalid response, rather than none.
 pub(super) fn is_malformed(error: &hyper::Error) -> bool {
     let cause = std::error::Error::source(error);
     let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
@@ -72,8 +72,8 @@ fn of_http2(error: &hyper::Error) -> Option<&h2::Error> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
-/// Whether the server has said that it did nothing with the call (RFC 9113 §8.7): it has refused the stream, or goes away
-/// and names it among those that it does not look at.
+/// Returns true when the server reported that it did not process the call (RFC 9113 §8.7): it refused the stream, or
+/// a `GOAWAY` excludes the stream.
 pub(super) fn is_refusal(error: &hyper::Error) -> bool {
     of_http2(error).is_some_and(|error| {
         let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
@@ -81,17 +81,18 @@ pub(super) fn is_refusal(error: &hyper::Error) -> bool {
     })
 }
 
-/// Whether the fault is one of a connection that calls share, and not of one call.
+/// Returns true when the error ends a shared connection, not only one call.
 pub(super) fn ends_connection(error: &hyper::Error) -> bool {
     of_http2(error).is_none_or(|error| error.is_go_away() || error.is_io())
 }
 
-/// Whether this end has ended the connection for a fault of the server, or for too many of them (RFC 9113 §5.4.1).
+/// Returns true when this end aborted the connection for an error of the server, or too many of them (RFC 9113
+/// §5.4.1).
 pub(super) fn is_cut(error: &hyper::Error) -> bool {
     of_http2(error).is_some_and(|error| error.is_library() && error.is_go_away())
 }
 
-/// Whether the server has reset the call, and nothing else.
+/// Returns true when the server reset the stream only.
 pub(super) fn is_reset(error: &hyper::Error) -> bool {
     of_http2(error).is_some_and(h2::Error::is_reset)
 }

@@ -1,4 +1,4 @@
-//! A head that goes out with its names spelled as they came, in place of the one that an HTTP library has written.
+//! A message head written with the original case of its names, in place of the one written by the HTTP library.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,19 +8,19 @@ use tokio::io::AsyncWrite;
 
 use crate::domain::wire::HeaderCase;
 
-/// How many parts of a body go out together with a head.
+/// The number of parts that one vectored write passes on, the head included.
 const TOGETHER: usize = 8;
 
-/// What stands in place of the next bytes of a connection, if anything does.
+/// The bytes that replace the next ones written to a connection, if any.
 #[derive(Debug, Default)]
 pub struct HeaderCaseOverlay {
     head: Vec<u8>,
-    /// So much of it is written.
+    /// The number of bytes written already.
     gone: usize,
 }
 
 impl HeaderCaseOverlay {
-    /// Spells the head that is about to be written.
+    /// Copies the head in `given` and restores the case of its names.
     pub fn lay(&mut self, spelling: &HeaderCase, given: &[IoSlice<'_>]) {
         if let [head, ..] = given {
             self.head = head.to_vec();
@@ -29,13 +29,13 @@ impl HeaderCaseOverlay {
         }
     }
 
-    /// Whether some of a head has yet to go out.
+    /// Returns true when part of a head is still to be written.
     #[must_use]
     pub fn is_laid(&self) -> bool {
         !self.head.is_empty()
     }
 
-    /// Writes what is given, but for what stands in place of it.
+    /// Writes `given`, with the head in it replaced.
     pub fn poll_write<S: AsyncWrite + Unpin>(
         &mut self,
         (socket, cx): (&mut S, &mut Context<'_>),
@@ -64,7 +64,7 @@ fn write<S: AsyncWrite + Unpin>(
     }
 }
 
-/// Writes a head in place of as many bytes that are given, and what is behind these.
+/// Writes `head` in place of as many bytes of `given`, followed by the rest of `given`.
 fn write_instead<S: AsyncWrite + Unpin>(
     head: &[u8],
     (socket, cx): (&mut S, &mut Context<'_>),

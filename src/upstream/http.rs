@@ -1,8 +1,6 @@
-//! An HTTP upstream: a pool of keep-alive connections of one worker.
-//!
-//! The pool is a stack, so that few connections stay warm and the others age out. One permit stands for
-//! one call, and a call takes an idle connection before it opens another, so that open connections never
-//! exceed the permits. Where HTTP/2 is spoken, calls share connections; upgrades never do.
+//! An HTTP upstream: one worker's pool of keep-alive connections. The pool is a stack: few connections stay warm, and
+//! others age out. A call takes one permit and prefers an idle connection, so open connections never exceed the
+//! permits. HTTP/2 connections are shared by calls, but never by upgrades.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -28,17 +26,17 @@ use crate::domain::wire::{BodyEnd, HeaderCase, has_padded_value, settle_response
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
 
-/// An answer's head, and the connection that its body comes from.
+/// The head of a response, and the connection that its body is read from.
 #[derive(Debug)]
 pub struct Exchange {
-    /// The answer.
+    /// The response.
     pub response: Box<Response<IncomingBody>>,
     /// The connection.
     pub lease: Lease,
 }
 
 impl Exchange {
-    /// The same with at most one length, and none beside a transfer coding: then the connection serves no other call.
+    /// Leaves at most one length, none beside a transfer coding; a conflict keeps the connection from reuse.
     fn settled(mut self) -> Result<Exchange, UpstreamError> {
         let is_http2 = self.response.version() == Version::HTTP_2;
         if is_http2 && has_padded_value(self.response.headers()) {
@@ -54,7 +52,7 @@ impl Exchange {
     }
 }
 
-/// A server behind the proxy, as one worker sees it.
+/// An upstream server within one worker.
 #[derive(Debug)]
 pub struct HttpUpstream {
     plan: UpstreamPlan,
@@ -66,15 +64,15 @@ pub struct HttpUpstream {
     pooling: Cell<PoolMode>,
 }
 
-/// Whether connections are kept for other calls.
+/// The reuse policy of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PoolMode {
     On,
-    /// The worker drains, or the plan has another upstream now.
+    /// The worker drains, or the plan has replaced this upstream.
     Off,
 }
 
-/// A connection in use, or a part of one. Dropped, it is closed; released, it goes back to the pool.
+/// A connection in use, or a stream of one. Dropped, it is closed; released, it returns to the pool.
 #[derive(Debug)]
 pub struct Lease {
     upstream: Rc<HttpUpstream>,
@@ -86,14 +84,14 @@ pub struct Lease {
     _in_use: Option<ActiveCall>,
 }
 
-/// Whether a connection may serve again.
+/// The reusability of a leased connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LeaseState {
     Open,
     Closed,
 }
 
-/// Whether a connection has served before.
+/// The history of a leased connection: `Yes` if it has served a call before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionAge {
     Yes,
@@ -117,24 +115,24 @@ impl Lease {
         }
     }
 
-    /// Keeps the connection from serving again, because of what is left in it.
+    /// Keeps the connection from being reused, because unread bytes may be left in it.
     pub fn mark_unusable(&mut self) {
         self.state = LeaseState::Closed;
     }
 
-    /// How the names of the answer were written that came by it, where that was noted.
+    /// Takes the header case of the response, if it was recorded.
     pub fn take_header_case(&mut self) -> Option<HeaderCase> {
         self.channel.take_header_case()
     }
 
-    /// What was to come by it has not come in time: where calls share the connection, it takes no further ones.
+    /// Records a timeout. A shared connection takes no further calls.
     pub fn late(&self) {
         if let Channel::Http2(ride) = &self.channel {
             ride.trunk().retire();
         }
     }
 
-    /// Gives the connection back, after a whole answer to a whole request.
+    /// Returns the connection to the pool, after a complete response to a complete request.
     pub fn release(self) {
         let wanted = self.state == LeaseState::Open && self.upstream.pooling.get() == PoolMode::On;
         let Channel::Http1(connection) = self.channel else {
@@ -155,7 +153,7 @@ impl Lease {
 }
 
 impl HttpUpstream {
-    /// A pool without connections.
+    /// Creates a pool without connections.
     #[must_use]
     pub fn new(plan: UpstreamPlan, tasks: Tasks) -> HttpUpstream {
         HttpUpstream {
@@ -169,7 +167,7 @@ impl HttpUpstream {
         }
     }
 
-    /// What the plan says of it.
+    /// Returns the plan of the upstream.
     #[must_use]
     pub fn plan(&self) -> &UpstreamPlan {
         &self.plan
@@ -179,19 +177,19 @@ impl HttpUpstream {
         &self.endpoints
     }
 
-    /// What has happened with its addresses, and how they stand.
+    /// Returns the counters and the current state of the endpoints.
     #[must_use]
     pub fn addresses(&self) -> AddressCounts {
         self.endpoints.counts()
     }
 
-    /// How many connections are open.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.get()
     }
 
-    /// How many of them wait for their next call.
+    /// Returns the number of idle connections.
     #[must_use]
     pub fn idle(&self) -> usize {
         let own: usize = self
@@ -206,7 +204,7 @@ impl HttpUpstream {
             .sum::<usize>()
     }
 
-    /// The calls that are here, against what may be.
+    /// Returns the number of sent and waiting calls, and the limit.
     #[must_use]
     pub fn calls(&self) -> UpstreamCalls {
         let limit = self.plan.connections;
@@ -230,13 +228,13 @@ impl HttpUpstream {
         }
     }
 
-    /// Whether a connection is too old for another call.
+    /// Returns true when a connection is too old for another call.
     fn is_aged(&self, connection: &Http1Connection) -> bool {
         let max_age = self.plan.max_age;
         max_age.is_some_and(|age| clock::now() - connection.opened() >= age)
     }
 
-    /// Closes all connections that are not in use, and each other one when its call is over.
+    /// Closes all idle connections, and each other one when its call ends.
     pub fn stop_pooling(&self) {
         self.pooling.set(PoolMode::Off);
         for idle in self.endpoints.all_idle() {
@@ -247,7 +245,7 @@ impl HttpUpstream {
         }
     }
 
-    /// Whether connections are kept for other calls.
+    /// Returns true when connections are kept for other calls.
     pub(super) fn is_pooling(&self) -> bool {
         self.pooling.get() == PoolMode::On
     }
@@ -261,7 +259,7 @@ impl HttpUpstream {
         OpenCount::count(self.open.clone())
     }
 
-    /// Asks the addresses that are due whether they are well.
+    /// Starts a health check of each endpoint that is due.
     pub fn check_health(self: &Rc<Self>) {
         let Some(check) = self.plan.watch.check.clone() else {
             return;
@@ -283,7 +281,8 @@ impl HttpUpstream {
         }
     }
 
-    /// Whether an address answers a check with success.
+    /// Returns true when an endpoint answers a check with success. A new connection keeps checks and calls
+    /// independent.
     async fn is_healthy(self: &Rc<Self>, place: usize, path: &str) -> bool {
         let mut request = Request::new(Body::empty());
         let (Ok(target), Some(host)) = (path.parse(), self.plan.authority.host()) else {
@@ -291,7 +290,6 @@ impl HttpUpstream {
         };
         *request.uri_mut() = target;
         request.headers_mut().insert(HOST, host.clone());
-        // A connection of its own: calls never wait for a check, nor a check for calls.
         let Ok(mut line) = self.open_channel(place).await else {
             return false;
         };
@@ -299,10 +297,10 @@ impl HttpUpstream {
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// Waits for the right to use a connection, in the order of asking.
+    /// Waits for a permit, in the order of asking.
     ///
     /// # Errors
-    /// [`UpstreamError::Busy`] where none has come free within `limit`, and where as many wait already as may.
+    /// [`UpstreamError::Busy`] when none is free within `limit`, or when the queue is full.
     pub async fn reserve(&self, limit: Duration) -> Result<Permit, UpstreamError> {
         if let Some(permit) = self.permits.take() {
             return Ok(permit);
@@ -315,18 +313,16 @@ impl HttpUpstream {
         if self.permits.waiting() >= self.plan.queue {
             return Err(busy(self.permits.waiting()));
         }
-        // Apart, so that a call that need not wait does not carry the room for it.
         let waited = Box::pin(self.wait(limit)).await;
-        // It was among those that wait.
         waited.ok_or_else(|| busy(self.permits.waiting() + 1))
     }
 
-    /// Waits for a permit, and meanwhile gives up uploads that are slow.
+    /// Waits for a permit, and aborts slow uploads meanwhile. Boxed by the caller to keep the call's future small.
     async fn wait(&self, limit: Duration) -> Option<Permit> {
         let mut waits = pin!(self.permits.wait(limit));
         let mut looks = interval(LOOK);
         loop {
-            // Both branches are cancel-safe; the first one has its place in the queue from its first poll.
+            // Both branches are cancel-safe; the first one takes its place in the queue on its first poll.
             tokio::select! {
                 biased;
                 permit = waits.as_mut() => return permit,
@@ -335,14 +331,13 @@ impl HttpUpstream {
         }
     }
 
-    /// A call that is to be sent now: its address is told how it ended.
+    /// Starts an attempt of a call, which reports its outcome to the endpoint.
     #[must_use]
     pub fn attempt(&self, now: Instant) -> Attempt<'_> {
         Attempt::new(self, now)
     }
 
-    /// Sends a call and waits for the head of its answer. The caller bounds the time; dropped, the call's
-    /// connection is closed.
+    /// Sends a call and waits for the response head. The caller bounds the time; dropping it closes the connection.
     ///
     /// # Errors
     /// [`UpstreamError`] after at most two attempts.
@@ -364,7 +359,7 @@ impl HttpUpstream {
                     progress.answered();
                 }
             }
-            // The client's doing says nothing of the server.
+            // An error of the client says nothing about the server.
             Err(_) if progress.is_some_and(|progress| progress.is_broken()) => {}
             Err(_) => attempt.failed(),
         }
@@ -385,7 +380,6 @@ impl HttpUpstream {
         let (reused, place) = (lease.reused, lease.endpoint);
         let spare = match lease.reused {
             ConnectionAge::Yes => RetryCopy::new(&outgoing, repeat, &lease.channel),
-            // It was not closed while it waited.
             ConnectionAge::No => RetryCopy::Nothing,
         };
         let FailedAttempt {
@@ -400,7 +394,7 @@ impl HttpUpstream {
             Err(failed) => *failed,
         };
         let again = match (reused, left) {
-            // A kept connection may have been closed by the server at the very moment it was taken.
+            // The server may have closed a kept connection at the moment it was taken.
             (ConnectionAge::Yes, RequestDisposition::Unsent(unsent)) => {
                 Some(RetryRequest::Outgoing(unsent.into()))
             }
@@ -427,7 +421,7 @@ impl HttpUpstream {
             .map_err(|failed| classify(failed.unanswered.error))
     }
 
-    /// A connection to the address that the call goes to.
+    /// Returns a connection to the endpoint that the load balancer chooses.
     async fn lease(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
@@ -443,12 +437,10 @@ impl HttpUpstream {
                 return Ok(Lease::new((self, place), kept, permit));
             }
         }
-        // Apart, so that a call on a kept connection does not carry the room for it.
         pinned(|| self.fresh(attempt, (place, permit), wants)).await
     }
 
-    /// A connection that is opened for the call, or shared with others; to another address where this one cannot be
-    /// reached, since nothing was sent there.
+    /// Opens or shares a connection; fails over to another endpoint if this one is unreachable, as nothing was sent.
     async fn fresh(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
@@ -474,7 +466,7 @@ impl HttpUpstream {
         let mut idle = self.endpoints.idle(place)?.borrow_mut();
         while let Some(last) = idle.pop() {
             if now - last.since >= self.plan.keep_alive {
-                // The stack is ordered by age: what lies below is older still.
+                // The stack is ordered by age: those below are older still.
                 idle.clear();
                 return None;
             }
@@ -486,7 +478,7 @@ impl HttpUpstream {
     }
 }
 
-/// An attempt without an answer, and the permit that it had.
+/// An attempt without a response, and its permit.
 struct FailedAttempt {
     unanswered: SendError,
     permit: Permit,

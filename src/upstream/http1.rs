@@ -1,4 +1,4 @@
-//! A connection of HTTP/1.1: it serves one call at a time, and is kept for others.
+//! An HTTP/1.1 connection: it serves one call at a time and is reused.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -37,27 +37,26 @@ pub(super) struct Http1Connection {
     capture: WireCapture,
     driver: ConnectionDriver,
     write_control: WriteControl,
-    /// How the names of the last answer were written, where that was noted.
+    /// The header case of the last response, if it was recorded.
     header_case: Option<HeaderCase>,
     opened: Instant,
     _alive: KeepOpen,
 }
 
-/// How long a body may be that a system takes at once, or nearly so, in bytes.
+/// The length in bytes up to which the kernel accepts a body at once, or nearly so.
 const AT_ONCE: u64 = 64 * 1024;
 
-/// Keeps a connection open: dropped, the connection's task ends at once, whatever it waits for, and with it
-/// the body that it was sending.
+/// Keeps a connection open. Dropped, it ends the connection's task at once, and with it the body being sent.
 type KeepOpen = oneshot::Sender<Infallible>;
 
-/// A connection that waits for its next call.
+/// An idle connection in the pool.
 #[derive(Debug)]
 pub(super) struct IdleConnection {
     pub(super) connection: Box<Http1Connection>,
     pub(super) since: Instant,
 }
 
-/// Counts an open connection for as long as somebody serves it.
+/// Counts an open connection until it is dropped.
 #[derive(Debug)]
 pub(super) struct OpenCount(Rc<Cell<usize>>);
 
@@ -75,7 +74,7 @@ impl Drop for OpenCount {
 }
 
 impl Http1Connection {
-    /// A connection over a socket that was just opened.
+    /// Starts HTTP/1.1 on a new socket. [`super`] shows the stack of I/O layers.
     pub(super) async fn over(
         socket: Socket,
         open: OpenCount,
@@ -100,8 +99,8 @@ impl Http1Connection {
         let driven = driver.clone();
         tasks.start(async move {
             let _open = open;
-            // How it ends is told to the call that uses it; between calls nobody needs to know. Dropped by
-            // the other branch, the connection is closed where it stands.
+            // The call that uses the connection gets its error; between calls no one needs it. The second branch
+            // drops the first, which closes the connection.
             tokio::select! {
                 biased;
                 () = poll_fn(|cx| driven.poll_in_task(cx)) => {}
@@ -128,12 +127,13 @@ impl Http1Connection {
         self.sender.is_closed()
     }
 
-    /// Whether it takes another call. Its task may not have run since the last answer's end.
+    /// Returns true when the connection can take another call. Waits for its task, which may not have run since the
+    /// last response ended.
     pub(super) async fn is_ready(&mut self) -> bool {
         self.sender.is_ready() || self.sender.ready().await.is_ok()
     }
 
-    /// Sends a call with such heads, and waits for the head of its answer.
+    /// Sends a call and waits for the head of its response.
     pub(super) async fn offer(
         &mut self,
         outgoing: OutgoingRequest,
@@ -147,7 +147,7 @@ impl Http1Connection {
             Ok(answer) => {
                 self.header_case = self.capture.stop();
                 if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-                    // Whoever copies bytes flushes once, and takes them for sent.
+                    // A tunnel flushes once after each copy and expects the bytes to be sent.
                     self.write_control.disable_coalescing();
                     self.release();
                 }
@@ -167,14 +167,14 @@ impl Http1Connection {
         }
     }
 
-    /// Sends a request, and polls the connection until its answer is there, unless there is much to send, or the client still
-    /// sends: that goes on while nobody asks for more of the answer.
+    /// Sends a request and polls the connection until the response head arrives. A long or streamed body leaves
+    /// polling to the connection's task, which sends on while the response is not read.
     async fn readiness(
         &mut self,
         outgoing: OutgoingRequest,
     ) -> Result<Box<Response<IncomingBody>>, Box<TrySendError<Request<Body>>>> {
         let (driver, tape) = (&self.driver, &self.capture);
-        // From here to the client, only its place is handed on.
+        // Boxed here: from here to the client only the pointer moves.
         let read =
             |answer, driver| boxed(|| IncomingBody::from_response(answer, driver, tape.take_all()));
         if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
@@ -199,22 +199,22 @@ impl Http1Connection {
         poll_fn(|cx| driver.poll_for_call(cx, &mut poll)).await
     }
 
-    /// Has no call now, or none that polls it.
+    /// Leaves polling to the connection's task.
     pub(super) fn release(&self) {
         self.driver.hand_back();
     }
 
-    /// How the names of the answer were written, where that was noted.
+    /// Takes the header case of the response, if it was recorded.
     pub(super) fn take_header_case(&mut self) -> Option<HeaderCase> {
         self.header_case.take()
     }
 
-    /// The bytes of the next call, which has no body, are kept in case that it gets no answer.
+    /// Records the bytes of the next call, which has no body, for a retry.
     pub(super) fn capture(&self) {
         self.capture.start();
     }
 
-    /// In place of the next call, these bytes are sent.
+    /// Sends these bytes in place of the next call.
     pub(super) fn replay(&self, bytes: Vec<u8>) {
         self.capture.replay(bytes);
     }
