@@ -1,9 +1,11 @@
-//! Calls that their clients may recall, by `notifications/cancelled` (MCP, "Cancellation").
+//! The registry of calls that clients can cancel with `notifications/cancelled` (MCP, "Cancellation").
 //!
-//! The notification may come over another connection than the call, and so to another worker, which is why workers share
-//! this memory. A client is known by its session: the `Mcp-SessionStart-Id` that it bears together with who it is, or the
-//! WebSocket that it speaks on. Laws: nobody recalls a call of another session; what is kept lasts as long as its call;
-//! no name is kept, only a keyed hash of it.
+//! The notification may arrive on another connection than the call, and so on another worker. The registry is therefore
+//! shared by all workers. A client is identified by its session: its `Mcp-Session-Id` together with the caller's
+//! identity,
+//! or its WebSocket. Laws: a session cannot cancel calls of another session; an entry lives as long as its call; keys
+//! are
+//! keyed hashes, never the session id itself.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,16 +17,16 @@ use http::{HeaderName, HeaderValue};
 use crate::domain::rollout::Caller;
 use crate::upstream::link::CancelSignal;
 
-/// Locks, so that workers seldom wait for one another.
+/// Number of locks, high enough that workers rarely contend.
 const STRIPES: usize = 64;
 
-/// The header that names a session of MCP (MCP 2025-11-25, "Session Management").
+/// The header with the MCP session id (MCP 2025-11-25, "Session Management").
 pub(super) static MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// The calls that may be recalled.
+/// The calls that can be cancelled.
 #[derive(Debug)]
 pub struct CancellationRegistry {
-    /// Two, so that no two names are taken for one.
+    /// Two hashers, so that a 128-bit key makes collisions practically impossible.
     hashers: [RandomState; 2],
     next: AtomicU64,
     shards: [Mutex<CancelShard>; STRIPES],
@@ -33,31 +35,31 @@ pub struct CancellationRegistry {
 type CancelKey = [u64; 2];
 type CancelShard = HashMap<CancelKey, Vec<CancelEntry>>;
 
-/// One call.
+/// One registered call.
 #[derive(Debug)]
 struct CancelEntry {
     number: u64,
     recall: Arc<CancelSignal>,
-    /// The id that its server knows it by, where whoever passes the notification on has to know that.
+    /// The id of the call at its server, if the cancelling code must forward the notification with it.
     upstream_id: Option<u64>,
 }
 
-/// Whose call it is.
+/// The session that owns a call.
 #[derive(Debug, Clone, Copy, Hash, PartialEq, Eq)]
 pub(super) enum CancelScope<'a> {
-    /// That of the WebSocket with this number.
+    /// The WebSocket with this number.
     Socket(u64),
-    /// That of a caller, by name and key, in the session of this name.
+    /// A caller, by name and key, in the session of this name.
     Session {
-        /// Who calls.
+        /// Name and key of the caller.
         caller: (&'a str, Option<&'a str>),
-        /// The session.
+        /// The session id.
         name: &'a [u8],
     },
 }
 
 impl<'a> CancelScope<'a> {
-    /// The session of a caller.
+    /// Returns the scope of a caller's session.
     pub(super) fn session(caller: Caller<'a>, name: &'a HeaderValue) -> CancelScope<'a> {
         CancelScope::Session {
             caller: (caller.name, caller.key),
@@ -77,8 +79,9 @@ impl Default for CancellationRegistry {
 }
 
 impl CancellationRegistry {
-    /// A call with this id may be recalled, for as long as what is given lives. `upstream_id` is the id that its server knows it
-    /// by, where whoever passes the notification on has to know that.
+    /// Registers a call until the returned guard is dropped. `minted` is the id of the call at its server, if the
+    /// cancelling
+    /// code must forward the notification with it.
     pub(super) fn begin(
         self: &Arc<Self>,
         scope: CancelScope<'_>,
@@ -104,8 +107,9 @@ impl CancellationRegistry {
         }
     }
 
-    /// Recalls what a session has asked under an id, and gives the ids that servers know it by, as far as they are not
-    /// told by the calls themselves. One that is not known is over already, or nobody's.
+    /// Cancels the calls of a session with this id. Returns the server ids that the caller must forward; other calls
+    /// notify
+    /// their servers themselves. Unknown calls are already over, or belong to another session.
     pub(super) fn cancel(&self, scope: CancelScope<'_>, id: &[u8]) -> Vec<u64> {
         let key = self.key(scope, id);
         let stripe = self.shard(key);
@@ -117,7 +121,7 @@ impl CancellationRegistry {
             .collect()
     }
 
-    /// A name for a session that nobody can guess.
+    /// Returns a random session id that cannot be guessed.
     pub(super) fn name() -> Option<HeaderValue> {
         let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
         let mut name =
@@ -133,18 +137,18 @@ impl CancellationRegistry {
 
     fn shard(&self, key: CancelKey) -> MutexGuard<'_, CancelShard> {
         let stripe = &self.shards[key[0] as usize % STRIPES];
-        // An entry is whole or not there, so a poisoned lock guards nothing broken.
+        // An entry is inserted or removed as a whole, so data behind a poisoned lock is valid.
         stripe.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A call that may be recalled.
+/// A registered call, removed from the registry on drop.
 #[derive(Debug)]
 pub(super) struct CancellableCall {
     recalls: Arc<CancellationRegistry>,
     key: CancelKey,
     number: u64,
-    /// Where it hears that it is.
+    /// Signals that the call is cancelled.
     pub(super) recall: Arc<CancelSignal>,
 }
 

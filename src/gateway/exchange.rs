@@ -1,4 +1,4 @@
-//! One question to an upstream, within its time: the head alone, or the whole answer.
+//! Exchanges with an HTTP upstream within a time limit: the head alone, or the complete response.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use crate::upstream::{
     collect_accounted, collect_budgeted, pinned,
 };
 
-/// An upstream's answer, whole.
+/// A complete upstream response.
 #[derive(Clone, Debug)]
 pub(super) struct UpstreamResponse {
     pub(super) status: StatusCode,
@@ -32,7 +32,7 @@ pub(super) struct UpstreamResponse {
     pub(super) body: Bytes,
 }
 
-/// Asks and reads the whole answer within `limit`.
+/// Sends a request and reads the complete response within `limit`.
 pub(super) async fn send_and_collect(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
@@ -49,7 +49,7 @@ pub(super) async fn send_and_collect(
     let purse = record.budget().cloned();
     let memory = record.worker().memory().clone();
     let attempt = upstream.attempt(since);
-    // Dropped at the limit, the exchange closes its connection: a late answer reaches nobody.
+    // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
     let asking = pin!(async {
         let exchange = upstream
             .send(&attempt, (permit, outgoing), repeat.into())
@@ -61,7 +61,7 @@ pub(super) async fn send_and_collect(
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         }
         if is_event_stream(&head.headers) {
-            // Dropped here, the exchange closes its connection: such an answer may have no end.
+            // Returning drops the exchange and closes its connection: an event stream may never end.
             return streamed(head);
         }
         let body = match collect_reserved(body, most, (purse.as_ref(), &memory)).await {
@@ -91,13 +91,13 @@ pub(super) async fn send_and_collect(
     })
 }
 
-/// Whether an answer is an event stream, whatever its content coding.
+/// Returns true when the response is an event stream, whatever its content coding.
 fn is_event_stream(headers: &HeaderMap) -> bool {
     let kind = first_value(headers, &CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(sse::is_event_stream)
 }
 
-/// Refuses an event stream. Only a status that refuses the call says all by itself.
+/// Rejects an event stream, unless its status alone refuses the call.
 fn streamed(head: response::Parts) -> Result<UpstreamResponse, Failure> {
     if !refuses(head.status.as_u16()) {
         return Err(rejections::event_stream(head.status.as_u16()));
@@ -109,7 +109,7 @@ fn streamed(head: response::Parts) -> Result<UpstreamResponse, Failure> {
     })
 }
 
-/// Reads an answer whole. What is read only to compare takes no room of what is answered.
+/// Reads a complete response. Second runs are charged to their own budget, not to the memory of client calls.
 async fn collect_reserved(
     body: IncomingBody,
     most: usize,
@@ -121,9 +121,8 @@ async fn collect_reserved(
     }
 }
 
-/// Sends what nobody waits for. The connection is had before the caller is answered, so that a server that is
-/// away or busy is the caller's to know; what it says is read, within the time and the size of an answer, and
-/// forgotten.
+/// Sends a notification. A connection is reserved before returning, so that the caller learns of an unreachable or busy
+/// server. The response is read in the background, within the time and size limits, and discarded.
 pub(super) async fn send_notification(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
@@ -138,7 +137,7 @@ pub(super) async fn send_notification(
     let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {
         let attempt = upstream.attempt(clock::now());
-        // Dropped at the limit, the exchange closes its connection.
+        // Dropping the exchange at the limit closes its connection.
         let answered = timeout(limit, async {
             let sent = upstream.send(&attempt, (permit, outgoing), RetryPolicy::Unsent.into());
             if let Ok(Exchange { response, lease }) = sent.await
@@ -157,7 +156,7 @@ pub(super) async fn send_notification(
     Ok(())
 }
 
-/// Asks and waits for the head of the answer. While the client uploads, `limit` bounds each pause of it.
+/// Sends a request and waits for the head of the response. While the client uploads, `limit` applies to each pause.
 pub(super) async fn send_and_wait_head(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
@@ -215,7 +214,7 @@ pub(super) async fn send_and_wait_head(
     outcome
 }
 
-/// The upstream is not waited for any more; one that is left alone was not asked.
+/// Stops the upstream time. If the circuit breaker rejected the call, no upstream time is reported.
 fn finish_timing<T>(record: &mut Record, since: Instant, came: Option<&Result<T, Failure>>) {
     match came {
         Some(Err(failure)) if failure.reason == Reason::UpstreamResting => record.unsolicited(),
@@ -228,14 +227,14 @@ fn upload_stalled(limit: Duration) -> Failure {
     Failure::new(Reason::RequestTimeout, message)
 }
 
-/// A call took too long, and its client is waited for.
+/// Returns the failure of a call that exceeded its deadline while waiting for the client.
 fn total_timeout(limit: Duration) -> Failure {
     let message =
         format!("the request was not complete, and {limit:?} are all that a call may take");
     Failure::new(Reason::RequestTimeout, message)
 }
 
-/// The time of a call is over before that of its server, because its client took much of it; see [`LegacyRecord::held_up`].
+/// Returns the failure of a call that exceeded its deadline because of a slow client; see [`Record::is_slow_client`].
 pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failure> {
     let limit = record.is_slow_client(uploading)?;
     let message = format!(
@@ -244,8 +243,9 @@ pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failur
     Some(Failure::new(Reason::RequestTimeout, message))
 }
 
-/// Bounds a call as a whole, where it has such a limit. What waits for an upstream keeps within it by itself: here the
-/// client is waited for.
+/// Applies `limits.total_timeout` to `call`, if set. Waits for an upstream already honour the deadline; this covers
+/// time
+/// spent waiting for the client.
 pub(super) async fn with_total_timeout<T>(
     record: &mut Record,
     call: impl AsyncFnOnce(&mut Record) -> Result<T, Failure>,
@@ -260,7 +260,7 @@ pub(super) async fn with_total_timeout<T>(
     called.unwrap_or_else(|_| Err(total_timeout(limit)))
 }
 
-/// Waits for a connection that may be used, which is the proxy's own time and no answer's.
+/// Waits for a connection permit. This wait does not count as upstream time.
 async fn reserve(
     record: &Record,
     upstream: &HttpUpstream,
@@ -272,7 +272,7 @@ async fn reserve(
     reserved.await?.map_err(from_upstream_error)
 }
 
-/// Refuses what is asked for a client that is about to be let go: nobody would wait for the answer.
+/// Fails when the client's connection is about to close, because it could not receive the response.
 pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
     match record.is_released() {
         true => {
@@ -283,7 +283,7 @@ pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
     }
 }
 
-/// What of a limit is left to a call as a whole; one without any time left is not sent.
+/// Returns `limit`, shortened to the call's remaining time; fails when none is left.
 pub(super) fn remaining_time(record: &Record, limit: Duration) -> Result<Duration, Failure> {
     let left = record.left(limit);
     match left.is_zero() {
@@ -293,10 +293,10 @@ pub(super) fn remaining_time(record: &Record, limit: Duration) -> Result<Duratio
     }
 }
 
-/// How to wait for a head.
+/// The limits of a wait for a response head.
 pub(super) struct HeadDeadline<'a> {
     pub(super) limit: Duration,
-    /// How far the client is with its body, where that comes piece by piece.
+    /// The progress of the client's upload, if the body is streamed.
     pub(super) progress: Option<&'a UploadProgress>,
     pub(super) manner: SendOptions<'a>,
 }
@@ -323,7 +323,7 @@ pub(super) fn aborted_upload(why: UploadBreak) -> Failure {
     }
 }
 
-/// The server took too long.
+/// Returns the failure of a server that exceeded its time limit.
 pub(super) fn upstream_timeout(limit: Duration) -> Failure {
     Failure::new(
         Reason::UpstreamTimeout,
@@ -362,7 +362,7 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
     Failure::new(reason, message).because(chain(&error))
 }
 
-/// Returns what counts as the body where it was not read: none, if the status refuses the call.
+/// Returns the body to use if it could not be read: empty, if the status alone refuses the call.
 fn unread_body(fault: CollectError, status: StatusCode) -> Result<Bytes, Failure> {
     match fault {
         CollectError::NoRoom(_) => Err(collect_body(fault)),

@@ -1,5 +1,4 @@
-//! The one place that renders: answers and failures become HTTP on the face that was spoken to, and
-//! settle the call's record.
+//! Rendering: responses and failures become HTTP for the side of the request, and complete the call's record.
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, response};
@@ -23,17 +22,17 @@ use crate::domain::side::Side;
 use crate::domain::stream::Rewriter;
 use crate::upstream::{IncomingBody, Lease};
 
-/// What a call is answered with.
+/// The response to a call.
 pub(super) enum CallResponse {
-    /// Everything is there.
+    /// A complete response.
     Full(Box<FullResponse>),
-    /// An upstream's answer as it comes.
+    /// A response streamed from an upstream.
     Streaming(Box<StreamingResponse>),
     /// The connection changes its protocol (RFC 9110 §7.8).
     Upgrade(Box<UpgradeResponse>),
 }
 
-/// An answer that is there whole.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct FullResponse {
     pub(super) status: StatusCode,
@@ -41,14 +40,14 @@ pub(super) struct FullResponse {
     pub(super) body: Rope,
 }
 
-/// An upstream's answer as it comes.
+/// A response streamed from an upstream.
 pub(super) struct StreamingResponse {
     pub(super) response: Box<Response<IncomingBody>>,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
-    /// What makes it a stream of the other side.
+    /// Rewrites the stream for the other side.
     pub(super) rewriter: Option<Rewriter>,
-    /// After what time it ends by itself.
+    /// Maximum age, after which the stream is ended.
     pub(super) max_age: Option<Duration>,
 }
 
@@ -59,11 +58,11 @@ pub(super) struct UpgradeResponse {
     pub(super) upstream: OnUpgrade,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
-    /// After what time it ends by itself.
+    /// Maximum age, after which the tunnel is closed.
     pub(super) max_age: Option<Duration>,
 }
 
-/// Renders what a whole request came to.
+/// Renders the result of a request.
 pub(super) fn render(
     record: Box<Record>,
     came_to: Result<CallResponse, Failure>,
@@ -74,7 +73,7 @@ pub(super) fn render(
     }
 }
 
-/// Renders an answer. A stream takes the record along and writes it at its end.
+/// Renders a response. A streamed body takes the record along and reports it at its end.
 pub(super) fn answer(mut record: Box<Record>, answer: CallResponse) -> Response<ResponseBody> {
     match answer {
         CallResponse::Full(whole) => {
@@ -98,7 +97,7 @@ pub(super) fn answer(mut record: Box<Record>, answer: CallResponse) -> Response<
             }
             let withheld = withheld(&head);
             let closing = GracefulStreamEnd::new(&head.headers, max_age, &record);
-            // A stream has no end by itself.
+            // An event stream may stay open past the call's deadline.
             let due = record.due().filter(|_| !is_event_stream(&head.headers));
             let coming = UpstreamBody {
                 content: StreamBody::new(body, rewriter),
@@ -130,7 +129,7 @@ pub(super) fn answer(mut record: Box<Record>, answer: CallResponse) -> Response<
             let connected = record.worker().connected(record.peer().cloned());
             tasks.start(async move {
                 tunnel::run(record, client, upstream, (silence, max_age)).await;
-                // Until here both connections are among those that the worker may have.
+                // Both connections count towards the worker's limits until the tunnel closes.
                 drop((lease, connected));
             });
             Response::from_parts(head, body)
@@ -138,7 +137,7 @@ pub(super) fn answer(mut record: Box<Record>, answer: CallResponse) -> Response<
     }
 }
 
-/// The length that a 304 tells of the body that it does not have.
+/// Returns the length that a 304 announces for the body it omits.
 fn withheld(head: &response::Parts) -> Option<u64> {
     if head.status != StatusCode::NOT_MODIFIED {
         return None;
@@ -148,16 +147,16 @@ fn withheld(head: &response::Parts) -> Option<u64> {
         .and_then(|length| length.to_str().ok()?.parse().ok())
 }
 
-/// Renders a failure of a whole request on the face of its record.
+/// Renders a failure of a whole request for the side of its record.
 pub(super) fn failure(mut record: Box<Record>, failure: Failure) -> Response<ResponseBody> {
     let codes = &record.installed().plan.face.failure_codes;
     let whole = match (record.side(), record.stream()) {
-        // Who asks for a stream looks at the status, whichever side it is of.
+        // A client of an event stream checks the HTTP status on either side.
         (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure, codes),
         (Side::Rpc, None) => {
             let mut whole = rpc_failure(&failure, codes, &RequestId::null());
             if *record.method() != Method::POST {
-                // It is no JSON-RPC call: its client looks at the status.
+                // The request is not a JSON-RPC call, so its client checks the HTTP status.
                 whole.status = status(failure.reason.row().status);
             }
             whole
@@ -174,7 +173,7 @@ fn respond_to(
     candidate: Option<Candidate>,
 ) -> Response<ResponseBody> {
     if *record.method() == Method::HEAD {
-        // Nobody reads the body of such an answer, so that its end would never come.
+        // The body of a response to HEAD is not read, so the candidate would never start at its end.
         candidate.into_iter().for_each(Candidate::start);
         return respond_to_head(whole);
     }
@@ -182,7 +181,7 @@ fn respond_to(
     holding(response, record.held().into_iter().collect())
 }
 
-/// Responds to HEAD: with the length of the body, and without it. hyper itself leaves a body out over HTTP/1.1 only.
+/// Responds to HEAD with the length of the body, but no body. hyper omits bodies only over HTTP/1.1.
 fn respond_to_head(whole: FullResponse) -> Response<ResponseBody> {
     let body = match whole.body.len() {
         0 => ResponseBody::written(Rope::default()),
@@ -194,7 +193,7 @@ fn respond_to_head(whole: FullResponse) -> Response<ResponseBody> {
     response
 }
 
-/// Keeps the records of calls until the client has the answer to them.
+/// Keeps the records of calls until the client has received the response.
 pub(super) fn holding(
     response: Response<ResponseBody>,
     records: Vec<Record>,
@@ -202,7 +201,7 @@ pub(super) fn holding(
     response.map(|body| body.holding_records(records))
 }
 
-/// What follows a call, if anything does, once it is known what the call is answered with.
+/// Returns the candidate of a call, with the response that the client receives.
 pub(super) fn attach_shadow(
     record: &mut Record,
     control: impl FnOnce() -> RecordedResponse,
@@ -211,7 +210,7 @@ pub(super) fn attach_shadow(
     Some(candidate.with_control(control()))
 }
 
-/// A failure as a problem document.
+/// Renders a failure as a problem document.
 pub(super) fn rest_failure(failure: &Failure, codes: &FailureCodes) -> FullResponse {
     let answer = problem(failure, codes);
     let mut headers = advice(failure);
@@ -232,7 +231,7 @@ pub(super) fn rest_failure(failure: &Failure, codes: &FailureCodes) -> FullRespo
     }
 }
 
-/// A failure as an RPC error for the call that bears an id.
+/// Renders a failure as an RPC error for the call with `id`.
 pub(super) fn rpc_failure(failure: &Failure, codes: &FailureCodes, id: &RequestId) -> FullResponse {
     let body = jsonrpc::error(id, &error_object(failure, codes));
     let mut whole = rpc_message(body);
@@ -241,12 +240,12 @@ pub(super) fn rpc_failure(failure: &Failure, codes: &FailureCodes, id: &RequestI
     whole
 }
 
-/// A JSON-RPC answer.
+/// Renders a JSON-RPC response.
 pub(super) fn rpc_message(body: Rope) -> FullResponse {
     rpc_message_with_shadow(HeaderMap::new(), body)
 }
 
-/// A JSON-RPC answer, and the headers that a server's answer brings back with it.
+/// Renders a JSON-RPC response with headers taken over from a server's response.
 pub(super) fn rpc_message_with_shadow(mut headers: HeaderMap, body: Rope) -> FullResponse {
     headers.insert(CONTENT_TYPE, JSON);
     FullResponse {
@@ -256,7 +255,7 @@ pub(super) fn rpc_message_with_shadow(mut headers: HeaderMap, body: Rope) -> Ful
     }
 }
 
-/// The answer to what needs none.
+/// Renders the response to a notification, which has no body.
 pub(super) fn acknowledged(status: StatusCode) -> FullResponse {
     FullResponse {
         status,
@@ -288,7 +287,7 @@ fn advice(failure: &Failure) -> HeaderMap {
     headers
 }
 
-/// A status that the domain has named; the domain names none that HTTP does not have.
+/// Returns the status for a code of the domain; all of these are valid in HTTP.
 pub(super) fn status(code: u16) -> StatusCode {
     StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
@@ -297,7 +296,7 @@ pub(super) fn respond(whole: FullResponse) -> Response<ResponseBody> {
     respond_then(whole, Vec::new())
 }
 
-/// Responds, and starts what follows when the client has it all.
+/// Responds, and starts candidates when the client has the whole body.
 pub(super) fn respond_then(
     whole: FullResponse,
     followed_by: Vec<Candidate>,

@@ -1,8 +1,9 @@
-//! Bodies of answers: written whole, or streamed from an upstream.
+//! Bodies of responses: complete, or streamed from an upstream.
 //!
-//! A streamed body carries the call's record and the upstream's connection. It ends in one of three ways:
-//! whole (the connection goes back to the pool), cut (the client's connection is cut as well, so that
-//! nobody takes a piece for the whole), or dropped because the client went away.
+//! A streamed body owns the call's record and the upstream connection. It ends in one of three ways. Complete: the
+//! connection returns to the pool. Cut: the client's connection is closed too, so that the client notices the
+//! truncation.
+//! Dropped: the client disconnected.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,18 +24,18 @@ use crate::domain::wire::HeaderCase;
 use crate::telemetry::clock;
 use crate::upstream::{BodyReadError, Lease, boxed};
 
-/// From this length on a piece of a streamed answer counts in `limits.memory` until it is written: small answers, which go
-/// at once, do not pay for the count.
+/// Chunks of this size or more count in `limits.memory` until they are written. Small responses are written at once and
+/// skip the accounting.
 const COUNTED_FROM: usize = 16 * 1024;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub struct ResponseBody {
     kind: BodyKind,
-    /// Of calls whose client may still leave the answer where it is, and of those that share a streamed answer. They are
-    /// written with the end of the body.
+    /// Records reported at the end of the body: calls whose delivery is observed, and calls that share a streamed
+    /// response.
     kept: Vec<Record>,
-    /// How the names of its head are written, unless in lower case.
+    /// The case of the header names, unless they are in lower case.
     spelling: Option<HeaderCase>,
 }
 
@@ -43,63 +44,64 @@ enum BodyKind {
     Written {
         chunks: Chunks,
         length: usize,
-        /// What starts when the client has it all.
+        /// Candidates that start when the client has the whole body.
         followed_by: Vec<Candidate>,
     },
     Streamed(Box<StreamingBody>),
-    /// What a server tells of a call, and the answer behind it.
+    /// Server messages during a call, followed by the response.
     Telling(Box<ProgressStream>),
-    /// None, with the length of the one that stays away.
+    /// No body, with the length of the one that is omitted.
     Withheld(u64),
     Over,
 }
 
-/// What comes from an upstream, and how long it may take.
+/// A response body that arrives from an upstream, with its time limits.
 pub(super) struct UpstreamBody {
     pub(super) content: StreamBody,
     pub(super) lease: Lease,
     pub(super) silence: Duration,
-    /// What ends it by itself.
+    /// The graceful end of an event stream.
     pub(super) closing: Option<GracefulStreamEnd>,
-    /// When it must be out, and after how much time that is.
+    /// The deadline of the call, and `limits.total_timeout`.
     pub(super) due: Option<(Instant, Duration)>,
 }
 
-/// A body on its way from an upstream to the client.
+/// A body that streams from an upstream to the client.
 #[derive(Debug)]
 struct StreamingBody {
     content: StreamBody,
     record: Box<Record>,
-    /// Given back at the end of the body.
+    /// Released at the end of the body.
     lease: Option<Lease>,
     silence: Duration,
-    /// Made when the upstream is first waited for; most answers are there at once.
+    /// Created at the first wait for the upstream; most bodies are available at once.
     alarm: Option<Pin<Box<Sleep>>>,
     closing: Option<GracefulStreamEnd>,
     due: Option<(Instant, Duration)>,
-    /// Where it is due: since when the client has a piece to take, and for how long pieces have waited for it before.
+    /// If there is a deadline: when the client was handed the current frame, and the total time it took for earlier
+    /// ones.
     given: Option<Instant>,
     waited: Duration,
     part: FirstFrame,
 }
 
-/// Which part of the body comes next.
+/// Whether the next frame is the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstFrame {
     First,
     Later,
 }
 
-/// The answer broke off.
+/// The reason why a response broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum ResponseBodyError {
     /// The upstream's body broke off.
     #[error("the upstream's answer broke off")]
     Cut(#[source] BodyReadError),
-    /// Nothing came for too long.
+    /// The upstream sent nothing within the idle timeout.
     #[error("the upstream sent nothing for {0:?}")]
     Silent(Duration),
-    /// The call as a whole took too long, for one who was waited for.
+    /// The call exceeded its deadline; the blame says which side was slow.
     #[error("the answer was not complete, and {0:?} are all that a call may take")]
     Overdue(Duration, Blame),
 }
@@ -113,24 +115,24 @@ impl ResponseBody {
         }
     }
 
-    /// The body of an answer whose names are written so.
+    /// Sets the case of the response's header names.
     pub(super) fn with_header_case(mut self, spelling: Option<HeaderCase>) -> ResponseBody {
         self.spelling = spelling;
         self
     }
 
-    /// How the names of the answer's head are written, unless in lower case.
+    /// Takes the case of the response's header names, unless they are in lower case.
     pub fn take_header_case(&mut self) -> Option<HeaderCase> {
         self.spelling.take()
     }
 
-    /// Keeps the records of calls until the client has the answer to them.
+    /// Keeps the records of calls until the client has received the response.
     pub(super) fn holding_records(mut self, records: Vec<Record>) -> ResponseBody {
         self.kept = records;
         self
     }
 
-    /// The client has not taken all of it, and will not.
+    /// Records that the client did not receive the whole body.
     pub fn not_delivered(&mut self, cause: Option<&str>) {
         match &mut self.kind {
             BodyKind::Streamed(streamed) => streamed.record.not_delivered(cause),
@@ -142,12 +144,12 @@ impl ResponseBody {
         }
     }
 
-    /// A body that is there whole.
+    /// Creates a complete body.
     pub(super) fn written(pieces: Rope) -> ResponseBody {
         ResponseBody::followed(pieces, Vec::new())
     }
 
-    /// A body that is there whole, and what starts when the client has it all.
+    /// Creates a complete body, with candidates that start when the client has it all.
     pub(super) fn followed(pieces: Rope, followed_by: Vec<Candidate>) -> ResponseBody {
         if pieces.is_empty() {
             start(followed_by);
@@ -161,18 +163,19 @@ impl ResponseBody {
         })
     }
 
-    /// No body, in place of one of this length: what 304 and a response to HEAD may tell (RFC 9110 §8.6). hyper would not
-    /// write a length that the body does not have.
+    /// Creates an empty body that announces `length`, as 304 and responses to HEAD may (RFC 9110 §8.6). hyper would not
+    /// write
+    /// a length that the body does not have.
     pub(super) fn withheld(length: u64) -> ResponseBody {
         ResponseBody::new(BodyKind::Withheld(length))
     }
 
-    /// What a server tells of a call, and the answer behind it.
+    /// Creates a body of server messages during a call, followed by the response.
     pub(super) fn with_progress(telling: ProgressStream) -> ResponseBody {
         ResponseBody::new(BodyKind::Telling(Box::new(telling)))
     }
 
-    /// A body that streams from a connection.
+    /// Creates a body that streams from an upstream connection.
     pub(super) fn streamed(coming: UpstreamBody, record: Box<Record>) -> ResponseBody {
         let mut streamed = boxed(|| StreamingBody {
             content: coming.content,
@@ -209,7 +212,7 @@ impl StreamingBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         if let (Some(given), Some((end, _))) = (self.given.take(), self.due) {
-            // What is behind the end is no part of the time.
+            // Time after the deadline does not count.
             self.waited += clock::now().min(end).saturating_duration_since(given);
         }
         let polled = self.poll_within_its_time(cx);
@@ -219,7 +222,7 @@ impl StreamingBody {
         polled.map(|frame| frame.map(|frame| frame.map(|frame| self.counted(frame))))
     }
 
-    /// Counts a long piece for as long as the client has not taken it.
+    /// Counts a large chunk in the memory budget until the client has received it.
     fn counted(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.data_ref() {
             Some(piece) if piece.len() >= COUNTED_FROM => {
@@ -236,11 +239,11 @@ impl StreamingBody {
         if let Some(closing) = &mut self.closing
             && closing.poll(cx).is_ready()
         {
-            // What is left in the connection is nobody's; it is closed.
+            // Unread data remains on the connection, so it is closed.
             self.lease = None;
             return Poll::Ready(None);
         }
-        // What came together with the head is given: it may be all.
+        // A frame that arrived with the head is sent in any case: it may be the whole body.
         if self.part == FirstFrame::Later
             && let Some(overdue) = self.overdue()
         {
@@ -292,8 +295,9 @@ impl StreamingBody {
         }
     }
 
-    /// Whether the call has taken too long: the upstream has let it, unless the client has taken so much of the time that
-    /// too little of it was left. Whose piece it is at the very end tells nothing of either.
+    /// Returns the error if the deadline has passed. The upstream is to blame, unless the client used up too much of
+    /// the
+    /// time; see [`Record::is_slow_client`]. Which side was waited for last does not matter.
     fn overdue(&self) -> Option<ResponseBodyError> {
         let (end, limit) = self.due?;
         let blame = match self.record.is_slow_client(self.waited) {
@@ -343,7 +347,7 @@ impl Body for ResponseBody {
             candidate.on_chunk(piece);
         }
         match &frame {
-            // Nobody asks for more behind trailers.
+            // hyper does not poll again after trailers.
             Some(Ok(part)) if !part.is_trailers() && !streamed.content.is_end_stream() => {
                 streamed.part = FirstFrame::Later;
                 return Poll::Ready(frame);
@@ -364,7 +368,7 @@ impl Body for ResponseBody {
                 }
             }
         }
-        // The record is written here, with the end of the body, unless its client may still leave it.
+        // The record is reported here, at the end of the body, unless delivery is still observed.
         if let BodyKind::Streamed(streamed) = std::mem::replace(&mut this.kind, BodyKind::Over)
             && streamed.record.waits_for_its_client()
         {
@@ -396,7 +400,7 @@ impl Body for ResponseBody {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         if let BodyKind::Streamed(streamed) = &mut self.kind {
-            // Who has as many bytes as were announced asks for no more, although the end of the stream may be on its way.
+            // hyper stops polling once the announced length is written, even if the end of the stream has not arrived.
             match streamed.content.size_hint().exact() {
                 Some(0) => streamed.complete(),
                 Some(_) | None => {

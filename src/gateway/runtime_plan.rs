@@ -1,4 +1,4 @@
-//! A plan with what one worker needs to serve it: its upstreams, and the handles of its labels.
+//! A plan with the worker-local state that serves it: upstreams, label handles and caches.
 
 use std::cell::{LazyCell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -24,31 +24,31 @@ use crate::telemetry::metrics::{AddressCounts, LabelId, Pool, UpstreamCalls};
 use crate::upstream::link::{LinkSharing, LinkStats, LinkUpstream, Links};
 use crate::upstream::{HttpUpstream, LegacySocketUpstream, Tasks, Upstream};
 
-/// A plan with what a worker needs to serve it.
+/// A plan with the state that one worker needs to serve it.
 #[derive(Debug)]
 pub struct RuntimePlan {
-    /// The plan.
+    /// The plan, shared by all workers.
     pub plan: Arc<Plan>,
-    /// The connections that the limit of open files allows.
+    /// Connection limits derived from the open-file limit of the process.
     pub(super) budget: Budget,
     /// In the order of the plan.
     upstreams: Vec<Upstream>,
-    /// The same servers, over connections of their own for what is run only to compare.
+    /// The same servers with separate connections, for second runs.
     shadow_upstreams: Vec<Upstream>,
     labels: PlanLabels,
-    /// The number of the plan.
+    /// Generation of the plan.
     generation: Generation,
-    /// What the flags were before, for open sessions.
+    /// Earlier flags, for open sessions.
     past: FlagHistory,
-    /// By route, the target of translated calls where it is the same for all of them: it is parsed once.
+    /// Parsed target of translated calls by route, cached where all calls share one target.
     targets: Vec<OnceCell<PathAndQuery>>,
-    /// Tokens that a key of this plan has signed.
+    /// Verified tokens, by the keys of this plan.
     tokens: RefCell<TokenCache>,
-    /// Whether a server may tell a caller something in the response stream of a call.
+    /// Whether any server may send messages in the response stream of a call.
     has_response_streams: bool,
 }
 
-/// Counts the memory that validations against schemas take, as that of bodies.
+/// Counts the memory of schema validations in the body memory budget.
 fn count_validations(plan: &Plan, common: &Shared) {
     let room: Arc<dyn MemoryShare> = Arc::new(common.memory.clone());
     for route in plan.routes.routes() {
@@ -91,14 +91,14 @@ impl RuntimePlan {
             .map(
                 |(place, wanted)| match (links.of(place), &wanted.transport) {
                     (Some(link), _) => linked(wanted, link, Priority::Candidate),
-                    // Nothing of frames is run only to compare.
+                    // Second runs never use the legacy frame protocol.
                     (None, Transport::Frames(frames)) => {
                         framed((wanted, frames), links.stats(place), None)
                     }
                     (None, _) => {
                         let before = before.map(|before| &before.shadow_upstreams[..]);
                         let mut wanted = lowered(wanted, concurrency, budget);
-                        // What is run only to compare is refused by no breaker, and asks for no sign of health.
+                        // A circuit breaker or a health check of their own must not affect second runs.
                         (wanted.watch.breaker, wanted.watch.check) = (None, None);
                         Upstream::Http(kept_or_opened(&wanted, before, tasks))
                     }
@@ -130,7 +130,7 @@ impl RuntimePlan {
         }
     }
 
-    /// The target of a call that has been written for a route.
+    /// Returns the target of a translated call, from the cache of the route where possible.
     pub(super) fn target(&self, route: usize, written: String) -> Result<Uri, Failure> {
         if !self.plan.routes.route(route).rest_call.has_one_target() {
             return parse_target(written).map(Uri::from);
@@ -146,41 +146,41 @@ impl RuntimePlan {
         Ok(Uri::from(target.clone()))
     }
 
-    /// Whether a server may tell a caller something in the response stream of a call.
+    /// Returns true when a server may send messages in the response stream of a call.
     pub(super) fn has_response_streams(&self) -> bool {
         self.has_response_streams
     }
 
-    /// Those that have connections of this worker.
+    /// Returns the upstreams with connections of this worker.
     pub(super) fn all_upstreams(&self) -> impl Iterator<Item = &Rc<HttpUpstream>> {
         let all = self.upstreams.iter().chain(&self.shadow_upstreams);
         all.filter_map(Upstream::http)
     }
 
-    /// The upstream of a side for the calls of a route, or of no route.
+    /// Returns the upstream of a side for calls of a route, or for unrouted calls.
     #[must_use]
     pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Upstream> {
         self.upstreams.get(self.plan.upstreams.of(route, side)?)
     }
 
-    /// The upstream at a place of the plan.
+    /// Returns the upstream at an index of the plan.
     pub(super) fn upstream_at(&self, place: usize) -> Option<&Upstream> {
         self.upstreams.get(place)
     }
 
-    /// What takes frames of no route, where they may pass.
+    /// Returns the upstream of unrouted legacy frames, if the plan passes them through.
     pub(super) fn default_frames_upstream(&self) -> Option<&Upstream> {
         let place = self.plan.upstreams.frames?;
         let passes = self.plan.unrouted == Unrouted::Passthrough;
         self.upstreams.get(place).filter(|_| passes)
     }
 
-    /// Returns what tells whether a route of some name is translated and compared as an earlier plan does it.
+    /// Returns a predicate for route names: true when the route translates and compares as in the earlier plan.
     pub(super) fn routes_kept_from<'i>(
         &'i self,
         before: &'i RuntimePlan,
     ) -> impl Fn(&str) -> bool + use<'i> {
-        // Mostly nobody asks, so the names are not sorted before the first question.
+        // Lazy, because the predicate is rarely called.
         let now = LazyCell::new(|| places(&self.plan));
         let then = LazyCell::new(|| places(&before.plan));
         move |name| match (now.get(name), then.get(name)) {
@@ -189,7 +189,7 @@ impl RuntimePlan {
         }
     }
 
-    /// Another plan holds in place of this one.
+    /// Retires this plan's upstreams that `next` does not use: stops their pools and closes their legacy sockets.
     pub(super) fn retire_in_favour_of(&self, next: &RuntimePlan) {
         let pooled = self.all_upstreams();
         for old in pooled.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
@@ -203,14 +203,14 @@ impl RuntimePlan {
         }
     }
 
-    /// The upstream of a side for those who ask for a stream; only HTTP has streams.
+    /// Returns the upstream of an event stream; only HTTP upstreams have streams.
     #[must_use]
     pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&Rc<HttpUpstream>> {
         let place = self.plan.upstreams.of_stream(stream, side)?;
         self.upstreams.get(place)?.http()
     }
 
-    /// The claims of a token by its digest; `read` looks at its signature, where that was not done yet.
+    /// Returns the claims of a token by its digest; calls `read` to verify the signature if they are not cached.
     pub(super) fn signed_claims(
         &self,
         token: Digest,
@@ -219,13 +219,13 @@ impl RuntimePlan {
         self.tokens.borrow_mut().claims(token, read)
     }
 
-    /// The same for what is run only to compare.
+    /// Returns the upstream of a side for second runs.
     pub(super) fn shadow_upstream(&self, route: Option<usize>, side: Side) -> Option<&Upstream> {
         self.shadow_upstreams
             .get(self.plan.upstreams.of(route, side)?)
     }
 
-    /// The connections to the servers of each side.
+    /// Returns the connection counts of each side.
     pub(super) fn pools(&self) -> [Pool; Side::ALL.len()] {
         let mut pools = [Pool::default(); Side::ALL.len()];
         for upstream in self.all_upstreams() {
@@ -244,7 +244,7 @@ impl RuntimePlan {
         pools
     }
 
-    /// The calls of clients at upstreams, by the names of these; what is run only to compare has places of its own.
+    /// Returns the calls of clients by upstream; second runs have separate limits and are not included.
     pub(super) fn calls(&self) -> BTreeMap<LabelId, UpstreamCalls> {
         let servers = self.labels.upstreams.iter().zip(&self.upstreams);
         let calls = servers.filter_map(|(label, server)| {
@@ -262,7 +262,7 @@ impl RuntimePlan {
         calls.collect()
     }
 
-    /// How the addresses of HTTP upstreams stand, by the names of these.
+    /// Returns the address counts of HTTP upstreams by name.
     pub(super) fn addresses(&self) -> BTreeMap<LabelId, AddressCounts> {
         let mut all: BTreeMap<LabelId, AddressCounts> = BTreeMap::new();
         for servers in [&self.upstreams, &self.shadow_upstreams] {
@@ -287,31 +287,31 @@ impl RuntimePlan {
         label.copied().unwrap_or(self.labels.unrouted)
     }
 
-    /// Under what the guard of a flag is told of calls, where it has one.
+    /// Returns the label of a flag's guard, if it has one.
     pub(super) fn guard_label(&self, flag: usize) -> Option<LabelId> {
         let flags = &self.plan.rollout.flags;
         flags.get(flag)?.guard.as_ref()?;
         self.labels.flags.get(flag).copied()
     }
 
-    /// The flag that has decided, or none.
+    /// Returns the label of the flag that decided; `LabelId::NONE` for none.
     pub(super) fn flag_label(&self, flag: Option<usize>) -> LabelId {
         flag.and_then(|index| self.labels.flags.get(index))
             .copied()
             .unwrap_or(LabelId::NONE)
     }
 
-    /// The number of the plan.
+    /// Returns the generation of the plan.
     pub(super) fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// What the flags were before.
+    /// Returns the earlier flags.
     pub(super) fn flag_history(&self) -> &FlagHistory {
         &self.past
     }
 
-    /// The prefix of routes that a path of no route lies under.
+    /// Returns the label of the route prefix that contains an unrouted path.
     pub(super) fn prefix_label(&self, path: &str) -> Option<LabelId> {
         let prefix = self.plan.lifecycle.prefixes.find(path)?;
         self.labels.prefixes.get(prefix).copied()
@@ -325,7 +325,7 @@ impl RuntimePlan {
     }
 }
 
-/// Returns the place of each route in the table, by its name.
+/// Returns the index of each route by its name.
 fn places(plan: &Plan) -> BTreeMap<&str, usize> {
     let routes = plan.routes.routes().iter().enumerate();
     let places = routes.map(|(place, route)| (route.name.as_str(), place));
@@ -347,7 +347,7 @@ fn framed(
     Upstream::Frames(match before {
         Some(kept) if kept.plan() == wanted => kept.clone(),
         before => {
-            // Nobody looks at sockets whose upstream is no part of what the process follows.
+            // An upstream without entry in the process-wide status gets statistics that are not reported.
             let standing = standing.unwrap_or_else(|| Arc::new(LinkStats::of_frames()));
             let new = LegacySocketUpstream::new(wanted.clone(), frames, standing);
             Rc::new(match before {
@@ -358,7 +358,7 @@ fn framed(
     })
 }
 
-/// Returns the plan of an upstream with so many `connections`, or with as many of them as the limit of open files allows.
+/// Returns the plan of an upstream with `connections`, lowered to what the open-file limit allows.
 fn lowered(wanted: &UpstreamPlan, connections: usize, budget: Budget) -> UpstreamPlan {
     UpstreamPlan {
         connections: budget.connections(connections),

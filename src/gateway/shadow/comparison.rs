@@ -56,6 +56,9 @@ impl From<Verdict> for NotCompared {
 impl ResponsePair {
     /// Compares short responses at once, and others on the compare thread.
     ///
+    /// # Errors
+    ///
+    /// Fails with the verdict when it needs no comparison.
     pub(super) async fn compare(
         self,
         by: CompareContext,

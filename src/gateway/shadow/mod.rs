@@ -1,17 +1,17 @@
-//! Candidates: calls that are made a second time, the other way, only to compare.
+//! Candidates: second runs of calls on the other path, made only to compare the responses.
 //!
 //! ```text
-//! mod      which calls get one, and when it starts
-//! again    a call that is kept, and made again
-//! told     answers that are kept, and read
-//! pair     two of them, compared
-//! desk     where long work is done beside the workers
-//! bench    what all candidates of a worker share
-//! run      from the start to the verdict
+//! mod                 which calls get a candidate, and when it starts
+//! replay              a call stored for a second run
+//! recorded_response   responses stored for comparison
+//! comparison          a pair of responses, compared
+//! offload             the thread for long comparisons
+//! runner              the shared state of all candidates of a worker
+//! run                 one candidate, from start to verdict
 //! ```
 //!
-//! Laws: a candidate starts when the client has been answered, and not before; nothing that becomes of it reaches
-//! the client; only calls of safe routes have one; every candidate that might have been gets exactly one verdict.
+//! Laws: a candidate starts only after the response is sent to the client, and no result of it reaches the client. Only
+//! calls of safe routes have one. Every call that could have had a candidate gets exactly one verdict.
 
 mod comparison;
 mod offload;
@@ -46,8 +46,7 @@ use recorded_response::{ResponseOrigin, headers_size, is_stream};
 use replay::ReplayableCall;
 use run::{RunnableCandidate, skipped};
 
-/// Headers that ask for an answer on a condition, or for a part of one. A translated call ignores them, so that the
-/// two answers say nothing of each other.
+/// Headers of conditional and range requests. A translated call ignores them, so its response would not be comparable.
 static CONDITIONS: [HeaderName; 6] = [
     IF_MATCH,
     IF_MODIFIED_SINCE,
@@ -57,46 +56,46 @@ static CONDITIONS: [HeaderName; 6] = [
     RANGE,
 ];
 
-/// A second run of a call, which starts when the client has been answered.
+/// A second run of a call, which starts after the response is sent.
 ///
-/// Dropped before that, it is skipped: the client has gone away.
+/// Dropped before that, it counts as skipped, because the client disconnected.
 pub(super) struct Candidate(CandidateState);
 
 enum CandidateState {
     Waiting(Box<PendingCandidate>),
-    /// Started, or skipped.
+    /// Started or skipped.
     Over,
 }
 
 struct PendingCandidate {
     record: Record,
     call: ReplayableCall,
-    /// What the candidate is charged to.
+    /// The budget that the candidate is charged to.
     budget: BodyCopy,
     control: ControlResponse,
 }
 
-/// What the client is answered.
+/// The response that the client receives.
 enum ControlResponse {
-    /// Nothing yet.
+    /// Not known yet.
     Unknown,
-    /// An answer that passes by.
+    /// A response that passes through, copied on the way.
     Passing {
         head: RecordedResponse,
         body: BodyCopy,
     },
-    /// This.
+    /// A complete response.
     Known(RecordedResponse),
 }
 
-/// Lets a candidate follow a REST call, where one may. Gives where the body is to be copied as it passes by.
+/// Attaches a candidate to a REST call, if it may have one. Returns the copy that the caller must fill with the body.
 pub(super) fn attach_rest(
     record: &mut Record,
     stage: Stage,
     (head, body): (&request::Parts, &RequestBody),
     arrival: &RequestOrigin,
 ) -> Option<BodyCopy> {
-    // Most calls have none, and their headers are not asked.
+    // Most calls have no candidate, so this check comes before reading the headers.
     stage.candidate()?;
     let conditional = CONDITIONS
         .iter()
@@ -120,7 +119,7 @@ pub(super) fn attach_rest(
     Some(copy)
 }
 
-/// Lets a candidate follow an RPC call, where one may and its letter allows it.
+/// Attaches a candidate to an RPC call, if it may have one and its message can be repeated.
 pub(super) fn attach_rpc(
     record: &mut Record,
     stage: Stage,
@@ -132,7 +131,7 @@ pub(super) fn attach_rpc(
     }
 }
 
-/// Whether a candidate may follow a call; where it may not, that is counted.
+/// Returns true when a call may have a candidate; counts the skip otherwise.
 fn may_follow(record: &Record, stage: Stage, more: Result<(), Skip>) -> bool {
     let (Some(_), Some(index)) = (stage.candidate(), record.route()) else {
         return false;
@@ -174,7 +173,7 @@ fn attach(record: &mut Record, call: ReplayableCall) {
 }
 
 impl Candidate {
-    /// The client is answered by what passes by from now on, and it starts like this. Nothing follows where it has no end.
+    /// Records the head of a response that passes through. Skips the candidate if the response is an event stream.
     pub(super) fn on_head(&mut self, head: &response::Parts) {
         if is_stream(&head.headers) {
             return mem::replace(self, Candidate(CandidateState::Over)).skip(Skip::Stream);
@@ -196,7 +195,7 @@ impl Candidate {
         }
     }
 
-    /// A piece of the answer passes by.
+    /// Copies a chunk of the response body.
     pub(super) fn on_chunk(&mut self, piece: &[u8]) {
         if let CandidateState::Waiting(waiting) = &mut self.0
             && let ControlResponse::Passing { body, .. } = &waiting.control
@@ -205,7 +204,7 @@ impl Candidate {
         }
     }
 
-    /// The client is answered with this.
+    /// Sets the complete response that the client receives.
     pub(super) fn with_control(mut self, control: RecordedResponse) -> Candidate {
         if let CandidateState::Waiting(waiting) = &mut self.0 {
             if !waiting.budget.charge(control.size()) {
@@ -217,12 +216,14 @@ impl Candidate {
         self
     }
 
-    /// The answer has broken off: there is nothing to compare with, but whether the other way serves can be told.
+    /// Starts the candidate after the control's response broke off. Nothing can be compared, but the candidate's
+    /// success is
+    /// counted.
     pub(super) fn start_without_control(self) {
         self.with_control(RecordedResponse::broken()).start();
     }
 
-    /// The client has been answered: this begins when the answer is sent.
+    /// Starts the candidate, after the response is sent.
     pub(super) fn start(mut self) {
         let CandidateState::Waiting(waiting) = mem::replace(&mut self.0, CandidateState::Over)
         else {
@@ -234,7 +235,7 @@ impl Candidate {
         }
     }
 
-    /// Nothing is to be run.
+    /// Skips the candidate.
     pub(super) fn skip(mut self, why: Skip) {
         if let CandidateState::Waiting(waiting) = mem::replace(&mut self.0, CandidateState::Over) {
             skipped(&waiting.record, why);
@@ -243,7 +244,7 @@ impl Candidate {
 }
 
 impl PendingCandidate {
-    /// What can run now, if it can.
+    /// Returns the candidate ready to run; counts the skip if it cannot run.
     fn ready(self) -> Option<RunnableCandidate> {
         let bench = self.record.worker().shadow_runner().clone();
         let mut held = None;

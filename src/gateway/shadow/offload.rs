@@ -1,44 +1,44 @@
-//! The desk at which long work is done beside the workers, piece by piece, on a thread of its own.
+//! A thread for long comparisons, one job after the other, beside the workers.
 //!
-//! A worker hands over what it owns, and waits for the result as it waits for an answer. Laws: nothing that is done here
-//! holds up a worker; a desk with too much on it takes nothing more; what panics ends alone; what nobody waits for any
-//! more is not begun.
+//! A worker passes owned data and awaits the result. Laws: no job blocks a worker; a full queue rejects new jobs; a
+//! panic
+//! ends only its own job; a job whose caller has gone is not started.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Pieces of work that may wait.
+/// Capacity of the job queue.
 const PIECES: usize = 64;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Where work is handed over.
+/// A handle that queues jobs for the compare thread.
 #[derive(Clone)]
 pub struct ComparePool(mpsc::Sender<Option<Job>>);
 
-/// Who does it.
+/// The thread that runs the queued jobs.
 pub struct CompareThread(mpsc::Receiver<Option<Job>>);
 
-/// Why a piece of work was not done.
+/// The reason why a job has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OffloadError {
-    /// There is too much on the desk.
+    /// The queue is full.
     Full,
-    /// By a fault of this program.
+    /// The job panicked.
     Panicked,
 }
 
 impl ComparePool {
-    /// An empty desk, and who is to sit there.
+    /// Creates an empty queue and the thread side of it.
     #[must_use]
     pub fn open() -> (ComparePool, CompareThread) {
         let (pieces, waiting) = mpsc::channel(PIECES);
         (ComparePool(pieces), CompareThread(waiting))
     }
 
-    /// Has a piece of work done, and waits for its result.
+    /// Runs a job on the compare thread and returns its result.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -46,29 +46,29 @@ impl ComparePool {
         let (result, done) = oneshot::channel();
         let piece: Job = Box::new(move || {
             if !result.is_closed() {
-                // Whoever went away since does not miss it.
+                // The receiver may have gone since the check; the result is then not needed.
                 drop(result.send(work()));
             }
         });
         self.0
             .try_send(Some(piece))
             .map_err(|_| OffloadError::Full)?;
-        // Dropped without a result, the piece has panicked.
+        // The sender is dropped without a result only when the job panicked.
         done.await.map_err(|_| OffloadError::Panicked)
     }
 
-    /// Lets the clerk go when what waits is done.
+    /// Stops the thread after the queued jobs.
     pub async fn close(&self) {
-        // A clerk who is gone need not be told.
+        // Sending fails only if the thread has already stopped.
         let _ = self.0.send(None).await;
     }
 }
 
 impl CompareThread {
-    /// Works until the desk is closed.
+    /// Runs jobs until the queue is closed.
     pub fn work(mut self) {
         while let Some(Some(piece)) = self.0.blocking_recv() {
-            // It owns all that it touches, so nobody sees it half done.
+            // The job owns all its data, so a panic leaves no shared state half-written.
             if catch_unwind(AssertUnwindSafe(piece)).is_err() {
                 tracing::error!("a comparison panicked");
             }

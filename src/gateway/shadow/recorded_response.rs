@@ -1,4 +1,4 @@
-//! Answers that are kept to be compared, as the client would see them.
+//! Responses stored for comparison, as the client would see them.
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -13,13 +13,13 @@ use crate::domain::sse;
 use crate::gateway::response::FullResponse;
 use crate::upstream::{ContentEncoding, DecodeError};
 
-/// The code of an RPC error that says that the server itself has failed (JSON-RPC 2.0 §5.1).
+/// The RPC error code for a failure inside the server (JSON-RPC 2.0 §5.1).
 const INTERNAL_ERROR: i64 = -32603;
 
-/// The longest body that is read at once, in bytes: that takes far less than a millisecond.
+/// The largest body that is parsed on the worker, in bytes; that takes far less than a millisecond.
 const SHORT: usize = 8 * 1024;
 
-/// An answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub(in crate::gateway) struct RecordedResponse {
     pub(super) status: StatusCode,
@@ -28,19 +28,19 @@ pub(in crate::gateway) struct RecordedResponse {
     pub(super) source: ResponseOrigin,
 }
 
-/// Who gave an answer.
+/// The source of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseOrigin {
-    /// The server, or the proxy in its words.
+    /// The server, directly or translated.
     Server,
-    /// The proxy itself, because the call was wrong.
+    /// The proxy, because the call was invalid.
     Refusal,
-    /// The proxy itself, because it or the server has failed, or the call breaks a rule that only the proxy has.
+    /// The proxy, because it or the server failed, or because the call violates a rule of the proxy alone.
     Failure,
 }
 
 impl RecordedResponse {
-    /// An answer that is there whole.
+    /// Records a complete response.
     pub(in crate::gateway) fn whole(whole: &FullResponse) -> RecordedResponse {
         RecordedResponse {
             status: whole.status,
@@ -50,7 +50,7 @@ impl RecordedResponse {
         }
     }
 
-    /// What the proxy says of a failure.
+    /// Records the proxy's response to a failure.
     pub(in crate::gateway) fn failure(whole: &FullResponse, failure: &Failure) -> RecordedResponse {
         let source = match failure.reason.row().blame {
             Blame::Client if !shadow_limits::is_failure(failure.reason) => ResponseOrigin::Refusal,
@@ -62,7 +62,7 @@ impl RecordedResponse {
         }
     }
 
-    /// An answer that broke off.
+    /// Returns the record of a response that broke off.
     pub(super) fn broken() -> RecordedResponse {
         RecordedResponse {
             status: StatusCode::BAD_GATEWAY,
@@ -72,18 +72,17 @@ impl RecordedResponse {
         }
     }
 
-    /// How many bytes are kept for it.
+    /// Returns the memory that the response occupies, in bytes.
     pub(super) fn size(&self) -> usize {
         headers_size(&self.headers) + self.body.len()
     }
 
-    /// Whether it can be read at once: it is short, and is what it is.
+    /// Returns true when the worker itself can parse the body: it is short and has no content coding.
     pub(super) fn is_short(&self) -> bool {
         self.body.len() <= SHORT && !self.headers.contains_key(CONTENT_ENCODING)
     }
 
-    /// The same without a content coding and without a body that the client does not get. What is decoded is taken
-    /// from `room`.
+    /// Removes the content coding, and the body if the method is HEAD. Decoded bytes are subtracted from `room`.
     pub(super) fn plain(
         mut self,
         method: &Method,
@@ -107,7 +106,7 @@ impl RecordedResponse {
         Ok(self)
     }
 
-    /// Reads the answer as one to a call of a side.
+    /// Parses the response to a call of `side`.
     pub(super) fn read(self, side: Side, depth: u16) -> ParsedResponse {
         let status = self.status.as_u16();
         let is_failure = self.source == ResponseOrigin::Failure;
@@ -138,19 +137,19 @@ impl RecordedResponse {
     }
 }
 
-/// An answer that was read.
+/// A parsed response.
 #[derive(Debug)]
 pub(super) enum ParsedResponse {
     /// To a REST call.
     Rest(RecordedResponse),
     /// To an RPC call.
     Rpc(ResponseReply),
-    /// None: the server or the proxy has failed.
+    /// No response: the server or the proxy failed.
     Failure(RunEnding),
 }
 
 impl ParsedResponse {
-    /// Whether there is an answer.
+    /// Returns whether the run produced a response.
     pub(super) fn run(&self) -> Run {
         match self {
             ParsedResponse::Rest(_) | ParsedResponse::Rpc(_) => Run::Answered,
@@ -158,7 +157,7 @@ impl ParsedResponse {
         }
     }
 
-    /// The answer as it is compared.
+    /// Returns the response in the form that is compared.
     pub(super) fn answer(&self) -> Option<ComparedResponse<'_>> {
         match self {
             ParsedResponse::Rest(told) => Some(ComparedResponse::Rest {
@@ -178,7 +177,7 @@ impl ParsedResponse {
         }
     }
 
-    /// Returns the response in a few words.
+    /// Returns a short description of the response.
     pub(super) fn ending(&self) -> RunEnding {
         match self {
             ParsedResponse::Rest(told) => RunEnding::Status(told.status.as_u16()),
@@ -189,7 +188,7 @@ impl ParsedResponse {
     }
 }
 
-/// About how many bytes headers take.
+/// Returns the approximate memory of `headers`, in bytes.
 pub(super) fn headers_size(headers: &HeaderMap) -> usize {
     let fields = headers.iter();
     fields
@@ -197,7 +196,7 @@ pub(super) fn headers_size(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-/// Whether an answer has no end that could be waited for.
+/// Returns true when the response is an event stream, which may never end.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE);
     kind.is_some_and(|kind| sse::is_event_stream(&String::from_utf8_lossy(kind.as_bytes())))

@@ -1,4 +1,4 @@
-//! A call that is made a second time, one way or the other.
+//! Calls stored for a second run, on either path.
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
@@ -24,15 +24,15 @@ use crate::upstream::{
     BodyCopy, CollectError, CopyUnavailable, Upstream, collect_budgeted, pinned,
 };
 
-/// A call, kept so that it can be made again.
+/// A call stored so that it can be sent again.
 pub(super) enum ReplayableCall {
     /// A REST call.
     Rest {
-        /// As it came.
+        /// The request head as it arrived.
         head: Box<request::Parts>,
-        /// A copy of what passes by.
+        /// A copy of the body, taken while it passes through.
         body: BodyCopy,
-        /// Where it comes from.
+        /// The connection and request line of the original request.
         arrival: RequestOrigin,
     },
     /// An RPC call.
@@ -40,14 +40,14 @@ pub(super) enum ReplayableCall {
 }
 
 impl ReplayableCall {
-    /// A REST call, whose body is still to pass by `body`.
+    /// Stores a REST call; the caller fills `body` while the request passes through.
     pub(super) fn rest(
         head: &request::Parts,
         body: BodyCopy,
         arrival: &RequestOrigin,
     ) -> ReplayableCall {
         let mut head = head.clone();
-        // The client's connection is none of a second run's.
+        // A second run must not use the client's connection.
         head.extensions.remove::<OnUpgrade>();
         head.headers.remove(EXPECT);
         head.headers.remove(TRANSFER_ENCODING);
@@ -58,7 +58,7 @@ impl ReplayableCall {
         }
     }
 
-    /// How many bytes are kept for it, without the body that is still to come.
+    /// Returns the memory that the call occupies in bytes, without a body that is still arriving.
     pub(super) fn size(&self) -> usize {
         match self {
             ReplayableCall::Rest { head, .. } => {
@@ -68,7 +68,7 @@ impl ReplayableCall {
         }
     }
 
-    /// What answers the call of what its client was sent.
+    /// Returns the response to this call; for a call of a batch, its part of the batch response.
     pub(super) fn own_part(&self, answer: Bytes) -> Bytes {
         match self {
             ReplayableCall::Rest { .. } => answer,
@@ -76,7 +76,7 @@ impl ReplayableCall {
         }
     }
 
-    /// Whether translation does not take it.
+    /// Returns true when translation rejects the message of the call.
     pub(super) fn is_invalid(&self) -> bool {
         match self {
             ReplayableCall::Rest { .. } => false,
@@ -84,7 +84,7 @@ impl ReplayableCall {
         }
     }
 
-    /// Whether all of it is there.
+    /// Fails with the reason when the body was not copied completely.
     pub(super) fn is_whole(&self) -> Result<(), Skip> {
         match self {
             ReplayableCall::Rest { body, .. } => match body.whole() {
@@ -96,7 +96,7 @@ impl ReplayableCall {
         }
     }
 
-    /// Makes the call.
+    /// Sends the call on `way` and returns the response.
     pub(super) async fn go(
         &self,
         record: &mut Record,
@@ -124,7 +124,7 @@ impl ReplayableCall {
         }
     }
 
-    /// What the client would have been told of a failure.
+    /// Returns the response that a client would get for the failure.
     pub(super) fn refused(&self, record: &mut Record, failure: &Failure) -> RecordedResponse {
         let codes = &record.installed().plan.face.failure_codes;
         let whole = match self {
@@ -165,7 +165,7 @@ async fn rest(
     }
 }
 
-/// Reads an answer to its end.
+/// Reads a response to its end.
 async fn keep(record: &mut Record, answer: CallResponse) -> Result<RecordedResponse, Skip> {
     let stream = match answer {
         CallResponse::Full(whole) => return Ok(RecordedResponse::whole(&whole)),

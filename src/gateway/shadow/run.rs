@@ -1,6 +1,6 @@
-//! The story of one candidate: it runs, perhaps the control once more, and both answers are compared.
+//! The run of one candidate, optionally a repeated control run, and the comparison of the responses.
 //!
-//! Law: whatever becomes of the story, its end is told exactly once, and by nothing within it.
+//! Law: every run is reported exactly once, even if it panics. The run itself never reports.
 
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
@@ -27,22 +27,22 @@ use crate::telemetry::clock;
 use crate::telemetry::metrics::VerdictLabels;
 use crate::upstream::BodyCopy;
 
-/// How many places of a mismatch the log names.
+/// Largest number of differing pointers in a log line.
 const NAMED: usize = 5;
 
-/// A candidate that may run.
+/// A candidate with a permit to run.
 pub(super) struct RunnableCandidate {
     pub(super) record: Record,
     pub(super) call: ReplayableCall,
     pub(super) budget: BodyCopy,
-    /// What the client was answered.
+    /// The response that the client received.
     pub(super) control: RecordedResponse,
     pub(super) permit: ConcurrencyPermit,
-    /// What the control's answer is charged to.
+    /// The budget of the control's response.
     pub(super) _held: Option<BodyCopy>,
 }
 
-/// Whose call it is.
+/// The call that the candidate belongs to.
 struct CandidateInfo {
     worker: Rc<Worker>,
     installed: Rc<RuntimePlan>,
@@ -55,7 +55,7 @@ struct CandidateInfo {
 }
 
 impl RunnableCandidate {
-    /// Runs from the beginning to the verdict.
+    /// Runs the candidate and reports the verdict.
     pub(super) async fn run(self) {
         let Some(subject) = CandidateInfo::new(&self.record) else {
             return;
@@ -95,7 +95,7 @@ impl RunnableCandidate {
         drop(record);
         let candidate = candidate.map_err(Verdict::Skipped)?;
         if call.is_invalid() {
-            // It has failed whatever the control was answered: another dialect is no answer to compare with.
+            // Translation rejects the invalid message, so the candidate fails whatever the control returned.
             let endings = (subject.ending(&control), subject.ending(&candidate));
             let not = NotCompared {
                 verdict: Verdict::CandidateFailed,
@@ -103,7 +103,7 @@ impl RunnableCandidate {
             };
             return Err(Uncompared { not, why });
         }
-        // Those who wait for an answer come first.
+        // Lets calls that clients wait for run first.
         tokio::task::yield_now().await;
         let pair = ResponsePair { control, candidate };
         let compared = subject.compare(pair, &purse).await;
@@ -118,7 +118,7 @@ impl RunnableCandidate {
     }
 }
 
-/// How a story ends, though it panics: what it leaves behind is dropped with it, and nobody else sees it half done.
+/// Turns a panic of the run into a result. Its state is dropped with it, so nothing half-written is left.
 async fn caught(
     story: impl Future<Output = Result<Judgement, Uncompared>>,
 ) -> Result<Judgement, Uncompared> {
@@ -126,7 +126,7 @@ async fn caught(
     told.unwrap_or_else(|_| Err(panicked()))
 }
 
-/// Returns the end of a candidate whose code panicked.
+/// Returns the result of a candidate that panicked.
 fn panicked() -> Uncompared {
     Uncompared {
         not: Verdict::CandidateFailed.into(),
@@ -137,7 +137,7 @@ fn panicked() -> Uncompared {
     }
 }
 
-/// Why a candidate was not compared, and why it failed, if it did.
+/// The reason why a candidate was not compared, and the cause of its failure, if it failed.
 #[derive(Debug)]
 struct Uncompared {
     not: NotCompared,
@@ -187,7 +187,7 @@ impl CandidateInfo {
         Arc::from(self.plan().routes.route(self.route).name.as_str())
     }
 
-    /// What the candidate was answered; nothing where the program ends.
+    /// Returns the candidate's response; `None` when the process shuts down.
     async fn candidate(
         &self,
         record: &mut Record,
@@ -207,7 +207,7 @@ impl CandidateInfo {
         Some(Ok(call.refused(record, &failure)))
     }
 
-    /// Compares two answers, or says what came of them without that. What is decoded is charged to `budget`.
+    /// Compares two responses. Decoded bytes are charged to `purse`.
     async fn compare(&self, pair: ResponsePair, purse: &BodyCopy) -> Result<Compared, NotCompared> {
         let rules = self.plan().comparing.get(self.route).cloned();
         let by = CompareContext {
@@ -235,7 +235,7 @@ impl CandidateInfo {
         }
     }
 
-    /// Runs the control once more, and learns what differs by itself.
+    /// Repeats the control call, and learns which fields differ between two control responses.
     async fn look(
         &self,
         (mut noise, call, way): (Record, &ReplayableCall, Path),
@@ -260,7 +260,7 @@ impl CandidateInfo {
         }
     }
 
-    /// Returns a response in a few words. A long or coded one is known by its status only.
+    /// Returns a short description of a response; only the status if it is long or has a content coding.
     fn ending(&self, told: &RecordedResponse) -> RunEnding {
         if !told.is_short() {
             return RunEnding::Status(told.status.as_u16());
@@ -290,8 +290,8 @@ impl CandidateInfo {
             .judge((&self.route_name(), look), called.as_ref(), found)
     }
 
-    /// Returns whether the plan in force has the route as it was when the call began. A sample of another one would tell
-    /// of rules that are gone.
+    /// Returns true when the current plan has the same route as the plan of the call. Samples of changed routes are not
+    /// kept.
     fn is_current(&self) -> bool {
         let now = self.worker.installed();
         Rc::ptr_eq(&now, &self.installed) || self.worker.keeps_route(&self.installed, self.route)
@@ -308,12 +308,12 @@ impl CandidateInfo {
             .count(|shard| shard.candidate(route, (self.side, self.stage), elapsed));
     }
 
-    /// Tells a verdict on what was compared.
+    /// Reports the verdict of a comparison.
     fn judged(&self, judged: &Judgement) {
         self.count(judged.verdict);
         match judged.confidence {
             Confidence::Sure => self.guard(judged.verdict),
-            // A guard takes nothing back for what may be noise.
+            // A difference that may be noise must not trigger a guard.
             Confidence::Unsure => {}
         }
         if judged.verdict == Verdict::Mismatch && self.bench().may_log(LogSubject::Mismatch) {
@@ -332,7 +332,7 @@ impl CandidateInfo {
         }
     }
 
-    /// Reports a candidate that was not compared; one that failed is kept and logged.
+    /// Reports a candidate that was not compared; stores and logs one that failed.
     fn uncompared(&self, not: NotCompared, why: &FailureCause) {
         if not.verdict == Verdict::CandidateFailed {
             let endings = not
@@ -367,7 +367,7 @@ impl CandidateInfo {
         );
     }
 
-    /// Tells a verdict without a comparison.
+    /// Reports a verdict reached without a comparison.
     fn verdict(&self, verdict: Verdict) {
         self.count(verdict);
         self.guard(verdict);
@@ -394,7 +394,7 @@ impl CandidateInfo {
     }
 }
 
-/// Counts what stood beside no call, and why.
+/// Counts a skipped candidate with its reason.
 pub(super) fn skipped(record: &Record, skip: Skip) {
     if let Some(subject) = CandidateInfo::new(record) {
         subject.verdict(Verdict::Skipped(skip));

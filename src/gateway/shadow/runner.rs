@@ -1,4 +1,4 @@
-//! What all candidates of a worker share: their bounds, the switch that ends them, and what was learned from them.
+//! The shared state of all candidates of a worker: limits, shutdown, learned noise and recent mismatches.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::telemetry::clock;
 use crate::telemetry::metrics::{CallFields, LabelNames};
 use crate::upstream::{BodyCopy, CopyBudget};
 
-/// Where the candidates of a worker run.
+/// The candidates of one worker.
 #[derive(Debug)]
 pub(in crate::gateway) struct ShadowRunner {
     limits: Cell<ShadowLimits>,
@@ -35,28 +35,28 @@ pub(in crate::gateway) struct ShadowRunner {
     failure_log: Cell<LogBudget>,
     known: RefCell<BTreeMap<Arc<str>, RouteStats>>,
     mismatches: RefCell<Mismatches>,
-    /// Their fields, until there are others.
+    /// Cached fields of `mismatches`, cleared when these change.
     fields: RefCell<Option<CallFields>>,
 }
 
-/// What is known of one route.
+/// Noise statistics of one route.
 #[derive(Debug, Default)]
 struct RouteStats {
     noise: Noise,
     repeats: ControlRepeats,
 }
 
-/// Lines about mismatches in one second, and as many about failed candidates.
+/// Log lines per second about mismatches, and as many about failed candidates.
 const LINES: u32 = 10;
 
-/// The lines of the log about one matter in the current second.
+/// The log lines about one subject in the current second.
 #[derive(Debug, Clone, Copy)]
 struct LogBudget {
     since: Instant,
     lines: u32,
 }
 
-/// The matter of a line of the log. Each has its own limit, so that neither keeps the other out of the log.
+/// The subject of a log line. Each has its own limit, so that neither crowds out the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogSubject {
     Mismatch,
@@ -66,11 +66,11 @@ pub(super) enum LogSubject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunnerState {
     Open,
-    /// The program ends.
+    /// The process is shutting down.
     Closed,
 }
 
-/// The right to run; given back when dropped.
+/// A permit to run one candidate, released on drop.
 #[derive(Debug)]
 pub(super) struct ConcurrencyPermit(Rc<ShadowRunner>);
 
@@ -80,16 +80,16 @@ impl Drop for ConcurrencyPermit {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RunEnd<T> {
-    /// By itself.
+    /// It completed.
     Done(T),
-    /// Its time was over.
+    /// It exceeded its time limit.
     Late,
-    /// By a fault of this program.
+    /// It panicked.
     Panicked,
-    /// The program ends.
+    /// The process is shutting down.
     Closed,
 }
 
@@ -116,18 +116,18 @@ impl ShadowRunner {
         bench
     }
 
-    /// Goes by these bounds from now on.
+    /// Applies new limits.
     pub(in crate::gateway) fn allow(&self, limits: ShadowLimits) {
         self.limits.set(limits);
         self.budget.allow(limits.memory);
     }
 
-    /// How many candidates run.
+    /// Returns the number of running candidates.
     pub(in crate::gateway) fn running(&self) -> usize {
         self.running.get()
     }
 
-    /// Ends all candidates, and takes no more.
+    /// Stops all candidates and accepts no more.
     pub(in crate::gateway) fn close(&self) {
         self.state.set(RunnerState::Closed);
         self.closing.notify_waiters();
@@ -141,19 +141,19 @@ impl ShadowRunner {
         self.limits.get()
     }
 
-    /// Something that is kept within the budget of all candidates.
+    /// Creates a copy that is charged to the budget of all candidates.
     pub(super) fn tap(&self) -> BodyCopy {
         BodyCopy::new(&self.budget)
     }
 
-    /// Whether the next call gets a candidate, of those that may.
+    /// Returns true when sampling selects the next eligible call.
     pub(super) fn samples(&self) -> bool {
         let place = self.calls.get();
         self.calls.set(place.wrapping_add(1));
         self.limits.get().samples(place)
     }
 
-    /// The right to run now; nobody waits for it.
+    /// Returns a permit if the concurrency limit allows one; never waits.
     pub(super) fn permit(self: &Rc<Self>) -> Option<ConcurrencyPermit> {
         if self.running.get() >= self.limits.get().concurrency {
             return None;
@@ -162,11 +162,11 @@ impl ShadowRunner {
         Some(ConcurrencyPermit(self.clone()))
     }
 
-    /// Runs to the end, for `limit` at most, and as long as the program does not end. What panics ends nothing else.
+    /// Runs a future until it completes, `limit` expires or the process shuts down. A panic ends only this future.
     pub(super) async fn run<T>(&self, limit: Duration, run: impl Future<Output = T>) -> RunEnd<T> {
-        // What the run leaves behind is dropped with it; nobody else sees it half done.
+        // The state of a panicked run is dropped with it, so nothing half-written is left.
         let run = timeout(limit, AssertUnwindSafe(run).catch_unwind());
-        // Dropped by the other branch, the run closes its connection.
+        // If the process shuts down, the run is dropped and closes its connection.
         tokio::select! {
             biased;
             () = self.closed() => RunEnd::Closed,
@@ -190,8 +190,8 @@ impl ShadowRunner {
         }
     }
 
-    /// Whether the control is run a second time beside this comparison of a route: by its turn, or because something
-    /// differs that may be noise.
+    /// Returns true when the control should run again for this comparison: periodically, or when a difference may be
+    /// noise.
     pub(super) fn wants_repeat(&self, route: &Arc<str>, found: &Comparison) -> bool {
         let mut known = self.known.borrow_mut();
         let RouteStats {
@@ -203,7 +203,8 @@ impl ShadowRunner {
         turn || limits.learns_noise() && looked.asks_for_one(noise, &noise.judge(found))
     }
 
-    /// Takes in what a second control of a route differs in from the first, beside a comparison with the candidate.
+    /// Learns noise from the comparison `second` of two control responses; `found` compared the first with the
+    /// candidate.
     pub(super) fn learn(&self, route: &Arc<str>, found: &Comparison, second: &Comparison) {
         let mut known = self.known.borrow_mut();
         let RouteStats {
@@ -214,7 +215,7 @@ impl ShadowRunner {
         looked.take(noise, found);
     }
 
-    /// Judges a comparison by what is known of its route, and keeps what counts, if the call is given.
+    /// Judges a comparison with the noise of its route. Stores a mismatch if `called` is given.
     pub(super) fn judge(
         &self,
         (route, look): (&Arc<str>, RepeatLook),
@@ -229,7 +230,7 @@ impl ShadowRunner {
         noise.feed_raw(found);
         let judgement = noise.judge(found);
         let footing = match judgement.verdict {
-            // Whoever wants no second control takes every difference for one.
+            // If noise is not learned, every difference counts.
             Verdict::Mismatch if self.limits.get().learns_noise() => {
                 looked.footing(noise, &judgement, look)
             }
@@ -258,12 +259,12 @@ impl ShadowRunner {
         }
     }
 
-    /// Keeps a failed candidate of a route.
+    /// Stores a failed candidate of a route.
     pub(super) fn keep_failed(&self, route: &Arc<str>, failed: FailedCandidate) {
         self.mismatches.borrow_mut().keep_failed(route, failed);
     }
 
-    /// Whether the log takes one more line about a matter now.
+    /// Returns true when the log may take another line about the subject this second.
     pub(super) fn may_log(&self, matter: LogSubject) -> bool {
         let lines_of = match matter {
             LogSubject::Mismatch => &self.mismatch_log,
@@ -285,19 +286,20 @@ impl ShadowRunner {
         room
     }
 
-    /// The last mismatches.
+    /// Returns the recent mismatches.
     pub(in crate::gateway) fn mismatches(&self) -> Mismatches {
         self.mismatches.borrow().clone()
     }
 
-    /// Forgets the mismatches and failed candidates of routes, and returns the names of these. What is known of noise
-    /// stays: it is about servers.
+    /// Drops the mismatches and failed candidates of the matching routes, and returns the routes' names. Learned noise
+    /// stays,
+    /// because it describes servers.
     pub(in crate::gateway) fn forget(&self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
         self.fields.borrow_mut().take();
         self.mismatches.borrow_mut().forget(is_forgotten)
     }
 
-    /// The fields that have differed, without their names: those are text of servers.
+    /// Returns hashes of the fields that differed; the field names are server data and stay private.
     pub(in crate::gateway) fn mismatching(&self, names: &LabelNames) -> CallFields {
         let mut fields = self.fields.borrow_mut();
         fields.get_or_insert_with(|| self.fields_of(names)).clone()
@@ -309,13 +311,13 @@ impl ShadowRunner {
             let label = names.intern(route);
             known.fields(route).map(move |(field, _)| (label, field))
         });
-        // The same in all workers, since the sets of all are put together.
+        // A fixed hasher, the same in all workers, because their sets are merged.
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         let fields = fields.map(|(route, field)| (route, hasher.hash_one(field)));
         Arc::new(fields.collect())
     }
 
-    /// What is known of the fields of each route.
+    /// Returns the learned noise of each route.
     pub(in crate::gateway) fn noise(&self) -> BTreeMap<Arc<str>, Noise> {
         let known = self.known.borrow();
         let known = known.iter();
@@ -325,15 +327,15 @@ impl ShadowRunner {
     }
 }
 
-/// What a comparison came to.
+/// The result of a comparison after noise is removed.
 #[derive(Debug)]
 pub(super) struct Judgement {
     pub(super) verdict: Verdict,
-    /// What a guard may build on it.
+    /// Whether a guard may act on the verdict.
     pub(super) confidence: Confidence,
-    /// The places that differ and count.
+    /// JSON pointers of the differences that count.
     pub(super) pointers: Vec<String>,
-    /// Further differences, which were not kept.
+    /// Number of further differences, which were not stored.
     pub(super) more: usize,
 }
 
