@@ -1,5 +1,5 @@
-//! The plan: routes, rollout and limits, compiled and immutable. A call holds the one it began with; a
-//! reload swaps it whole.
+//! The plan: routes, rollout and limits, compiled and immutable. A call keeps the plan it began with; a reload swaps
+//! the whole plan.
 
 mod upstream;
 
@@ -40,75 +40,74 @@ pub use upstream::{
     Sharing, StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
 };
 
-/// Everything that a call is served by.
+/// The complete plan that calls are served by.
 #[derive(Debug)]
 pub struct Plan {
     /// TLS of the listener; connections are plain without it.
     pub tls: Option<Arc<ServerTls>>,
-    /// Whether a connection begins with a word of the balancer before it.
+    /// The use of the PROXY protocol on the listener.
     pub preface: ProxyProtocolUse,
-    /// What servers are told of the hops before this one.
+    /// The forwarding headers for upstreams.
     pub forwarding: Forwarding,
-    /// The headers by which servers know who calls.
+    /// The headers that identify the client to upstreams.
     pub identity_headers: IdentityHeaders,
     /// The routes.
     pub routes: RouteTable,
-    /// Streams of events that both sides have.
+    /// Event streams that exist on both sides.
     pub streams: Streams,
-    /// The events of both sides.
+    /// The event definitions.
     pub events: Events,
-    /// What is done about traces; without it those of callers are passed on.
+    /// Tracing; without it the clients' trace headers pass unchanged.
     pub trace: Option<TracePlan>,
-    /// Who gets what.
+    /// The rollout: flags and stages.
     pub rollout: Rollout,
-    /// What bounds the calls that are run only to compare.
+    /// The limits of shadow calls.
     pub candidates: ShadowLimits,
-    /// The servers behind.
+    /// The upstreams.
     pub upstreams: Upstreams,
-    /// The RPC face.
+    /// The RPC side.
     pub face: RpcFace,
-    /// What the proxy itself answers.
+    /// Responses by the proxy itself.
     pub locals: LocalReplies,
-    /// Which pages of other origins may read answers.
+    /// The CORS policy.
     pub cors: Option<Cors>,
-    /// `listen.hosts`: the hosts by which clients may ask for what is not passed through.
+    /// `listen.hosts`: the hosts that clients may name in calls that are not passed through.
     pub hosts: Vec<HostName>,
-    /// From where the configured listener is reached. An inherited one may have another reach.
+    /// The reach of the configured listener. An inherited one may have another reach.
     pub reach: Reach,
-    /// How the answers of each route are compared, by its place in the table.
+    /// The comparison rules of each route, by its index in the table.
     pub comparing: Vec<Arc<Rules>>,
-    /// REST calls of no route.
+    /// The treatment of REST calls without a route.
     pub unrouted: Unrouted,
-    /// Refuses REST calls of no route whose path a lenient server may read as one of these; without it they pass.
+    /// Rejects unrouted REST calls whose path a lenient server may read as one of these; `None` lets them pass.
     pub irregular: Option<LenientPaths>,
-    /// The end of routes: what is announced, and where calls of no route are counted.
+    /// The lifecycle of routes: announcements, and the counters of unrouted calls.
     pub lifecycle: Lifecycle,
-    /// The upstreams without which the process takes no calls, as far as whoever sends them asks.
+    /// The upstreams that must be available for the process to be ready.
     pub ready: Vec<String>,
-    /// What bounds the series of the metrics.
+    /// The limits of metric series.
     pub series: SeriesRules,
-    /// What is never shown.
+    /// The redaction rules.
     pub redaction: Arc<Redaction>,
-    /// What bounds a call.
+    /// The limits of a call.
     pub limits: Limits,
 }
 
 impl Plan {
-    /// The upstream of a side that takes what no route has sent elsewhere.
+    /// Returns the default upstream of a side.
     #[must_use]
     pub fn upstream(&self, side: Side) -> Option<&UpstreamPlan> {
         self.upstream_for(None, side)
     }
 
-    /// The upstream of a side for the calls of a route, or of no route.
+    /// Returns the upstream of a side for the calls of a route, or of no route.
     #[must_use]
     pub fn upstream_for(&self, route: Option<usize>, side: Side) -> Option<&UpstreamPlan> {
         let place = self.upstreams.of(route, side)?;
         self.upstreams.all.get(place)
     }
 
-    /// Whether a header bears a credential or another secret: one that is redacted, one with API keys, and one with a
-    /// credential of an envelope.
+    /// Returns whether the value of a header is secret: a redacted header, an API key, or an envelope credential.
     #[must_use]
     pub fn is_secret(&self, name: &HeaderName) -> bool {
         let of_servers = self.upstreams.all.iter().map(|upstream| &upstream.envelope);
@@ -118,15 +117,15 @@ impl Plan {
             || paired.any(|paired| paired.header() == name)
     }
 
-    /// The RPC upstream that takes HTTP requests as they came; a link carries messages only.
+    /// Returns the RPC upstream that takes unchanged HTTP requests; a link carries messages only.
     #[must_use]
     pub fn rpc_over_http(&self) -> Option<&UpstreamPlan> {
         let upstream = self.upstream(Side::Rpc)?;
         upstream.transport.link().is_none().then_some(upstream)
     }
 
-    /// Finds the route of an RPC call among those of the server that it would be sent to: first of the one that takes
-    /// calls of HTTP, then of the one that takes frames. A route that no server is there for, of either side, is none.
+    /// Finds the route of an RPC call among those with an upstream: first on the upstream for HTTP calls, then on the
+    /// one for frames. A route without an upstream on either side is skipped.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
         let call = (method, params);
@@ -140,7 +139,7 @@ impl Plan {
         framed.filter(is_served).or(found.filter(passes))
     }
 
-    /// Returns whether calls of a route are translated and compared as those of the route of another plan, and go to
+    /// Returns whether calls of a route are translated and compared as those of a route of another plan, and go to
     /// upstreams of the same names.
     #[must_use]
     pub fn compares_like(&self, route: usize, (other, of_other): (&Plan, usize)) -> bool {
@@ -155,7 +154,7 @@ impl Plan {
             && sides.all(|side| upstream(self, route, side) == upstream(other, of_other, side))
     }
 
-    /// The upstream of a side for those who ask for a stream.
+    /// Returns the upstream of a side for a stream.
     #[must_use]
     pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&UpstreamPlan> {
         let place = self.upstreams.of_stream(stream, side)?;
@@ -163,23 +162,23 @@ impl Plan {
     }
 }
 
-/// All upstreams, and which one a call goes to.
+/// All upstreams, and the assignment of calls to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Upstreams {
-    /// All of them, by the names that the file gives them.
+    /// All upstreams, in the order of their names in the file.
     pub all: Vec<UpstreamPlan>,
-    /// What takes the calls of a side, REST then RPC, unless their route says otherwise.
+    /// The default upstreams, REST then RPC.
     pub defaults: [Option<usize>; 2],
-    /// What takes frames, unless their route says otherwise: it is of the REST side, but takes no call of HTTP.
+    /// The default upstream for frames: it is on the REST side, but takes no HTTP calls.
     pub frames: Option<usize>,
-    /// Where the calls of each route go, by its place in the table.
+    /// The upstreams of each route, by its index in the table.
     pub of_routes: Vec<[Option<usize>; 2]>,
-    /// What each stream says, by its place.
+    /// The upstreams of each stream, by its index.
     pub of_streams: Vec<[Option<usize>; 2]>,
 }
 
 impl Upstreams {
-    /// The place of the upstream of a side for the calls of a route, or of no route.
+    /// Returns the index of the upstream of a side for the calls of a route, or of no route.
     #[must_use]
     pub fn of(&self, route: Option<usize>, side: Side) -> Option<usize> {
         let index = index(side);
@@ -187,7 +186,7 @@ impl Upstreams {
         own.map_or(self.defaults[index], |own| own[index])
     }
 
-    /// The place of the upstream of a side for those who ask for a stream.
+    /// Returns the index of the upstream of a side for a stream.
     #[must_use]
     pub fn of_stream(&self, stream: usize, side: Side) -> Option<usize> {
         let own = self.of_streams.get(stream).and_then(|own| own[index(side)]);
@@ -202,63 +201,63 @@ const fn index(side: Side) -> usize {
     }
 }
 
-/// How the RPC face behaves.
+/// The settings of the RPC side.
 #[derive(Debug, Clone, Default)]
 pub struct RpcFace {
-    /// Paths whose POSTs are JSON-RPC, in normal form.
+    /// Paths that take JSON-RPC by POST, in normal form.
     pub paths: Vec<String>,
-    /// What a notification is answered with.
+    /// The HTTP status for an accepted notification.
     pub notification_status: StatusCode,
     /// The codes of the proxy's own failures.
     pub failure_codes: FailureCodes,
-    /// Which HTTP status a call has whose REST server asks for credentials or for a pause.
+    /// The HTTP status of an RPC response when the REST upstream asks for credentials or for a pause.
     pub error_status: ErrorStatus,
-    /// How many calls of one batch run at a time.
+    /// Concurrent calls of one batch.
     pub batch_concurrency: usize,
-    /// Members beside those of JSON-RPC by which clients send credentials.
+    /// Envelope members in which clients send credentials.
     pub envelope: Vec<EnvelopeHeader>,
-    /// How WebSockets of clients are served; where they are not, the requests for them pass on.
+    /// WebSockets of clients; without it, upgrade requests pass through.
     pub sockets: Option<ClientSocketPlan>,
 }
 
-/// How WebSockets of clients are served.
+/// The settings of client WebSockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientSocketPlan {
-    /// How many messages of one of them are served at a time.
+    /// Concurrent messages of one socket.
     pub concurrency: usize,
-    /// How long one of them may be without a message.
+    /// Time without a message after which a socket is closed.
     pub idle_timeout: Duration,
-    /// What is spoken there.
+    /// The protocol of the socket.
     pub tongue: SocketProtocol,
 }
 
-/// What clients speak over WebSockets.
+/// The protocol that clients use over WebSockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketProtocol {
-    /// JSON-RPC alone.
+    /// JSON-RPC only.
     Rpc,
-    /// JSON-RPC or frames, found out anew for each message.
+    /// JSON-RPC or frames, detected for each message.
     Both,
 }
 
-/// Whether a path is an RPC path as it stands.
+/// The kind of match between a path and an RPC path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathIrregularity {
-    /// It is.
+    /// An exact match.
     No,
-    /// Only for a program that tidies up.
+    /// A match only for a server that normalises the path.
     By(AmbiguousPath),
 }
 
 impl RpcFace {
-    /// Whether a path is an RPC path; paths are compared in normal form.
+    /// Returns the kind of match with an RPC path; paths are compared in normal form.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<PathIrregularity> {
         let knows = |path: &str| self.paths.iter().any(|known| known == path);
         if knows(path) {
             return Some(PathIrregularity::No);
         }
-        // Most paths have one spelling only, and need no closer look.
+        // Fast path: most paths have one spelling only.
         if !may_be_spelled_otherwise(path.as_bytes()) {
             return None;
         }
@@ -269,7 +268,7 @@ impl RpcFace {
         }
     }
 
-    /// The RPC path that a path is with a slash at its end: `/mcp/` works where `/mcp` does.
+    /// Returns the RPC path that equals a path but for a trailing slash: `/mcp/` works where `/mcp` does.
     #[must_use]
     pub fn slashed<'p>(&self, path: &'p str) -> Option<&'p str> {
         let before = without_slash(path);
@@ -278,14 +277,14 @@ impl RpcFace {
     }
 }
 
-/// A path without the slash at its end, unless that is all of it.
+/// Removes a trailing slash from a path; `/` stays.
 #[must_use]
 pub fn without_slash(path: &str) -> &str {
     let before = path.strip_suffix('/');
     before.filter(|before| !before.is_empty()).unwrap_or(path)
 }
 
-/// Whether a path may have other spellings than this one.
+/// Returns whether a path may have other spellings.
 fn may_be_spelled_otherwise(path: &[u8]) -> bool {
     let Some(last) = path.last_chunk::<8>() else {
         return path.ends_with(b"/")
@@ -293,7 +292,7 @@ fn may_be_spelled_otherwise(path: &[u8]) -> bool {
             || path.contains(&b'.')
             || path.windows(2).any(|pair| pair == b"//");
     };
-    // Which bytes tell of it; `before` is the slash at the end of the word before.
+    // Marks the bytes that suggest another spelling; `before` is the trailing slash of the previous word.
     let found = |word: &[u8; 8], before: u64| {
         let word = u64::from_le_bytes(*word);
         let slashes = swar::equal::<b'/'>(word);
@@ -302,7 +301,7 @@ fn may_be_spelled_otherwise(path: &[u8]) -> bool {
         (empty | other, slashes >> 56)
     };
     let mut before = 0;
-    // The last word overlaps the one before, instead of a look at each byte that is left.
+    // The last word overlaps the one before; that is faster than a loop over the remaining bytes.
     let mut any = found(last, 0).0;
     for word in path.as_chunks::<8>().0 {
         let (here, slash) = found(word, before);
@@ -312,21 +311,21 @@ fn may_be_spelled_otherwise(path: &[u8]) -> bool {
     any != 0 || path.ends_with(b"/")
 }
 
-/// What happens to REST calls that belong to no route.
+/// The treatment of REST calls without a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unrouted {
-    /// They go to the REST upstream as they came.
+    /// They are passed to the REST upstream unchanged.
     Passthrough,
-    /// They are refused.
+    /// They are rejected.
     Reject,
 }
 
-/// What bounds a call.
+/// The limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a body that is read whole.
+    /// Bytes of a buffered request body.
     pub body: usize,
-    /// Bytes of an answer that is read whole.
+    /// Bytes of a buffered response.
     pub answer: usize,
     /// Bytes of a request head.
     pub head: usize,
@@ -338,39 +337,39 @@ pub struct Limits {
     pub depth: u16,
     /// Bytes of an upstream's text in `error.data`.
     pub error_text: usize,
-    /// Calls in progress in the process; each worker has its [`WorkerShare`].
+    /// Calls in flight in the process; each worker has its [`WorkerShare`].
     pub in_flight: usize,
-    /// Connections of callers in the process; each worker has its [`WorkerShare`].
+    /// Client connections of the process; each worker has its [`WorkerShare`].
     pub connections: usize,
-    /// Bytes of bodies that are held in the process.
+    /// Bytes of buffered bodies in the process.
     pub memory: usize,
-    /// Time for the head of a request.
+    /// Time to receive a request head.
     pub header_timeout: Duration,
-    /// How long a kept connection may be without the next request.
+    /// Time that a kept-alive connection may be idle.
     pub idle_timeout: Duration,
-    /// Time for the body of a request that is read whole.
+    /// Time to receive a buffered request body.
     pub body_timeout: Duration,
-    /// How fast the body of a request must come, if it must.
+    /// Minimum upload rate of a request body, if any.
     pub body_rate: Option<MinimumRate>,
-    /// Time for a call as a whole, if it has a limit.
+    /// Total time of a call, if limited.
     pub total_timeout: Option<Duration>,
-    /// How long a client may take nothing of an answer.
+    /// Time that a client may leave response data unread.
     pub write_timeout: Duration,
-    /// Time for calls in progress when the program ends.
+    /// Time for calls in flight when the process stops.
     pub drain: Duration,
 }
 
-/// One worker of all: each has its share of what bounds the process, since none asks another.
+/// A worker's share of process limits. Each worker enforces its share alone, without asking the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerShare {
-    /// Its place among them.
+    /// The index of the worker.
     pub worker: usize,
-    /// How many there are.
+    /// The number of workers.
     pub workers: usize,
 }
 
 impl WorkerShare {
-    /// Its part of the whole. Law: the parts of all are the whole, but that none is zero.
+    /// Returns this worker's part of a limit. Law: the parts add up to the limit, except that none is zero.
     #[must_use]
     pub fn of(self, whole: usize) -> usize {
         let workers = self.workers.max(1);
@@ -380,7 +379,7 @@ impl WorkerShare {
 }
 
 impl Limits {
-    /// What bounds the reading of an RPC body.
+    /// Returns the limits for reading an RPC body.
     #[must_use]
     pub fn message(&self) -> MessageLimits {
         MessageLimits {
@@ -389,7 +388,7 @@ impl Limits {
         }
     }
 
-    /// What bounds the reading of an upstream's answer.
+    /// Returns the limits for reading an upstream response.
     #[must_use]
     pub fn reply(&self) -> ReplyLimits {
         ReplyLimits {

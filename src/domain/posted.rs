@@ -1,8 +1,8 @@
-//! What is posted to an RPC path: valid messages, calls that are not valid JSON-RPC 2.0, and what is no JSON-RPC.
+//! Bodies posted to an RPC path: valid messages, calls that are not valid JSON-RPC 2.0, and other content.
 //!
-//! Translation takes valid messages only. A call that passes through is forwarded as it came, unless that would bypass a
-//! flag; what is no JSON-RPC goes where its path would lead without `rpc.paths`. Law: who serves a body and who
-//! explains it decide by the same functions.
+//! Translation takes valid messages only. A call that passes through is forwarded unchanged, unless that would bypass a
+//! flag. Content that is not JSON-RPC goes where its path would lead without `rpc.paths`. Law: serving and `explain`
+//! classify a body with the same functions.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -21,10 +21,10 @@ use super::routing::{self, RequestHead, may_move};
 use super::side::Side;
 use super::time::Timestamp;
 
-/// How a posted body differs from valid JSON-RPC 2.0.
+/// The deviation of a posted body from valid JSON-RPC 2.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageFault {
-    /// A method can be read.
+    /// Invalid, but one method can be read.
     Invalid,
     /// No method can be read.
     Unreadable,
@@ -51,17 +51,17 @@ impl MessageFault {
     }
 }
 
-/// What becomes of a message that is not valid JSON-RPC 2.0.
+/// The treatment of a message that is not valid JSON-RPC 2.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handling {
-    /// It goes to the RPC upstream as it came.
+    /// The message is forwarded to the RPC upstream unchanged.
     Forwarded,
     /// The proxy answers with an error.
     Refused,
 }
 
 impl Handling {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Handling; 2] = [Handling::Forwarded, Handling::Refused];
 
     /// The word used in metrics.
@@ -74,46 +74,46 @@ impl Handling {
     }
 }
 
-/// A body that was posted to an RPC path.
+/// A body posted to an RPC path.
 #[derive(Debug)]
 pub struct PostedBody {
-    /// Its text without its content coding, where that is read.
+    /// The decoded text, if its content coding is supported.
     pub text: Option<Bytes>,
-    /// Why translation does not take it, whatever the text is: its content type or coding.
+    /// The reason why translation rejects the body regardless of its text: its content type or coding.
     pub fault: Option<Failure>,
 }
 
-/// What a body is.
+/// The classification of a body.
 #[derive(Debug)]
 pub enum Posted {
-    /// Valid messages, or a batch of which some are.
+    /// Valid messages, or a batch with at least one.
     Messages(Incoming),
-    /// A call that is forwarded as it came, or fails so.
+    /// A call to forward unchanged, or to reject with this failure.
     Call(Box<Call>, Failure),
-    /// A batch that is forwarded as it came, or fails so.
+    /// A batch to forward unchanged, or to reject with this failure.
     Batch(Vec<MessageItem>, Failure),
-    /// It is forwarded to the upstream of this place as it came.
+    /// A body to forward unchanged to the upstream with this index.
     Unread(MessageFault, usize),
-    /// It is refused.
+    /// A body to reject.
     Refused(MessageFault, RequestId, Failure),
-    /// It is no JSON-RPC, and a call of the REST side.
+    /// A body that is not JSON-RPC: a call of the REST side.
     Rest,
 }
 
-/// Whose body it is.
+/// The request that posted a body.
 #[derive(Debug, Clone, Copy)]
 pub struct Poster<'a> {
-    /// Who calls.
+    /// The caller.
     pub caller: Caller<'a>,
     /// The head of the request.
     pub head: RequestHead<'a>,
-    /// When it began.
+    /// The time at which the request began.
     pub at: Timestamp,
-    /// What flags were before, and the time now, where sessions may keep that.
+    /// The flag history and the current time, if sessions may keep former flags.
     pub past: Option<(&'a FlagHistory, ProcessTime)>,
 }
 
-/// Tells what a body is. Callers may skip this for valid messages.
+/// Classifies a body. Callers may skip this for valid messages.
 #[must_use]
 pub fn classify(plan: &Plan, poster: Poster<'_>, body: PostedBody) -> Posted {
     let PostedBody { text, fault } = body;
@@ -138,14 +138,14 @@ pub fn classify(plan: &Plan, poster: Poster<'_>, body: PostedBody) -> Posted {
     }
 }
 
-/// What an item of a batch that is not valid calls, read as the message of a request would be.
+/// Reads the call of an invalid batch item as if it were a message of its own.
 #[must_use]
 pub fn reread(plan: &Plan, invalid: &Invalid) -> Loose {
     read_loosely(&invalid.text, plan.limits.depth)
 }
 
-/// Whether a message that cannot be read may pass by: nothing could give this client another stage than passthrough and
-/// shadow, also by what a flag was when a session began: a message that cannot be read does not name its session.
+/// Returns whether an unreadable message may pass: no flag could give this client a stage other than passthrough or
+/// shadow. Former flags count too, since an unreadable message does not name its session.
 #[must_use]
 pub fn may_pass_unread(plan: &Plan, poster: Poster<'_>) -> bool {
     let browned_out = |route| routing::browned_out(plan, (Some(route), Side::Rpc), poster.at);
@@ -157,7 +157,7 @@ pub fn may_pass_unread(plan: &Plan, poster: Poster<'_>) -> bool {
         && !(0..plan.routes.routes().len()).any(|route| browned_out(route).is_some())
 }
 
-/// Whether a message that may be read in two ways may pass by: nothing looks at messages.
+/// Returns whether a message that can be read in two ways may pass: nothing inspects messages.
 #[must_use]
 pub fn may_pass_ambiguous(plan: &Plan) -> bool {
     let mut flags = plan.rollout.flags.iter();
@@ -166,16 +166,15 @@ pub fn may_pass_ambiguous(plan: &Plan) -> bool {
         && !flags.any(|flag| flag.side != Some(Side::Rest))
 }
 
-/// Whether an upstream may have messages whose members are not looked at: it takes every credential that an envelope may
-/// bear.
+/// Returns whether an upstream may get messages without inspection: it accepts every credential that an envelope can
+/// contain.
 #[must_use]
 pub fn takes_envelopes(plan: &Plan, upstream: &UpstreamPlan) -> bool {
     let mut known = plan.face.envelope.iter();
     known.all(|paired| takes_member(upstream, &paired.member))
 }
 
-/// The message of a call without the credentials that its envelope bears and an upstream does not get; none where it bears
-/// none of these.
+/// Returns the message without the credentials that the upstream must not get; `None` if it contains none of them.
 #[must_use]
 pub fn refused_message(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Option<Bytes> {
     if takes_envelopes(plan, upstream) {
@@ -188,19 +187,19 @@ pub fn refused_message(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Opt
     call.without(|name| is_credential(name) && !takes_member(upstream, name))
 }
 
-/// A call whose envelope bears credentials that its upstream does not take there.
+/// A call after removal of the envelope credentials that its upstream does not accept there.
 #[derive(Debug)]
 pub struct RewrittenCall {
-    /// The message without these members, and otherwise as it came.
+    /// The message without these members, otherwise unchanged.
     pub body: Bytes,
-    /// Their headers, where the upstream gets credentials and has headers.
+    /// The credentials as headers, if the upstream gets credentials and has headers.
     pub headers: HeaderMap,
 }
 
-/// Returns a call as an upstream gets it that does not take all of its credentials as members; none where it takes them.
+/// Returns a call rewritten for an upstream that does not accept all of its envelope credentials; `None` if it does.
 ///
 /// # Errors
-/// A [`Failure`] where a value has no place in its header.
+/// A [`Failure`] if a value is not a valid header value.
 pub fn rewritten(
     plan: &Plan,
     upstream: &UpstreamPlan,
@@ -209,7 +208,7 @@ pub fn rewritten(
     let Some(body) = refused_message(plan, upstream, call) else {
         return Ok(None);
     };
-    // The headers of a link are those of its handshake.
+    // A link has only the headers of its handshake.
     let has_headers = upstream.transport.link().is_none();
     let headers = if has_headers && upstream.credentials == Credentials::Forward {
         let members = plan.face.envelope.iter();
@@ -226,11 +225,11 @@ fn takes_member(upstream: &UpstreamPlan, name: &str) -> bool {
     upstream.credentials == Credentials::Forward && named.any(|paired| paired.member == name)
 }
 
-/// Where a path leads without `rpc.paths`.
+/// The target of a path without `rpc.paths`.
 enum PathTarget {
-    /// To the RPC upstream of this place.
+    /// The RPC upstream with this index.
     Rpc(usize),
-    /// To the REST upstream.
+    /// The REST upstream.
     Rest,
     Nowhere,
 }
@@ -255,7 +254,7 @@ impl PostClassifier<'_> {
         }
     }
 
-    /// A value that is no valid message.
+    /// Classifies a value that is not a valid message.
     fn invalid(&self, Invalid { id, why, text }: Invalid, fault: Option<Failure>) -> Posted {
         let fault = fault.unwrap_or_else(|| Failure::new(Reason::InvalidRequest, why));
         let loose = read_loosely(&text, self.plan.limits.depth);
@@ -276,7 +275,7 @@ impl PostClassifier<'_> {
         }
     }
 
-    /// A text that is no JSON, or nested too deeply, or a batch of none or too many.
+    /// Classifies a text that is not JSON, is nested too deeply, or is a batch of an invalid size.
     fn broken(&self, text: &Bytes, error: MessageError, fault: Option<Failure>) -> Posted {
         let (is_long, is_empty) = match error {
             MessageError::BatchTooLarge { .. } => (true, false),
@@ -290,7 +289,7 @@ impl PostClassifier<'_> {
         if is_empty && self.answers_batches() {
             return Posted::Refused(MessageFault::Unreadable, RequestId::null(), fault);
         }
-        // Servers that take a byte order mark read the message behind it.
+        // Servers that accept a byte order mark read the message after it.
         if let Some(marked) = text.strip_prefix(BYTE_ORDER_MARK)
             && !marked.starts_with(BYTE_ORDER_MARK)
         {
@@ -302,7 +301,7 @@ impl PostClassifier<'_> {
         }
         let begins = text.trim_ascii_start();
         let first = match begins.strip_prefix(b"[") {
-            // The first message of a batch, as far as it goes.
+            // The first message of a batch, as far as it is complete.
             Some(behind) => text.slice_ref(behind.trim_ascii_start()),
             None => text.clone(),
         };
@@ -313,7 +312,7 @@ impl PostClassifier<'_> {
         }
     }
 
-    /// What is no JSON-RPC.
+    /// Classifies content that is not JSON-RPC.
     fn not_json_rpc(&self, id: RequestId, fault: Failure) -> Posted {
         match self.target_of() {
             PathTarget::Rest => Posted::Rest,
@@ -322,7 +321,7 @@ impl PostClassifier<'_> {
         }
     }
 
-    /// A message whose method cannot be read.
+    /// Classifies a message without a readable method.
     fn unreadable(&self, id: RequestId, fault: Failure) -> Posted {
         match self.usual() {
             Some(place) => self.unread(place, id, fault),
@@ -346,7 +345,7 @@ impl PostClassifier<'_> {
         }
     }
 
-    /// Whether it is JSON-RPC: it says so, or calls what a route or the proxy itself has.
+    /// Returns whether the body is JSON-RPC: it has a version, or calls a method of a route or of the proxy.
     fn is_message(&self, loose: &Loose) -> bool {
         let knows = |method: &String| {
             self.plan.routes.knows_rpc(method) || self.plan.locals.rpc(method).is_some()
@@ -354,12 +353,12 @@ impl PostClassifier<'_> {
         loose.has_version || loose.methods.iter().any(knows)
     }
 
-    /// Whether what is no JSON-RPC is a call of the REST side.
+    /// Returns whether content that is not JSON-RPC belongs to the REST side.
     fn is_not_rpc(&self) -> bool {
         matches!(self.target_of(), PathTarget::Rest)
     }
 
-    /// Whether the proxy alone answers batches here: an array without a message is one, too (JSON-RPC 2.0 §6).
+    /// Returns whether only the proxy answers batches here: an array without a message is one, too (JSON-RPC 2.0 §6).
     fn answers_batches(&self) -> bool {
         self.plan.upstream(Side::Rpc).is_none() && !self.plan.routes.routes().is_empty()
     }
@@ -383,7 +382,7 @@ impl PostClassifier<'_> {
         }
     }
 
-    /// The place of the RPC upstream that takes HTTP requests.
+    /// Returns the index of the RPC upstream that takes HTTP requests.
     fn usual(&self) -> Option<usize> {
         self.plan.rpc_over_http()?;
         self.plan.upstreams.of(None, Side::Rpc)

@@ -1,92 +1,93 @@
-//! What a balancer says of a connection before its first byte: the PROXY protocol, versions 1 and 2.
+//! Decoder of the PROXY protocol, versions 1 and 2: the header that a load balancer sends before the first request.
 //!
-//! Sans-io: a [`ProxyHeaderDecoder`] says how many bytes certainly belong to it, is given them, and says so again until it is over,
-//! so that whoever reads never takes a byte of what follows. Laws: it asks for [`MOST`] bytes at most in all; what it
-//! finds does not depend on how the bytes came; it never asks for a byte beyond the end of the header.
+//! Sans-io: a [`ProxyHeaderDecoder`] asks for the bytes that certainly belong to the header until it is complete, so
+//! that its caller never reads a byte that follows. Laws: it asks for at most [`MOST`] bytes in all; the result does
+//! not depend on how the bytes arrived; it never asks for a byte after the end of the header.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A line of version 1 is no longer, with its end (§2.1).
+/// The maximum length of a version 1 line, with its end (§2.1).
 const LINE: usize = 107;
 /// The shortest line of version 1: `PROXY UNKNOWN` and its end.
 const SHORTEST: usize = 15;
-/// What version 2 begins with (§2.2).
+/// The signature of version 2 (§2.2).
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// The signature, the version and command, the family, and the length of the rest.
 const FIXED: usize = 16;
-/// How long the rest of version 2 may be: addresses take 36 bytes, what is said beside them a few hundred.
+/// Maximum length of the rest of version 2: addresses take 36 bytes, additional fields a few hundred.
 const REST: usize = 2048;
 
-/// The most bytes that are ever asked for.
+/// The maximum number of bytes that the decoder asks for.
 pub const MOST: usize = FIXED + REST;
 
-/// Whether the PROXY protocol is spoken on the listener.
+/// The use of the PROXY protocol on the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyProtocolUse {
-    /// It is not: its bytes are no HTTP.
+    /// Disabled: such a header is invalid HTTP.
     Off,
-    /// Each connection comes from a trusted hop and begins with it.
+    /// Each connection comes from a trusted hop and begins with the header.
     Required,
 }
 
-/// Whom a connection comes from.
+/// The source of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyProtocolSource {
-    /// Whoever has opened it: the balancer itself asks (`LOCAL`), or says nothing of the client.
+    /// The peer: the balancer itself connects (`LOCAL`), or does not name the client.
     Peer,
-    /// A client behind the balancer.
+    /// A client of the balancer.
     Client(IpAddr),
 }
 
-/// Why a connection is none of a balancer's.
+/// The reason why a header is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyProtocolError {
-    /// Neither version begins like that.
+    /// The bytes begin neither version.
     #[error("it does not begin with a PROXY header")]
     NoHeader,
     /// The line of version 1 has no end within its length.
     #[error("its PROXY line is longer than {LINE} bytes")]
     LongLine,
-    /// The line of version 1 is not what it should be.
+    /// A malformed version 1 line.
     #[error("its PROXY line says no addresses")]
     Line,
-    /// A version or a command that is not known.
+    /// An unknown version or command.
     #[error("its PROXY header has a version or a command that is not known")]
     Version,
-    /// More beside the addresses than is read.
+    /// The additional fields are too long.
     #[error("its PROXY header is longer than {MOST} bytes")]
     Long,
-    /// Too short for the addresses that it promises.
+    /// The header is too short for its addresses.
     #[error("its PROXY header is too short for its addresses")]
     Short,
 }
 
-/// What comes next.
+/// The next step of decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyHeaderStep {
-    /// So many more bytes belong to the header, one at least.
+    /// At least this many more bytes belong to the header; at least one.
     Wants(usize),
-    /// It is over.
+    /// The header is complete.
     Over(ProxyProtocolSource),
 }
 
-/// The beginning of a connection, as far as it has come.
+/// A decoder of one header, with the bytes so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProxyHeaderDecoder {
     came: Vec<u8>,
 }
 
 impl ProxyHeaderDecoder {
-    /// Takes the bytes that were asked for, or some of them, and says what comes next. Nothing came at first.
+    /// Takes some or all of the bytes that were asked for, and returns the next step. The first call passes none.
     ///
     /// # Errors
-    /// [`ProxyProtocolError`] as soon as it is none.
+    /// [`ProxyProtocolError`] as soon as the header is known to be invalid.
     ///
     /// ```
-    /// use dualgauge::domain::preface::{Next, Preface, Source};
-    /// let mut preface = Preface::default();
-    /// assert_eq!(preface.take(b""), Ok(Next::Wants(15)));
-    /// assert_eq!(preface.take(b"PROXY UNKNOWN\r\n"), Ok(Next::Over(Source::Peer)));
+    /// use dualgauge::domain::proxy_protocol::{ProxyHeaderDecoder, ProxyHeaderStep, ProxyProtocolSource};
+    /// let mut decoder = ProxyHeaderDecoder::default();
+    /// assert_eq!(decoder.take(b""), Ok(ProxyHeaderStep::Wants(15)));
+    /// let end = ProxyHeaderStep::Over(ProxyProtocolSource::Peer);
+    /// assert_eq!(decoder.take(b"PROXY UNKNOWN\r\n"), Ok(end));
     /// ```
     pub fn take(&mut self, more: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
         self.came.extend_from_slice(more);
@@ -103,7 +104,7 @@ impl ProxyHeaderDecoder {
     }
 }
 
-/// Version 1: a line of text.
+/// Decodes version 1: a line of text.
 fn first(came: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
     if came.len() < SHORTEST {
         return Ok(ProxyHeaderStep::Wants(SHORTEST - came.len()));
@@ -111,7 +112,7 @@ fn first(came: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
     if let Some(line) = came.strip_suffix(b"\r\n") {
         return read_line(line).map(ProxyHeaderStep::Over);
     }
-    // The end of the line is two bytes, or what is left of them; a line has no other CR or LF.
+    // The line ends in two bytes, of which one may have arrived; no other CR or LF is allowed.
     let (before, wanted) = match came {
         [before @ .., b'\r'] => (before, 1),
         before => (before, 2),
@@ -129,7 +130,7 @@ fn read_line(line: &[u8]) -> Result<ProxyProtocolSource, ProxyProtocolError> {
     let line = core::str::from_utf8(line).map_err(|_| ProxyProtocolError::Line)?;
     let mut words = line.split(' ').skip(1);
     let family = words.next();
-    // What follows `UNKNOWN` is not looked at (§2.1).
+    // The rest of an `UNKNOWN` line is ignored (§2.1).
     if family == Some("UNKNOWN") {
         return Ok(ProxyProtocolSource::Peer);
     }
@@ -152,7 +153,7 @@ fn read_line(line: &[u8]) -> Result<ProxyProtocolSource, ProxyProtocolError> {
     }
 }
 
-/// A decimal number up to 65535, without zeros before it.
+/// Returns whether a text is a decimal number up to 65535 without leading zeros.
 fn is_port(text: Option<&str>) -> bool {
     text.is_some_and(|text| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -160,7 +161,7 @@ fn is_port(text: Option<&str>) -> bool {
     })
 }
 
-/// Version 2: bytes.
+/// Decodes version 2: bytes.
 fn second(came: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
     let Some((fixed, rest)) = came.split_first_chunk::<FIXED>() else {
         return Ok(ProxyHeaderStep::Wants(FIXED - came.len()));
@@ -179,7 +180,7 @@ fn second(came: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
     if command & 0xf == 0 {
         return Ok(ProxyHeaderStep::Over(ProxyProtocolSource::Peer));
     }
-    // A stream over IPv4 or IPv6; of others nothing is known, and what they say is skipped (§2.2).
+    // A stream over IPv4 or IPv6; other families are skipped without a source (§2.2).
     let source = match family {
         0x11 => {
             let addresses = rest.first_chunk::<12>().ok_or(ProxyProtocolError::Short)?;
@@ -196,16 +197,17 @@ fn second(came: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
     Ok(ProxyHeaderStep::Over(source))
 }
 
-/// Checks on any bytes that what is found depends on no cut, and that nothing behind a header is taken: for fuzzing.
+/// Checks that the result for any bytes is independent of their partition, and that nothing after the header is read.
+/// For fuzzing.
 ///
 /// # Panics
-/// Where it is not so.
+/// If a check fails.
 pub fn check_any_cut(bytes: &[u8]) {
     let whole = read(bytes, usize::MAX);
     for piece in [1, 2, 7] {
         let pieces = read(bytes, piece);
         match (&whole, &pieces) {
-            // A fault may be seen before all that was asked for has come.
+            // An error may be found before all requested bytes have arrived.
             (Some((Err(_), at)), Some((Err(_), sooner))) => assert!(sooner <= at),
             (None, Some((Err(_), _))) => {}
             (_, _) => assert_eq!(whole, pieces),
@@ -218,7 +220,7 @@ pub fn check_any_cut(bytes: &[u8]) {
     }
 }
 
-/// Reads a preface from bytes, in pieces of `piece` at most: what it finds and how many bytes it took; nothing where
+/// Decodes a header in chunks of at most `piece` bytes. Returns the result and the number of bytes taken; `None` if
 /// there are too few.
 fn read(
     bytes: &[u8],

@@ -1,7 +1,6 @@
-//! What a call is refused with before any upstream is asked: the words of each failure, once.
+//! The failures of calls that are rejected before an upstream is asked: the client text of each, once.
 //!
-//! The gateway answers with them and `explain` shows them. Which status and code a reason has is not known
-//! here; that is the one table of [`super::failure`].
+//! The gateway sends them and `explain` shows them. Statuses and codes are in [`super::failure`] only.
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method};
@@ -29,7 +28,7 @@ mod unknown;
 pub use path::{irregular_local_path, irregular_path, irregular_rpc_path, near_route, near_stream};
 pub use unknown::unknown_method;
 
-/// No route takes a REST call.
+/// Returns the failure of a REST call without a route.
 #[must_use]
 pub fn no_route(method: &Method, path: &str) -> Failure {
     let path: String = path.chars().take(200).collect();
@@ -39,14 +38,14 @@ pub fn no_route(method: &Method, path: &str) -> Failure {
     )
 }
 
-/// No route takes a frame, and nobody is there to take it as it is.
+/// Returns the failure of a frame without a route, when no upstream takes it unchanged.
 #[must_use]
 pub fn no_frame(frame: &Json) -> Failure {
     let message = format!("no route takes {}", frame_in_short(frame));
     Failure::new(Reason::RouteNotFound, message)
 }
 
-/// The beginning of a frame, by which people know it.
+/// Returns the beginning of a frame, for messages.
 #[must_use]
 pub fn frame_in_short(frame: &Json) -> String {
     let shown = String::from_utf8_lossy(frame.as_bytes());
@@ -54,7 +53,7 @@ pub fn frame_in_short(frame: &Json) -> String {
     format!("the frame `{}`", shown.escape_debug())
 }
 
-/// Routes have the path and the method of a REST call, and each another literal.
+/// Returns the failure of a REST call whose path and method match routes that require other literals.
 #[must_use]
 pub fn other_literals(method: &Method, path: &str) -> Failure {
     let path: String = path.chars().take(200).collect();
@@ -65,7 +64,7 @@ pub fn other_literals(method: &Method, path: &str) -> Failure {
     Failure::new(Reason::RouteNotFound, message)
 }
 
-/// The path has other methods.
+/// Returns the failure of a call whose path has other methods only.
 #[must_use]
 pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
     let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
@@ -74,7 +73,7 @@ pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed))
 }
 
-/// A client of MCP that says two things, or speaks a revision that is not spoken here.
+/// Returns the failure of an MCP client whose headers contradict its message, or whose revision is unsupported.
 #[must_use]
 pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Failure {
     match discord {
@@ -98,14 +97,14 @@ pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Fai
     }
 }
 
-/// A result that asks an older client of MCP for input. The client would read it as an empty success.
+/// Returns the failure of a result that asks an older MCP client for input, which would read it as an empty success.
 #[must_use]
 pub fn input_required() -> Failure {
     let message = "the server asks for input before it goes on, in a way that the client's revision of MCP does not have; use a client of revision 2026-07-28";
     Failure::new(Reason::UpstreamInputRequired, message)
 }
 
-/// A batch of a client whose revision of MCP has none.
+/// Returns the failure of a batch from a client whose MCP revision has none.
 #[must_use]
 pub fn no_batch() -> Failure {
     let message =
@@ -113,7 +112,7 @@ pub fn no_batch() -> Failure {
     Failure::new(Reason::NoBatch, message)
 }
 
-/// Refuses a call whose envelope bears one credential twice.
+/// Rejects a call whose envelope contains one credential twice.
 ///
 /// # Errors
 /// A [`Failure`] that names the member, never its value.
@@ -122,7 +121,7 @@ pub fn ambiguous_credentials(plan: &Plan, call: &Call) -> Result<(), Failure> {
     checked.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))
 }
 
-/// Refuses a method that concerns the one link to a server, which all callers share.
+/// Rejects a method that concerns the link itself, which all clients share.
 ///
 /// # Errors
 /// A [`Failure`] that names the method.
@@ -139,14 +138,14 @@ pub fn withheld(upstream: &UpstreamPlan, method: &str) -> Result<(), Failure> {
     Err(Failure::new(Reason::RouteNotFound, message))
 }
 
-/// An RPC path is asked in another way than by POST, and nobody is there to ask.
+/// Returns the failure of a request to an RPC path that is not a POST, when no upstream takes it.
 #[must_use]
 pub fn not_posted(method: &Method) -> Failure {
     let message = format!("{method} is not a method of an RPC path; send JSON-RPC by POST");
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow("POST".to_owned()))
 }
 
-/// An `Origin` or a `Host` that is not allowed.
+/// Returns the failure of an `Origin` or a `Host` that is not allowed.
 #[must_use]
 pub fn origin_denied(why: OriginDenied) -> Failure {
     let message = match why {
@@ -163,10 +162,10 @@ pub fn origin_denied(why: OriginDenied) -> Failure {
     Failure::new(Reason::OriginRefused, message)
 }
 
-/// What to call in place of a side of a route.
+/// The replacement for one side of a route.
 struct Successor {
     name: String,
-    /// With its article, for a sentence.
+    /// The name with its article, for a sentence.
     what: String,
     link: Option<String>,
 }
@@ -199,13 +198,13 @@ impl Successor {
     }
 }
 
-/// The address of what to call in place of a side of a route, if that has one.
+/// Returns the address of the replacement for one side of a route, if it has one.
 #[must_use]
 pub fn successor_link(route: &Route, side: Side, rpc_paths: &[String]) -> Option<String> {
     let is_address = |text: &&String| text.starts_with('/') || text.starts_with("http");
     let link = match (&route.successor, side) {
         (Some(successor), _) => Some(successor).filter(is_address),
-        // The other side is at an RPC path.
+        // The replacement is at an RPC path.
         (None, Side::Rest) => rpc_paths.first(),
         (None, Side::Rpc) => None,
     };
@@ -219,7 +218,7 @@ const fn way(side: Side) -> &'static str {
     }
 }
 
-/// The caller's way of a route is retired.
+/// Returns the failure of a call on a retired side of a route.
 #[must_use]
 pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
     let successor = Successor::new(route, side, &plan.face.paths);
@@ -232,7 +231,7 @@ pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
     Failure::new(Reason::Retired, message).advise(successor.advice(None))
 }
 
-/// The caller's side of a stream is retired.
+/// Returns the failure of a call on a retired side of a stream.
 #[must_use]
 pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
     let path = stream.path(side.other());
@@ -250,14 +249,14 @@ pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
     })
 }
 
-/// A server of the other side has answered with something that is no stream of events.
+/// Returns the failure of an upstream that responded with something other than an event stream.
 #[must_use]
 pub fn no_stream(found: &str) -> Failure {
     let message = "the server answered with something that is no stream of events";
     Failure::new(Reason::UpstreamNotProtocol, message).because(found)
 }
 
-/// The caller's way of a route is refused for a while.
+/// Returns the failure of a call during a brownout.
 #[must_use]
 pub fn browned_out(
     plan: &Plan,
@@ -284,7 +283,7 @@ pub fn browned_out(
     Failure::new(Reason::Brownout, message).advise(successor.advice(Some(pause)))
 }
 
-/// A call does not fit its route.
+/// Returns the failure of a call that does not fit its route.
 #[must_use]
 pub fn bind(error: BindError) -> Failure {
     match (error.exceeded, error.kind) {
@@ -298,7 +297,7 @@ pub fn bind(error: BindError) -> Failure {
     }
 }
 
-/// A value whose check exceeded its budget; the reason is that of too many steps.
+/// Returns the failure of a value whose validation exceeded its budget; `reason` is the one for too many steps.
 fn schema_budget_exceeded(exceeded: Exceeded, (reason, message): (Reason, String)) -> Failure {
     match exceeded {
         Exceeded::Steps => Failure::new(reason, message),
@@ -306,21 +305,21 @@ fn schema_budget_exceeded(exceeded: Exceeded, (reason, message): (Reason, String
     }
 }
 
-/// The params of an RPC call make a URL beyond the limit.
+/// Returns the failure of an RPC call whose params make a URL beyond the limit.
 #[must_use]
 pub fn long_url(limit: usize) -> Failure {
     let message = format!("the URL that these params make is longer than {limit} bytes");
     Failure::new(Reason::InvalidParams, message)
 }
 
-/// A body beyond the limit.
+/// Returns the failure of a body beyond the limit.
 #[must_use]
 pub fn large_body(limit: usize) -> Failure {
     let message = format!("the body is longer than {limit} bytes");
     Failure::new(Reason::BodyTooLarge, message)
 }
 
-/// A body that is no JSON.
+/// Returns the failure of a body that is not JSON.
 #[must_use]
 pub fn no_json(fault: JsonFault) -> Failure {
     let reason = if fault.is_too_deep() {
@@ -331,7 +330,7 @@ pub fn no_json(fault: JsonFault) -> Failure {
     Failure::new(reason, format!("body: {fault}"))
 }
 
-/// A body that is no JSON-RPC, as a whole.
+/// Returns the failure of a body that is not JSON-RPC.
 #[must_use]
 pub fn no_message(error: MessageError) -> Failure {
     let reason = match &error {
@@ -343,21 +342,21 @@ pub fn no_message(error: MessageError) -> Failure {
     Failure::new(reason, error.to_string())
 }
 
-/// A response of a client, where no server could have asked.
+/// Returns the failure of a client's response when no upstream could have sent a request.
 #[must_use]
 pub fn unexpected_response() -> Failure {
     let message = "a response to nothing: there is no RPC upstream that could have asked";
     Failure::new(Reason::InvalidRequest, message)
 }
 
-/// There is no server of the other side to translate for. `check` refuses a plan that could come here.
+/// Returns the failure of a call without an upstream on the other side. `check` rejects plans that could cause it.
 #[must_use]
 pub fn no_upstream(side: Side) -> Failure {
     let message = format!("there is no {side} upstream to translate for");
     Failure::new(Reason::Internal, message)
 }
 
-/// The content codings of an RPC request.
+/// Returns the failure of an RPC request with a content coding.
 #[must_use]
 pub fn coded_message() -> Failure {
     Failure::new(
@@ -366,11 +365,10 @@ pub fn coded_message() -> Failure {
     )
 }
 
-/// What a body may not say that it is: only JSON in UTF-8 is read. One that does not say what it is, is taken
-/// for JSON and will show.
+/// Rejects media types other than JSON in UTF-8. A body without a content type is read as JSON.
 ///
 /// # Errors
-/// The [`Failure`] that it gets.
+/// The [`Failure`] for the client.
 pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
     let mut kinds = headers.get_all(CONTENT_TYPE).iter();
@@ -381,7 +379,7 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
                 .to_owned(),
         );
     }
-    // Nearly all bodies say just this, if anything.
+    // Fast path for the usual value.
     let Some(kind) = kind.filter(|kind| *kind != "application/json") else {
         return Ok(());
     };
@@ -408,7 +406,7 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// What an RPC upstream answered in place of a response.
+/// Returns the failure of an RPC upstream that sent something other than a response.
 #[must_use]
 pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -> Failure {
     let status = reply.status;
@@ -427,7 +425,7 @@ pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -
     failure
 }
 
-/// Refuses an event stream where one whole answer is due.
+/// Returns the failure of an event stream where a complete response was expected.
 #[must_use]
 pub fn event_stream(status: u16) -> Failure {
     let message = format!(
@@ -436,10 +434,10 @@ pub fn event_stream(status: u16) -> Failure {
     Failure::new(Reason::UpstreamStream, message).upstream_status(status)
 }
 
-/// A result that its route's schema does not allow is the server's fault.
+/// Rejects a result that violates its route's schema, as a fault of the upstream.
 ///
 /// # Errors
-/// The [`Failure`] that the caller gets.
+/// The [`Failure`] for the client.
 pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
     let Some(schema) = &route.schema.result else {
         return Ok(());

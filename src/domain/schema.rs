@@ -1,10 +1,10 @@
-//! JSON Schema: what params and results must be like, where patterns say too little.
+//! JSON Schema validation of params and results.
 //!
-//! A schema is compiled when it is loaded, by draft 2020-12 unless its `$schema` names another one. It stays within
-//! itself: a `$ref` leads to its own `#/…`, never to a file or an address. Regular expressions take linear time. Laws:
-//! no value makes it panic; what a schema is asked about is opened, so a value that two parsers could read
-//! differently is refused here as it is by patterns. A validation has a budget of steps and memory; where it keeps
-//! within it, its verdict is that of the validator without a budget.
+//! A schema is compiled on load, by draft 2020-12 unless its `$schema` names another one. A `$ref` may point only to
+//! the schema's own `#/…`, never to a file or an address. Regular expressions take linear time. Laws: no value causes a
+//! panic; a validated value is opened, so a value that two parsers could read differently is rejected as patterns
+//! reject it; validation has a budget of steps and memory, and within it the verdict equals that of the validator
+//! without a budget.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ mod value;
 
 pub use self::meter::{Exceeded, MemoryShare};
 
-/// As many faults are told at once.
+/// The maximum number of violations in one message.
 const MOST_FAULTS: usize = 3;
 /// The compiled size of one regular expression, in bytes.
 const MOST_REGEX: usize = 1 << 20;
@@ -35,30 +35,30 @@ const MOST_REGEX: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Schema {
     validator: Validator<Metered>,
-    /// Tells the texts of two schemas apart.
+    /// A hash that distinguishes the texts of two schemas.
     source_hash: u64,
     /// The limit that counts the memory of validations.
     room: OnceLock<Arc<dyn MemoryShare>>,
 }
 
-/// What a schema does not allow.
+/// A violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct SchemaViolation {
-    /// Where in the value: a JSON pointer (RFC 6901), empty for the value as a whole.
+    /// A JSON pointer (RFC 6901) to the value; empty for the whole value.
     pub pointer: String,
-    /// What is wrong there; further faults follow, each with its pointer. Of the value
-    /// it says names of members only.
+    /// The violation; further ones follow, each with its pointer. The text contains only names of members, never their
+    /// values.
     pub what: String,
 }
 
-/// Why a value was not accepted.
+/// The reason why a value was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The schema does not allow it.
+    /// The value violates the schema.
     #[error(transparent)]
     Violation(SchemaViolation),
-    /// The verdict would take more than the budget.
+    /// Validation exceeded its budget.
     #[error("checking it against the schema takes more than the budget of one validation")]
     Exceeded(Exceeded),
 }
@@ -67,7 +67,7 @@ impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// Why it is no schema, for whoever wrote it.
+    /// The reason why the schema is invalid, for its author.
     pub fn compile(schema: &Value) -> Result<Schema, String> {
         recursion::refuse(schema)?;
         let patterns = PatternOptions::regex().size_limit(MOST_REGEX);
@@ -90,12 +90,12 @@ impl Schema {
         self.source_hash == other.source_hash
     }
 
-    /// Counts the memory of all validations from now on in `room`. Only the first call has an effect.
+    /// Counts the memory of all later validations in `room`. Only the first call has an effect.
     pub fn count_memory_in(&self, room: &Arc<dyn MemoryShare>) {
         self.room.get_or_init(|| room.clone());
     }
 
-    /// Whether the schema names `null` as a value: it allows it, and does not allow everything.
+    /// Returns whether the schema allows `null` explicitly, rather than by allowing everything.
     #[must_use]
     pub fn promises_null(&self) -> bool {
         let allows = |text: &'static str| self.check(&Json::literal(text)).is_ok();
@@ -105,7 +105,7 @@ impl Schema {
     /// Checks a value.
     ///
     /// # Errors
-    /// [`SchemaError`] with the first few faults, or the part of the budget that was exceeded.
+    /// [`SchemaError`] with the first few violations, or the exceeded part of the budget.
     pub fn check(&self, value: &Json) -> Result<(), SchemaError> {
         let room = self.room.get().map(|room| &**room);
         let meter = Meter::new(value.as_bytes().len(), room);
@@ -123,7 +123,8 @@ impl Schema {
         }
     }
 
-    /// The first few faults of a value that is invalid, or the first one, as far as a small budget reaches.
+    /// Returns the first few violations of an invalid value, or only the first one if the small budget for them runs
+    /// out.
     fn violation(&self, node: Handle<'_>, meter: &Meter<'_>, in_use: usize) -> SchemaViolation {
         meter.collect_errors(in_use);
         let mut faults = self.validator.iter_errors(node);
@@ -144,7 +145,7 @@ impl Schema {
     }
 }
 
-/// Several faults as one, if there are any.
+/// Joins several violations into one, if there are any.
 fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option<SchemaViolation> {
     let mut faults = faults.into_iter();
     let first = faults.next()?;
@@ -157,7 +158,7 @@ fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option
     Some(SchemaViolation { pointer, what })
 }
 
-/// A fault without the value that has it.
+/// Returns the text of a violation without the value.
 fn masked(fault: &ValidationError<'_>) -> String {
     fault.masked_with("it").to_string()
 }

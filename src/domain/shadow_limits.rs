@@ -1,6 +1,6 @@
-//! What bounds the calls that are run only to compare.
+//! Limits and sampling of shadow calls.
 //!
-//! Law: the same place in the sequence of calls gets the same answer, so that nothing here needs chance.
+//! Law: the same index in the sequence of calls gets the same decision, so this module needs no randomness.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use super::failure::Reason;
 use super::rollout::{Bucket, Percent};
 use super::route::{Effect, ExpectsReply, Route};
 
-/// The bounds of the candidates of one worker.
+/// The limits of one worker's candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShadowLimits {
-    /// Candidates at a time.
+    /// Concurrent candidates.
     pub concurrency: usize,
-    /// Bytes that are kept for all of them together, and for the calls that they will stand beside.
+    /// Bytes buffered for all candidates and for the calls that they shadow.
     pub memory: usize,
-    /// Time for one of them, with all that it waits for.
+    /// Timeout of a candidate, including all waits.
     pub timeout: Duration,
-    /// The share of calls that get one, of those that may.
+    /// The share of eligible calls that get a candidate.
     pub sample: Percent,
     /// Candidates of the calls of one HTTP request.
     pub per_request: usize,
@@ -26,11 +26,11 @@ pub struct ShadowLimits {
     pub noise: Percent,
 }
 
-/// Why no call of a route is ever made twice, if none is.
+/// Returns the reason why no call of a route is ever duplicated, if there is one.
 #[must_use]
 pub fn never(route: &Route) -> Option<Skip> {
     if route.is_frame() {
-        // What answers a frame may be an event, or silence.
+        // The reply to a frame may be an event, or no frame at all.
         return Some(Skip::Stream);
     }
     match (route.effect, route.waits) {
@@ -40,35 +40,35 @@ pub fn never(route: &Route) -> Option<Skip> {
     }
 }
 
-/// Whether a refusal by the proxy is a failure of a candidate, and no answer to compare: the server of the control does not
-/// know the rule.
+/// Returns whether a rejection by the proxy counts as a failure of the candidate rather than a response to compare: the
+/// control's server does not know the rule.
 #[must_use]
 pub const fn is_failure(refusal: Reason) -> bool {
     matches!(refusal, Reason::OriginRefused | Reason::UnknownQuery)
 }
 
-/// Spreads the places of calls apart from those of comparisons.
+/// Decorrelates the sampling of calls from that of comparisons.
 const CALLS: u64 = 0x9e37_79b9_7f4a_7c15;
 const COMPARISONS: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// The first comparisons of a route, all of which run the control a second time.
+/// The number of first comparisons of a route that always repeat the control.
 const FIRST: u64 = 3;
 
 impl ShadowLimits {
-    /// Whether the call at this place of the sequence gets a candidate.
+    /// Returns whether the call at this index gets a candidate.
     #[must_use]
     pub fn samples(&self, place: u64) -> bool {
         falls_within(self.sample, place.wrapping_mul(CALLS))
     }
 
-    /// Whether the control is ever run a second time.
+    /// Returns whether the control is ever repeated.
     #[must_use]
     pub fn learns_noise(&self) -> bool {
         self.noise != Percent::NONE
     }
 
-    /// Whether the comparison at this place of the sequence of its route runs the control a second time: the first
-    /// ones do, so that what differs by itself is known from the beginning.
+    /// Returns whether the comparison at this index of its route repeats the control. The first ones do, so that noise
+    /// is known from the start.
     #[must_use]
     pub fn repeats_control(&self, place: u64) -> bool {
         let first = self.learns_noise() && place < FIRST;
@@ -76,7 +76,7 @@ impl ShadowLimits {
     }
 }
 
-/// Places are mixed, so that a share never falls in step with callers who take turns.
+/// Indexes are hashed, so that a share never falls in step with clients that take turns.
 fn falls_within(share: Percent, place: u64) -> bool {
     let mut mixed = place;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

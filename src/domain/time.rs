@@ -70,11 +70,11 @@ impl Timestamp {
     /// [`TimestampError`].
     ///
     /// ```
-    /// use dualgauge::domain::calendar::Moment;
-    /// let noon = Moment::parse("2023-06-30T23:59:59Z").unwrap();
+    /// use dualgauge::domain::time::Timestamp;
+    /// let noon = Timestamp::parse("2023-06-30T23:59:59Z").unwrap();
     /// assert_eq!(noon.unix(), 1_688_169_599);
-    /// assert_eq!(Moment::parse("2023-07-01T01:59:59+02:00"), Ok(noon));
-    /// assert!(Moment::parse("2023-06-30T12:00:00").is_err());
+    /// assert_eq!(Timestamp::parse("2023-07-01T01:59:59+02:00"), Ok(noon));
+    /// assert!(Timestamp::parse("2023-06-30T12:00:00").is_err());
     /// ```
     pub fn parse(text: &str) -> Result<Timestamp, TimestampError> {
         let text = text.trim();

@@ -1,4 +1,4 @@
-//! A server behind the proxy: its address or its child, how it is spoken to, and what bounds that.
+//! An upstream of the plan: its address or child process, its protocol, and its limits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,61 +18,62 @@ use crate::domain::route::Wire;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
 
-/// A server behind the proxy.
+/// An upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamPlan {
     /// Its name in metrics and logs.
     pub name: String,
-    /// The language that it speaks.
+    /// The side that it serves.
     pub side: Side,
-    /// How it is spoken to.
+    /// The transport to it.
     pub transport: Transport,
-    /// How connections to it are secured; they are plain without.
+    /// TLS to it; `None` for plain connections.
     pub tls: Option<Arc<ClientTls>>,
-    /// Where it is; of a child its program, for people to read.
+    /// Its address; for a child process the program, for display.
     pub authority: Authority,
-    /// Its further addresses, as `host:port`; the name of the server is that of the first everywhere.
+    /// Further addresses, as `host:port`; requests name the host of the first one everywhere.
     pub more: Vec<String>,
-    /// How its addresses are watched.
+    /// The health checks of its addresses.
     pub watch: AddressPlan,
-    /// Whether HTTP/2 is spoken to it.
+    /// The use of HTTP/2.
     pub http2: Multiplexing,
-    /// The path of its url; of a child `/`.
+    /// The path of its URL; `/` for a child process.
     pub path: PathAndQuery,
-    /// Bounds the time to the answer's head, or to the whole answer when translated.
+    /// Timeout for the response head, or for the whole response when translated.
     pub timeout: Duration,
-    /// Bounds connecting.
+    /// Timeout for connecting.
     pub connect_timeout: Duration,
-    /// Bounds how long a call waits for a place among `connections`, or for its turn on a link.
+    /// Timeout for a slot among `connections`, or for a turn on a link.
     pub queue_timeout: Option<Duration>,
-    /// How long an unused connection is kept; shorter than the server keeps it, or calls meet closed doors.
+    /// Time that an idle connection is kept. It must be shorter than the server's own, or calls meet closed
+    /// connections.
     pub keep_alive: Duration,
-    /// How long a stream, or an upgraded connection, may be silent.
+    /// Time that a stream or an upgraded connection may be silent.
     pub idle_timeout: Duration,
-    /// How old a connection grows; it takes no new call then, and an upgraded one ends.
+    /// Maximum age of a connection: it then takes no new calls, and an upgraded connection is closed.
     pub max_age: Option<Duration>,
-    /// The most calls of one worker at a time, each of which has a connection of its own over HTTP/1.1.
+    /// Concurrent calls of one worker; over HTTP/1.1 each has a connection of its own.
     pub connections: usize,
-    /// The most calls of one worker that wait for a place among these; a link has a queue of its own.
+    /// Queued calls of one worker when all slots are taken; a link has its own queue.
     pub queue: usize,
-    /// Whether the caller's credentials go there.
+    /// Permission to forward the client's credentials.
     pub credentials: Credentials,
-    /// Headers that a translated call takes along beside the usual ones.
+    /// Additional headers that a translated call keeps.
     pub forward: Vec<HeaderName>,
-    /// Members beside those of JSON-RPC that it takes for credentials.
+    /// Envelope members that it accepts as credentials.
     pub envelope: Vec<EnvelopeHeader>,
 }
 
-/// `host:port`, as requests say it: without the port that the scheme means anyway.
+/// `host:port` as in requests: without the default port of the scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authority {
     text: String,
-    /// The value of `Host` that most calls of a server need; none of a text that no header takes.
+    /// The usual `Host` header value; `None` if the text is not a valid one.
     host: Option<HeaderValue>,
 }
 
 impl Authority {
-    /// That of a server, or the program of a child.
+    /// Returns the authority of a server, or the program of a child process.
     #[must_use]
     pub fn new(text: String) -> Authority {
         Authority {
@@ -81,13 +82,13 @@ impl Authority {
         }
     }
 
-    /// Its text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The value of `Host`, of a server that is called over HTTP.
+    /// Returns the `Host` header value of an HTTP server.
     #[must_use]
     pub fn host(&self) -> Option<&HeaderValue> {
         self.host.as_ref()
@@ -95,19 +96,19 @@ impl Authority {
 }
 
 impl UpstreamPlan {
-    /// Returns how long a call with this timeout waits for a place at an upstream over HTTP.
+    /// Returns the time that a call with this timeout waits for a slot at an HTTP upstream.
     #[must_use]
     pub fn connect_wait(&self, timeout: Duration) -> Duration {
         timeout.min(self.queue_timeout.unwrap_or(timeout))
     }
 
-    /// Returns how long a call with this timeout waits for its turn on a link, or for the link itself.
+    /// Returns the time that a call with this timeout waits for its turn on a link, or for the link itself.
     #[must_use]
     pub fn queue_wait(&self, timeout: Duration) -> Duration {
         timeout.min(self.queue_timeout.unwrap_or(self.connect_timeout))
     }
 
-    /// Where to connect: `host:port`, the port of the scheme where the url names none.
+    /// Returns the address to connect to: `host:port`, with the default port of the scheme if the URL names none.
     #[must_use]
     pub fn address(&self) -> String {
         with_port(
@@ -116,8 +117,8 @@ impl UpstreamPlan {
         )
     }
 
-    /// Whether another plan means this very server, spoken to by the same rules: a connection that one of them began may
-    /// go on under the other. Its own times and numbers may differ; those of its transport may not.
+    /// Returns whether another plan describes the same server with the same transport, so that open connections can be
+    /// kept. Timeouts and limits may differ; those of the transport may not.
     #[must_use]
     pub fn is_same_server(&self, other: &UpstreamPlan) -> bool {
         let UpstreamPlan {
@@ -142,7 +143,7 @@ impl UpstreamPlan {
             queue: _,
             forward: _,
         } = self;
-        // Certificates are renewed, as headers in files are, and what they had secured stays so.
+        // Certificates are renewed, like headers from files; connections made with the old ones stay valid.
         let is_there = (name, side) == (&other.name, &other.side)
             && (authority, more, path) == (&other.authority, &other.more, &other.path)
             && tls.is_some() == other.tls.is_some();
@@ -152,7 +153,7 @@ impl UpstreamPlan {
     }
 }
 
-/// `host:port` of an authority, with the port of its scheme where it names none.
+/// Returns `host:port` of an authority, with the given default port if it names none.
 #[must_use]
 pub fn with_port(authority: &str, usual: u16) -> String {
     let port = authority
@@ -164,34 +165,34 @@ pub fn with_port(authority: &str, usual: u16) -> String {
     }
 }
 
-/// Whether HTTP/2 is spoken to a server.
+/// The use of HTTP/2 for an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multiplexing {
-    /// HTTP/1.1 is.
+    /// HTTP/1.1 only.
     Off,
-    /// It is offered by TLS, and the server chooses.
+    /// Offered by TLS (ALPN); the server chooses.
     Offered,
-    /// It is, and nothing else; without TLS both ends know it beforehand (RFC 9113 §3.3).
+    /// HTTP/2 only; without TLS by prior knowledge (RFC 9113 §3.3).
     Required,
 }
 
-/// How a server is spoken to.
+/// The transport to an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// A connection for each call, as long as it lasts.
+    /// HTTP: a connection for each call while it lasts.
     Http,
-    /// The standard input and output of a child: one link for all callers.
+    /// The standard input and output of a child process: one link for all clients.
     Stdio(Box<StdioPlan>),
-    /// A WebSocket: one link for all callers, or one for each of their connections.
+    /// A WebSocket: one link for all clients, or one for each client connection.
     WebSocket(Box<WebSocketPlan>),
-    /// MCP over Streamable HTTP: one session for all callers.
+    /// MCP over Streamable HTTP: one session for all clients.
     Mcp(Box<McpPlan>),
-    /// A WebSocket whose server speaks in frames: one for each connection of a client.
+    /// A WebSocket with a frame protocol: one for each client connection.
     Frames(Box<FramesPlan>),
 }
 
 impl Transport {
-    /// How the link is conducted, where there is one.
+    /// Returns the settings of the link, if the transport has one.
     #[must_use]
     pub fn link(&self) -> Option<&LinkPlan> {
         match self {
@@ -204,7 +205,7 @@ impl Transport {
 }
 
 impl Transport {
-    /// Who shares a link, where there is one.
+    /// Returns the sharing of the link.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
         match self {
@@ -214,18 +215,18 @@ impl Transport {
         }
     }
 
-    /// Whether the link brings what a server says in the response stream of a call as something of that call.
+    /// Returns whether the link attributes messages in a call's response stream to that call.
     #[must_use]
     pub fn has_response_streams(&self) -> bool {
         matches!(self, Transport::Mcp(_))
     }
 
-    /// Whether another one goes on with what this one has begun.
+    /// Returns whether open connections of one transport can be kept under another.
     fn is_same(&self, other: &Transport) -> bool {
         match (self, other) {
             (Transport::WebSocket(one), Transport::WebSocket(other)) => {
                 let mut other = other.clone();
-                // How deep a message may be is no word between the two ends.
+                // The maximum depth of messages is not visible to the peer.
                 other.link.settings.depth = one.link.settings.depth;
                 let renewed = one.headers.are_renewed_by(&other.headers);
                 other.headers = one.headers.clone();
@@ -241,7 +242,7 @@ impl Transport {
         }
     }
 
-    /// How the other side of it is spoken.
+    /// Returns the wire protocol of the REST side.
     #[must_use]
     pub fn speech(&self) -> Wire {
         match self {
@@ -253,89 +254,89 @@ impl Transport {
     }
 }
 
-/// An MCP server at an address.
+/// An MCP server over Streamable HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpPlan {
-    /// Headers of each request beside those of MCP.
+    /// Additional headers of each request.
     pub headers: SecretMap,
-    /// Which revision is spoken.
+    /// The MCP revision to use.
     pub revision: Revision,
-    /// The most bytes of a message that it says.
+    /// The maximum size of a message from it, in bytes.
     pub message_limit: usize,
-    /// How it is spoken to.
+    /// The link settings.
     pub link: LinkPlan,
 }
 
-/// A child.
+/// A child process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StdioPlan {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// All variables that it gets.
+    /// The complete environment.
     pub env: SecretMap,
-    /// Where it runs; where this program runs unless said.
+    /// The working directory; that of the proxy if `None`.
     pub directory: Option<PathBuf>,
-    /// Which revision of MCP is spoken, where that is for the proxy to find out or to choose.
+    /// The MCP revision, if the proxy detects or chooses it.
     pub revision: Option<Revision>,
-    /// The most bytes of a line that it writes.
+    /// The maximum length of an output line, in bytes.
     pub line_limit: usize,
-    /// What is hidden of what it says on standard error.
+    /// The redaction rules for its standard error.
     pub redaction: Arc<Redaction>,
-    /// How it is spoken to.
+    /// The link settings.
     pub link: LinkPlan,
 }
 
-/// A WebSocket.
+/// A WebSocket upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSocketPlan {
-    /// Headers of the request for it beside those of RFC 6455 §4.1.
+    /// Additional headers of the opening handshake (RFC 6455 §4.1).
     pub headers: SecretMap,
-    /// Who shares one.
+    /// The sharing of a socket.
     pub sharing: Sharing,
-    /// How many all share, where they do.
+    /// The number of shared sockets.
     pub sockets: usize,
-    /// The most bytes of a message that the server sends, and of each of its frames.
+    /// The maximum size of a message from the server, and of each of its frames, in bytes.
     pub message_limit: usize,
-    /// How it is spoken to.
+    /// The link settings.
     pub link: LinkPlan,
 }
 
-/// A WebSocket whose server speaks in frames.
+/// A WebSocket upstream with a frame protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FramesPlan {
-    /// Headers of the request for it beside those of RFC 6455 §4.1.
+    /// Additional headers of the opening handshake (RFC 6455 §4.1).
     pub headers: SecretMap,
-    /// The most bytes of a message that the server sends, and of each of its frames.
+    /// The maximum size of a message from the server, and of each of its frames, in bytes.
     pub message_limit: usize,
-    /// How many calls may wait for their answers on one of them.
+    /// Calls in flight on one socket.
     pub in_flight: usize,
-    /// How a silent one is asked for a sign of life, if it is.
+    /// Pings on an idle socket, if enabled.
     pub heartbeat: Option<Heartbeat>,
 }
 
-/// Who shares a link.
+/// The sharing of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// All callers of the process.
+    /// One link for all clients of the process.
     Shared,
-    /// The calls that come over one connection of a client.
+    /// One link for each client connection.
     Client,
 }
 
-/// How a link is spoken to.
+/// The plan of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
-    /// How it is conducted.
+    /// The settings of the link's state machine.
     pub settings: LinkSettings,
-    /// Methods that no caller may use, since they concern the link itself.
+    /// Methods that clients may not call, since they concern the link itself.
     pub withhold: Vec<String>,
 }
 
-/// Variables of a child's environment, or headers of a request. Their values may be secrets, and are not printed.
+/// Environment variables of a child process, or request headers. Values may be secrets and are not printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretMap(BTreeMap<String, SecretVariable>);
 
-/// A value, and the file that it was read from, if it was.
+/// A value, and the file it was read from, if any.
 #[derive(Clone, PartialEq, Eq)]
 struct SecretVariable {
     text: String,
@@ -343,13 +344,13 @@ struct SecretVariable {
 }
 
 impl SecretMap {
-    /// Variables by name; the last value of a name holds.
+    /// Returns a map from names to values; the last value of a name wins.
     #[must_use]
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> SecretMap {
         SecretMap::from_files(pairs.into_iter().map(|(name, text)| (name, text, None)))
     }
 
-    /// The same, with the files that values were read from.
+    /// Returns a map with the files that values were read from.
     #[must_use]
     pub fn from_files(
         all: impl IntoIterator<Item = (String, String, Option<PathBuf>)>,
@@ -361,13 +362,13 @@ impl SecretMap {
         )
     }
 
-    /// Each name with its value.
+    /// Iterates over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.0.iter();
         pairs.map(|(name, value)| (name.as_str(), value.text.as_str()))
     }
 
-    /// Whether others are the same but for what files say now: secrets are renewed there.
+    /// Returns whether the maps differ only in values that were read from files: secrets are rotated there.
     #[must_use]
     pub fn are_renewed_by(&self, others: &SecretMap) -> bool {
         let same = |(one, other): ((&String, &SecretVariable), (&String, &SecretVariable))| {
@@ -386,14 +387,14 @@ impl fmt::Debug for SecretMap {
 }
 
 impl UpstreamPlan {
-    /// Whether its links begin with a handshake of their own.
+    /// Returns whether the proxy sends `initialize` on its links.
     #[must_use]
     pub fn sends_initialize(&self) -> bool {
         let link = self.transport.link();
         link.is_some_and(|link| link.settings.greeting.is_some())
     }
 
-    /// Whether a server behind a link speaks MCP: a revision of it is agreed on there.
+    /// Returns whether an upstream with a link speaks MCP, and so negotiates a revision.
     #[must_use]
     pub fn speaks_mcp(&self) -> bool {
         match &self.transport {
@@ -406,7 +407,7 @@ impl UpstreamPlan {
         }
     }
 
-    /// Whether the handshake of its links takes this revision, beside those that are known here.
+    /// Returns whether the link accepts this revision in addition to the built-in ones.
     #[must_use]
     pub fn agrees_on(&self, revision: &str) -> bool {
         let link = self.transport.link();
@@ -414,13 +415,12 @@ impl UpstreamPlan {
     }
 }
 
-/// The notification by which a client recalls a call (MCP, "Cancellation").
+/// The notification by which a client cancels a call (MCP, "Cancellation").
 pub const CANCELLED: &str = "notifications/cancelled";
 
 impl UpstreamPlan {
-    /// Whether a notification of a client stays here. What names a call by an id that only its own session has never goes
-    /// over a link as it came, for calls have other ids there; what ends a handshake says nothing on a link that has its
-    /// own.
+    /// Returns whether the proxy consumes a client's notification. A cancellation names an id of the client's session,
+    /// while calls have other ids on a link. The end of a handshake is meaningless on a link that has made its own.
     #[must_use]
     pub fn keeps(&self, method: &str) -> bool {
         let greets = method == "notifications/initialized" && self.sends_initialize();
@@ -428,11 +428,11 @@ impl UpstreamPlan {
     }
 }
 
-/// Whether the caller's credentials go to an upstream.
+/// Permission to forward the client's credentials to an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credentials {
-    /// `Authorization`, `Cookie` and the like go along.
+    /// `Authorization`, `Cookie` and other credentials are forwarded.
     Forward,
-    /// They stay here.
+    /// They are removed.
     Drop,
 }

@@ -93,14 +93,14 @@ enum InspectorState {
 /// Follows the requests of one connection, pipelined or not.
 ///
 /// ```
-/// use dualgauge::domain::wire::{Follower, Found, Limits, Step, Te};
+/// use dualgauge::domain::wire::{Finding, HeadLimits, InspectorStep, RequestInspector, Te};
 ///
-/// let mut follower = Follower::new(Limits::default());
+/// let mut inspector = RequestInspector::new(HeadLimits::default());
 /// let request = b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n";
-/// let step = follower.feed(request);
+/// let step = inspector.feed(request);
 /// let te = Te::Absent;
-/// assert_eq!(step, Step { passed: 33, found: Found::HeadEnd { te } });
-/// assert_eq!(follower.feed(&request[33..]), Step { passed: 2, found: Found::More });
+/// assert_eq!(step, InspectorStep { passed: 33, found: Finding::HeadEnd { te } });
+/// assert_eq!(inspector.feed(&request[33..]), InspectorStep { passed: 2, found: Finding::More });
 /// ```
 #[derive(Debug)]
 pub struct RequestInspector {
