@@ -1,4 +1,4 @@
-//! What a call says on either side → its values, each with the hole that stands for it.
+//! Binding: two operations → the values of their call, each with its hole.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::refs::shown;
 use super::schema::{NamedValue, Others, Requirement, Type};
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 
-/// The values of a REST operation alone: params are named as they are.
+/// Returns the values of a REST operation without a twin. Its params get the names of its parameters.
 pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
     let mut found = Bindings::default();
     for parameter in &rest.parameters {
@@ -34,7 +34,7 @@ pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
     found
 }
 
-/// Returns the place among the params of a parameter that no param is known for.
+/// Returns the location, among the params, of a parameter without a matching param.
 fn place_alone(parameter: &Parameter, hole: &str) -> RpcLocation {
     match &parameter.inside {
         Some(inside) => in_object(inside, RpcLocation::Named(inside.object.clone())),
@@ -46,7 +46,7 @@ fn in_object(inside: &Inside, object: RpcLocation) -> RpcLocation {
     RpcLocation::Inside(Box::new(object), inside.member.clone())
 }
 
-/// The values of an RPC operation alone: all of them are members of the body.
+/// Returns the values of an RPC operation without a twin. All of them become members of the body.
 pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
     let mut found = Bindings {
         others: rpc.others,
@@ -59,7 +59,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
             CallModel::ByName | CallModel::Tool => RpcLocation::Named(param.name.clone()),
             CallModel::ByPosition => RpcLocation::Position(at),
         };
-        // A name that is twice in an array is one member only.
+        // A name that occurs twice in an array becomes one member only.
         let member = if members.insert(param.name.clone()) {
             param.name.clone()
         } else {
@@ -79,10 +79,10 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
     found
 }
 
-/// The values of a pair.
+/// Returns the values of a pair.
 ///
 /// # Errors
-/// Why the two cannot be one route, though they are named alike.
+/// Returns the reason why the two cannot be one route, although their names match.
 pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings, String> {
     let mut matching = Matching::new(rest, rpc);
     let mut found = Bindings::default();
@@ -129,7 +129,7 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
     Ok(found)
 }
 
-/// A parameter that a param belongs to, or whose object is a param.
+/// Binds a parameter that matches a param, or whose object is a param.
 fn paired_parameter(
     parameter: &Parameter,
     (rpc, twin): (&RpcOperation, usize),
@@ -162,7 +162,7 @@ fn place(rpc: &RpcOperation, at: usize) -> RpcLocation {
     }
 }
 
-/// The name of a parameter; that of a header has no case.
+/// Returns the name of a parameter, in lower case for a header.
 fn own_name(parameter: &Parameter) -> String {
     match parameter.place {
         ParameterPlace::Path | ParameterPlace::Query => parameter.named.name.clone(),
@@ -198,7 +198,7 @@ fn of_parameter(
     }
 }
 
-/// What the absence of a parameter means, on both sides.
+/// Returns the meaning of an absent parameter, on both sides.
 fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Bindings) -> Absence {
     let named = &parameter.named;
     if named.need == Requirement::Required {
@@ -230,7 +230,7 @@ fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Binding
     }
 }
 
-/// The type of a value in a URL, which is what its text is read as.
+/// Returns the type as which the text of a URL value is parsed.
 fn url_type(parameter: &Parameter, param: &NamedValue, found: &mut Bindings) -> Type {
     let kind = parameter.named.kind.clone();
     if parameter.list.is_some() {
@@ -261,12 +261,12 @@ fn differ(name: &str, found: &mut Bindings) {
     found.note(format!("the types of `{}` differ", shown(name)));
 }
 
-/// The name of the RPC side, where it can be a hole: then nothing more has to be said.
+/// Returns the name of the RPC side if it is valid for a hole, since no mapping is written then; else the REST name.
 fn hole_for(rpc: &str, rest: &str, found: &mut Bindings) -> String {
     found.unique(if hole::name(rpc) == rpc { rpc } else { rest })
 }
 
-/// A member of the body under its own name.
+/// Binds a member of the body under its own name.
 fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Bindings) {
     if let Some(twin) = found.of_param(&member.name) {
         let (kind, rpc) = match (member.need, equal_type(&twin.kind, &member.kind)) {
@@ -277,7 +277,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
                 ));
                 return;
             }
-            // Nothing is written here, so that any spelling will do.
+            // The member is optional and not written, so any spelling will do.
             (Requirement::Optional, _) => (Type::Any, RpcLocation::Equal),
             (Requirement::Required, Some(kind)) if twin.is_one_of_the_head() => {
                 (kind, RpcLocation::Equal)
@@ -306,7 +306,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
     });
 }
 
-/// Returns the type of a member that equals a value of the head, where the two are spelled differently in JSON.
+/// Returns the type of a member that equals a value of the head, if the two have different spellings in JSON.
 fn equal_type(head: &Type, member: &Type) -> Option<Type> {
     let text = |kind: &Type| matches!(kind, Type::Any | Type::String | Type::Enum(_));
     match member {
@@ -337,7 +337,7 @@ fn add_body(
     });
 }
 
-/// A parameter that the RPC operation does not name.
+/// Binds a parameter that the RPC operation does not have.
 fn lonely_parameter(
     parameter: &Parameter,
     rpc: &RpcOperation,
@@ -429,7 +429,7 @@ fn paired_member(
     Ok(())
 }
 
-/// Params that the REST operation does not name.
+/// Binds the params that the REST operation does not have.
 fn lonely_params(
     rest: &RestOperation,
     rpc: &RpcOperation,

@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::model::List;
 use super::schema::Type;
 
-/// What it means that a hole has no value.
+/// The meaning of a hole without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Absence {
-    /// It is the caller's error.
+    /// The call is refused.
     Refused,
-    /// `?`
+    /// `?`: absent on the other side, too.
     Kept,
-    /// `=text`
+    /// `=text`: replaced by the default.
     Filled(String),
 }
 
-/// The name of a hole for something of any name: letters, digits and `_`.
+/// Returns a valid name of a hole for any name: letters, digits and `_`.
 pub(super) fn name(wire: &str) -> String {
     let mut name = String::new();
     for letter in wire.chars() {
@@ -28,7 +28,7 @@ pub(super) fn name(wire: &str) -> String {
             name.push('_');
         }
     }
-    // What a name was brackets or signs of, it does not need at its ends.
+    // Trims the `_` at the ends that came from brackets or signs.
     let own = wire.starts_with('_') || wire.ends_with('_');
     let name = if own {
         name.as_str()
@@ -39,13 +39,13 @@ pub(super) fn name(wire: &str) -> String {
         None => "value".to_owned(),
         Some(_) if name.chars().all(|letter| letter == '_') => "value".to_owned(),
         Some(first) if first.is_ascii_digit() => format!("n{name}"),
-        // `{>now}` is the time.
+        // `{>now}` is the current time.
         Some(_) if name == "now" => "now_".to_owned(),
         Some(_) => name.to_owned(),
     }
 }
 
-/// Names of holes that are in use, and the number that the next one of the same name gets.
+/// The names of holes in use, with the next number for each name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HoleNames {
     taken: BTreeSet<String>,
@@ -53,7 +53,7 @@ pub(super) struct HoleNames {
 }
 
 impl HoleNames {
-    /// Takes the name for something of any name, other than those that are in use.
+    /// Reserves a hole name for any name, unlike all names in use.
     pub(super) fn unique(&mut self, wire: &str) -> String {
         let wanted = name(wire);
         let mut found = wanted.clone();
@@ -66,7 +66,7 @@ impl HoleNames {
     }
 }
 
-/// `{name:type?=default}`
+/// Renders a hole: `{name:type?=default}`.
 pub(super) fn spell(name: &str, kind: &Type, list: Option<List>, absence: &Absence) -> String {
     let mut text = format!("{{{name}");
     let word = match kind {
@@ -102,7 +102,7 @@ pub(super) fn spell(name: &str, kind: &Type, list: Option<List>, absence: &Absen
     text
 }
 
-/// A default as a hole spells it, where it is of the type and has a spelling.
+/// Renders a default as a hole writes it. Returns `None` if it is of another type or has no spelling.
 pub(super) fn default(kind: &Type, list: Option<List>, default: &Value) -> Option<String> {
     if list.is_some() {
         return None;
@@ -119,10 +119,10 @@ pub(super) fn default(kind: &Type, list: Option<List>, default: &Value) -> Optio
     }
 }
 
-/// Whether a text stands for itself behind `=`.
+/// Returns true when a text is written unquoted behind `=`.
 fn is_plain(text: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.:/ ".contains(letter);
-    // What is JSON as well would be read as that in JSON.
+    // A text that is valid JSON would be parsed as JSON.
     let is_json = serde_json::from_str::<Value>(text).is_ok();
     !text.is_empty()
         && text.len() <= 100

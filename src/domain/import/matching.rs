@@ -1,7 +1,7 @@
-//! Which param of an RPC operation is which part of a REST call.
+//! Matching of the params of an RPC operation to the parts of a REST call.
 //!
-//! Names decide: the same one, the same but for signs and case, and `petId` for `id`. What comes first in the call
-//! is matched first.
+//! Names match if they are equal, if they differ in signs and case only, or as `petId` and `id` do. The parts of the
+//! call are matched in their order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,31 +9,31 @@ use super::model::{BodyModel, RestOperation, RpcOperation};
 use super::name_words;
 use super::schema::Type;
 
-/// Which param belongs to which part of the REST call.
+/// The param of each part of a REST call.
 #[derive(Debug)]
 pub(super) struct Matching {
-    /// For each parameter, its param.
+    /// The param of each parameter.
     pub(super) parameters: Vec<Option<usize>>,
-    /// For each member of the body, its param.
+    /// The param of each member of the body.
     pub(super) members: Vec<Option<usize>>,
     whole: Option<usize>,
 }
 
-/// A rule by which two names are alike: they share a key.
+/// A rule of similarity: two names match if they share a key.
 #[derive(Debug, Clone, Copy)]
 enum MatchRule {
     Equal,
     SameWords,
-    /// `petId` in the path of a pet, `id` among the params.
+    /// Matches `petId` in the path of a pet with the param `id`.
     SameEnd,
 }
 
-/// What two names that are alike under a rule have in common.
+/// The common key of two names that match under a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchKey {
     Name(String),
     Words(Vec<String>),
-    /// All words of the shorter name of the first, and all but one of the longer name of the second.
+    /// `Shorter` holds all words of the shorter name; `Longer` all but one of the longer name.
     Shorter(Vec<String>),
     Longer(Vec<String>),
 }
@@ -103,7 +103,7 @@ impl Matching {
         found
     }
 
-    /// Matches the members of an object in the query to the param that is the object.
+    /// Matches the members of an object in the query with the param that is the object.
     fn match_objects(&mut self, rest: &RestOperation, rpc: &RpcOperation) {
         let mut objects: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         for at in self.left(rpc) {
@@ -120,7 +120,7 @@ impl Matching {
         }
     }
 
-    /// Matches those that are alike and still alone; what comes first in the call is first.
+    /// Matches the unmatched names that share a key. The parts of the call go first in their order.
     fn run(&mut self, rule: MatchRule, parameters: &[&str], members: &[&str], rpc: &RpcOperation) {
         let mut free: BTreeSet<usize> = self.left(rpc).into_iter().collect();
         let mut by_key: BTreeMap<MatchKey, VecDeque<usize>> = BTreeMap::new();
@@ -156,7 +156,7 @@ impl Matching {
         }
     }
 
-    /// Params that nothing belongs to yet.
+    /// Returns the params without a match so far.
     pub(super) fn left(&self, rpc: &RpcOperation) -> Vec<usize> {
         let mut taken = vec![false; rpc.params.len()];
         for at in self.matched() {
@@ -170,7 +170,7 @@ impl Matching {
         self.matched().max()
     }
 
-    /// Whether the body as a whole is one param.
+    /// Returns true when one param is the whole body.
     pub(super) fn has_whole_body(&self) -> bool {
         self.whole.is_some()
     }
@@ -180,8 +180,8 @@ impl Matching {
         all.chain([&self.whole]).flatten().copied()
     }
 
-    /// The param that is the whole body: the one that is left, where it may be an object and the body's members
-    /// are not params themselves.
+    /// Returns the param that is the whole body: the only unmatched one that may be an object, if no member of the body
+    /// is a param itself.
     pub(super) fn whole_body(&mut self, rest: &RestOperation, rpc: &RpcOperation) -> Option<usize> {
         if self.members.iter().any(Option::is_some) {
             return None;
@@ -211,16 +211,16 @@ impl Matching {
     }
 }
 
-/// Names of several REST operations, among which those that are alike are looked for.
+/// An index of the parameter names of several REST operations, to find similar ones.
 #[derive(Debug, Default)]
 pub(super) struct ParamNames {
-    /// For each key, the operations that have it, each once.
+    /// The operations that have each key, each once.
     keys: BTreeMap<MatchKey, Vec<usize>>,
     operations: usize,
 }
 
 impl ParamNames {
-    /// The names of each operation.
+    /// Indexes the names of each operation.
     pub(super) fn new(operations: &[Vec<&str>]) -> ParamNames {
         let mut found = ParamNames {
             operations: operations.len(),
@@ -240,10 +240,10 @@ impl ParamNames {
         found
     }
 
-    /// Returns for each operation how many of these params may mean one of its values.
+    /// Returns, for each operation, the number of these params that match one of its values.
     pub(super) fn twins<'n>(&self, params: impl Iterator<Item = &'n str>) -> Vec<usize> {
         let mut twins = vec![0; self.operations];
-        // The param, counted from 1, that each operation has had last.
+        // The last param counted for each operation, from 1.
         let mut last = vec![0; self.operations];
         for (number, param) in (1..).zip(params) {
             for key in keys(param, MatchRule::rpc_keys) {
@@ -259,7 +259,7 @@ impl ParamNames {
     }
 }
 
-/// The keys of a name under all rules by which two names may be alike.
+/// Returns the keys of a name under all rules.
 fn keys(name: &str, of: fn(MatchRule, &str) -> Vec<MatchKey>) -> Vec<MatchKey> {
     let mut found = of(MatchRule::SameWords, name);
     found.extend(of(MatchRule::SameEnd, name));

@@ -1,25 +1,26 @@
-//! Import: documents that describe a server → a draft of its route table.
+//! Drafts of route tables from documents that describe a server.
 //!
 //! ```text
-//! refs      local references of a document, followed within bounds; no other one is followed
-//! schema    what a JSON Schema says of a value: its type, its members, whether it may be absent
+//! refs        local references of a document, followed within limits; no other reference is followed
+//! schema      the type, the members and the requirement of a value, read from its JSON Schema
 //! openapi, parameter, reply    an OpenAPI 3.0 to 3.2 document → REST operations
-//! openrpc   an OpenRPC document, or the answer to `tools/list` → RPC operations
-//! words     names cut into words, and what they have in common
-//! pair      which REST operation is which RPC operation, and why
-//! hole      names and spellings of holes
-//! matching  which param is which part of a REST call
-//! values    the values of one call: where each lies on either side
-//! bind      what two operations say → those values
-//! route     one route, from a pair or from one side alone
-//! places    the params of a route, by name or by position
-//! table     all of them, without two that one call could mean
-//! write     the table as TOML
+//! openrpc     an OpenRPC document, or the answer to `tools/list` → RPC operations
+//! model       operations as plain values, the same for all kinds of documents
+//! name_words  names split into words, and their comparison
+//! pair        pairs of a REST operation and an RPC operation, with the reason
+//! hole        names and spellings of holes
+//! matching    pairs of a param and a part of a REST call
+//! values      the values of one call: the location of each on either side
+//! bind        two operations → those values
+//! route       one route, from a pair or from one side alone
+//! places      the params of a route, by name or by position
+//! table       all routes, without two that match the same call
+//! write       the table as TOML
 //! ```
 //!
-//! Laws (tested): the same documents give the same text; every operation that was read is a route, or a comment
-//! that says why it is none; the text is TOML whatever the documents say. Where a document is read from is
-//! nobody's business here.
+//! Laws (tested): the same documents give the same text; every operation that was read is a route, or a comment with
+//! the reason why it is none; the text is valid TOML for any document. The caller reads the documents; this module does
+//! no I/O.
 
 mod bind;
 mod hole;
@@ -49,15 +50,15 @@ pub use refs::{DocumentFault, printable};
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// Where it comes from, for people.
+    /// The source of the document, for people.
     pub name: String,
-    /// What it has to be.
+    /// The kind that the document must be of.
     pub kind: DocumentKind,
-    /// What it says.
+    /// The parsed content.
     pub document: Value,
 }
 
-/// What a document describes.
+/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentKind {
     /// REST operations: OpenAPI 3.0 to 3.2.
@@ -68,26 +69,26 @@ pub enum DocumentKind {
     Tools,
 }
 
-/// A document that cannot be drafted from.
+/// A document from which no draft can be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{document}: {fault}")]
 pub struct ImportError {
-    /// Its name.
+    /// The name of the document.
     pub document: String,
-    /// What is wrong.
+    /// The fault of the document.
     pub fault: DocumentFault,
 }
 
-/// A route table to begin with.
+/// A drafted route table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportDraft {
     /// The text of a route file.
     pub toml: String,
-    /// What became of the operations.
+    /// The counts of the import, and the operations without a route.
     pub report: ImportReport,
 }
 
-/// What became of the operations.
+/// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportReport {
     /// REST operations that were read.
@@ -100,16 +101,16 @@ pub struct ImportReport {
     pub rest_alone: usize,
     /// Routes made of an RPC operation alone.
     pub rpc_alone: usize,
-    /// What is no route.
+    /// The operations without a route.
     pub left_out: Vec<LeftOut>,
 }
 
 /// An operation without a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The operation.
+    /// The operation, for people.
     pub what: String,
-    /// Why.
+    /// The reason why it has no route.
     pub why: String,
 }
 

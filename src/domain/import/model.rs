@@ -1,4 +1,4 @@
-//! Operations of either side, as plain values: what the documents of all kinds have in common.
+//! Operations of either side as plain values, the same for all kinds of documents.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::openapi::Unsupported;
 use super::refs::DocumentFault;
 use super::schema::{NamedValue, Others, Requirement, Type};
 
-/// What all documents describe.
+/// The operations of all documents.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     pub(super) rest: Vec<RestOperation>,
@@ -19,12 +19,12 @@ pub(super) struct Operations {
     pub(super) left_out: Vec<LeftOut>,
     /// RPC operations that no route can express.
     pub(super) rpc_left_out: Vec<LeftOut>,
-    /// What a reader of the whole table should know.
+    /// Notes for the reader of the whole table.
     pub(super) notes: Vec<String>,
 }
 
 impl Operations {
-    /// Adds those of another document.
+    /// Adds the operations of another document.
     pub(super) fn join(&mut self, other: Operations) {
         self.rest.extend(other.rest);
         self.rpc.extend(other.rpc);
@@ -33,29 +33,29 @@ impl Operations {
         self.notes.extend(other.notes);
     }
 
-    /// How many REST operations were read, with those that are left out.
+    /// Returns the number of REST operations that were read, including those left out.
     pub(super) fn rest_count(&self) -> usize {
         self.rest.len() + self.left_out.len()
     }
 
-    /// How many RPC operations were read, with those that are left out.
+    /// Returns the number of RPC operations that were read, including those left out.
     pub(super) fn rpc_count(&self) -> usize {
         self.rpc.len() + self.rpc_left_out.len()
     }
 
-    /// Leaves out a REST operation.
+    /// Records a REST operation that is left out.
     ///
     /// # Errors
-    /// A fault of the whole document.
+    /// Returns a fault of the whole document.
     pub(super) fn leave_out(&mut self, what: &str, stop: Unsupported) -> Result<(), DocumentFault> {
         self.left_out.push(stop.left_out_as(what)?);
         Ok(())
     }
 
-    /// Leaves out an RPC operation.
+    /// Records an RPC operation that is left out.
     ///
     /// # Errors
-    /// A fault of the whole document.
+    /// Returns a fault of the whole document.
     pub(super) fn leave_out_rpc(
         &mut self,
         what: &str,
@@ -71,38 +71,38 @@ impl Operations {
 pub(super) struct RestOperation {
     /// `GET`
     pub(super) method: String,
-    /// With the prefix of the server, as the document spells it: `/v1/pets/{petId}`.
+    /// The path with the prefix of the server, as the document spells it: `/v1/pets/{petId}`.
     pub(super) path: String,
     pub(super) segments: Vec<Segment>,
     pub(super) id: Option<String>,
     pub(super) parameters: Vec<Parameter>,
-    /// Names of the query that no parameter of the route has.
+    /// Query names for which the route has no parameter.
     pub(super) unread: Vec<String>,
     pub(super) body: BodyModel,
     pub(super) reply: ReplyModel,
-    /// What a reader of the route should know.
+    /// Notes for the reader of the route.
     pub(super) notes: Vec<String>,
 }
 
 impl RestOperation {
-    /// `GET /v1/pets/{petId}`
+    /// Returns the title: `GET /v1/pets/{petId}`.
     pub(super) fn title(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
-    /// The last segment that is not empty: a path may end in a slash.
+    /// Returns the last segment that is not empty: a path may end in a slash.
     pub(super) fn last_segment(&self) -> Option<&Segment> {
         let is_empty =
             |segment: &Segment| matches!(segment, Segment::Literal(text) if text.is_empty());
         self.segments.iter().rfind(|segment| !is_empty(segment))
     }
 
-    /// Whether members can be added to its body.
+    /// Returns true when members can be added to its body.
     pub(super) fn has_members(&self) -> bool {
         matches!(self.body, BodyModel::Members { .. })
     }
 
-    /// Whether a short form has a body (RFC 9110 §9.3).
+    /// Returns true when the short form of its route has a body (RFC 9110 §9.3).
     pub(super) fn short_form_carries(&self) -> bool {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
     }
@@ -112,7 +112,7 @@ impl RestOperation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Segment {
     Literal(String),
-    /// A parameter of the path, and the verb behind it.
+    /// A parameter of the path, with the verb behind it.
     Hole {
         name: String,
         verb: Option<String>,
@@ -125,7 +125,7 @@ pub(super) struct Parameter {
     pub(super) place: ParameterPlace,
     pub(super) named: NamedValue,
     pub(super) list: Option<List>,
-    /// The object that it is a member of.
+    /// The object of which the parameter is a member.
     pub(super) inside: Option<Inside>,
 }
 
@@ -137,13 +137,13 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    /// Whether a param of this name is its object.
+    /// Returns true when a param of this name is its object.
     pub(super) fn is_of(&self, param: &str) -> bool {
         name_words::same_name(&self.object, param)
     }
 }
 
-/// Where a parameter lies.
+/// The location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterPlace {
     Path,
@@ -151,7 +151,7 @@ pub(super) enum ParameterPlace {
     Header,
 }
 
-/// How a list is written in a URL.
+/// The spelling of a list in a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     /// `a=1&a=2`
@@ -164,26 +164,26 @@ pub(super) enum List {
     Spaces,
 }
 
-/// What a request bears.
+/// The body of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum BodyModel {
     None,
-    /// An object, member by member.
+    /// An object with named members.
     Members {
         members: Vec<NamedValue>,
         others: Others,
     },
-    /// A value of its own.
+    /// A single value.
     Whole {
         kind: Type,
         need: Requirement,
     },
 }
 
-/// What the answer of a call that went well looks like.
+/// The reply to a successful call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyModel {
-    /// 200 with JSON, or 204: what the built-in table says.
+    /// 200 with JSON, or 204, as in the built-in table.
     Usual,
     /// Another status, with JSON.
     Json(u16),
@@ -193,7 +193,7 @@ pub(super) enum ReplyModel {
     Text(u16),
 }
 
-/// A method, or a tool.
+/// A method or a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RpcOperation {
     pub(super) name: String,
@@ -201,14 +201,14 @@ pub(super) struct RpcOperation {
     pub(super) forms: Forms,
     pub(super) params: Vec<NamedValue>,
     pub(super) others: Others,
-    /// What it promises of a second call.
+    /// The promised effect of a second call.
     pub(super) effect: Option<&'static str>,
-    /// What a reader of the route should know.
+    /// Notes for the reader of the route.
     pub(super) notes: Vec<String>,
 }
 
 impl RpcOperation {
-    /// What it is called in comments.
+    /// Returns the title used in comments.
     pub(super) fn title(&self) -> String {
         match self.call {
             CallModel::ByName | CallModel::ByPosition => self.name.clone(),
@@ -216,7 +216,7 @@ impl RpcOperation {
         }
     }
 
-    /// Returns the same operation with its params by name, if it takes either form.
+    /// Returns the same operation with params by name, if it accepts both forms.
     pub(super) fn by_name(&self) -> Option<RpcOperation> {
         if self.forms == Forms::One {
             return None;
@@ -234,16 +234,16 @@ impl RpcOperation {
     }
 }
 
-/// The forms of params that an RPC operation takes.
+/// The forms of params that an RPC operation accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Forms {
-    /// That of its call alone.
+    /// Only the form of its call.
     One,
-    /// An array and an object.
+    /// Both an array and an object.
     Either,
 }
 
-/// How an RPC operation is called.
+/// The form in which an RPC operation is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallModel {
     /// A method whose params are an object.
@@ -254,7 +254,7 @@ pub(super) enum CallModel {
     Tool,
 }
 
-/// A text member, if there is one.
+/// Returns a text member, if there is one.
 pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     value.get(name)?.as_str()
 }

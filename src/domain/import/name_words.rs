@@ -1,4 +1,4 @@
-//! Names cut into words, and what two names have in common.
+//! Names split into words, and the comparison of names by them.
 //!
 //! `listPets`, `list_pets`, `pets/list` and `GET /pets` all mean the verb *list* and the noun *pet*.
 
@@ -21,17 +21,17 @@ const VERBS: &[(&str, &[&str])] = &[
     ("delete", &["delete", "remove", "destroy", "del"]),
 ];
 
-/// Words of a path that say nothing of the operation.
+/// Path segments that do not describe the operation.
 const EMPTY: &[&str] = &["api", "apis", "rest", "rpc", "mcp", "public"];
 
-/// What a name means: a verb, and nouns in the singular and in alphabetical order.
+/// The meaning of a name: a verb, with its nouns in the singular and in alphabetical order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NameWords {
     pub(super) verb: &'static str,
     pub(super) nouns: Vec<String>,
 }
 
-/// Cuts at every sign, and at the capital letters of camel case; all in lower case.
+/// Splits a name at every sign and at the capitals of camel case. Words are in lower case.
 pub(super) fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -55,7 +55,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// A word in the singular, as far as its letters tell.
+/// Returns the singular of a word, guessed from its ending.
 pub(super) fn singular(word: &str) -> String {
     let cut = |ending: &str| word.strip_suffix(ending);
     if word.len() < 4 || cut("ss").is_some() || cut("us").is_some() || cut("is").is_some() {
@@ -81,7 +81,7 @@ fn verb(word: &str) -> Option<&'static str> {
     found.map(|(verb, _)| *verb)
 }
 
-/// Two names that are the same but for signs, case and number.
+/// Returns true when two names differ only in signs, case and number.
 pub(super) fn same_name(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
@@ -90,8 +90,7 @@ pub(super) fn plain(name: &str) -> Vec<String> {
     words(name).iter().map(|word| singular(word)).collect()
 }
 
-/// What the name of an operation means. A name without a known verb has its words as nouns, and the verb that is
-/// empty.
+/// Returns the meaning of an operation's name. Without a known verb, all words are nouns and the verb is empty.
 pub(super) fn of_name(name: &str) -> NameWords {
     let words = words(name);
     let at = match (words.first(), words.last()) {
@@ -133,7 +132,7 @@ fn meaning(verb: &'static str, nouns: &[&str]) -> NameWords {
     NameWords { verb, nouns }
 }
 
-/// The literal words of a path, without prefixes and versions.
+/// Returns the literal words of a path, without prefixes and versions.
 pub(super) fn of_path(operation: &RestOperation) -> Vec<String> {
     let literals = operation
         .segments
@@ -153,7 +152,7 @@ fn says_nothing(segment: &str) -> bool {
     version || EMPTY.contains(&segment.to_ascii_lowercase().as_str())
 }
 
-/// What an HTTP method does to what its path names.
+/// Returns the verb that an HTTP method stands for on its path.
 pub(super) fn verb_of(operation: &RestOperation) -> &'static str {
     let ends_in_hole = matches!(operation.last_segment(), Some(Segment::Hole { .. }));
     match operation.method.as_str() {
@@ -171,14 +170,14 @@ pub(super) fn verb_of(operation: &RestOperation) -> &'static str {
     }
 }
 
-/// What method and path mean, with all the literals of the path.
+/// Returns the meaning of method and path, with all literals of the path.
 pub(super) fn of_whole_path(operation: &RestOperation) -> NameWords {
     let words = of_path(operation);
     let nouns: Vec<&str> = words.iter().map(String::as_str).collect();
     meaning(verb_of(operation), &nouns)
 }
 
-/// What method and path mean, with the last literal alone.
+/// Returns the meaning of method and path, with the last literal alone.
 pub(super) fn of_last_literal(operation: &RestOperation) -> NameWords {
     let literals = operation.segments.iter().rev();
     let last = literals
@@ -192,7 +191,7 @@ pub(super) fn of_last_literal(operation: &RestOperation) -> NameWords {
     meaning(verb_of(operation), &nouns)
 }
 
-/// The words of a path alone, where they name what is done: `/tools/call`.
+/// Returns the words of a path that spells out the whole operation: `/tools/call`.
 pub(super) fn spelled_by_path(operation: &RestOperation) -> Vec<String> {
     let mut words: Vec<String> = of_path(operation)
         .iter()
@@ -203,7 +202,7 @@ pub(super) fn spelled_by_path(operation: &RestOperation) -> Vec<String> {
     words
 }
 
-/// The same of the name of an RPC operation.
+/// Returns the same words of the name of an RPC operation.
 pub(super) fn spelled_by_name(name: &str) -> Vec<String> {
     let mut words = plain(name);
     words.sort_unstable();
@@ -211,12 +210,12 @@ pub(super) fn spelled_by_name(name: &str) -> Vec<String> {
     words
 }
 
-/// A name for an operation that has none: `users.pets.list`.
+/// Returns a name for an operation without one: `users.pets.list`.
 pub(super) fn invented(operation: &RestOperation) -> String {
     with_verb(operation, of_path(operation))
 }
 
-/// The same with the names of the parameters of the path: `users.id.section.get`.
+/// Returns a name that includes the path parameters: `users.id.section.get`.
 pub(super) fn invented_with_holes(operation: &RestOperation) -> String {
     let segments = operation.segments.iter().flat_map(|segment| match segment {
         Segment::Literal(text) => [Some(text.as_str()), None],
@@ -237,7 +236,7 @@ fn with_verb(operation: &RestOperation, mut words: Vec<String>) -> String {
     if words.is_empty() {
         words.push("root".to_owned());
     }
-    // `/notes:archive` has said what is done.
+    // The verb of `/notes:archive` is in the path already.
     let said = match operation.last_segment() {
         Some(Segment::Literal(text)) => text.contains(':'),
         Some(Segment::Hole { verb, .. }) => verb.is_some(),

@@ -9,7 +9,7 @@ use super::openapi::{Unsupported, plain};
 use super::refs::{DocumentFault, Refs, shown};
 use super::schema::{self, NamedValue, Others, Requirement};
 
-/// Codes of errors that are worth a comment.
+/// The most error codes that are listed in a comment.
 const MOST_ERRORS: usize = 8;
 
 /// Reads all methods of an OpenRPC document.
@@ -86,7 +86,7 @@ fn read_method<'v>(
         let param = refs.follow(param)?;
         let schema = schema::read(refs, param.get("schema"))?;
         let name = match text(param, "name") {
-            // In a pattern `...` means the members that are not named.
+            // In a pattern, `...` stands for the unnamed members.
             Some(name) if !name.is_empty() && name != "..." => name.to_owned(),
             Some(_) | None => format!("param{}", params.len() + 1),
         };
@@ -137,7 +137,7 @@ fn described(value: &Value, first: &str) -> Vec<String> {
 
 /// Reads all tools of an answer to `tools/list`.
 pub(super) fn read_tools(document: &Value) -> Result<Operations, DocumentFault> {
-    // The references of a tool's schema are meant from the schema itself, each a document of its own.
+    // The references in a tool's schema are relative to that schema, each a document of its own.
     let tools = listed(document, "tools")?;
     let mut found = Operations::default();
     for tool in tools {
@@ -172,7 +172,7 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, DocumentFault> 
     Ok(found)
 }
 
-/// What the hints of a tool promise.
+/// Returns the effect that the hints of a tool promise.
 fn effect(tool: &Value) -> Option<&'static str> {
     let hint = |name: &str| {
         let annotations = tool.get("annotations")?;

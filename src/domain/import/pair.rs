@@ -1,9 +1,8 @@
-//! Which REST operation is which RPC operation.
+//! Pairs of a REST operation and an RPC operation that do the same.
 //!
-//! Rules are tried from the surest to the weakest. Under a rule, two operations are a pair when each is the only
-//! one for the other; where there are several, the names of their parameters decide, and where those do not
-//! decide, nobody is paired and all are told. Law: the outcome does not depend on the order of the documents'
-//! members.
+//! Rules are tried from the surest to the weakest. Under a rule, two operations are a pair if each is the only
+//! candidate for the other. With several candidates the names of their parameters decide; if they do not, none is
+//! paired and the report names all of them. Law: the result does not depend on the order of members in the documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +10,12 @@ use super::matching::ParamNames;
 use super::model::{BodyModel, Parameter, RestOperation, RpcOperation};
 use super::name_words::{self, NameWords};
 
-/// Candidates of one key whose parameters are compared; more are beyond telling apart.
+/// The most pairs of candidates with one key that are scored; more cannot be told apart.
 const MOST_RIVALS: usize = 400;
-/// Candidates that are named to the reader.
+/// The most candidates that are named to the reader.
 const MOST_DOUBTS: usize = 4;
 
-/// Why two operations are one.
+/// The rule by which two operations are a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PairRule {
     SameName,
@@ -35,7 +34,7 @@ const RULES: [PairRule; 5] = [
 ];
 
 impl PairRule {
-    /// The reason, for people.
+    /// Returns the reason, for people.
     pub(super) fn reason(self) -> &'static str {
         match self {
             PairRule::SameName => "the operationId is the name",
@@ -49,13 +48,13 @@ impl PairRule {
     }
 }
 
-/// A pair, by place in the two lists.
+/// A pair, by index in the two lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OperationPair {
     pub(super) rest: usize,
     pub(super) rpc: usize,
     pub(super) rule: PairRule,
-    /// Whether the names of parameters had to decide.
+    /// Records whether the names of parameters decided.
     pub(super) decided: Decided,
 }
 
@@ -65,18 +64,18 @@ pub(super) enum Decided {
     ByParameters,
 }
 
-/// Who belongs to whom, and who would fit several.
+/// The pairs, and the operations with several candidates.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     pub(super) pairs: Vec<OperationPair>,
-    /// For each REST operation, the RPC operations that it might be.
+    /// The possible RPC operations of each REST operation.
     pub(super) rest_doubts: Vec<Vec<usize>>,
     pub(super) rpc_doubts: Vec<Vec<usize>>,
     rest_taken: BTreeSet<usize>,
     rpc_taken: BTreeSet<usize>,
 }
 
-/// Pairs what can be paired.
+/// Pairs the operations of both sides.
 pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
     let mut found = Pairs {
         pairs: Vec::new(),
@@ -117,7 +116,7 @@ impl Pairs {
     }
 }
 
-/// Operations of one key.
+/// The operations of one key.
 #[derive(Debug, Default)]
 struct PairGroup {
     rest: Vec<usize>,
@@ -153,7 +152,7 @@ fn rpc_key(rule: PairRule, one: &RpcOperation) -> Option<PairKey> {
     telling(key)
 }
 
-/// A key without a word tells nothing.
+/// Returns the key unless it has no word: such a key describes nothing.
 fn telling(key: PairKey) -> Option<PairKey> {
     let tells = match &key {
         PairKey::Name(name) => !name.is_empty(),
@@ -196,7 +195,7 @@ fn settle(
     }
     let rest: Vec<usize> = of(&group.rest, &found.rest_taken);
     let rpc: Vec<usize> = of(&group.rpc, &found.rpc_taken);
-    // Those who are left may look for each other under a weaker rule only where nobody is in doubt.
+    // Remaining operations with a candidate are ambiguous; only the others are tried under a weaker rule.
     for one in rest.iter().filter(|_| !rpc.is_empty()) {
         found.rest_doubts[*one].extend(rpc.iter().take(MOST_DOUBTS));
     }
@@ -210,7 +209,7 @@ fn of(group: &[usize], taken: &BTreeSet<usize>) -> Vec<usize> {
     left.filter(|at| !taken.contains(at)).collect()
 }
 
-/// For each operation, its best score and how many have that.
+/// Returns, for each operation, the best score and the number of times it occurs.
 fn best(scores: impl Iterator<Item = (usize, usize)>) -> BTreeMap<usize, (usize, usize)> {
     let mut found: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, score) in scores {
@@ -224,7 +223,7 @@ fn best(scores: impl Iterator<Item = (usize, usize)>) -> BTreeMap<usize, (usize,
     found
 }
 
-/// Each pair of a group, and how many parameters have a twin, in hundredths of all.
+/// Returns each pair of a group with the percentage of parameters that have a twin.
 fn scores(
     group: &PairGroup,
     (rest, rpc): (&[RestOperation], &[RpcOperation]),
@@ -244,7 +243,7 @@ fn scores(
     scores
 }
 
-/// The names of the values of an operation.
+/// Returns the names of the values of an operation.
 fn names(operation: &RestOperation) -> Vec<&str> {
     let parameters = operation.parameters.iter();
     let mut names: Vec<&str> = parameters

@@ -1,7 +1,7 @@
-//! Parameters of an OpenAPI operation: what a URL or a header can say of a value.
+//! Parameters of an OpenAPI operation, in a path, a query or a header.
 //!
-//! Law: what has no spelling in a route is left out with a note where it is optional, and leaves out the whole
-//! operation where it is required.
+//! Law: an optional parameter that a route cannot express is left out with a note; a required one leaves out the whole
+//! operation.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +13,8 @@ use super::openapi::Unsupported;
 use super::refs::{Refs, shown};
 use super::schema::{self, NamedValue, Others, Requirement, Schema, Type};
 
-/// Headers that the document does not get to declare (OpenAPI 3.1 §4.8.12.1), those that the proxy takes along
-/// anyway, and those of a single connection.
+/// Headers that a document may not declare (OpenAPI 3.1 §4.8.12.1), that the proxy forwards anyway, or that belong to a
+/// single connection.
 const NOT_OURS: &[&str] = &[
     "accept",
     "content-type",
@@ -44,11 +44,11 @@ const NOT_OURS: &[&str] = &[
 #[derive(Debug, Default)]
 pub(super) struct Declared {
     pub(super) parameters: Vec<Parameter>,
-    /// The names in the query of those that are left out.
+    /// The query names of the parameters that are left out.
     pub(super) unread: Vec<String>,
 }
 
-/// Reads the parameters of a path and of an operation; the operation's are over those of the path.
+/// Reads the parameters of a path and of an operation; those of the operation override those of the path.
 pub(super) fn read<'v>(
     refs: &Refs<'v>,
     lists: [Option<&'v Value>; 2],
@@ -84,7 +84,7 @@ pub(super) fn read<'v>(
                 continue;
             }
             "querystring" => {
-                // OpenAPI 3.2 §4.12.1: one value is the whole query.
+                // OpenAPI 3.2 §4.12.1: the parameter is the whole query.
                 let why = "it is the whole query string, which no route can name";
                 left_out(
                     name,
@@ -114,7 +114,7 @@ pub(super) fn read<'v>(
     Ok(found)
 }
 
-/// Leaves out members of objects whose name in the query another parameter has.
+/// Leaves out members of objects whose query name another parameter has.
 fn tell_apart(found: &mut Declared, notes: &mut Vec<String>) -> Result<(), Unsupported> {
     let mut names = BTreeSet::new();
     let mut stop = Ok(());
@@ -186,7 +186,7 @@ fn one<'v>(
     }
 }
 
-/// How a query spells an object member by member.
+/// The spelling of an object in a query, member by member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ObjectStyle {
     /// `filter[eq]=a`
@@ -196,7 +196,7 @@ enum ObjectStyle {
 }
 
 impl ObjectStyle {
-    /// Returns the spelling of an object whose members are known (OpenAPI 3.0 §4.7.12.2).
+    /// Returns the spelling of an object with known members (OpenAPI 3.0 §4.7.12.2).
     fn new(
         schema: &Schema,
         (name, place): (&str, ParameterPlace),
@@ -219,7 +219,7 @@ impl ObjectStyle {
     }
 }
 
-/// The members of an object in the query, each a parameter of its own.
+/// Reads the members of an object in the query, each as a parameter of its own.
 fn members(
     refs: &Refs<'_>,
     schema: &Schema,
@@ -229,7 +229,7 @@ fn members(
 ) -> Result<Vec<Parameter>, Unsupported> {
     let mut found = Vec::new();
     for member in &schema.members {
-        // Each of them has the name of the object.
+        // The name of the object is repeated in each member, so it counts each time.
         refs.text(object)?;
         let name = match spelling {
             ObjectStyle::Deep => format!("{object}[{}]", member.name),
@@ -288,7 +288,7 @@ fn left_out(
     }
 }
 
-/// The type of the hole, and how a list is written.
+/// Returns the type of the hole and the spelling of a list.
 fn shape(
     schema: &Schema,
     place: ParameterPlace,
@@ -308,7 +308,7 @@ fn shape(
     }
 }
 
-/// The element of a list always has a type.
+/// Returns the type of a list element: a string where the schema has none.
 fn scalar(kind: Type) -> Type {
     match kind {
         Type::Any => Type::String,
@@ -322,7 +322,7 @@ fn scalar(kind: Type) -> Type {
     }
 }
 
-/// `style` and `explode` of a list (OpenAPI 3.0 §4.7.12.1); `form` explodes unless told otherwise.
+/// Reads `style` and `explode` of a list (OpenAPI 3.0 §4.7.12.1); `form` explodes by default.
 fn list_style(place: ParameterPlace, parameter: &Value) -> Result<List, &'static str> {
     let explode = parameter.get("explode").and_then(Value::as_bool);
     let default = match place {
@@ -337,7 +337,7 @@ fn list_style(place: ParameterPlace, parameter: &Value) -> Result<List, &'static
         }
         (ParameterPlace::Query, "spaceDelimited") => Ok(List::Spaces),
         (ParameterPlace::Query, "pipeDelimited") => Ok(List::Pipes),
-        // A list is spelled the same with and without `explode`.
+        // The spelling is the same with and without `explode`.
         (ParameterPlace::Path | ParameterPlace::Header, "simple") => Ok(List::Commas),
         (_, _) => Err("its style of a list is none that a route has"),
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::route::Pattern;
 
-/// Patterns by place, in the order in which they are added.
+/// Patterns by place, in the order of insertion.
 #[derive(Debug)]
 pub(super) struct Places<P> {
     pub(super) all: Vec<(P, Pattern)>,
-    /// Where each place is first.
+    /// The index of the first pattern of each place.
     known: BTreeMap<P, usize>,
 }
 

@@ -1,8 +1,8 @@
-//! References inside a document, followed within bounds.
+//! References inside a document, followed within limits.
 //!
-//! A document is what one file or one answer says: a reference that leaves it would let it name files and
-//! servers of its reader, so it is never followed. Only what an operation needs is followed: a reference that
-//! nothing needs, or that stands in an extension (`x-…`), is any JSON.
+//! A reference that leaves the document is never followed: it would let the document name files and servers of its
+//! reader. References are followed only where an operation needs them. An unneeded one, or one in an extension (`x-…`),
+//! is plain JSON.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,20 +12,20 @@ use serde_json::Value;
 use super::model::text;
 use crate::domain::percent::{self, Plus};
 
-/// References to references, at most.
+/// The longest chain of references to references.
 const LONGEST_CHAIN: usize = 32;
-/// Nesting of a document, at most.
+/// The deepest nesting of a document.
 const DEEPEST: usize = 200;
-/// Members, elements and references that are looked at, at most: what is referred to again and again multiplies. It is
-/// more than twice what a document may have.
+/// The most members, elements and references that are visited, because repeated references multiply. A document itself
+/// may have less than half as many.
 const MOST_STEPS: usize = 1_000_000;
-/// Words of enumerations that are read, at most, for the same reason.
+/// The most enumeration values that are read, for the same reason.
 const MOST_WORDS: usize = 1_000_000;
-/// Bytes of a text that count as one step.
+/// The number of bytes of text that count as one step.
 const STEP: usize = 64;
-/// Members whose value is an example or a text, whatever it looks like.
+/// Members with a sample value or a text; a `$ref` in it is not a reference.
 const OPAQUE: &[&str] = &["example", "examples", "default", "enum", "const"];
-/// Members whose own members have any names (OpenAPI 3.2 §4.7, JSON Schema 2020-12 §10.3).
+/// Members that are maps: their own members have arbitrary names (OpenAPI 3.2 §4.7, JSON Schema 2020-12 §10.3).
 const MAPS: &[&str] = &[
     "properties",
     "patternProperties",
@@ -45,37 +45,37 @@ const MAPS: &[&str] = &[
 /// Members that name a schema (JSON Schema 2020-12 §8.2.2).
 const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
 
-/// What is wrong with a document.
+/// The reason why a document cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentFault {
-    /// It is something else than was asked for.
+    /// It is not of the expected kind.
     #[error("{0}")]
     Kind(String),
-    /// A reference that leaves the document.
+    /// A reference leaves the document.
     #[error(
         "`$ref: {0}` leaves the document; only references that begin with `#` are followed, bundle the documents into one first"
     )]
     Remote(String),
-    /// A reference that leads nowhere.
+    /// A reference has no target.
     #[error("`$ref: {0}` names nothing in the document")]
     Dangling(String),
-    /// A reference that leads back to itself.
+    /// A reference leads back to itself.
     #[error("`$ref: {0}` leads to itself, or through more than {LONGEST_CHAIN} references")]
     Cycle(String),
-    /// Nesting beyond any use.
+    /// The nesting is too deep.
     #[error("nested more than {DEEPEST} deep at {0}")]
     TooDeep(String),
-    /// A schema made of schemas made of schemas.
+    /// `allOf` is nested too deep.
     #[error("`allOf` inside `allOf` leads to itself, or is nested more than {0} deep")]
     AllOf(usize),
-    /// References that multiply.
+    /// Repeated references lead to too many values.
     #[error(
         "its references lead to more than {MOST_STEPS} values; what is referred to again and again multiplies"
     )]
     TooMany,
 }
 
-/// A document whose references may be followed.
+/// A document whose references can be followed.
 #[derive(Debug)]
 pub(super) struct Refs<'v> {
     root: &'v Value,
@@ -85,7 +85,7 @@ pub(super) struct Refs<'v> {
 }
 
 impl<'v> Refs<'v> {
-    /// Finds the anchors of a document.
+    /// Collects the anchors of a document.
     ///
     /// # Errors
     /// [`DocumentFault::TooDeep`]
@@ -100,7 +100,7 @@ impl<'v> Refs<'v> {
         })
     }
 
-    /// The value itself, or what it refers to.
+    /// Returns the value itself, or the target of its reference.
     pub(super) fn follow(&self, value: &'v Value) -> Result<&'v Value, DocumentFault> {
         self.steps(1)?;
         let mut value = value;
@@ -117,7 +117,7 @@ impl<'v> Refs<'v> {
 
     fn named(&self, reference: &str) -> Result<&'v Value, DocumentFault> {
         let dangling = || DocumentFault::Dangling(shown(reference));
-        // A document may name itself (OpenAPI 3.2 §4.1, `$self`).
+        // A document may refer to itself by name (OpenAPI 3.2 §4.1, `$self`).
         let own = text(self.root, "$self").and_then(|own| reference.strip_prefix(own));
         let local = own
             .filter(|rest| rest.starts_with('#'))
@@ -133,7 +133,7 @@ impl<'v> Refs<'v> {
         found.ok_or_else(dangling)
     }
 
-    /// Counts members or elements that are looked at.
+    /// Counts visited members or elements.
     ///
     /// # Errors
     /// [`DocumentFault::TooMany`]
@@ -147,7 +147,7 @@ impl<'v> Refs<'v> {
         }
     }
 
-    /// Counts a text that becomes part of an operation; short ones count for nothing.
+    /// Counts a text that becomes part of an operation; short texts are free.
     ///
     /// # Errors
     /// [`DocumentFault::TooMany`]
@@ -155,14 +155,14 @@ impl<'v> Refs<'v> {
         self.steps(text.len() / STEP)
     }
 
-    /// Returns whether an enumeration may be read, and counts its words.
+    /// Returns true when an enumeration may be read, and counts its values.
     pub(super) fn may_read_words(&self, values: &[Value]) -> bool {
         let more = |count: usize| {
             let words = self.words.get().saturating_add(count);
             self.words.set(words);
             words <= MOST_WORDS
         };
-        // The number counts first, so that those that are one too many are not looked at.
+        // The length is checked first, so that the values over the limit are not visited.
         more(values.len()) && {
             let texts = values.iter().filter_map(Value::as_str);
             more(texts.map(|text| text.len() / STEP).sum())
@@ -185,7 +185,7 @@ fn scan<'v>(
     }
     match value {
         Value::Object(members) => {
-            // Under `properties` a name is a name: a property may well be called `example` or `x-id`.
+            // Members of `properties` are plain names: a property may be called `example` or `x-id`.
             let named = path.last().is_some_and(|name| MAPS.contains(name));
             let names = ANCHORS.iter().filter_map(|name| text(value, name));
             for name in names.filter(|_| !named) {
@@ -218,17 +218,17 @@ fn place(path: &[&str]) -> String {
     shown(&format!("#/{}", names.collect::<Vec<_>>().join("/")))
 }
 
-/// Returns a text of a document without control characters, so that no terminal takes it for a command.
+/// Removes the control characters of a document's text, so that no terminal interprets them.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let tidy = |letter: char| if letter.is_control() { ' ' } else { letter };
     text.chars().map(tidy).collect()
 }
 
-/// A text of the document, short and on one line.
+/// Shortens a text of the document to one line.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 120;
-    /// Nothing behind it is looked at: spaces may be many.
+    /// Limits the work on a text with many spaces.
     const LOOKED_AT: usize = 1_000;
     let seen = text
         .char_indices()

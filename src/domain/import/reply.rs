@@ -1,7 +1,7 @@
-//! Responses of an OpenAPI operation: how the answer of a call that went well differs from the built-in table.
+//! Responses of an OpenAPI operation: the difference of a successful reply from the built-in table.
 //!
-//! Failures are left to the built-in table, which keeps status and body; a document rarely says how they relate
-//! to the codes of another one.
+//! Failures are left to the built-in table, which keeps status and body; documents rarely relate their statuses to RPC
+//! codes.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::openapi::{Unsupported, is_json};
 use super::refs::{Refs, shown};
 use crate::domain::route::Effect;
 
-/// Reads what a call that went well is answered with.
+/// Reads the reply to a successful call.
 pub(super) fn read<'v>(
     (refs, effect): (&Refs<'v>, Effect),
     responses: &'v Map<String, Value>,
@@ -38,7 +38,7 @@ pub(super) fn read<'v>(
         ));
     }
     if status != 200 && successes.iter().any(|(status, _)| *status == 204) {
-        // An absent body is null for an RPC client, and null is 204 again.
+        // An absent body is null for an RPC client, and null becomes 204 again.
         return Ok(ReplyModel::Usual);
     }
     let members = ["headers", "content"]
@@ -54,7 +54,7 @@ pub(super) fn read<'v>(
     of_content((status, effect), response)
 }
 
-/// The number of a status of success, also from the class.
+/// Parses a success status; `2XX` counts as 200.
 fn success(status: &str) -> Option<u16> {
     if status.eq_ignore_ascii_case("2xx") {
         return Some(200);
@@ -78,7 +78,7 @@ fn of_content(
     let content = response.get("content").and_then(Value::as_object);
     let Some(content) = content.filter(|content| !content.is_empty()) else {
         return Ok(match status {
-            // A 200 without content is a success of such calls in any case.
+            // The built-in table handles a 200 without content for unsafe calls.
             200 if effect != Effect::Safe => ReplyModel::Usual,
             204 => ReplyModel::Usual,
             _ => ReplyModel::Empty(status),

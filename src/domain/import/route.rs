@@ -1,6 +1,6 @@
-//! One route: the keys that say it, from a pair of operations or from one operation alone.
+//! One route as the keys of its table, from a pair of operations or from one operation alone.
 //!
-//! The short form is taken wherever it says all there is; only what it cannot say is spelled out.
+//! The short form is used where it suffices; only the rest is spelled out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,29 +22,29 @@ pub(super) enum Pattern {
     List(Vec<Pattern>),
 }
 
-/// A route, as its keys say it.
+/// A route with the values of its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Drafted {
     pub(super) name: String,
     pub(super) rest: String,
     pub(super) rpc: String,
-    /// The only side that it is entered from.
+    /// The only side from which the route is called.
     pub(super) from: Option<&'static str>,
     pub(super) effect: Option<&'static str>,
     pub(super) headers: Vec<(String, Pattern)>,
-    /// Names of the query that the document has and the route has not.
+    /// Query names of the document that the route does not have.
     pub(super) unread: Vec<String>,
     pub(super) params: Option<Pattern>,
     pub(super) body: Option<Pattern>,
     pub(super) outcome: Option<[String; 2]>,
     pub(super) comments: Vec<String>,
-    /// Why it is a comment itself.
+    /// The reason why the route is written as a comment.
     pub(super) refused: Option<String>,
-    /// The route for clients that send params by name, where this one has them by position.
+    /// The route for clients that send params by name, if this one has them by position.
     pub(super) by_name: Option<Box<Drafted>>,
 }
 
-/// By what a route is told from others.
+/// The keys that distinguish a route from others.
 #[derive(Debug)]
 pub(super) struct RouteKeys {
     /// The operations, for people.
@@ -64,7 +64,7 @@ pub(super) enum RouteOrigin {
 /// Drafts the route of a pair.
 ///
 /// # Errors
-/// Why the two cannot be one route, though they are named alike.
+/// Returns the reason why the two cannot be one route, although their names match.
 pub(super) fn of_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
@@ -164,7 +164,7 @@ fn keys(rest: &RestOperation, rpc: &RpcOperation, origin: RouteOrigin) -> RouteK
     }
 }
 
-/// A route without the names of its holes.
+/// Returns the REST side without the names of its holes.
 fn rest_key(rest: &RestOperation) -> String {
     let mut key = format!("{} ", rest.method);
     for segment in &rest.segments {
@@ -273,7 +273,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut ClaimedKeys) -> (Drafted
     (drafted, keys)
 }
 
-/// `pets.findById` → `pets`, `findById`
+/// Splits a name into path segments: `pets.findById` → `pets`, `findById`.
 fn path_of_name(name: &str) -> Vec<Segment> {
     let parts = name.split(['.', '/', ':', '#', '\\', ' ']);
     let tidy = |part: &str| -> String {
@@ -296,7 +296,7 @@ fn path_of_name(name: &str) -> Vec<Segment> {
     segments
 }
 
-/// The keys of a route, from the values of its call.
+/// Drafts a route from the values of its call.
 fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Drafted {
     let short = bindings.is_short(rest, rpc.call);
     let has_no_body = rest.body == BodyModel::None && rest.short_form_carries();
@@ -325,7 +325,7 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         rest: format!("{} {}", rest.method, url(rest, bindings)),
         rpc: method,
         from: None,
-        // QUERY is safe (RFC 10008 §2), which the HTTP library does not know.
+        // QUERY is safe (RFC 10008 §2); the HTTP library does not know it.
         effect: (rest.method == "QUERY").then_some("safe"),
         headers: headers.collect(),
         unread: rest
@@ -407,7 +407,7 @@ fn body(bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
     (!members.is_empty()).then_some(Pattern::Object(members))
 }
 
-/// The members that nobody names.
+/// Renders the unnamed members of an object.
 fn rest_of(hole: &str) -> (String, Pattern) {
     ("...".to_owned(), Pattern::Text(format!("{{{hole}}}")))
 }
@@ -446,12 +446,12 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
     }
 }
 
-/// A text that has no holes.
+/// Escapes the braces of a literal text.
 fn literal(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-/// The row that differs from the built-in table.
+/// Drafts the row that differs from the built-in table.
 fn outcome(reply: ReplyModel, bindings: &Bindings) -> Option<[String; 2]> {
     let hole = bindings.free("reply");
     match reply {
@@ -471,7 +471,7 @@ fn outcome(reply: ReplyModel, bindings: &Bindings) -> Option<[String; 2]> {
     }
 }
 
-/// `tools/call` → `tools.call`
+/// Renders a method name as a route name: `tools/call` → `tools.call`.
 fn route_name(name: &str) -> String {
     const LONGEST: usize = 80;
     let mut found = String::new();

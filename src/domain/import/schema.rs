@@ -1,7 +1,7 @@
-//! What a JSON Schema says of a value, as far as a hole can say it.
+//! The properties of a value that a hole can express, read from its JSON Schema.
 //!
-//! Only types, enumerations and the members of an object are read; a route never refuses more than the server
-//! behind it. Laws: what is not understood is [`Type::Any`], and a schema that refers to itself ends.
+//! Reads only types, enumerations and the members of an object: a route never refuses more than its server does. Laws:
+//! an unknown construct becomes [`Type::Any`], and reading a recursive schema terminates.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::refs::{DocumentFault, Refs};
 
-/// `allOf` inside `allOf`, at most.
+/// The deepest nesting of `allOf`.
 const DEEPEST: usize = 16;
 
 /// The type of a value.
@@ -26,7 +26,7 @@ pub(super) enum Type {
     Enum(Vec<String>),
 }
 
-/// Whether a call without it is refused.
+/// A mark whether a call without the value is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Requirement {
     Required,
@@ -35,7 +35,7 @@ pub(super) enum Requirement {
 }
 
 impl Requirement {
-    /// Of a member that may be named as required.
+    /// Reads the member `required` of a parameter.
     pub(super) fn new(required: Option<&Value>) -> Requirement {
         match required.and_then(Value::as_bool) {
             Some(true) => Requirement::Required,
@@ -44,7 +44,7 @@ impl Requirement {
     }
 }
 
-/// Whether an object has members that the schema does not name.
+/// A mark whether an object has members that the schema does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Others {
     Allowed,
@@ -61,18 +61,18 @@ pub(super) struct NamedValue {
     pub(super) default: Option<Value>,
 }
 
-/// What a schema says.
+/// The properties that a schema declares.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Schema {
     pub(super) kind: Type,
-    /// What null is taken for.
+    /// Records whether null is allowed.
     nullable: Nullable,
-    /// Of an array, the type of each element.
+    /// The type of the elements of an array.
     pub(super) items: Option<Type>,
     pub(super) default: Option<Value>,
     pub(super) members: Vec<NamedValue>,
     pub(super) others: Others,
-    /// `additionalProperties`, where it says something.
+    /// `additionalProperties`, if present.
     additional: Option<Others>,
     required: BTreeSet<String>,
     /// The names of the members.
@@ -87,17 +87,17 @@ enum Nullable {
     No,
 }
 
-/// Who may send a member.
+/// The side that may send a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Access {
     #[default]
     Both,
-    /// `readOnly`: only the server.
+    /// `readOnly`: only the server sends it.
     Server,
 }
 
 impl Schema {
-    /// The type of the value where it is JSON: what may be null as well has no type of a hole.
+    /// Returns the type of the value as JSON: [`Type::Any`] where null is allowed, which no type of a hole includes.
     pub(super) fn json_type(&self) -> Type {
         match self.nullable {
             Nullable::Yes => Type::Any,
@@ -105,7 +105,7 @@ impl Schema {
         }
     }
 
-    /// Whether it is an object whose members can be named one by one.
+    /// Returns true when it is an object whose members can be named one by one.
     pub(super) fn is_open_object(&self) -> bool {
         self.kind == Type::Object && self.nullable == Nullable::No
     }
@@ -125,7 +125,7 @@ pub(super) fn read<'v>(
     }
     found.others = match found.additional {
         Some(others) => others,
-        // What names no member at all says nothing of its members.
+        // A schema that names no members does not restrict them.
         None if found.members.is_empty() => Others::Allowed,
         None => Others::None,
     };
@@ -137,14 +137,14 @@ pub(super) fn read<'v>(
     Ok(found)
 }
 
-/// Adds what one schema says to what its siblings in `allOf` have said.
+/// Merges a schema into its siblings in `allOf`.
 fn merge<'v>(
     refs: &Refs<'v>,
     schema: &'v Value,
     depth: usize,
     found: &mut Schema,
 ) -> Result<(), DocumentFault> {
-    // OpenAPI 3.1 allows members beside `$ref`; those of the one that refers come last.
+    // OpenAPI 3.1 allows members beside `$ref`; those of the referring schema come last.
     let target = refs.follow(schema)?;
     if depth == 0 {
         return Err(DocumentFault::AllOf(DEEPEST));
@@ -191,7 +191,7 @@ fn read_members<'v>(
         refs.text(name)?;
         let brief = brief(refs, schema)?;
         let known = found.known.contains(name);
-        // In a pattern `...` means the members that are not named.
+        // In a pattern, `...` stands for the unnamed members.
         if !known && brief.access == Access::Both && name != "..." {
             found.known.insert(name.clone());
             found.members.push(NamedValue {
@@ -205,7 +205,7 @@ fn read_members<'v>(
     Ok(())
 }
 
-/// The type of a schema, without its members: where a schema that refers to itself ends.
+/// Returns the type of a schema without its members, so that a recursive schema terminates.
 fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, DocumentFault> {
     let mut found = Schema::default();
     let Some(members) = refs.follow(schema)?.as_object() else {
@@ -214,7 +214,7 @@ fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, DocumentFault
     read_type(refs, members, &mut found);
     one_of(refs, members, &mut found)?;
     if found.kind == Type::Any {
-        // One level is enough for the usual `allOf: [{ $ref }]` around a reference.
+        // One level suffices for the usual `allOf: [{ $ref }]` around a reference.
         for part in list(members, "allOf") {
             if let Some(members) = refs.follow(part)?.as_object() {
                 read_type(refs, members, &mut found);
@@ -232,7 +232,7 @@ fn list<'v>(members: &'v Map<String, Value>, name: &str) -> impl Iterator<Item =
     list.into_iter().flatten()
 }
 
-/// Whether a default may be kept: a longer one has no spelling in a route.
+/// Returns true when a default is short enough to be written in a route.
 fn is_short(default: &Value) -> bool {
     const LONGEST: usize = 1_000;
     const MOST: usize = 20;
@@ -248,9 +248,9 @@ fn is_short(default: &Value) -> bool {
     }
 }
 
-/// `type`, `nullable`, `enum`, `const` and what their absence tells.
+/// Reads `type`, `nullable`, `enum` and `const`, or infers the type where they are absent.
 fn read_type(refs: &Refs<'_>, members: &Map<String, Value>, found: &mut Schema) {
-    /// JSON has no more types.
+    /// The number of types in JSON.
     const MOST_TYPES: usize = 7;
     if members.get("nullable") == Some(&Value::Bool(true)) {
         found.nullable = Nullable::Yes;
@@ -301,10 +301,10 @@ fn type_of(word: &str) -> Type {
     }
 }
 
-/// Words that a hole can name; anything else is what it was.
+/// Returns an enumeration whose values a hole can name; else keeps the type.
 fn enumeration(refs: &Refs<'_>, allowed: &[Value], found: &mut Schema) -> Type {
     if !refs.may_read_words(allowed) {
-        // Null may be among them.
+        // The unread values may include null.
         found.nullable = Nullable::Yes;
         return found.kind.clone();
     }
@@ -335,7 +335,7 @@ fn enumeration(refs: &Refs<'_>, allowed: &[Value], found: &mut Schema) -> Type {
     }
 }
 
-/// `oneOf` and `anyOf`: the type that all of them have, null aside.
+/// Reads `oneOf` and `anyOf`: the common type of all choices, apart from null.
 fn one_of<'v>(
     refs: &Refs<'v>,
     members: &'v Map<String, Value>,
@@ -362,7 +362,7 @@ fn one_of<'v>(
     }
     if let Some(kind) = common {
         if kind == Type::Object {
-            // Each of the choices may have members of its own.
+            // Each choice may have members of its own.
             found.additional = Some(Others::Allowed);
         }
         if found.kind == Type::Any {

@@ -1,7 +1,6 @@
-//! All routes: one from each pair, and one from each operation that has no twin.
+//! All routes: one from each pair, and one from each operation without a twin.
 //!
-//! Law: of two drafts that one call could mean, the first stands and the second is a comment, so that the table
-//! can be loaded.
+//! Law: if two drafts match the same call, the first becomes a route and the second a comment, so that the table loads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +12,10 @@ use super::route::{self, Drafted, RouteKeys, RouteOrigin};
 use super::{ImportReport, LeftOut};
 use crate::domain::plan::without_slash;
 
-/// Paths whose POST is JSON-RPC unless the configuration says otherwise.
+/// Paths on which POST is JSON-RPC in the default configuration.
 const RPC_PATHS: &[&str] = &["/", "/rpc", "/jsonrpc", "/mcp"];
 
-/// All routes, and what is none.
+/// All routes, and the operations without one.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) routes: Vec<Drafted>,
@@ -36,7 +35,7 @@ pub(super) fn table(found: Operations) -> Table {
         let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
         let drafted = route::of_pair(rest, rpc, &pair).and_then(|(mut drafted, keys)| {
             taken.claim(&mut drafted, &keys);
-            // What cannot be one route may be two: the sides are tried alone.
+            // A pair that cannot be one route may be two: each side is tried alone.
             match drafted.refused.take() {
                 None => Ok((pair.rest, drafted, keys)),
                 Some(why) => Err(why),
@@ -50,7 +49,7 @@ pub(super) fn table(found: Operations) -> Table {
             Err(why) => refusals.push((pair.rest, pair.rpc, why)),
         }
     }
-    // A name that an RPC operation has is not free for one that only REST has.
+    // A name of an RPC operation is not available to a REST operation without a twin.
     taken.reserve(&found);
     let doubts = SkipReasons::new(&found, &pairs, &refusals);
     add_alone(&found, &doubts, &mut taken, &mut drafts);
@@ -123,20 +122,20 @@ fn finish(
     table
 }
 
-/// What routes have taken so far.
+/// The keys and names in use.
 #[derive(Debug, Default)]
 pub(super) struct ClaimedKeys {
     rest: BTreeSet<String>,
     rpc: BTreeSet<String>,
     reserved: BTreeSet<String>,
-    /// The operationIds, which no invented name takes.
+    /// The operationIds, which no generated name may equal.
     ids: BTreeSet<String>,
-    /// How often each key was asked for a number.
+    /// The last number given out for each key.
     numbers: BTreeMap<String, usize>,
 }
 
 impl ClaimedKeys {
-    /// Takes both sides for a route, or refuses the route.
+    /// Claims both sides for a route, or refuses the route.
     fn claim(&mut self, drafted: &mut Drafted, keys: &RouteKeys) {
         if is_rpc_path(&keys.rest) {
             drafted.refused = Some(format!(
@@ -159,8 +158,8 @@ impl ClaimedKeys {
         }
     }
 
-    /// Returns the name of the method for an operation that only REST has: its operationId, the words of its path, or
-    /// those with a number.
+    /// Returns the method name for a REST operation without a twin: its operationId, the words of its path, or those
+    /// with a number.
     pub(super) fn name_for(&mut self, rest: &RestOperation) -> String {
         if let Some(id) = rest.id.as_ref().filter(|id| self.is_free_rpc(id)) {
             return id.clone();
@@ -179,19 +178,19 @@ impl ClaimedKeys {
         name
     }
 
-    /// Returns how often a key was asked for its number, from 1 on.
+    /// Returns the next number of a key, from 1 on.
     pub(super) fn number(&mut self, key: &str) -> usize {
         let number = self.numbers.entry(key.to_owned()).or_insert(0);
         *number += 1;
         *number
     }
 
-    /// Whether a method may have this name.
+    /// Returns true when a method may have this name.
     fn is_free_rpc(&self, key: &str) -> bool {
         !self.rpc.contains(key) && !self.reserved.contains(key)
     }
 
-    /// Whether an invented REST side may be this one.
+    /// Returns true when a generated REST side may be this one.
     pub(super) fn is_free_rest(&self, key: &str) -> bool {
         !self.rest.contains(key) && !is_rpc_path(key)
     }
@@ -211,18 +210,19 @@ fn is_rpc_path(key: &str) -> bool {
         .is_some_and(|path| RPC_PATHS.contains(&without_slash(path)))
 }
 
-/// Why operations are alone.
+/// The reasons why operations have no twin.
 #[derive(Debug)]
 pub(super) struct SkipReasons<'d> {
     found: &'d Operations,
     pairs: &'d Pairs,
-    /// For each operation of a pair that cannot be one route: the other one, and why.
+    /// For each operation of a pair that cannot be one route: the other operation and the reason.
     of_rest: BTreeMap<usize, (usize, &'d str)>,
     of_rpc: BTreeMap<usize, (usize, &'d str)>,
 }
 
 impl<'d> SkipReasons<'d> {
-    /// `refusals` are pairs that cannot be one route: a REST operation, an RPC operation, and why.
+    /// Collects the reasons. `refusals` are pairs that cannot be one route: a REST operation, an RPC operation, the
+    /// reason.
     pub(super) fn new(
         found: &'d Operations,
         pairs: &'d Pairs,
@@ -270,7 +270,7 @@ fn ambiguous(titles: impl Iterator<Item = String>) -> Option<String> {
     })
 }
 
-/// Names that are taken, and the number that the next one of the same name gets.
+/// The names in use, with the next number for each name.
 #[derive(Debug, Default)]
 struct UniqueNames {
     taken: BTreeSet<String>,

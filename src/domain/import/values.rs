@@ -1,4 +1,4 @@
-//! The values of one call, once it is known where each of them lies on either side.
+//! The values of one call, with the location of each on either side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,27 @@ use super::model::{CallModel, List, RestOperation, RpcOperation};
 use super::refs::shown;
 use super::schema::{Others, Type};
 
-/// Where a value lies in a REST call.
+/// The location of a value in a REST call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RestLocation {
     Path(String),
     Query(String),
     Header(String),
     Member(String),
-    /// The body is the value.
+    /// The whole body.
     Body,
 }
 
-/// Where a value lies in an RPC call.
+/// The location of a value in an RPC call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RpcLocation {
     Named(String),
     Position(usize),
-    /// In an object, as the member of this name.
+    /// A member of this name in an object.
     Inside(Box<RpcLocation>, String),
-    /// It is the same as another value, which is there.
+    /// Not present: the value is the same as another one, which is.
     Twin,
-    /// It equals another value, which is there.
+    /// Not present: the value equals another one, which is.
     Equal,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct BoundParameter {
 }
 
 impl BoundParameter {
-    /// The hole with its type, where it is named first.
+    /// Returns the hole with its type, for its first mention.
     pub(super) fn declared(&self) -> String {
         match self.rpc {
             RpcLocation::Twin => self.named(),
@@ -57,17 +57,17 @@ impl BoundParameter {
         }
     }
 
-    /// Whether the value lies in the body, or is the body.
+    /// Returns true when the value is in the body or is the body.
     pub(super) fn is_in_body(&self) -> bool {
         matches!(self.rest, RestLocation::Member(_) | RestLocation::Body)
     }
 
-    /// Whether it is a single value of the path, the query or a header.
+    /// Returns true when it is a single value of the path, the query or a header.
     pub(super) fn is_one_of_the_head(&self) -> bool {
         !self.is_in_body() && self.list.is_none()
     }
 
-    /// The hole by its name alone.
+    /// Returns the hole by its name alone.
     pub(super) fn named(&self) -> String {
         format!("{{{}}}", self.hole)
     }
@@ -77,13 +77,13 @@ impl BoundParameter {
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     pub(super) bounds: Vec<BoundParameter>,
-    /// The names of holes that are in use.
+    /// The hole names in use.
     pub(super) names: hole::HoleNames,
-    /// For each named param, its first value.
+    /// The first value of each named param.
     pub(super) params: BTreeMap<String, usize>,
-    /// Whether members that nobody names go along.
+    /// Records whether unnamed members are passed on.
     pub(super) others: Others,
-    /// Names of the query that have no place on the other side.
+    /// Query names without a place on the other side.
     pub(super) unread: Vec<String>,
     pub(super) notes: Vec<String>,
 }
@@ -98,22 +98,22 @@ impl Bindings {
         self.bounds.push(bound);
     }
 
-    /// Returns the value that is the param of this name.
+    /// Returns the value of the param of this name.
     pub(super) fn of_param(&self, name: &str) -> Option<&BoundParameter> {
         self.bounds.get(*self.params.get(name)?)
     }
 
-    /// Takes the name of a hole for something of any name.
+    /// Reserves a hole name for any name.
     pub(super) fn unique(&mut self, wire: &str) -> String {
         self.names.unique(wire)
     }
 
-    /// Returns the name of a hole for something of any name, which stays free.
+    /// Returns a free hole name for any name, without reserving it.
     pub(super) fn free(&self, wire: &str) -> String {
         self.names.clone().unique(wire)
     }
 
-    /// Whether holes by name and members of the body are all there is to say.
+    /// Returns true when the short form of a route expresses all values.
     pub(super) fn is_short(&self, rest: &RestOperation, call: CallModel) -> bool {
         let plain = |bound: &BoundParameter| match (&bound.rest, &bound.rpc) {
             (
@@ -129,12 +129,12 @@ impl Bindings {
         carried && call == CallModel::ByName && self.bounds.iter().all(plain)
     }
 
-    /// Tells what somebody should look at.
+    /// Adds a note that a person should check.
     pub(super) fn note(&mut self, text: String) {
         self.notes.push(format!("look: {text}"));
     }
 
-    /// Gives each object that a query spells a name that no other param has.
+    /// Renames each object of a query whose name another param has.
     pub(super) fn name_objects_apart(&mut self) {
         let objects = self.bounds.iter().filter_map(|bound| match &bound.rpc {
             RpcLocation::Inside(place, _) => match &**place {
@@ -171,7 +171,7 @@ impl Bindings {
         }
     }
 
-    /// In an array only the last element may be absent.
+    /// Makes all elements of an array required but the last one.
     pub(super) fn fix_positions(&mut self, rpc: &RpcOperation) {
         let positions = self.bounds.iter().filter_map(|bound| match bound.rpc {
             RpcLocation::Position(at) => Some(at),

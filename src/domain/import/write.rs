@@ -1,18 +1,18 @@
-//! The table as TOML 1.1.
+//! The route file, written as TOML 1.1.
 //!
-//! Law: whatever the documents say, the text is TOML, and what they say stands in texts and comments only.
+//! Law: the text is valid TOML for any document; text of a document occurs in strings and comments only.
 
 use super::refs::{printable, shown};
 use super::route::{Drafted, Pattern};
 use super::table::Table;
 
-/// The query names that every route ignores unless the configuration says otherwise.
+/// The query names that every route ignores in the default configuration.
 const IGNORED: [&str; 4] = ["utm_*", "gclid", "fbclid", "_"];
 
-/// A line, at most; what is longer spans several.
+/// The longest line; a longer value spans several lines.
 const WIDEST: usize = 110;
 
-/// Writes a whole route file.
+/// Renders a whole route file.
 pub(super) fn write(names: &[&str], table: &Table) -> String {
     let mut text = String::new();
     let mut line = |words: &str| comment(words, &mut text);
@@ -41,7 +41,7 @@ pub(super) fn write(names: &[&str], table: &Table) -> String {
     text
 }
 
-/// One line of a comment, whatever the words are.
+/// Renders one line of a comment, for any text.
 fn comment(words: &str, text: &mut String) {
     text.push('#');
     if !words.is_empty() {
@@ -102,10 +102,10 @@ fn write_route(route: &Drafted, text: &mut String) {
     }
 }
 
-/// The names of the query that a route ignores: those that all routes ignore, and its own.
+/// Renders the query names that a route ignores: those of all routes, and its own.
 fn ignored(unread: &[String]) -> String {
     let names = IGNORED.iter().map(|name| (*name).to_owned());
-    // An object is written as `name[member]`, too.
+    // An object may also be written as `name[member]`.
     let unread = unread.iter().flat_map(|name| {
         let members = (name != "*").then(|| format!("{name}[*]"));
         std::iter::once(name.clone()).chain(members)
@@ -114,7 +114,7 @@ fn ignored(unread: &[String]) -> String {
     pattern("ignore_query", &Pattern::List(names))
 }
 
-/// A pattern on one line where it fits, else on several.
+/// Renders a pattern on one line if it fits, else on several.
 fn pattern(key: &str, pattern: &Pattern) -> String {
     let line = one_line(pattern);
     if line.chars().count() + key.len() + 3 <= WIDEST {
@@ -170,7 +170,7 @@ fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
     }
 }
 
-/// A key, in quotes where it needs them.
+/// Renders a key, with quotes if needed.
 fn bare(name: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if !name.is_empty() && name.chars().all(plain) {
@@ -180,7 +180,7 @@ fn bare(name: &str) -> String {
     }
 }
 
-/// A basic string.
+/// Renders a basic string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
