@@ -1,5 +1,5 @@
-//! Headers: what is of one connection only stays behind, and what names the path is added. What a translated
-//! call takes along is told by the domain.
+//! Header rules of forwarded messages: hop-by-hop fields are removed, and this hop is added. The domain decides which
+//! headers a translated call carries.
 
 use std::net::IpAddr;
 
@@ -19,8 +19,9 @@ use crate::domain::wire::ADDED_TE;
 use super::RequestOrigin;
 use super::record::Record;
 
-/// Whether a field is of one connection (RFC 9110 §7.6.1), whether `Http1Connection` names it or not. `Trailer` is not: it
-/// announces what follows the body.
+/// Returns true for hop-by-hop fields (RFC 9110 §7.6.1), whether or not `Connection` names them. `Trailer` is
+/// end-to-end:
+/// it announces fields after the body.
 pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
@@ -35,9 +36,9 @@ pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     )
 }
 
-/// Removes the fields of one connection: those that `Http1Connection` names, in all its values, and the known ones.
+/// Removes the hop-by-hop fields: those that any `Connection` value names, and the known ones.
 pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    // Most heads have one of them or none: a look at each field costs less than a search for each name.
+    // Most heads have at most one of them, and one pass over all fields is cheaper than a lookup of each name.
     while let Some(name) = headers.keys().find(|name| is_hop_by_hop(name)).cloned() {
         if name == CONNECTION {
             for named in named_by_connection(headers) {
@@ -48,8 +49,8 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of `UpgradeHeader`, if `Http1Connection` asks for it (RFC 9110 §7.8). `h2c` is ignored, alone and in a list, which
-/// RFC 9113 §3.1 has given up: behind it, requests would pass that nobody has looked at.
+/// Returns the value of `Upgrade` if `Connection` names it (RFC 9110 §7.8). `h2c`, alone or in a list, is ignored: RFC
+/// 9113 §3.1 made it obsolete, and the proxy could not inspect the requests behind it.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let is_h2c = |protocol: &[u8]| protocol.trim_ascii().eq_ignore_ascii_case(b"h2c");
     let upgrade = first_value(headers, &UPGRADE).filter(|upgrade| {
@@ -66,7 +67,7 @@ pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
         .then(|| upgrade.clone())
 }
 
-/// Whether the client itself said that it takes trailers.
+/// Returns true when the client itself accepts trailers.
 pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
     let said = headers.iter().filter(|(name, _)| *name == TE);
     let values = said
@@ -78,13 +79,14 @@ pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
     values.any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
-/// Says to an upstream that trailers are welcome; the field is of this connection only.
+/// Tells an upstream that trailers are accepted; the field is hop-by-hop.
 pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
     headers.insert(TE, const { HeaderValue::from_static("trailers") });
     headers.insert(CONNECTION, const { HeaderValue::from_static("te") });
 }
 
-/// Adds this hop: `Via` (RFC 9110 §7.6.3), and what the plan tells of hops. `from` is what the client sent.
+/// Adds this hop: `Via` (RFC 9110 §7.6.3) and the forwarding headers of the plan. `from` describes the client's
+/// request.
 pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan) {
     let via = match from.version {
         Version::HTTP_10 => const { HeaderValue::from_static("1.0 dualgauge") },
@@ -102,7 +104,7 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan
         .tell(headers, last, plan.rollout.clients.hops());
 }
 
-/// The headers of a translated call, with this hop and the trace.
+/// Returns the headers of a translated call, with this hop and the trace context.
 pub(super) fn translated(
     record: &Record,
     (head, arrival): (&request::Parts, &RequestOrigin),
@@ -115,7 +117,7 @@ pub(super) fn translated(
     headers
 }
 
-/// What is known of a call, for the headers by which servers know who calls.
+/// The caller's identity, as it is written to identity headers for servers.
 pub(super) struct IdentityFields<'a> {
     record: &'a Record,
     arrival: &'a RequestOrigin,
@@ -123,7 +125,7 @@ pub(super) struct IdentityFields<'a> {
 }
 
 impl<'a> IdentityFields<'a> {
-    /// What is known of a call that came with these headers; none where no header is written.
+    /// Reads the identity from a request; `None` if the plan writes no identity headers.
     pub(super) fn new(
         record: &'a Record,
         (from, arrival): (&HeaderMap, &'a RequestOrigin),
@@ -140,7 +142,7 @@ impl<'a> IdentityFields<'a> {
         })
     }
 
-    /// Writes it into the headers of a request to a server.
+    /// Writes the identity headers of a request to a server.
     pub(super) fn write(&self, headers: &mut HeaderMap) {
         let plan = &self.record.installed().plan;
         plan.identity_headers.write(headers, self);

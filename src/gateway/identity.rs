@@ -1,6 +1,6 @@
-//! Who calls: the evidence of one request, put before the clients of its plan.
+//! Identification of callers: matches the evidence of a request against the clients of the plan.
 //!
-//! Nothing is refused here: a token that proves nothing is counted, and its bearer is whoever he is without it.
+//! Nothing is rejected here. An invalid token is counted and otherwise ignored.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::domain::rollout::{ClientEvidence, Digest, Identity};
 use crate::domain::token::{Claims, TokenFault, Tokens};
 use crate::telemetry::clock;
 
-/// How many tokens one generation of [`TokenCache`] holds.
+/// Capacity of one generation of [`TokenCache`].
 const GENERATION: usize = 512;
 
-/// Tells who sends a request, and notes it.
+/// Identifies the caller of a request and records it.
 pub(super) fn identify<'a>(
     record: &mut Record,
     headers: &'a HeaderMap,
@@ -49,17 +49,18 @@ fn digest(bytes: &[u8]) -> Digest {
     Sha256::digest(bytes).into()
 }
 
-/// The claims of a token that holds now.
+/// Returns the claims of a token that is valid now.
 fn verify(installed: &RuntimePlan, tokens: &Tokens, text: &str) -> Result<Rc<Claims>, TokenFault> {
     let claims = installed.signed_claims(digest(text.as_bytes()), || tokens.signed(text))?;
     tokens.accept(&claims, clock::whole_unix_seconds())?;
     Ok(claims)
 }
 
-/// Claims whose signatures were good, by the digests of their tokens: the token itself is not kept.
+/// A cache of verified claims by the digests of their tokens; the tokens themselves are not stored.
 ///
-/// Two generations, so that a full memory forgets what was not asked for lately without a list of uses. Only what
-/// a key has signed comes in, so nobody else can push anything out.
+/// Two generations evict entries that were not used recently, without a list of uses. Only verified tokens are stored,
+/// so
+/// an attacker without a key cannot evict entries.
 #[derive(Debug, Default)]
 pub(super) struct TokenCache {
     young: HashMap<Digest, Rc<Claims>>,
@@ -67,7 +68,7 @@ pub(super) struct TokenCache {
 }
 
 impl TokenCache {
-    /// What is known of a token; else what `read` says, which is remembered.
+    /// Returns the cached claims of a token, or calls `read` and caches its result.
     pub(super) fn claims(
         &mut self,
         token: Digest,

@@ -1,4 +1,4 @@
-//! One question over a link, within its time, and what its failures are called.
+//! One request over a link within a time limit, and the failures that result from it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,21 +20,21 @@ use crate::telemetry::clock;
 use crate::upstream::BudgetExhausted;
 use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
 
-/// The id of a response that the proxy writes, which no call has on a link.
+/// The id of a response written by the proxy; no call on a link has it.
 const NO_ID: u64 = 0;
 
-/// What is asked.
+/// A request to send over a link.
 pub(super) struct LinkRequest<'a> {
     pub(super) method: &'a str,
     pub(super) call: RequestTemplate,
     pub(super) repeat: RetryRule,
-    /// Where its client says that it does not want the answer any more.
+    /// Signals that the client cancelled the call.
     pub(super) recall: Option<Arc<CancelSignal>>,
-    /// The id that its client gave it, where it is a subscription.
+    /// The client's id of the call, if it is a subscription.
     pub(super) subscription: Option<RequestId>,
 }
 
-/// Asks, and gives the answer with the id that the call had on the link.
+/// Sends a request, and returns the response with the id that the call had on the link.
 pub(super) async fn send(
     record: &mut Record,
     link: &LinkUpstream,
@@ -50,7 +50,7 @@ pub(super) async fn send(
     } = question;
     let say = match &subscription {
         Some(id) => Outbound::Subscription(call, id.clone()),
-        // The server has met the link, and nobody else; what it said then it says to all.
+        // The proxy initialized the link itself, so every client gets the server's response to that.
         None if link.plan().sends_initialize() && method == "initialize" => Outbound::Greeting,
         None => Outbound::Call(call),
     };
@@ -60,7 +60,7 @@ pub(super) async fn send(
         None => from_reply(record, link, (say, repeat, recall), limit).await?,
         Some(_) => {
             let mut leaving = record.worker().leaving();
-            // Dropped, the question takes the subscription back from its server.
+            // Dropping the request cancels the subscription at its server.
             tokio::select! {
                 said = from_reply(record, link, (say, repeat, recall), limit) => said?,
                 () = is_cancelled(&mut leaving) => LinkReply::Ended,
@@ -83,7 +83,7 @@ pub(super) async fn send(
         (LinkReply::Answer(id, body), _) => {
             let body = match record.budget() {
                 _ if body.len() > most => return Err(too_large(most)),
-                // What is read only to compare takes no room of what is answered.
+                // Second runs are charged to their own budget, not to the memory of client calls.
                 Some(purse) if purse.charge(body.len()) => body,
                 Some(_) => return Err(too_large(most)),
                 None => record.worker().memory().account(body).map_err(no_room)?,
@@ -98,14 +98,13 @@ pub(super) async fn send(
     }
 }
 
-/// Waits until the program ends.
+/// Waits until the process shuts down.
 async fn is_cancelled(leaving: &mut watch::Receiver<bool>) {
-    // The worker that would tell is there for as long as its calls are.
+    // An error means that the worker is gone, but a worker outlives its calls.
     let _ = leaving.wait_for(|leaves| *leaves).await;
 }
 
-/// Tells something that is not answered. It is written before the caller is answered, so that a server that is away or
-/// busy is the caller's to know.
+/// Sends a notification. It is written before returning, so that the caller learns of an unreachable or busy server.
 pub(super) async fn send_notification(
     record: &mut Record,
     link: &LinkUpstream,

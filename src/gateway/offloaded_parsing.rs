@@ -1,7 +1,7 @@
-//! Reading and translation of bodies: short ones here, long ones on other threads (see [`super::offload`]).
+//! Parsing and translation of bodies: short ones on the worker, long ones on other threads (see [`super::offload`]).
 //!
-//! The RPC face, the REST face and the code that translates calls of both use these functions. Law: a long text is read and
-//! translated exactly as a short one.
+//! Used by both sides and by the translation of calls. Law: a long text is parsed and translated exactly like a short
+//! one.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -37,10 +37,11 @@ impl<'p> RouteHandle<'p> {
     }
 }
 
-/// Returns the messages of a body.
+/// Parses the messages of a body.
 ///
 /// # Errors
-/// Fails by a fault of this program; a body that has no messages is an inner error.
+///
+/// Fails when the parsing thread fails; a malformed body is an inner error.
 pub(super) async fn messages(
     worker: &Worker,
     body: &Bytes,
@@ -55,10 +56,11 @@ pub(super) async fn messages(
     pinned(|| worker.offload().run(work)).await
 }
 
-/// Returns a response of an RPC server.
+/// Parses a response of an RPC server.
 ///
 /// # Errors
-/// Fails by a fault of this program; a body that is no response is an inner error.
+///
+/// Fails when the parsing thread fails; a malformed response is an inner error.
 pub(super) async fn response(
     worker: &Worker,
     body: &Bytes,
@@ -72,11 +74,11 @@ pub(super) async fn response(
     pinned(|| worker.offload().run(work)).await
 }
 
-/// Returns the value of a body that must be JSON, without its content coding; none for an empty one. What is read only to
-/// compare takes its memory from `purse`.
+/// Decodes and parses a body that must be JSON; `None` for an empty one. Second runs charge the memory to `purse`.
 ///
 /// # Errors
-/// Fails when it is no JSON, or exceeds a limit.
+///
+/// Fails when the body is not JSON, or exceeds a limit.
 pub(super) async fn json(
     worker: &Worker,
     (coding, body): (ContentEncoding, Bytes),
@@ -85,7 +87,7 @@ pub(super) async fn json(
 ) -> Result<Option<Json>, Failure> {
     let is_coded = coding != ContentEncoding::Identity;
     let may_be_long = is_long(body.len()) || (is_coded && is_long_coded(body.len()));
-    // Decoding takes memory from the purse, which belongs to this thread.
+    // Decoding charges the purse, which cannot leave this thread.
     let needs_purse = is_coded && purse.is_some();
     if !may_be_long || needs_purse {
         let bounds: BodyLimits<'_> = (limits, worker.memory());
@@ -96,9 +98,10 @@ pub(super) async fn json(
     pinned(|| worker.offload().run(work)).await?
 }
 
-/// Returns the RPC call of a REST call.
+/// Translates a REST call to an RPC call.
 ///
 /// # Errors
+///
 /// Fails when a value does not fit the route.
 pub(super) async fn to_rpc<'p>(
     worker: &Worker,
@@ -125,9 +128,10 @@ pub(super) async fn to_rpc<'p>(
     call.map_err(rejections::bind)
 }
 
-/// Returns the REST call of an RPC call.
+/// Translates an RPC call to a REST call.
 ///
 /// # Errors
+///
 /// Fails when a value does not fit the route.
 pub(super) async fn to_rest(
     worker: &Worker,
@@ -154,13 +158,14 @@ pub(super) async fn to_rest(
     written.map_err(rejections::bind)
 }
 
-/// An answer for a REST client, and the code of the error that it is made of.
+/// A response for a REST client, and the code of the RPC error it was translated from.
 pub(super) type RestResult = (TranslatedReply<RestAnswer>, Option<i64>);
 
-/// Returns the answer for a REST client that the response of an RPC server becomes.
+/// Translates the response of an RPC server for a REST client.
 ///
 /// # Errors
-/// Fails when the server has sent no response to the call, or one that does not fit the schema of the route.
+///
+/// Fails when the server's response is invalid, has another id, or violates the schema of the route.
 pub(super) async fn rest_answer(
     worker: &Worker,
     of: RouteHandle<'_>,
@@ -189,13 +194,14 @@ pub(super) async fn rest_answer(
     pinned(|| worker.offload().run(work)).await?
 }
 
-/// An answer for an RPC client, and whether its result fits the schema of the route.
+/// A response for an RPC client, and whether its result fits the schema of the route.
 pub(super) type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
 
-/// Returns the answer for an RPC client that the answer of a REST server becomes.
+/// Translates the response of a REST server for an RPC client.
 ///
 /// # Errors
-/// Fails when the answer has no place in JSON-RPC.
+///
+/// Fails when the response cannot be represented in JSON-RPC.
 pub(super) async fn rpc_answer(
     worker: &Worker,
     of: RouteHandle<'_>,
@@ -223,7 +229,7 @@ fn answer_of_rest(
     let bounds = (limits.reply(), context(limits));
     let mut answered = route.outcomes.rest_to_rpc(reply, call, bounds)?;
     answered.answer = route.outcomes.sent(answered.answer);
-    // The schema of a tool's results does not describe the result that an HTTP error becomes.
+    // The schema of a tool's result does not apply to a result translated from an HTTP error.
     let fits = match &answered.answer {
         RpcAnswer::Result(_) if answered.tool_error && reply.status >= 400 => Ok(()),
         RpcAnswer::Result(result) if route.schema.result.is_some() => {

@@ -1,4 +1,4 @@
-//! Passthrough: the call as it came, the answer as it comes.
+//! Passthrough of calls: the request is forwarded as it arrived, and so is the response.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -24,27 +24,27 @@ use crate::upstream::{
     OutgoingRequest, PassedHead, RetryPolicy, SendOptions, Upload, UploadProgress, boxed,
 };
 
-/// What happens to interim responses of a server.
+/// The handling of a server's interim responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterimResponses {
-    /// They reach the client: the response to its request is the response of this server.
+    /// Forwarded to the client, because the final response comes from this server.
     Forwarded,
-    /// They are dropped: the call is one of several of a request, or its client is on a WebSocket.
+    /// Dropped, because the call is one of several in its request, or arrived over a WebSocket.
     Dropped,
 }
 
-/// A call that goes on as it came.
+/// A call that is forwarded as it arrived.
 pub(super) struct PassthroughRequest {
     pub(super) head: Box<request::Parts>,
     pub(super) body: Body,
-    /// How far the client is with it, where it comes piece by piece.
+    /// The progress of the client's upload, if the body is streamed.
     pub(super) progress: Option<Rc<UploadProgress>>,
     pub(super) upgrade: Option<OnUpgrade>,
     pub(super) interims: InterimResponses,
 }
 
 impl PassthroughRequest {
-    /// A call whose body was read, and goes on as it came.
+    /// Creates a call whose body was already read; it is forwarded unchanged.
     pub(super) fn read(mut head: Box<request::Parts>, body: Bytes) -> PassthroughRequest {
         head.headers.remove(EXPECT);
         head.headers.remove(TRAILER);
@@ -59,7 +59,7 @@ impl PassthroughRequest {
         }
     }
 
-    /// A call without a body.
+    /// Creates a call without a body.
     pub(super) fn empty(head: Box<request::Parts>) -> PassthroughRequest {
         PassthroughRequest {
             head,
@@ -70,7 +70,7 @@ impl PassthroughRequest {
         }
     }
 
-    /// A call whose body streams on, and is copied where `tap` says so.
+    /// Creates a call with a streamed body, copied to `tap` if set.
     pub(super) fn streamed(
         mut head: Box<request::Parts>,
         body: IncomingBody,
@@ -103,7 +103,7 @@ pub(super) async fn forward(
         interims,
     } = forwarded;
     let context = (&*record, upstream.plan());
-    // A client of HTTP/1.0 knows no interim responses (RFC 9110 §15.2).
+    // HTTP/1.0 clients do not know interim responses (RFC 9110 §15.2).
     let takes_interims = interims == InterimResponses::Forwarded
         && head.version == Version::HTTP_11
         && record.budget().is_none();
@@ -131,7 +131,7 @@ pub(super) async fn forward(
     };
     let exchange = exchange::send_and_wait_head(record, upstream, outgoing, wait).await?;
     if let Some(interims) = interims.filter(|interims| !interims.is_empty()) {
-        // The response goes out behind them. The pace of writes bounds how long that takes.
+        // The final response follows the interim ones. The write timeout bounds this wait.
         poll_fn(|cx| interims.poll_written(cx)).await;
     }
     let progress = progress.as_deref();
@@ -143,7 +143,7 @@ pub(super) async fn forward(
     )
 }
 
-/// A response as it goes back; `upgrade` is the connection of a client that asked to change its protocol.
+/// Prepares a response for the client. `upgrade` is the client's connection, if it asked to change its protocol.
 fn response_headers(
     (record, plan): (&Record, &UpstreamPlan),
     exchange: Exchange,
@@ -169,16 +169,16 @@ fn response_headers(
     }
     headers::strip_hop_by_hop(response.headers_mut());
     if response.status() == StatusCode::NO_CONTENT {
-        // RFC 9110 §8.6: such a response has no length. Over HTTP/2, clients take one with a length for malformed.
+        // A 204 has no Content-Length (RFC 9110 §8.6). HTTP/2 clients treat one that has it as malformed.
         response.headers_mut().remove(CONTENT_LENGTH);
     }
     let is_endless = || *record.method() == Method::GET && is_event_stream(response.headers());
     let max_age = max_age.filter(|_| is_endless());
-    // The version is of one connection, too (RFC 9110 §2.5).
+    // The HTTP version applies to one connection only (RFC 9110 §2.5).
     *response.version_mut() = Version::HTTP_11;
     let mut lease = exchange.lease;
     if progress.is_some_and(UploadProgress::is_running) {
-        // An answer to half a request leaves the rest of it in the connection.
+        // The response precedes the end of the request, whose rest is still to be written to the connection.
         lease.mark_unusable();
     }
     Ok(CallResponse::Streaming(boxed(|| StreamingResponse {
@@ -190,12 +190,14 @@ fn response_headers(
     })))
 }
 
-/// Returns the protocol that the client asks for, if the request may go on as a request for an upgrade. `client` is the
-/// connection that would change its protocol.
+/// Returns the protocol that the client asks for, if the request may be forwarded as an upgrade request. `client` is
+/// the connection that would change its protocol.
 ///
-/// A request with content may not. A server that does not read content behind an upgrade takes it for the next request,
-/// and its answers reach the wrong clients of the pool. Chunked content without data is content, too: its last chunk is
-/// sent. Without `UpgradeHeader`, the request is an ordinary one (RFC 9110 §7.8).
+/// A request with content is not forwarded as one. A server that ignores content before an upgrade would parse it as
+/// the
+/// next request, and its responses would reach other clients of the pool. Empty chunked content counts as content,
+/// because
+/// its last chunk is sent. Without `Upgrade`, the request is an ordinary one (RFC 9110 §7.8).
 fn agreed_upgrade(
     head: &request::Parts,
     (body, client): (&Body, Option<&OnUpgrade>),
@@ -205,7 +207,7 @@ fn agreed_upgrade(
     (body.size_hint().exact() == Some(0)).then_some(wanted)
 }
 
-/// Makes a head fit for the next connection; tells the protocol that it is to change to.
+/// Prepares a request head for the upstream connection. Returns the protocol to upgrade to.
 fn prepare(
     head: &mut request::Parts,
     (body, client): (&Body, Option<&OnUpgrade>),
@@ -234,7 +236,7 @@ fn prepare(
     }
     head.version = Version::HTTP_11;
     if body.size_hint().exact().is_none() {
-        // Else a GET would lose its body: by itself, the client sends what has no length with some methods only.
+        // Set explicitly, because the HTTP client sends a body of unknown length only with some methods, not with GET.
         head.headers.insert(
             TRANSFER_ENCODING,
             const { HeaderValue::from_static("chunked") },
@@ -250,7 +252,7 @@ fn prepare(
     wanted
 }
 
-/// A call without content whose method is idempotent may be sent again on a fresh connection.
+/// Allows retries on a fresh connection for calls without content whose method is idempotent.
 fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> RetryPolicy {
     if !body.is_empty() || !head.method.is_idempotent() || wanted.is_some() {
         return RetryPolicy::Unsent;
@@ -258,7 +260,7 @@ fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> R
     RetryPolicy::Allowed
 }
 
-/// The path of an upstream's url, with the query of the client.
+/// Joins the path of an upstream's url and the client's query.
 pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Uri, Failure> {
     match query {
         Some(query) => target_uri(format!("{path}?{query}")),
@@ -266,7 +268,7 @@ pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Ur
     }
 }
 
-/// A target that this proxy has written, whose text is taken.
+/// Parses a target written by the proxy, without copying it.
 pub(super) fn target_uri(target: String) -> Result<Uri, Failure> {
     parse_target(target).map(Uri::from)
 }
@@ -282,7 +284,7 @@ pub(super) fn parse_target(target: String) -> Result<PathAndQuery, Failure> {
     })
 }
 
-/// The origin form of a target: a server is told its authority by `HostField` (RFC 9112 §3.2.2).
+/// Converts the target to origin form; the authority moves to `Host` (RFC 9112 §3.2.2).
 pub(super) fn origin_form(head: &mut request::Parts) {
     if head.uri.authority().is_none() || head.method == Method::CONNECT {
         return;

@@ -1,4 +1,4 @@
-//! Request bodies that are read whole: what they say they are, within their limit and time.
+//! Request bodies that are read completely: media type, content coding, size and time limits.
 
 use std::pin::pin;
 
@@ -19,19 +19,19 @@ use crate::upstream::{
     MemoryBudget, UploadBreak, collect_accounted,
 };
 
-/// What bounds a body: by itself, and with all others.
+/// The limits of one body, and the memory budget of all bodies.
 pub(super) type BodyLimits<'b> = (&'b Limits, &'b MemoryBudget);
 
-/// The body of a request that is looked into.
+/// The body of a request that the proxy reads.
 pub(super) enum RequestBody {
-    /// It is on its way, and copied where somebody wants it again.
+    /// Not read yet; copied while it is read, if a copy is set.
     Coming(IncomingBody, Option<BodyCopy>),
-    /// It was read to find the route, as it came.
+    /// Already read to find the route, still encoded.
     Read(Bytes),
 }
 
 impl RequestBody {
-    /// The same, copied as it is read.
+    /// Sets the copy to fill while the body is read.
     pub(super) fn copy_within(self, tap: Option<BodyCopy>) -> RequestBody {
         match self {
             RequestBody::Coming(body, _) => RequestBody::Coming(body, tap),
@@ -39,7 +39,7 @@ impl RequestBody {
         }
     }
 
-    /// Whether there is nothing.
+    /// Returns true when there is no body.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             RequestBody::Coming(body, _) => hyper::body::Body::is_end_stream(body),
@@ -47,7 +47,7 @@ impl RequestBody {
         }
     }
 
-    /// Whether some of it may have to be waited for.
+    /// Returns true when part of the body may not have arrived yet.
     pub(super) fn is_awaited(&self) -> bool {
         match self {
             RequestBody::Coming(body, _) => body.is_awaited(),
@@ -56,7 +56,7 @@ impl RequestBody {
     }
 }
 
-/// Reads a body that must be JSON, if there is one. A second run of a call has a purse of its own.
+/// Reads a body that must be JSON, if there is one. Second runs charge the memory to `purse`.
 pub(super) async fn json(
     headers: &HeaderMap,
     body: RequestBody,
@@ -76,7 +76,7 @@ pub(super) async fn json(
     }
 }
 
-/// All bodies that are held take as much as they may together.
+/// Returns the failure of an exhausted memory budget.
 pub(super) fn no_room(full: BudgetExhausted) -> Failure {
     let message = "this proxy holds as many bytes of calls and answers as it may; try again later";
     Failure::new(Reason::MemoryFull, message)
@@ -84,7 +84,7 @@ pub(super) fn no_room(full: BudgetExhausted) -> Failure {
         .because(full)
 }
 
-/// What a body that was read is as JSON.
+/// Parses a body that was already read as JSON.
 pub(super) async fn read_json(
     headers: &HeaderMap,
     body: Bytes,
@@ -97,7 +97,7 @@ pub(super) async fn read_json(
     offloaded_parsing::json(worker, (coding(headers)?, body), limits, purse).await
 }
 
-/// Returns the value of a body that was read, without its content coding; none for an empty one.
+/// Decodes and parses a body; `None` for an empty one.
 pub(super) fn decoded(
     coding: ContentEncoding,
     body: Bytes,
@@ -109,7 +109,7 @@ pub(super) fn decoded(
         (DecodeError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
         (DecodeError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),
         (DecodeError::NoRoom, None) => no_room(BudgetExhausted),
-        // What is read only to compare takes no room of what is answered.
+        // A second run has its own budget; exhausting that does not mean that the proxy is out of memory.
         (DecodeError::NoRoom, Some(_)) => rejections::large_body(limits.body),
     })?;
     if body.is_empty() {
@@ -119,7 +119,7 @@ pub(super) fn decoded(
     parsed.map(Some).map_err(rejections::no_json)
 }
 
-/// Why translation does not take the body of an RPC request, whatever it says: its content type or its coding.
+/// Returns why translation rejects the body of an RPC request from its headers alone: content type or content coding.
 pub(super) fn message_fault(headers: &HeaderMap, body: &IncomingBody) -> Option<Failure> {
     match coding(headers) {
         Ok(ContentEncoding::Identity) if hyper::body::Body::is_end_stream(body) => None,
@@ -129,7 +129,7 @@ pub(super) fn message_fault(headers: &HeaderMap, body: &IncomingBody) -> Option<
     }
 }
 
-/// The text of an RPC request whose body was read, without its content coding, where that is one that is read.
+/// Returns the decoded text of an RPC request body; `None` if it cannot be decoded.
 pub(super) fn message_text(
     headers: &HeaderMap,
     body: &Bytes,
@@ -155,7 +155,7 @@ fn coding(headers: &HeaderMap) -> Result<ContentEncoding, Failure> {
     })
 }
 
-/// Reads a body that says that it is JSON.
+/// Reads a body that declares itself as JSON.
 async fn whole(
     headers: &HeaderMap,
     body: IncomingBody,
@@ -167,17 +167,17 @@ async fn whole(
     raw(body, bounds).await
 }
 
-/// Reads a body, whatever it is. One that is not complete when calls end at the end of a drain is given up.
+/// Reads a body of any type. Fails when calls end at the end of a drain before the body is complete.
 pub(super) async fn raw(
     body: IncomingBody,
     (limits, worker): (&Limits, &Worker),
 ) -> Result<Bytes, Failure> {
     let mut read = pin!(collect_accounted(body, limits.body, worker.memory()));
     let read = match read.as_mut().now_or_never() {
-        // It was here: no clock and no timer is set for it.
+        // The whole body is available, so no clock is read and no timer is set.
         Some(read) => read,
         None => {
-            // Dropped at its limit, the body closes the connection behind the answer.
+            // Dropping the body at its limit closes the connection after the response.
             let read = timeout(limits.body_timeout, read);
             let read = worker.body_unless_it_ends(read).await?;
             read.map_err(|_| {

@@ -1,9 +1,12 @@
-//! Sessions: when each of them began, as far as this process has seen.
+//! Sessions and the plan generation that each started with, as far as this process has seen.
 //!
-//! A session is its caller's own, and named by the `Mcp-SessionStart-Id` of an RPC call, or by the value of the hole that its route names with
-//! `affinity`. Its calls come over any connection and so to any worker, which is why this is the one memory that
-//! workers share; only calls that name a session look into it, for one short lock among many. It is bounded: a session
-//! that was forgotten begins anew. No name is kept, only a keyed hash of it.
+//! A session belongs to its caller. Its key is the `Mcp-Session-Id` of an RPC call, or the value of the hole that its
+//! route
+//! names with `affinity`. Its calls arrive on any connection and so on any worker, which is why the table is shared.
+//! Only
+//! calls with a session use it, under one of many short locks. The table is bounded: an evicted session starts anew.
+//! Keys
+//! are keyed hashes, never the session id itself.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -27,12 +30,12 @@ use crate::domain::translate::{TranslateContext, read_rest, read_rpc};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::SessionCounts;
 
-/// Locks, so that workers seldom wait for one another.
+/// Number of locks, high enough that workers rarely contend.
 const STRIPES: usize = 64;
-/// How many sessions one generation of a stripe holds; there are two.
+/// Capacity of one generation of a shard; there are two.
 const GENERATION: usize = 1_024;
 
-/// When sessions began.
+/// The session table.
 #[derive(Debug)]
 pub struct Sessions {
     origin: Instant,
@@ -41,7 +44,7 @@ pub struct Sessions {
     shards: [Mutex<SessionShard>; STRIPES],
 }
 
-/// Two generations, so that a full memory forgets what was not asked for lately without a list of uses.
+/// Two generations, which evict entries that were not used recently without a list of uses.
 #[derive(Debug, Default)]
 struct SessionShard {
     young: HashMap<u64, Generation>,
@@ -60,16 +63,16 @@ impl Default for Sessions {
     }
 }
 
-/// What names a session: who calls, as client and by key, the hole or header, and its value.
+/// The key of a session: client name and key of the caller, the hole or header, and its value.
 type SessionKey<'a> = ((&'a str, Option<&'a str>), &'a str, &'a [u8]);
 
 impl Sessions {
-    /// What time it is.
+    /// Returns the time since the process started.
     pub(super) fn now(&self) -> ProcessTime {
         clock::now() - self.origin
     }
 
-    /// How many began, and how many are remembered.
+    /// Returns the number of started and of stored sessions.
     #[must_use]
     pub fn counts(&self) -> SessionCounts {
         let mut counts = SessionCounts::default();
@@ -81,16 +84,16 @@ impl Sessions {
         counts
     }
 
-    /// A number for a WebSocket, which no other one has.
+    /// Returns a unique number for a WebSocket.
     pub(super) fn number(&self) -> u64 {
         self.sockets.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The plan that a session began with: this one, where nobody has asked for it before.
+    /// Returns the generation that a session started with; `epoch` for a new session.
     fn began(&self, name: SessionKey<'_>, epoch: Generation) -> Generation {
         let key = self.hasher.hash_one(name);
         let stripe = &self.shards[key as usize % STRIPES];
-        // An entry is whole or not there, so a poisoned lock guards nothing broken.
+        // An entry is inserted or removed as a whole, so data behind a poisoned lock is valid.
         let mut stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
         stripe.began(key, epoch)
     }
@@ -113,7 +116,7 @@ impl SessionShard {
     }
 }
 
-/// The session of a REST call of a route, if it has one.
+/// Returns the session of a REST call, if its route has one.
 pub(super) fn of_rest<'r>(
     (record, installed): (&Record, &'r RuntimePlan),
     caller: Caller<'_>,
@@ -132,7 +135,7 @@ pub(super) fn of_rest<'r>(
     )
 }
 
-/// The session of an RPC call, if it has one: that of its route, else that of MCP.
+/// Returns the session of an RPC call, if it has one: that of its route, or else the MCP session.
 pub(super) fn of_rpc<'r>(
     (record, installed): (&Record, &'r RuntimePlan),
     (caller, headers): (Caller<'_>, &HeaderMap),
@@ -155,7 +158,7 @@ pub(super) fn of_rpc<'r>(
     )
 }
 
-/// The session that a WebSocket is.
+/// Returns the session of a WebSocket.
 pub(super) fn of_socket<'r>(
     context: (&Record, &'r RuntimePlan),
     caller: Caller<'_>,
@@ -191,7 +194,7 @@ fn session<'r>(
     })
 }
 
-/// Nothing is written here.
+/// Returns a context for reading only, without a clock.
 fn terms(plan: &Plan) -> TranslateContext {
     TranslateContext {
         depth: plan.limits.depth,

@@ -1,4 +1,4 @@
-//! Translation: a call rewritten for the other side's upstream, the answer rewritten back.
+//! Translation of calls: rewrites a request for the upstream of the other side, and the response back.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ use crate::upstream::{
     RetryPolicy, Upstream, boxed,
 };
 
-/// A REST call, answered by the RPC upstream.
+/// Serves a REST call from the RPC upstream.
 pub(super) async fn rest_call(
     record: &mut Record,
     index: usize,
@@ -47,7 +47,7 @@ pub(super) async fn rest_call(
     let installed = record.installed().clone();
     let route = installed.plan.routes.route(index);
     let limits = &installed.plan.limits;
-    // What refuses the call without its body does so before it is read, and asked for by `100 Continue`.
+    // Everything that can reject the call without its body runs before the body is read, and before `100 Continue`.
     let terms = context(limits);
     let rest_head = RestHead {
         segments: &Segments::split(head.uri.path()),
@@ -81,8 +81,8 @@ pub(super) async fn rest_call(
     }
 }
 
-/// Asks the RPC upstream of a route, whatever carries the call there, and gives its answer with the id that the call
-/// had; none where it has none. `head` is what the client has sent with the call.
+/// Sends a call to the RPC upstream of a route over its transport. Returns the response with the id that the call had;
+/// `None` if the route expects no reply. `head` is that of the client's request.
 pub(super) async fn send_rpc(
     record: &mut Record,
     route: &Route,
@@ -97,7 +97,7 @@ pub(super) async fn send_rpc(
         Upstream::Link(link) => {
             return over_link(record, (link, route), (method, params), &members).await;
         }
-        // It is of the other side.
+        // Frames belong to the REST side.
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
     };
     let id = record.worker().next_request_id();
@@ -120,7 +120,7 @@ pub(super) async fn send_rpc(
     Ok(Some((reply, id)))
 }
 
-/// A call that goes over a link, where it gets an id that no other call has.
+/// Sends a call over a link, with an id that no other call has.
 async fn over_link(
     record: &mut Record,
     (link, route): (&LinkUpstream, &Route),
@@ -149,7 +149,7 @@ async fn over_link(
         .map(Some)
 }
 
-/// The response that an RPC upstream has given to a call of a route, with its code where it is an error.
+/// Parses the response of an RPC upstream to a call of a route; the code is set if it is an error.
 pub(super) fn response(
     record: &Record,
     route: &Route,
@@ -158,7 +158,7 @@ pub(super) fn response(
     read_response(&record.installed().plan.limits, route, (reply, id))
 }
 
-/// Returns the response to a call of a route, with its code where it is an error.
+/// Parses the response to a call of a route; the code is set if it is an error.
 pub(super) fn read_response(
     limits: &Limits,
     route: &Route,
@@ -177,7 +177,7 @@ pub(super) fn read_response(
     Ok((answer.reply, code))
 }
 
-/// Makes the REST answer of an RPC answer.
+/// Translates an RPC response to a REST response.
 async fn rest_answer(
     record: &mut Record,
     (of, call): (RouteHandle<'_>, &Bindings),
@@ -200,7 +200,7 @@ async fn rest_answer(
             record.answered_by_row(answer.status, code);
         }
         Some(code) => {
-            // 500 of the built-in table stands for every code that it does not name.
+            // A 500 from the built-in table is the default for unknown codes, so it says nothing about the blame.
             let says = answered.row.is_some() || answer.status != 500;
             let by_status = Blame::of_status(answer.status).filter(|_| says);
             let blame = by_status.unwrap_or_else(|| Blame::of_code(code));
@@ -222,16 +222,16 @@ async fn rest_answer(
     })))
 }
 
-/// What an RPC call is answered with.
+/// A translated response for an RPC client.
 pub(super) struct TranslatedAnswer {
     pub(super) answer: RpcAnswer,
-    /// What the server's HTTP answer brings back.
+    /// Headers taken over from the server's response.
     pub(super) headers: HeaderMap,
-    /// The HTTP status where the call is alone in a request of HTTP.
+    /// The HTTP status, used if the call is not part of a batch or a WebSocket.
     pub(super) status: StatusCode,
 }
 
-/// An RPC call, answered by the REST upstream.
+/// Serves an RPC call from the REST upstream.
 pub(super) async fn rpc_call(
     record: &mut Record,
     index: usize,
@@ -283,7 +283,7 @@ pub(super) async fn rpc_call(
     rpc_answer(record, (of, &call.call), reply).await
 }
 
-/// Makes the RPC answer of a REST answer.
+/// Translates a REST response to an RPC response.
 async fn rpc_answer(
     record: &mut Record,
     (of, call): (RouteHandle<'_>, &Bindings),
@@ -319,8 +319,8 @@ async fn rpc_answer(
     })
 }
 
-/// Returns whom an error for an RPC client blames. An error of a row that blames the client by its code does so where an RPC
-/// server says the same, so it does here as well.
+/// Returns the blame for an error sent to an RPC client. If an error mapping chose a code that blames the client, that
+/// takes precedence, as it does for the same error of an RPC server.
 fn blame(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
     let by_code = Blame::of_code(code);
     match Blame::of_status(reply.status) {
@@ -355,14 +355,14 @@ async fn send(
     let status = reply.status.as_u16();
     reply.body = match decoded {
         Ok(body) => body,
-        // Such a status says all by itself.
+        // A status that refuses the call needs no body.
         Err(_) if refuses(status) => Bytes::new(),
         Err(failure) => return Err(failure.upstream_status(status)),
     };
     Ok(reply)
 }
 
-/// The body of an answer without its content coding: a server may use one that it was not asked for (RFC 9110 §12.5.3).
+/// Decodes the content coding of a response. A server may use one that was not requested (RFC 9110 §12.5.3).
 fn decoded(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
     let coding = ContentEncoding::from_headers(&reply.headers).map_err(|name| {
         let message = "the server's answer has a content coding that is not read; gzip and br are";
@@ -391,13 +391,13 @@ pub(super) fn context(limits: &Limits) -> TranslateContext {
     }
 }
 
-/// Checks that a response answers the one question of its exchange.
+/// Checks that the response has the id of the call.
 pub(super) fn check_id(response: &Response, id: u64) -> Result<(), Failure> {
     let own = response
         .id
         .as_ref()
         .is_some_and(|answered| answered.as_bytes() == itoa::Buffer::new().format(id).as_bytes());
-    // An error whose sender could not read the id has null there, or nothing; an exchange has one call only.
+    // An error may have a null or missing id if the server could not read it. The exchange has only one call.
     let unread = response
         .id
         .as_ref()
@@ -414,7 +414,7 @@ pub(super) fn check_id(response: &Response, id: u64) -> Result<(), Failure> {
     Err(Failure::new(Reason::UpstreamWrongId, message).because(format!("sent {id}, got {shown}")))
 }
 
-/// What an RPC upstream answered in place of a response.
+/// Returns the failure for an upstream response that is not an RPC response.
 pub(super) fn no_response(
     reply: &UpstreamResponse,
     fault: ResponseFault,

@@ -1,6 +1,6 @@
-//! What one worker holds: the plan that new calls begin with, its upstream connections, its metrics.
+//! The state of one worker: the current plan, its upstream connections, its metrics.
 //!
-//! A worker is one thread with a runtime of its own; but for [`Shared`] nothing here is shared, so nothing here is locked.
+//! A worker is one thread with its own runtime. Apart from [`Shared`], its state is not shared and needs no locks.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub struct Worker {
     tasks: Tasks,
     shadow_runner: Rc<ShadowRunner>,
     header_maps: HeaderMapPool,
-    /// Ids that are this worker's to give.
+    /// Request ids reserved for this worker.
     own_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
@@ -52,38 +52,38 @@ pub struct Worker {
     ids: RefCell<IdGenerator>,
 }
 
-/// What all workers share.
+/// State shared by all workers.
 #[derive(Debug, Clone)]
 pub struct Shared {
-    /// The names of all plans.
+    /// Label names of all plans.
     pub names: Arc<LabelNames>,
-    /// What hashes of values are salted with.
+    /// Salt for hashes of differing values.
     pub salt: Salt,
-    /// When sessions began.
+    /// The session table.
     pub sessions: Arc<Sessions>,
-    /// Calls that their clients may recall.
+    /// The calls that clients can cancel.
     pub recalls: Arc<CancellationRegistry>,
-    /// Where the ids of calls come from.
+    /// The source of request ids.
     pub call_ids: Arc<RequestIdAllocator>,
-    /// Where long comparisons are made.
+    /// The thread for long comparisons.
     pub desk: ComparePool,
-    /// Where long texts are read.
+    /// The threads that parse large bodies.
     pub offload: Offload,
-    /// Where the ids of this worker's spans begin.
+    /// The generator of this worker's span ids.
     pub ids: IdGenerator,
-    /// Where spans are handed over, if anybody wants them.
+    /// The exporter of trace spans, if one is configured.
     pub spans: Option<Spans>,
-    /// What all bodies take.
+    /// The memory budget of all bodies.
     pub memory: MemoryBudget,
-    /// The limit of open files of the process, if there is one.
+    /// The open-file limit of the process, if there is one.
     pub open_files: Option<u64>,
-    /// Which of the workers this is.
+    /// This worker's index and the number of workers.
     pub share: WorkerShare,
 }
 
 #[cfg(test)]
 impl Shared {
-    /// What one worker alone has.
+    /// Returns the shared state of a single worker.
     pub(super) fn for_tests(plan: &Plan) -> Shared {
         Shared {
             names: Arc::default(),
@@ -105,16 +105,16 @@ impl Shared {
     }
 }
 
-/// Whether calls in progress may come to their end.
+/// Whether calls in progress may complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DrainMode {
-    /// They may.
+    /// They may complete.
     Waits,
-    /// The drain was longer than its limit: what is dropped now is dropped by the proxy.
+    /// The drain exceeded its limit: calls dropped now are cut by the proxy.
     Over,
 }
 
-/// A connection of a client.
+/// A counted client connection.
 #[derive(Debug)]
 pub struct ConnectionGuard(Rc<Worker>, Option<Rc<Peer>>);
 
@@ -128,8 +128,9 @@ impl Drop for ConnectionGuard {
 }
 
 impl ConnectionGuard {
-    /// Counts the connection for its peer, which is known only now where it comes behind a PROXY header. None where the
-    /// peer has its part.
+    /// Counts the connection for its peer, which behind a PROXY header is known only now. Returns `None` when the peer
+    /// has
+    /// used up its share of connections.
     #[must_use]
     pub fn count(&mut self, arrival: RequestOrigin) -> Option<RequestOrigin> {
         if self.1.is_none()
@@ -148,7 +149,7 @@ impl ConnectionGuard {
 }
 
 impl Worker {
-    /// A worker that serves a plan, over the links that it has.
+    /// Creates a worker that serves `plan` with its share of the links.
     #[must_use]
     pub fn new((plan, links): (Arc<Plan>, Links), common: Shared) -> Rc<Worker> {
         common.memory.allow(plan.limits.memory);
@@ -180,7 +181,7 @@ impl Worker {
         })
     }
 
-    /// Swaps the plan for calls that begin from now on. Upstreams that did not change keep their connections.
+    /// Replaces the plan for new calls. Unchanged upstreams keep their connections.
     pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Generation) {
         self.common.memory.allow(plan.limits.memory);
         let before = self.installed();
@@ -194,84 +195,84 @@ impl Worker {
         self.shadow_runner.allow(next.plan.candidates);
         *self.installed.borrow_mut() = next.clone();
         self.swapped.notify_waiters();
-        // They tell of rules that hold no longer.
+        // Mismatches of changed routes refer to rules that no longer apply.
         let kept = next.routes_kept_from(&before);
         self.shadow_runner.forget(|route| !kept(route));
     }
 
-    /// Returns whether the plan in force has a route as an earlier one has it.
+    /// Returns true when the current plan has the route as the earlier plan has it.
     pub(super) fn keeps_route(&self, before: &RuntimePlan, route: usize) -> bool {
         let now = self.installed();
         let name = &before.plan.routes.route(route).name;
         now.routes_kept_from(before)(name)
     }
 
-    /// Forgets the mismatches and failed candidates of routes, and returns the names of these.
+    /// Drops the mismatches and failed candidates of the matching routes, and returns the routes' names.
     #[must_use]
     pub fn forget_mismatches(&self, routes: &Glob) -> Vec<Arc<str>> {
         self.shadow_runner.forget(|route| routes.fits(route))
     }
 
-    /// The plan that a call begins with, and keeps.
+    /// Returns the current plan. A call keeps the plan it starts with.
     #[must_use]
     pub fn installed(&self) -> Rc<RuntimePlan> {
         self.installed.borrow().clone()
     }
 
-    /// Waits until another plan holds; cancel-safe for whoever looks at the plan before each waiting.
+    /// Waits until the plan is replaced. Cancel-safe if the caller checks the plan before each wait.
     pub(super) async fn swapped(&self) {
         self.swapped.notified().await;
     }
 
-    /// The tasks of this worker.
+    /// Returns the tasks of this worker.
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// Where header maps find room.
+    /// Returns the pool of header maps.
     pub(super) fn header_maps(&self) -> &HeaderMapPool {
         &self.header_maps
     }
 
-    /// Where candidates run.
+    /// Returns the runner of candidates.
     pub(super) fn shadow_runner(&self) -> &Rc<ShadowRunner> {
         &self.shadow_runner
     }
 
-    /// Where long comparisons are made.
+    /// Returns the queue of long comparisons.
     pub(super) fn compare_pool(&self) -> &ComparePool {
         &self.common.desk
     }
 
-    /// Where long texts are read.
+    /// Returns the threads that parse large bodies.
     pub(super) fn offload(&self) -> &Offload {
         &self.common.offload
     }
 
-    /// What hashes of values that differ are salted with.
+    /// Returns the salt for hashes of differing values.
     pub(super) fn salt(&self) -> Salt {
         self.common.salt
     }
 
-    /// The last mismatches that this worker has met.
+    /// Returns this worker's recent mismatches.
     #[must_use]
     pub fn mismatches(&self) -> Mismatches {
         self.shadow_runner.mismatches()
     }
 
-    /// What this worker knows of fields that differ by themselves, by route.
+    /// Returns this worker's learned noise by route.
     #[must_use]
     pub fn noise(&self) -> BTreeMap<Arc<str>, Noise> {
         self.shadow_runner.noise()
     }
 
-    /// Drops what runs only to compare, and starts no more of it: the program ends, and nobody waits for that.
+    /// Stops all candidates and starts no more, because the process is shutting down.
     pub fn stop_comparing(&self) {
         self.shadow_runner.close();
     }
 
-    /// An id for a call to an upstream: small, and never used twice.
+    /// Returns an id for a call to an upstream: small, and unique in the process.
     pub(super) fn next_request_id(&self) -> u64 {
         let mut own = self.own_ids.borrow_mut();
         let id = own.next();
@@ -281,17 +282,17 @@ impl Worker {
         })
     }
 
-    /// When sessions began.
+    /// Returns the session table.
     pub(super) fn sessions(&self) -> &Sessions {
         &self.common.sessions
     }
 
-    /// Calls that their clients may recall.
+    /// Returns the calls that clients can cancel.
     pub(super) fn cancellations(&self) -> &Arc<CancellationRegistry> {
         &self.common.recalls
     }
 
-    /// Counts a call of a peer that begins, or goes on.
+    /// Counts a call that starts or resumes, for the worker and its peer.
     pub(super) fn begun(&self, peer: Option<&Rc<Peer>>) {
         self.in_flight.set(self.in_flight.get() + 1);
         if let Some(peer) = peer {
@@ -299,7 +300,7 @@ impl Worker {
         }
     }
 
-    /// Counts a call of a peer that ends, or waits for nothing but its client.
+    /// Counts a call that ends, or that only waits for its client.
     pub(super) fn ended(&self, peer: Option<&Rc<Peer>>) {
         self.in_flight.set(self.in_flight.get() - 1);
         if let Some(peer) = peer {
@@ -307,36 +308,36 @@ impl Worker {
         }
     }
 
-    /// Returns whether a call that has just begun may go on.
+    /// Returns true when a call that has just been counted may proceed.
     pub(super) fn may_call(&self, peer: Option<&Rc<Peer>>) -> bool {
         let most = self.per_worker(self.installed().plan.limits.in_flight);
         let before = self.in_flight.get() - 1;
         before < most && peer.is_none_or(|peer| peer.may_call(most, before))
     }
 
-    /// What all bodies of the process take.
+    /// Returns the memory budget of all bodies of the process.
     pub(super) fn memory(&self) -> &MemoryBudget {
         &self.common.memory
     }
 
-    /// What this worker has of a limit of the process.
+    /// Returns this worker's share of a process-wide limit.
     pub(super) fn per_worker(&self, whole: usize) -> usize {
         self.common.share.of(whole)
     }
 
-    /// Returns how many connections of clients may be open.
+    /// Returns the limit of open client connections.
     fn most_connections(&self) -> usize {
         self.per_worker(self.installed().budget.clients())
     }
 
-    /// Returns the peer at an address, unless it is a trusted hop, which brings the calls of others.
+    /// Returns the peer at an address; `None` for a trusted hop, whose calls belong to its own clients.
     #[must_use]
     pub fn peer(&self, address: IpAddr) -> Option<Rc<Peer>> {
         let is_hop = self.installed().plan.rollout.clients.hops().trusts(address);
         (!is_hop).then(|| self.peers.at(address))
     }
 
-    /// Returns the client that a trusted hop names in the head of a request.
+    /// Returns the peer for the client that a trusted hop names in the request head.
     pub(super) fn caller(
         &self,
         plan: &Plan,
@@ -345,7 +346,7 @@ impl Worker {
         self.peer(plan.rollout.clients.hops().caller(hop, headers))
     }
 
-    /// Whether one connection of a client more may be open, of this peer if it is known.
+    /// Returns true when another client connection may be opened, for this peer if it is known.
     #[must_use]
     pub fn has_capacity(&self, peer: Option<&Peer>) -> bool {
         let most = self.most_connections();
@@ -353,7 +354,7 @@ impl Worker {
         taken < most && peer.is_none_or(|peer| peer.may_connect(most, taken))
     }
 
-    /// Counts a connection of a client for as long as the value lives.
+    /// Counts a client connection until the guard is dropped.
     #[must_use]
     pub fn connected(self: &Rc<Self>, peer: Option<Rc<Peer>>) -> ConnectionGuard {
         self.connections.set(self.connections.get() + 1);
@@ -363,18 +364,18 @@ impl Worker {
         ConnectionGuard(self.clone(), peer)
     }
 
-    /// How many connections of clients are open.
+    /// Returns the number of open client connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections.get()
     }
 
-    /// Writes to the metrics of this worker.
+    /// Updates the metrics of this worker.
     pub fn count<T>(&self, write: impl FnOnce(&mut Shard) -> T) -> T {
         write(&mut self.shard.borrow_mut())
     }
 
-    /// Closes upstream connections that nobody has used for too long.
+    /// Closes idle upstream connections and runs the health checks that are due.
     pub fn evict_idle(&self) {
         let installed = self.installed();
         for upstream in installed.all_upstreams() {
@@ -383,7 +384,7 @@ impl Worker {
         }
     }
 
-    /// Closes upstream connections as their calls end, before the program ends.
+    /// Closes upstream connections as their calls end, because the process is shutting down.
     pub fn stop_pooling(&self) {
         let installed = self.installed();
         for upstream in installed.all_upstreams() {
@@ -391,23 +392,23 @@ impl Worker {
         }
     }
 
-    /// Takes no more messages over connections that have changed their protocol.
+    /// Tells upgraded connections to accept no more messages.
     pub fn close_upgraded(&self) {
         self.leaving.send_replace(true);
     }
 
-    /// Tells when no more messages are taken.
+    /// Returns a receiver that becomes true when upgraded connections must accept no more messages.
     pub(super) fn leaving(&self) -> watch::Receiver<bool> {
         self.leaving.subscribe()
     }
 
-    /// Ends the calls whose answers this proxy writes: each fails with [`Reason::Draining`].
+    /// Fails the calls that the proxy answers itself with [`Reason::Draining`].
     pub fn end_calls(&self) {
         self.ends.set(true);
         self.ended.notify_waiters();
     }
 
-    /// Waits for an upstream until [`Worker::end_calls`].
+    /// Waits for an upstream; fails once [`Worker::end_calls`] is called.
     pub(super) async fn until_shutdown<T>(
         &self,
         waiting: impl Future<Output = T>,
@@ -417,7 +418,7 @@ impl Worker {
         self.wait(waiting, message).await
     }
 
-    /// Waits until then for the body of a request that no upstream has got yet.
+    /// Waits for a request body not yet sent to an upstream; fails once [`Worker::end_calls`] is called.
     pub(super) async fn body_unless_it_ends<T>(
         &self,
         reading: impl Future<Output = T>,
@@ -437,7 +438,9 @@ impl Worker {
                 self.ended.notified().await;
             }
         };
-        // What is there by now is not thrown away. A worker is one thread: nothing ends calls between the look and the wait.
+        // Biased, so that a result that is ready is not discarded. A worker is one thread, so `ends` cannot change
+        // between
+        // the check and the wait.
         tokio::select! {
             biased;
             came = waiting => Ok(came),
@@ -445,17 +448,17 @@ impl Worker {
         }
     }
 
-    /// Waits for calls no longer: those in progress are about to be dropped, and it is not their clients' doing.
+    /// Marks the remaining calls as cut by the proxy; the caller drops them next.
     pub fn abort_calls(&self) {
         self.patience.set(DrainMode::Over);
     }
 
-    /// The trace of a call with these headers, if it has one.
+    /// Returns the trace context of a call with these headers, if it has one.
     pub(super) fn trace(&self, plan: &Plan, headers: &http::HeaderMap) -> Option<Trace> {
         Trace::new(plan.trace.as_ref(), headers, &mut self.ids.borrow_mut())
     }
 
-    /// Where spans are handed over, if anybody wants them.
+    /// Returns the exporter of trace spans, if one is configured.
     pub(super) fn spans(&self) -> Option<&Spans> {
         self.common.spans.as_ref()
     }
@@ -464,7 +467,7 @@ impl Worker {
         self.patience.get()
     }
 
-    /// The metrics of this worker, as they are now.
+    /// Returns a snapshot of this worker's metrics.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let installed = self.installed();
