@@ -1,16 +1,16 @@
-//! Bytes cut into lines of a limited length.
+//! A decoder that splits bytes into lines of limited length.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 
-/// How much is read at a time.
+/// The minimum capacity reserved when the buffer grows.
 const CHUNK: usize = 16 * 1024;
 
-/// What has come of a stream of lines and is not cut off yet.
+/// A line decoder with its buffered input.
 #[derive(Debug)]
 pub(super) struct LineDecoder {
     buffer: BytesMut,
-    /// How much of the buffer has no end of a line.
+    /// The length of the buffer's prefix that contains no line break.
     seen: usize,
     limit: usize,
     state: DecodeState,
@@ -18,18 +18,18 @@ pub(super) struct LineDecoder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DecodeState {
-    /// What comes is looked at.
+    /// The input is decoded.
     Reading,
-    /// The rest of a line that is too long is passed over.
+    /// The rest of an oversize line is skipped.
     Skipping,
 }
 
-/// One line, without its end.
+/// One line, without its line break.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DecodedLine {
-    /// A whole one, not empty.
+    /// A complete line that is not empty.
     Whole(Bytes),
-    /// The beginning of one that is longer than the limit.
+    /// The beginning of a line that exceeds the limit.
     Cut(Bytes),
 }
 
@@ -43,7 +43,7 @@ impl LineDecoder {
         }
     }
 
-    /// Where to read more into.
+    /// Returns the buffer to read more input into.
     pub(super) fn spare_capacity(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < CHUNK / 4 {
             self.buffer.reserve(CHUNK);
@@ -51,7 +51,7 @@ impl LineDecoder {
         &mut self.buffer
     }
 
-    /// The next line that is there.
+    /// Returns the next line in the buffer.
     pub(super) fn next(&mut self) -> Option<DecodedLine> {
         loop {
             let end = memchr(b'\n', &self.buffer[self.seen..]).map(|end| self.seen + end);
@@ -74,7 +74,7 @@ impl LineDecoder {
         }
     }
 
-    /// The beginning of a line that is too long already.
+    /// Returns the beginning of an unfinished line that already exceeds the limit.
     fn cut(&mut self) -> Option<DecodedLine> {
         if self.state == DecodeState::Skipping {
             self.buffer.clear();

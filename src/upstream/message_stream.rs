@@ -1,7 +1,7 @@
-//! Messages over a WebSocket (RFC 6455), at either end of it.
+//! JSON messages over a WebSocket (RFC 6455), on either side of it.
 //!
-//! A message is a text frame, or several; one that came as binary is taken as well, since what it says is read as JSON in
-//! any case. Pings are answered by the protocol itself. Nothing is read ahead of what is asked for but one buffer.
+//! A message is one text frame or several. Binary messages are accepted too, because the content is parsed as JSON in
+//! any case. Pings are answered by the protocol library. At most one buffer is read ahead.
 
 pub(super) mod flood_guard;
 
@@ -23,40 +23,40 @@ use flood_guard::FloodGuard;
 
 use super::link::{Event, Link};
 
-/// How long the end of a connection may take.
+/// The time limit for the closing handshake.
 const END: Duration = Duration::from_secs(2);
-/// The bytes that a frame of control has beside its code (RFC 6455 §5.5).
+/// The bytes of a close frame that are available for the reason (RFC 6455 §5.5).
 const REASON: usize = 123;
-/// What is read, and written, at a time.
+/// The size of the read and write buffers.
 const BUFFER: usize = 16 * 1024;
 
-/// One end of a WebSocket.
+/// One side of a WebSocket.
 #[derive(Debug)]
 pub struct MessageStream<S> {
     stream: WebSocketStream<FloodGuard<S>>,
-    /// What is to be written next.
+    /// The message to write next.
     waiting: Option<Message>,
     ping: PingState,
     wire: WriteBuffer,
-    /// What the other end is told at the end.
+    /// The status code of the close frame.
     code: CloseCode,
-    /// In what words.
+    /// The reason of the close frame.
     reason: Utf8Bytes,
-    /// Why nothing more will come, where that is known and not told yet.
+    /// The error that ended the connection and still has to be reported.
     last: Option<String>,
 }
 
-/// Why a connection is closed.
+/// The reason for closing a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloseReason {
-    /// A code of RFC 6455 §7.4, where not whatever has gone wrong, or that this end leaves, says it.
+    /// A status code of RFC 6455 §7.4, if it is not implied by the error or by leaving.
     pub code: Option<u16>,
-    /// In words, of which so many are told as there is room for.
+    /// The reason text, cut to the space in a close frame.
     pub reason: String,
 }
 
 impl CloseReason {
-    /// With a reason alone.
+    /// Creates a close reason without a status code.
     #[must_use]
     pub fn because(reason: &str) -> CloseReason {
         CloseReason {
@@ -66,12 +66,12 @@ impl CloseReason {
     }
 }
 
-/// Whether a message of the other end is wanted.
+/// The choice to read messages from the peer or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadMode {
-    /// It is.
+    /// Messages are read.
     Open,
-    /// Not now.
+    /// Messages are not read now.
     Shut,
 }
 
@@ -81,28 +81,28 @@ enum PingState {
     No,
 }
 
-/// What was handed to the stream and may be in its buffer still.
+/// The data that may still be in the write buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteBuffer {
     Clean,
-    /// A sign of life.
+    /// A ping.
     Control,
-    /// A message, whose end is told.
+    /// A message, whose completion is reported.
     Message,
 }
 
-/// What a request for a WebSocket with this key is answered with (RFC 6455 §4.2.2).
+/// Returns the `Sec-WebSocket-Accept` value for a key (RFC 6455 §4.2.2).
 #[must_use]
 pub fn accept_key(key: &[u8]) -> String {
     derive_accept_key(key)
 }
 
-/// A socket to a server, before its handshake.
+/// Wraps a socket to a server, before its handshake.
 pub(super) fn to_server<S>(socket: S) -> FloodGuard<S> {
     FloodGuard::unguarded(socket)
 }
 
-/// How messages of this length at most are read.
+/// Returns the configuration for messages of at most `limit` bytes.
 pub(super) fn config(limit: usize) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(BUFFER)
@@ -112,7 +112,7 @@ pub(super) fn config(limit: usize) -> WebSocketConfig {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
-    /// The client's end, after its handshake.
+    /// Creates the client side, after its handshake.
     pub(super) fn client(stream: WebSocketStream<FloodGuard<S>>) -> MessageStream<S> {
         MessageStream {
             stream,
@@ -125,7 +125,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         }
     }
 
-    /// The server's end of a connection that has changed its protocol; messages have this length at most.
+    /// Creates the server side of an upgraded connection; messages have at most `limit` bytes.
     pub async fn server(socket: S, limit: usize) -> MessageStream<S> {
         let config = Some(config(limit));
         let socket = FloodGuard::guarded(socket);
@@ -133,19 +133,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         MessageStream::client(stream)
     }
 
-    /// Whether the other end has sent so many control frames and empty fragments that nothing more is read of it.
+    /// Returns true if the peer has sent so many control frames and empty fragments that nothing more is read from it.
     #[must_use]
     pub fn is_flooded(&self) -> bool {
         self.stream.get_ref().is_flooded()
     }
 
-    /// Whether a message is being written.
+    /// Returns true if a message is being written.
     #[must_use]
     pub fn is_writing(&self) -> bool {
         self.waiting.is_some() || self.wire == WriteBuffer::Message
     }
 
-    /// The next thing that happens; cancel-safe, since all that is under way stays here.
+    /// Waits for the next event; cancel-safe, because all progress is stored in the stream.
     pub async fn next(&mut self, intake: ReadMode) -> Event {
         std::future::poll_fn(|cx| self.poll(cx, intake)).await
     }
@@ -165,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         }
     }
 
-    /// Writes what there is to write; tells what is written whole now.
+    /// Writes pending data. Returns what was completely written.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<WriteBuffer, Error>> {
         let mut stream = Pin::new(&mut self.stream);
         if self.ping == PingState::Wanted {
@@ -202,7 +202,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         })
     }
 
-    /// The connection can be used no more; the other end is told why (RFC 6455 §7.4.1).
+    /// Chooses the close code for an error (RFC 6455 §7.4.1); the connection is unusable from here on.
     fn failed(&mut self, error: &Error) -> Event {
         let why = error.to_string();
         match error {
@@ -227,21 +227,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         Event::Lost(why)
     }
 
-    /// Begins to write a message; [`Event::Written`] follows. Only one is written at a time.
+    /// Starts to write a message; [`Event::Written`] follows. Only one message is written at a time.
     pub fn send(&mut self, message: Bytes) {
-        // JSON is text; anything else would be a fault of this program, and is said as it is.
+        // JSON is always text. Anything else would be a bug in this program, and is sent unchanged as binary.
         self.waiting = Some(match Utf8Bytes::try_from(message.clone()) {
             Ok(text) => Message::Text(text),
             Err(_) => Message::Binary(message),
         });
     }
 
-    /// Asks for a sign of life.
+    /// Sends a ping.
     pub fn ping(&mut self) {
         self.ping = PingState::Wanted;
     }
 
-    /// The other end is told this at the end, if there is something to tell.
+    /// Sets the close code and reason to send at the end, if there are any.
     pub fn on_close(&mut self, closing: Option<CloseReason>) {
         let Some(CloseReason { code, mut reason }) = closing else {
             return;
@@ -251,7 +251,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         self.reason = reason.into();
     }
 
-    /// Ends the connection in good order, within a time of its own. What was said before is written first.
+    /// Closes the connection in good order, within a time limit. Pending data is written first.
     pub async fn end(mut self) {
         let ends = async {
             let frame = CloseFrame {
@@ -259,18 +259,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
                 reason: std::mem::take(&mut self.reason),
             };
             if self.stream.close(Some(frame)).await.is_err() {
-                // The other end has closed first, and is answered.
+                // The peer has closed first; the flush sends the answer.
                 let _ = self.stream.flush().await;
             }
             while let Some(Ok(_)) = self.stream.next().await {}
-            // What is closed with unread bytes is reset, and the other end would not read why it is closed.
+            // Closing a socket with unread bytes resets it, and the peer could not read the close reason.
             let socket = self.stream.get_mut();
             let mut rest = [0; 1024];
             if socket.shutdown().await.is_ok() {
                 while let Ok(1..) = socket.read(&mut rest).await {}
             }
         };
-        // One that does not end in time is dropped.
+        // A connection that does not end in time is dropped.
         let _ = timeout(END, ends).await;
     }
 }

@@ -1,8 +1,8 @@
-//! A child as an upstream: one JSON message a line on its standard input and output.
+//! A child process as an upstream: one JSON message per line on its standard input and output.
 //!
-//! It is started without a shell, in a process group of its own, with no variable that its plan does not name. What it
-//! writes on standard error goes to the log, within bounds. It ends in steps: its input is closed; then its group gets
-//! SIGTERM; then SIGKILL, which what is left of the group gets in any case. Processes that have left the group are logged.
+//! The child is started without a shell, in its own process group, with only the environment variables of its plan. Its
+//! standard error is logged, within limits. It is stopped in steps: its input is closed, then its group receives
+//! SIGTERM, then SIGKILL; the remains of the group are always killed. Processes that have left the group are logged.
 
 mod revision;
 mod survivors;
@@ -33,29 +33,29 @@ use crate::domain::plan::StdioPlan;
 use crate::domain::redact::Redaction;
 use crate::telemetry::clock;
 
-/// How long each step of the end may take.
+/// The time limit of each step of stopping a child.
 const STEP: Duration = Duration::from_secs(2);
-/// How long what a child has written before its end is waited for.
+/// The time to wait for output that a child wrote before it ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How much of a line on standard error is logged.
+/// The bytes of a line on standard error that are logged.
 const LOGGED: usize = 1024;
-/// How many lines a second are logged, and how many at once.
+/// The number of lines logged per second, and in a burst.
 const LOGGED_RATE: u32 = 20;
 const LOGGED_BURST: u32 = 200;
 
-/// A program that can be started.
+/// A program that can be started as an upstream.
 #[derive(Debug, Clone)]
 pub struct Stdio {
     name: Arc<str>,
     plan: Arc<StdioPlan>,
-    /// What came of asking children for the revision.
+    /// The results of asking earlier children for their revision.
     manners: Rc<Cell<ProbeHistory>>,
-    /// The soft limit of open files of a child, if it is another one than that of this process.
+    /// The soft limit of open files of a child, if it differs from that of this process.
     open_files: Option<u64>,
 }
 
 impl Stdio {
-    /// The child of an upstream.
+    /// Creates the transport of an upstream.
     #[must_use]
     pub fn new(name: &str, plan: StdioPlan) -> Stdio {
         Stdio {
@@ -66,7 +66,7 @@ impl Stdio {
         }
     }
 
-    /// Returns the same with a soft limit of open files for its children.
+    /// Sets the soft limit of open files for its children.
     #[must_use]
     pub fn with_open_files(self, open_files: Option<u64>) -> Stdio {
         Stdio { open_files, ..self }
@@ -124,7 +124,7 @@ impl Stdio {
 
 /// Sets the soft limit of open files of a child that has just been started.
 ///
-/// Only Linux can do so from outside; in the child before its program runs it would take unsafe code.
+/// Only Linux can do so from outside; doing it in the child before its program runs would need unsafe code.
 fn limit_open_files(child: Pid, limit: u64) {
     #[cfg(target_os = "linux")]
     {
@@ -133,19 +133,19 @@ fn limit_open_files(child: Pid, limit: u64) {
             current: Some(limit),
             ..own
         };
-        // A child of another user keeps the limit of this process, and one that has ended needs none.
+        // Failure is harmless: a child of another user keeps the limit of this process, and an ended one needs none.
         let _ = prlimit(Some(child), Resource::Nofile, limits);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (child, limit);
 }
 
-/// A process group; what is left of it does not outlive the link.
+/// A process group; the rest of it is killed with the link.
 #[derive(Debug)]
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
-    /// Returns its number, which is that of the child as well.
+    /// Returns the group id, which is also the process id of the child.
     fn id(&self) -> Option<u32> {
         let group = self.0?;
         u32::try_from(group.as_raw_nonzero().get()).ok()
@@ -153,13 +153,13 @@ impl ProcessGroup {
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
-            // A group that is gone needs no signal.
+            // Failure means that the group is gone already.
             let _ = kill_process_group(group, signal);
         }
     }
 }
 
-/// A child that runs.
+/// A running child.
 #[derive(Debug)]
 struct RunningChild {
     name: Arc<str>,
@@ -169,13 +169,13 @@ struct RunningChild {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     lines: LineDecoder,
-    /// What is still to be written.
+    /// The bytes that still have to be written.
     writing: Bytes,
     log: ChildLog,
     life: Exited,
-    /// Until when last words are waited for, and why they are the last.
+    /// The time until which more output is awaited, and the reason for the end.
     last: Option<(Instant, String)>,
-    /// The processes that descended from the child when it was told to end.
+    /// The descendants of the child at the time it was told to end.
     family: Vec<Process>,
 }
 
@@ -195,18 +195,18 @@ impl Drop for RunningChild {
     }
 }
 
-/// Something that a child does.
+/// An event of a child.
 enum ChildEvent {
     Read(usize),
     Wrote(usize),
     Stderr(usize),
-    /// It reads no more.
+    /// The child no longer reads its input.
     Stuck(String),
     Ended(String),
     Silent,
 }
 
-/// Whether a child runs.
+/// The state of the child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exited {
     Runs,
@@ -253,14 +253,14 @@ impl Link for RunningChild {
         self.writing = line_of(&message);
     }
 
-    /// A child that lives is there to see.
+    /// Does nothing: the end of a child is noticed without a ping.
     fn ping(&mut self) {}
 
     async fn close(mut self) {
         if let Some(child) = self.group.id() {
             self.family = survivors::descendants(child);
         }
-        // The end of its input is what a child is told first.
+        // Closing the input is the first request to end.
         self.stdin = None;
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
             if let Some(signal) = signal {
@@ -275,7 +275,7 @@ impl Link for RunningChild {
 }
 
 impl RunningChild {
-    /// The next thing that the child does; cancel-safe, as each of its branches is.
+    /// Waits for the next event of the child; cancel-safe, as each branch is.
     async fn next_event(&mut self) -> ChildEvent {
         let RunningChild {
             child,
@@ -311,7 +311,7 @@ impl RunningChild {
         }
     }
 
-    /// Nothing more is expected, but what was written before may still come, and the reason for the end.
+    /// Starts the wait for the last output and for the exit status, after which the link is reported lost with `why`.
     fn is_running(&mut self, why: String) {
         let now = clock::now();
         let until = match (self.life, &self.stdout) {
@@ -322,7 +322,7 @@ impl RunningChild {
         self.last = Some((until.min(known), why));
     }
 
-    /// Waits for the end; what is still written is let go.
+    /// Waits for the end and discards remaining output.
     async fn end(&mut self) {
         let (mut rest, mut complaints) = (LineDecoder::new(0), LineDecoder::new(0));
         let RunningChild {
@@ -332,7 +332,7 @@ impl RunningChild {
             ..
         } = self;
         loop {
-            // Cancel-safe, each of them: nothing that is read is wanted.
+            // All branches are cancel-safe: the data is discarded anyway.
             tokio::select! {
                 _ = child.wait() => return,
                 got = read(stdout.as_mut(), &mut rest), if stdout.is_some() => if got == 0 { *stdout = None },
@@ -345,7 +345,7 @@ impl RunningChild {
 
 async fn read(from: Option<&mut (impl AsyncReadExt + Unpin)>, into: &mut LineDecoder) -> usize {
     match from {
-        // What cannot be read is at its end.
+        // A read error counts as the end of the pipe.
         Some(from) => from.read_buf(into.spare_capacity()).await.unwrap_or(0),
         None => 0,
     }
@@ -358,7 +358,7 @@ async fn write(to: Option<&mut ChildStdin>, message: &[u8]) -> std::io::Result<u
     }
 }
 
-/// A message as one line. Where JSON has an end of a line it has white space.
+/// Returns a message as one line. A line break in JSON is white space, and is replaced by a space.
 fn line_of(message: &[u8]) -> Bytes {
     let mut line = BytesMut::with_capacity(message.len() + 1);
     line.put_slice(message);
@@ -371,15 +371,15 @@ fn line_of(message: &[u8]) -> Bytes {
     line.freeze()
 }
 
-/// What a child says on standard error, on its way to the log.
+/// The logger for the standard error of a child.
 #[derive(Debug)]
 struct ChildLog {
-    /// What is hidden of it.
+    /// The secrets to mask.
     redaction: Arc<Redaction>,
     lines: LineDecoder,
-    /// How many lines may be logged now.
+    /// The number of lines that may be logged now.
     left: u32,
-    /// Since when.
+    /// The time of the last refill.
     since: Instant,
     dropped: u64,
 }

@@ -1,8 +1,9 @@
-//! A call of a revision without sessions: with the headers that repeat what it says, those that its tool wants included.
+//! A call of a stateless revision, with the headers that repeat parts of its body, including those that its tool asks
+//! for.
 //!
-//! What tools want is learnt from lists of them: from those that callers ask for, and, where a server refuses a call
-//! because its headers are not what it expects, from one that is asked for then. Such a call was not taken, and is sent
-//! again, once (MCP 2026-07-28, "Client Behavior").
+//! The headers of tools are learnt from `tools/list`: from the lists that callers request, and from one that is
+//! requested when a server rejects a call for its headers. Such a call was not executed, and is sent once more (MCP
+//! 2026-07-28, "Client Behavior").
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,12 +17,12 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ResponseReply, parse_response};
 use crate::domain::mcp::{ParamHeaders, annotated, list_tools, next_page};
 
-/// "Header mismatch" (MCP 2026-07-28).
+/// The error code "Header mismatch" (MCP 2026-07-28).
 const MISMATCH: i64 = -32020;
-/// How much of a list of tools is asked for.
+/// The maximum number of pages of a tool list that are requested.
 const PAGES: usize = 16;
 
-/// A call on its way.
+/// A call to send.
 pub(super) struct McpCall {
     pub(super) id: u64,
     pub(super) method: String,
@@ -31,7 +32,7 @@ pub(super) struct McpCall {
 }
 
 impl McpCall {
-    /// Sends it, and waits for what comes of it. Dropped, it closes the connection.
+    /// Sends the call and waits for its result. Dropping the future closes the connection.
     pub(super) async fn post(
         self,
         door: PostClient,
@@ -84,7 +85,7 @@ impl McpCall {
         Some(answer.reply)
     }
 
-    /// Asks for the tools, within the time of the call.
+    /// Requests the list of tools, within the time limit of the call.
     async fn learn(&self, door: &PostClient, mirrored: &RefCell<ParamHeaders>) {
         let (id, method) = (0, "tools/list");
         let mut cursor = None;

@@ -1,4 +1,4 @@
-//! Content codings of what an MCP server answers: messages are decoded, event streams with a coding are not read.
+//! Content codings of MCP responses: messages are decoded; event streams with a coding are not read.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -7,14 +7,14 @@ use super::post::PostClient;
 use crate::domain::json::unmarked;
 use crate::upstream::{ContentEncoding, DecodeError};
 
-/// Whether a content coding is named that changes the bytes.
+/// Returns true if the headers name a content coding other than `identity`.
 pub(super) fn is_coded(headers: &HeaderMap) -> bool {
     ContentEncoding::from_headers(headers) != Ok(ContentEncoding::Identity)
 }
 
 impl PostClient {
-    /// Returns a body without its content coding and without a byte order mark. It takes its room in `limits.memory` while
-    /// it is decoded; the worker that gets it as an answer takes room for it from then on.
+    /// Returns a body without its content coding and byte order mark. It counts towards `limits.memory` while it is
+    /// decoded; the worker that receives it as a response accounts for it from then on.
     pub(super) fn plain(
         &self,
         headers: &HeaderMap,

@@ -1,10 +1,9 @@
-//! The stream that a server with sessions has for itself, asked for by GET: what it says there answers no call
-//! (MCP 2025-11-25, "Listening for Messages from the Server").
+//! The GET stream of a server with sessions, which carries messages that respond to no call (MCP 2025-11-25, "Listening
+//! for Messages from the Server").
 //!
-//! A server may have none, and is not asked again then; its session is as it was. One that ends is asked for again, from
-//! the event where it stood, after a rest that grows while nothing comes. One that is silent for too long is asked for
-//! again as well: nobody would tell that the connection is gone. Laws: an event that is too large is not asked for twice;
-//! no answer to a GET ends a session.
+//! A server may have none; it is not asked again, and its session stays valid. A stream that ends is resumed from its
+//! last event, after a delay that grows while nothing arrives. A silent stream is resumed as well, because a lost
+//! connection may go unnoticed. Laws: an oversize event is not requested twice; no response to a GET ends a session.
 
 use std::time::Duration;
 
@@ -22,34 +21,34 @@ use crate::domain::pending::RequestError;
 use crate::domain::sse::StreamPiece;
 use crate::upstream::{Body, IncomingBody, Lease, collect_all};
 
-/// Why a stream of the server's own is not followed any more.
+/// The reason why the GET stream is no longer followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamEnd {
-    /// The server has none, and never will.
+    /// The server has no GET stream and never will.
     Never,
-    /// It gives none now.
+    /// The server refuses the stream now.
     Refused,
-    /// It gave one before. Whether it still knows the session has to be asked.
+    /// The server had a stream before, so it must be asked if it still knows the session.
     Doubtful,
 }
 
-/// What a request for the stream came to.
+/// The result of a request for the stream.
 enum OpenResult {
     Stream(IncomingBody, Lease),
     Later,
     End(StreamEnd),
 }
 
-/// How a stream ended.
+/// The reason why reading a stream stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadEnd {
-    /// Nothing more comes.
+    /// The stream ended.
     Over,
-    /// Nothing came for too long.
+    /// Nothing arrived within the idle timeout.
     Silent,
 }
 
-/// Whether the last event was one that nobody has read.
+/// The fate of the last event: read, or lost because it was too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastEvent {
     Read,
@@ -57,7 +56,8 @@ enum LastEvent {
 }
 
 impl PostClient {
-    /// Hears what the server says by itself, for as long as it has a stream for that. Dropped, it closes the stream.
+    /// Follows the GET stream and forwards its messages, as long as the server has one. Dropping the future closes the
+    /// stream.
     pub(super) async fn follow(&self, headers: HeaderMap) -> StreamEnd {
         let mut place = StreamCursor::new(self.limit());
         let mut fruitless: u32 = 0;
@@ -76,7 +76,7 @@ impl PostClient {
                         self.pass_over(&mut place);
                     }
                     if ended == ReadEnd::Silent {
-                        // It is asked for at once, since a server may have nothing to say.
+                        // It is resumed without a delay: the server may just have had nothing to send.
                         continue;
                     }
                 }
@@ -89,7 +89,7 @@ impl PostClient {
         }
     }
 
-    /// Hears a stream up to its end.
+    /// Reads a stream to its end.
     async fn read_events(
         &self,
         body: &mut IncomingBody,
@@ -127,7 +127,7 @@ impl PostClient {
         (ended, last)
     }
 
-    /// What was too large would come again behind the event before it.
+    /// Forgets the last event id: resuming from it would bring the oversize event again.
     fn pass_over(&self, place: &mut StreamCursor) {
         let (upstream, limit) = (&self.plan().name, self.limit());
         tracing::warn!(
@@ -187,7 +187,7 @@ impl PostClient {
     }
 }
 
-/// How long to wait before the stream is asked for again: as the server wants, and longer while nothing comes.
+/// Returns the delay before the next request: the one the server asks for, growing while nothing arrives.
 fn wait_to_retry(said: Duration, fruitless: u32) -> Duration {
     let least = if fruitless > 1 { said.max(REST) } else { said };
     let longer = least.saturating_mul(1 << fruitless.saturating_sub(1).min(10));

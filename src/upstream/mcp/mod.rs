@@ -1,8 +1,8 @@
-//! An MCP server over Streamable HTTP, as a link: each message is a POST of its own, and what the server says on the
-//! ways back is heard as if it came on one line.
+//! An MCP server over Streamable HTTP, as a link: each message is a POST of its own, and the responses are delivered as
+//! if they came on one connection.
 //!
-//! A [`SessionStart`] is such a link, with a session of the server or, where the server speaks a revision without, with none.
-//! Several POSTs run at a time, all of them within the one task that owns the link.
+//! A [`Session`] is such a link, with a session of the server, or without one if the server speaks a stateless
+//! revision. Several POSTs run at a time, all within the one task that owns the link.
 
 mod call;
 mod coded;
@@ -34,26 +34,26 @@ use crate::domain::mcp::{DiscoverResult, ParamHeaders, Revision, annotated, disc
 use crate::domain::pending::{RequestError, SUBSCRIPTIONS};
 use crate::domain::plan::{McpPlan, UpstreamPlan};
 
-/// How many connections the messages of a link itself may have beside those of calls and subscriptions.
+/// Connections for the link's own messages, in addition to those for calls and subscriptions.
 const OWN_CONNECTIONS: usize = 16;
-/// How long the question for the revision may take. Some servers never answer what they do not know.
+/// The time limit for discovering the revision. Some servers never answer a method they do not know.
 const PROBE: Duration = Duration::from_secs(10);
 
-/// A server that sessions can be opened with.
+/// An MCP server on which sessions can be opened.
 #[derive(Debug, Clone)]
 pub struct Mcp {
     plan: Rc<McpPlan>,
     door: PostClient,
-    /// What was found out about the server; each of its links begins with it.
+    /// The discovered kind of revision, from which each new link starts.
     era: Rc<Cell<ServerRevision>>,
     own_stream: Rc<Cell<GetStream>>,
-    /// The tools that want headers.
+    /// The parameters that tools want repeated in headers.
     mirrored: Rc<RefCell<ParamHeaders>>,
-    /// Bounds what the link says by itself.
+    /// The time limit for the link's own messages.
     limit: Duration,
 }
 
-/// What is known of a server's revisions.
+/// The discovered kind of a server's revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ServerRevision {
     Unknown,
@@ -61,25 +61,25 @@ enum ServerRevision {
     Stateless,
 }
 
-/// Whether a server has a stream for itself.
+/// The known state of a server's GET stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GetStream {
     Unknown,
-    /// It has said that it has none.
+    /// The server has answered that it has none.
     Never,
 }
 
-/// How a link is spoken.
+/// The protocol mode of a link.
 #[derive(Debug, Clone)]
 enum SessionMode {
-    /// With `initialize`, and a session if the server gives one.
+    /// With `initialize`, and a session if the server opens one.
     Sessions,
-    /// By this revision, with what the server says of itself.
+    /// Stateless with this revision, and with the server's description of itself.
     Stateless(&'static str, Json),
 }
 
 impl Mcp {
-    /// The server of a plan. Connections are served by `tasks`; what is decoded is counted in `memory`.
+    /// Creates the server of a plan. `tasks` runs its connections; `memory` accounts for decoded bodies.
     #[must_use]
     pub fn new(
         upstream: &UpstreamPlan,
@@ -107,8 +107,8 @@ impl Mcp {
         }
     }
 
-    /// Asks the server for its revisions, in the newest one. Whatever it says that is no sign of it means another, but a
-    /// server that cannot be reached says nothing.
+    /// Asks the server for its revisions, in the newest one. Any reply that does not name a stateless revision means
+    /// sessions, but an unreachable server is an error.
     async fn discover(&self) -> Result<SessionMode, String> {
         let [.., newest] = STATELESS;
         let (id, method) = (0, "server/discover");
@@ -167,7 +167,7 @@ impl Transport for Mcp {
     }
 }
 
-/// The headers that each request of a revision without sessions bears (MCP 2026-07-28, "Standard Request Headers").
+/// Returns the headers of a request of a stateless revision (MCP 2026-07-28, "Standard Request Headers").
 fn stateless_headers(version: &'static str, method: &str, name: Option<&str>) -> HeaderMap {
     use crate::domain::mcp::header_value;
     let mut headers = HeaderMap::new();

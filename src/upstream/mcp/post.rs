@@ -1,4 +1,4 @@
-//! One POST and what comes back: a message, a stream of messages, or neither.
+//! A single POST and its response: one message, a stream of messages, or neither.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -26,86 +26,75 @@ use crate::upstream::{
     RetryPolicy, Tasks, UpstreamError, chain, collect_all,
 };
 
-/// The session, as the server has named it.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The revision that is spoken.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How much is read of an answer that is no message, so that its connection can serve again.
+/// The maximum number of bytes read from a response that is not a message, so that its connection can be reused.
 pub(super) const OTHER: usize = 64 * 1024;
-/// How long the end of a stream is waited for behind the answer.
+/// The time to wait for the end of a stream after the response has arrived.
 const TAIL: Duration = Duration::from_secs(1);
-/// How long a stream that broke off rests unless the server says otherwise, and how long at most.
+/// The default delay before a broken stream is resumed, and the maximum.
 pub(super) const REST: Duration = Duration::from_secs(1);
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(30);
-/// How often in a row a stream is taken up again that brings nothing new.
+/// The maximum number of consecutive resumptions that bring nothing new.
 const RESUMES: u32 = 2;
-/// How many messages may wait to be heard.
+/// The capacity of the event channel of a link.
 const HEARD: usize = 16;
 
-/// A message on its way.
 #[derive(Debug)]
 pub(super) struct OutboundPost {
-    /// The id of a request.
     pub(super) id: Option<u64>,
     pub(super) body: Bytes,
-    /// Those beside the usual ones.
     pub(super) headers: HeaderMap,
 }
 
-/// What comes of a POST.
 #[derive(Debug)]
 pub(super) struct PostResult {
     pub(super) outcome: PostOutcome,
-    /// The session that the server has named.
     pub(super) session: Option<HeaderValue>,
 }
 
-/// What comes of a message.
 #[derive(Debug)]
 pub(super) enum PostOutcome {
-    /// The answer, with the id of the request.
+    /// The response, with the id of the request.
     Answered(Bytes),
-    /// It was taken, and nothing was said.
+    /// The server accepted the message and returned nothing.
     Accepted,
-    /// The server does not know the session, and has not taken the message.
+    /// The server does not know the session, and did not process the message.
     Forgotten,
-    /// The server refused the request by its HTTP status, whatever the body says.
+    /// The server rejected the request by its HTTP status, regardless of the body.
     Refused(RestReply),
-    /// No answer.
     Failed(RequestError),
 }
 
-/// Where POSTs go.
+/// A client for POSTs to one server.
 #[derive(Debug, Clone)]
 pub(super) struct PostClient {
     http: Rc<HttpUpstream>,
     tasks: Tasks,
     target: Uri,
-    /// What each request bears by its plan.
+    /// The headers that the plan sets on each request.
     fixed: HeaderMap,
-    /// The most bytes of a message.
+    /// The maximum size of a message in bytes.
     limit: usize,
     depth: u16,
-    /// Where messages go that answer nothing.
+    /// The receiver of messages that are not responses.
     heard: Option<mpsc::Sender<Event>>,
-    /// Counts what is decoded.
     pub(super) memory: MemoryBudget,
 }
 
-/// Where a stream stands, for the case that it breaks off.
+/// The position in a stream, for resuming it.
 #[derive(Debug)]
 pub(super) struct StreamCursor {
     pub(super) last: Option<HeaderValue>,
     pub(super) rest: Duration,
-    /// How many events came.
     pub(super) heard: u64,
     pub(super) reader: SseReader,
 }
 
 impl StreamCursor {
-    /// The beginning of a stream whose events have a limit.
+    /// Creates the start position of a stream whose events have at most `limit` bytes.
     pub(super) fn new(limit: usize) -> StreamCursor {
         StreamCursor {
             last: None,
@@ -115,7 +104,6 @@ impl StreamCursor {
         }
     }
 
-    /// What is read from now on is of another answer.
     pub(super) fn begin(&mut self, limit: usize) {
         self.reader = SseReader::new(limit);
     }
@@ -139,7 +127,7 @@ impl PostClient {
         }
     }
 
-    /// The same, for a link that hears what the server says beside answers.
+    /// Returns a client that forwards messages other than responses, and their receiver.
     pub(super) fn with_notifications(&self) -> (PostClient, mpsc::Receiver<Event>) {
         let (heard, ear) = mpsc::channel(HEARD);
         let heard = Some(heard);
@@ -156,7 +144,7 @@ impl PostClient {
         self.http.forget_idle();
     }
 
-    /// Sends a message, and waits for what comes of it. Dropped, it closes the connection.
+    /// Sends a message and waits for its outcome. Dropping the future closes the connection.
     pub(super) async fn post(&self, letter: OutboundPost) -> PostResult {
         let OutboundPost { id, body, headers } = letter;
         let session = headers.get(SESSION).cloned();
@@ -181,7 +169,7 @@ impl PostClient {
         }
     }
 
-    /// Ends a session; a server that does not want to be told (405) is as good.
+    /// Ends a session. Status 405, which means that the server does not support it, is fine too.
     pub(super) async fn delete(&self, headers: HeaderMap) {
         if let Ok(answered) = self
             .send(self.request(Method::DELETE, headers, Body::empty()))
@@ -198,7 +186,6 @@ impl PostClient {
         self.limit
     }
 
-    /// What the plan says of the server.
     pub(super) fn plan(&self) -> &UpstreamPlan {
         self.http.plan()
     }
@@ -277,7 +264,7 @@ impl PostClient {
             Err(CollectError::TooLarge(_)) if looks == ResponseKind::Json => {
                 return PostOutcome::Failed(RequestError::TooLarge(status));
             }
-            // What it is not is known from its head.
+            // The head alone shows that the body is not a message.
             Err(_) if looks != ResponseKind::Json => Bytes::new(),
             Err(_) => return PostOutcome::Failed(RequestError::Cut),
         };
@@ -309,7 +296,7 @@ impl PostClient {
         }
     }
 
-    /// Reads a stream up to the answer, and takes it up again where it breaks off and can be.
+    /// Reads a stream up to the response, and resumes it where it breaks off, if possible.
     async fn stream(
         &self,
         mut body: IncomingBody,
@@ -326,7 +313,7 @@ impl PostClient {
             }
             lease.mark_unusable();
             if place.reader.is_losing() {
-                // It would come again.
+                // Resuming would bring the same event again.
                 return PostOutcome::Failed(RequestError::TooLarge(200));
             }
             drop((body, lease));
@@ -352,7 +339,7 @@ impl PostClient {
         }
     }
 
-    /// Asks for what a stream that broke off would have brought (MCP 2025-11-25, "Resumability and Redelivery").
+    /// Requests the rest of a stream that broke off (MCP 2025-11-25, "Resumability and Redelivery").
     async fn resume(
         &self,
         mut headers: HeaderMap,
@@ -371,7 +358,7 @@ impl PostClient {
         (is_stream && !is_coded(&head.headers)).then_some((body, lease))
     }
 
-    /// Hears a stream up to the answer; nothing where it ends before.
+    /// Reads a stream up to the response. Returns `None` if it ends before.
     async fn listen(
         &self,
         body: &mut IncomingBody,
@@ -400,7 +387,7 @@ impl PostClient {
         }
     }
 
-    /// Hears an event; returns what comes of the request if it is for that.
+    /// Processes an event. Returns the outcome of the request if the event decides it.
     pub(super) async fn event(
         &self,
         event: &Bytes,
@@ -417,7 +404,7 @@ impl PostClient {
         if let Some(rest) = retry(event) {
             place.rest = rest.min(LONGEST_REST);
         }
-        // An event without data only says where the stream stands.
+        // An event without data only carries the position in the stream.
         let data = block
             .data()
             .filter(|data| !data.is_empty() && block.event() == MESSAGE)?;
@@ -428,7 +415,7 @@ impl PostClient {
         }
     }
 
-    /// Hears several messages; returns what comes of the request if one is for that.
+    /// Processes several messages. Returns the outcome of the request if one of them decides it.
     async fn forward_events(&self, all: Vec<Bytes>, id: Option<u64>) -> Option<PostOutcome> {
         let mut outcome = None;
         for message in all {
@@ -438,7 +425,7 @@ impl PostClient {
         outcome
     }
 
-    /// Hears a message; returns what comes of the request if it is for that.
+    /// Processes a message. Returns the outcome of the request if the message decides it.
     async fn forward_event(&self, message: Bytes, id: Option<u64>) -> Option<PostOutcome> {
         match PeerMessage::new(&message, self.depth) {
             PeerMessage::Answer(own) if Some(own) == id => {
@@ -448,7 +435,7 @@ impl PostClient {
                 if let Read::Answer(answer) = read_body((200, &message), id, None, self.depth) {
                     return Some(PostOutcome::Answered(answer));
                 }
-                // Nothing else was asked here.
+                // The request is the only one here, so the misnumbered response belongs to it.
                 if id.is_some() {
                     return Some(PostOutcome::Failed(RequestError::Misnumbered));
                 }
@@ -459,7 +446,7 @@ impl PostClient {
             | PeerMessage::Noise => {}
         }
         if let Some(heard) = &self.heard {
-            // A link that is gone hears nothing.
+            // The send fails only when the link is gone.
             let event = match id {
                 Some(id) => Event::Aside(id, message),
                 None => Event::Message(message),
@@ -469,7 +456,7 @@ impl PostClient {
         None
     }
 
-    /// Waits a moment for the end of a stream behind its answer, so that its connection can serve again.
+    /// Waits briefly for the end of a stream after the response, so that its connection can be reused.
     fn tail(&self, mut body: IncomingBody, lease: Lease) {
         self.tasks.start(async move {
             let ended = timeout(TAIL, async {
@@ -489,7 +476,7 @@ impl PostClient {
     }
 }
 
-/// Names and values were checked with the configuration; the values may be secrets.
+/// Converts the plan's headers. Names and values were validated with the configuration; the values may be secrets.
 fn headers(said: &SecretMap) -> HeaderMap {
     let pairs = said.iter().filter_map(|(name, value)| {
         let mut value = HeaderValue::try_from(value).ok()?;

@@ -1,4 +1,4 @@
-//! Reads answers whose HTTP status refuses a request.
+//! Reading of responses whose HTTP status rejects a request.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -9,7 +9,7 @@ use crate::domain::outcome::RestReply;
 use crate::upstream::{IncomingBody, Lease, collect_all};
 
 impl PostClient {
-    /// Reads an answer whose status refuses the request. A body that cannot be read counts as none.
+    /// Reads a response whose status rejects the request. An unreadable body counts as empty.
     pub(super) async fn refused(
         &self,
         head: response::Parts,

@@ -1,8 +1,8 @@
-//! The `retry` field of an event.
+//! The `retry` field of a server-sent event.
 
 use std::time::Duration;
 
-/// How long the server wants a stream to rest that broke off (WHATWG HTML §9.2.6).
+/// Returns the delay that the server asks for before a broken stream is resumed (WHATWG HTML §9.2.6).
 pub(super) fn retry(event: &[u8]) -> Option<Duration> {
     let lines = event.split(|byte| matches!(byte, b'\r' | b'\n'));
     let said = lines

@@ -23,40 +23,40 @@ use crate::domain::pending::RequestError;
 use crate::domain::rope::Rope;
 use crate::upstream::link::{Event, Link};
 
-/// How long a server may take to hear that a session is over.
+/// The time limit for telling the server that a session is over.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// An id that no call has: theirs begin with 1.
+/// An id that no call uses: those start at 1.
 const NO_CALL: u64 = 0;
 
-/// How many POSTs that the link makes by itself run at a time. Fewer than it has connections for beside those of calls.
+/// The maximum number of concurrent POSTs of the link itself, below the number of connections reserved for them.
 const OWN_AT_A_TIME: usize = 8;
-/// How many more may wait. They are answers and advice that a server can do without.
+/// The maximum number of queued POSTs of the link itself. A server can do without these replies and notifications.
 const OWN_WAITING: usize = 64;
 
-/// A POST that runs, or the stream of the server's own.
+/// A running POST, or the GET stream.
 type RunningPost = Abortable<PostFuture>;
 type PostFuture = Pin<Box<dyn Future<Output = Completed>>>;
 
-/// What has come to its end.
+/// A completed [`RunningPost`].
 enum Completed {
     Post(PostKind, PostResult),
     OwnStream(StreamEnd),
 }
 
-/// What a POST is for.
+/// The purpose of a POST.
 #[derive(Debug, Clone, Copy)]
 enum PostKind {
     Initialize,
     Initialized,
     Call(u64),
-    /// A notification of a caller, who waits until it has arrived.
+    /// A notification of a caller, who waits for its delivery.
     Notice,
-    /// What the link says by itself, and nobody waits for.
+    /// A message of the link itself, which has no waiting caller.
     Own,
 }
 
-/// A session with a server, or the like of it where the server's revision has none.
+/// A session with a server, or its counterpart for a stateless server.
 #[derive(Debug)]
 pub struct Session {
     mcp: Mcp,
@@ -64,27 +64,27 @@ pub struct Session {
     door: PostClient,
     ear: mpsc::Receiver<Event>,
     posts: FuturesUnordered<RunningPost>,
-    /// How the POSTs of calls are dropped, by the ids of the calls.
+    /// The abort handles of the POSTs of calls, by call id.
     aborts: BTreeMap<u64, AbortHandle>,
-    /// What has happened and was not told yet.
+    /// Events that wait to be returned.
     told: VecDeque<Event>,
-    /// What each message but the first bears: the revision, and the session if the server has named one.
+    /// The headers of each message after the first: the revision, and the session if the server named one.
     headers: HeaderMap,
-    /// How many POSTs of the link itself run, and those that wait.
+    /// The number of running POSTs of the link itself, and the queued ones.
     own: (usize, VecDeque<OutboundPost>),
 }
 
 impl Link for Session {
     async fn event(&mut self) -> Event {
         loop {
-            // What was said before an answer is heard before it, also where both came at once.
+            // Messages sent before a response are delivered before it, even if both arrived at the same time.
             if let Ok(event) = self.ear.try_recv() {
                 return event;
             }
             if let Some(event) = self.told.pop_front() {
                 return event;
             }
-            // Cancel-safe, both of them.
+            // Both branches are cancel-safe.
             tokio::select! {
                 biased;
                 Some(event) = self.ear.recv() => return event,
@@ -102,7 +102,7 @@ impl Link for Session {
         }
     }
 
-    /// Each call shows by itself whether the server is there.
+    /// Does nothing: each call shows if the server is alive.
     fn ping(&mut self) {}
 
     async fn close(mut self) {
@@ -118,7 +118,7 @@ impl Link for Session {
         } = self;
         drop(posts);
         if headers.contains_key(SESSION) {
-            // One that does not answer forgets the session in its own time.
+            // Without the DELETE, the session expires at the server in its own time.
             let _ = timeout(FAREWELL, door.delete(headers)).await;
         }
     }
@@ -146,7 +146,7 @@ impl Session {
             McpMessage::Initialized => (None, PostKind::Initialized),
             McpMessage::Call { id, .. } => (Some(id), PostKind::Call(id)),
             McpMessage::Cancelled(id) => {
-                // The server is told, and may then leave the answer's way open for good.
+                // The notification tells the server, which may then never complete the response.
                 self.abort(id);
                 (None, PostKind::Own)
             }
@@ -166,8 +166,8 @@ impl Session {
         }
     }
 
-    /// Says what nobody waits for, in its turn: a server that asks much and answers nothing keeps no call from its
-    /// connection.
+    /// Posts a message that no caller waits for, or queues it, so that a server which sends many requests and reads no
+    /// responses cannot take the connections of calls.
     fn post_own(&mut self, letter: OutboundPost) {
         let (running, waiting) = &mut self.own;
         if *running < OWN_AT_A_TIME {
@@ -183,7 +183,7 @@ impl Session {
         self.told.push_back(Event::Written);
     }
 
-    /// A POST of the link itself is over; what waits is next.
+    /// Records the end of a POST of the link itself and starts the next queued one.
     fn posted_own(&mut self) {
         let (running, waiting) = &mut self.own;
         *running -= 1;
@@ -194,8 +194,9 @@ impl Session {
         }
     }
 
-    /// Without a session nothing is said but calls and what callers tell: the link greets itself, a call is cancelled
-    /// by closing its connection (MCP 2026-07-28, "Cancellation"), and the server asks for nothing.
+    /// Writes a message to a stateless server. Only calls and notifications of callers are sent: the handshake is
+    /// answered locally, a call is cancelled by closing its connection (MCP 2026-07-28, "Cancellation"), and the server
+    /// sends no requests.
     fn write_alone(&mut self, message: Bytes, outgoing: McpMessage, version: &'static str) {
         let (id, method) = match outgoing {
             McpMessage::Initialize(id) => {
@@ -260,7 +261,7 @@ impl Session {
         let (door, limit) = (self.door.clone(), self.mcp.limit);
         Box::pin(async move {
             let came = match errand {
-                // The owner of the link says when these are over.
+                // The link task enforces the time limits of these.
                 PostKind::Initialize | PostKind::Call(_) => door.post(letter).await,
                 PostKind::Initialized | PostKind::Notice | PostKind::Own => {
                     let late = PostResult {
@@ -282,13 +283,13 @@ impl Session {
                 self.told.push_back(Event::Written);
             }
             PostKind::Initialize | PostKind::Own => self.told.push_back(Event::Written),
-            // What comes behind them may need that they have arrived.
+            // Later messages may depend on their delivery, so `Written` is reported only then.
             PostKind::Initialized | PostKind::Notice => {}
         }
         self.posts.push(Abortable::new(post, registration));
     }
 
-    /// Hears what the server says by itself, if it has a stream for that.
+    /// Follows the GET stream, unless the server is known to have none.
     fn follow(&mut self) {
         if self.mcp.own_stream.get() == GetStream::Never {
             return;
@@ -298,7 +299,7 @@ impl Session {
         self.spawn(Box::pin(stream));
     }
 
-    /// Asks by a POST whether the server still knows the session: only the answer to a POST ends it.
+    /// Sends a `ping` by POST to learn if the server still knows the session: only a response to a POST can end it.
     fn ask_for_session(&mut self) {
         let params = Rope::from(Bytes::from_static(b"{}"));
         let letter = OutboundPost {
@@ -306,13 +307,13 @@ impl Session {
             body: jsonrpc::request(NO_CALL, "ping", params, &[]).into_bytes(),
             headers: self.headers.clone(),
         };
-        // The connection of the stream is free for it.
+        // No slot is needed: the connection of the ended stream is free for it.
         self.own.0 += 1;
         let post = self.posting(PostKind::Own, letter);
         self.spawn(post);
     }
 
-    /// Waits until the server has heard what the link says by itself.
+    /// Waits until the link's own messages are delivered.
     async fn last_words(&mut self) {
         while self.own.0 > 0 {
             match self.posts.next().await {
@@ -323,7 +324,7 @@ impl Session {
         }
     }
 
-    /// What is never dropped before the session is.
+    /// Starts a POST that runs as long as the session.
     fn spawn(&mut self, post: PostFuture) {
         let (_, registration) = AbortHandle::new_pair();
         self.posts.push(Abortable::new(post, registration));
@@ -432,13 +433,13 @@ impl Session {
         }
     }
 
-    /// The session is over for the server, so that it need not be told.
+    /// Forgets the session id, since the server does not know it any more and needs no DELETE.
     fn forgotten(&mut self, id: Option<u64>) {
         self.headers.remove(SESSION);
         self.told.push_back(Event::Forgotten(id));
     }
 
-    /// What was found out about the server may have changed.
+    /// Reports the loss, and resets the discovered revision, which may have changed.
     fn lost(&mut self, why: &str) {
         self.mcp.era.set(ServerRevision::Unknown);
         self.told.push_back(Event::Lost(why.to_owned()));

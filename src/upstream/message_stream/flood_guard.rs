@@ -1,4 +1,4 @@
-//! A socket of frames, with an eye on frames that bring nothing: the library takes them without a word.
+//! A WebSocket transport that detects floods of useless frames, which the protocol library accepts silently.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::domain::wire::FrameFlood;
 use crate::telemetry::clock;
 
-/// The socket. From a peer that floods nothing more is read.
+/// The guarded socket. Reads fail once the peer has flooded it.
 #[derive(Debug)]
 pub(in crate::upstream) struct FloodGuard<S> {
     socket: S,
@@ -25,7 +25,7 @@ struct FloodWatch {
 }
 
 impl<S> FloodGuard<S> {
-    /// A socket whose next byte is the first of a frame.
+    /// Wraps a socket whose next byte starts a frame.
     pub(super) fn guarded(socket: S) -> FloodGuard<S> {
         FloodGuard {
             socket,
@@ -37,7 +37,7 @@ impl<S> FloodGuard<S> {
         }
     }
 
-    /// A socket of a peer that is trusted, or whose first bytes are a handshake.
+    /// Wraps a socket of a trusted peer, or one whose first bytes are a handshake.
     pub(super) fn unguarded(socket: S) -> FloodGuard<S> {
         FloodGuard {
             socket,
@@ -45,7 +45,7 @@ impl<S> FloodGuard<S> {
         }
     }
 
-    /// Whether its peer has flooded it.
+    /// Returns true if the peer has flooded the socket.
     pub(super) fn is_flooded(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.is_flooded)
     }

@@ -1,8 +1,9 @@
-//! Which revision of MCP a child speaks: one that begins with `initialize`, or one without (2026-07-28).
+//! Discovery of the MCP revision that a child speaks: one with an `initialize` handshake, or a stateless one
+//! (2026-07-28).
 //!
-//! Each child is asked once, before its first call, by `server/discover`. Whatever it says that is no sign of a revision
-//! without a handshake means one with. Laws: a child that does not answer the question costs its upstream that much once,
-//! and children that end at it cost it that twice at most in a row; to the conduct of the link both kinds look alike.
+//! Each child is sent `server/discover` once, before its first call. Any reply that does not name a stateless revision
+//! means a handshake. Laws: a child that does not answer costs its upstream the timeout once; children that exit on the
+//! request cost it two restarts in a row at most; the link task sees no difference between the two kinds.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,49 +20,49 @@ use crate::domain::mcp::{
 };
 use crate::upstream::link::{Event, Link, Transport};
 
-/// How long a child may take to answer the question. Some never answer what they do not know.
+/// The time limit for discovery. Some children never answer a method they do not know.
 const PROBE: Duration = Duration::from_secs(10);
-/// How many other things it may say meanwhile that are heard.
+/// The number of other messages that are kept during discovery.
 const HEARD: usize = 16;
-/// The id of the question, which no call has.
+/// The id of the discovery request, which no call uses.
 const ID: u64 = 0;
 
-/// How children of an upstream have taken the question.
+/// The reactions of an upstream's children to discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeHistory {
     /// They answer it, as far as is known.
     Answers,
-    /// The last one that was asked has ended at it, which may have been for another reason.
+    /// The last child exited on it, possibly for another reason.
     Ended,
-    /// One has not, and no more are asked.
+    /// Discovery is disabled: a child did not answer, or two in a row exited.
     Silent,
 }
 
-/// A child, and how it is spoken to.
+/// A child and its protocol mode.
 #[derive(Debug)]
 pub struct Child {
     running: RunningChild,
     era: ChildRevision,
-    /// What has happened and was not told yet.
+    /// Events that wait to be returned.
     told: VecDeque<Event>,
     depth: u16,
 }
 
-/// How a child is spoken to.
+/// The protocol mode of a child.
 #[derive(Debug)]
 enum ChildRevision {
-    /// As the link is conducted.
+    /// With a handshake, which the link task performs.
     Handshake,
-    /// By this revision, with what the child says of itself.
+    /// Stateless with this revision, and with the child's description of itself.
     Stateless(&'static str, Json),
 }
 
-/// What the question came to.
+/// The result of discovery.
 enum ProbeResult {
     Said(DiscoverResult),
-    /// No answer came in time.
+    /// No answer arrived in time.
     Nothing,
-    /// The child has ended.
+    /// The child exited.
     Ended,
 }
 
@@ -102,7 +103,7 @@ impl Transport for Stdio {
 }
 
 impl Stdio {
-    /// Asks a child for its revisions. One that ends at that is replaced by one that is not asked.
+    /// Asks a child for its revisions. A child that exits is replaced by one that is not asked.
     async fn discover(&self, child: &mut Child) -> Result<DiscoverResult, String> {
         let limit = PROBE.min(self.plan.link.settings.start_timeout / 2);
         let asked = timeout(limit, child.probe()).await;
@@ -145,7 +146,7 @@ impl Stdio {
 }
 
 impl Child {
-    /// Asks for the revisions, in the newest one.
+    /// Sends the discovery request in the newest revision and waits for the answer.
     async fn probe(&mut self) -> ProbeResult {
         let [.., newest] = STATELESS;
         let asked = Bytes::from(discover(ID));
@@ -169,7 +170,7 @@ impl Child {
                     let found = answer.map(|answer| verdict(&answer.reply));
                     return ProbeResult::Said(found.unwrap_or(DiscoverResult::Sessions));
                 }
-                // Nothing else was asked.
+                // The request is the only one, so the answer belongs to it.
                 PeerMessage::Unaddressed | PeerMessage::Misnumbered(None | Some(ID)) => {
                     return ProbeResult::Said(DiscoverResult::Sessions);
                 }
@@ -200,7 +201,7 @@ impl Link for Child {
             return self.running.write(message);
         };
         match McpMessage::new(&message, self.depth) {
-            // The link greets itself: the child knows no handshake.
+            // The handshake is answered locally: a stateless child does not know it.
             McpMessage::Initialize(id) => {
                 let answer = greeting(id, presented).into();
                 self.told.extend([Event::Written, Event::Message(answer)]);

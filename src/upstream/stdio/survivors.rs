@@ -1,38 +1,38 @@
-//! Processes of a child that are alive after its process group was killed: they have left the group, as `setsid` does.
+//! Processes that outlive a child because they have left its process group, as `setsid` does.
 //!
 //! They are found in /proc: processes that still hold a pipe of the child, and processes that descended from the child
-//! when it was told to end. A process that did neither is not found; without /proc none is. They are logged and left
-//! alone: whoever wrote the child may want them.
+//! when it was told to end. A process that did neither is not found; without /proc none is. They are logged but not
+//! killed, because the author of the child may want them.
 
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-/// How many processes are looked at.
+/// The maximum number of processes examined.
 const MOST: usize = 32_768;
-/// How many survivors are logged.
+/// The maximum number of survivors logged.
 const LOGGED: usize = 8;
 
-/// A process, by its line in /proc.
+/// A process, as described by its `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
     pid: u32,
     parent: u32,
     group: u32,
-    /// In ticks since the system started: tells a process from an earlier one with its number.
+    /// The start time in ticks since boot, which distinguishes processes that had the same id.
     started: u64,
     name: String,
 }
 
 impl Process {
-    /// Reads `/proc/PID/stat`. A name may have spaces and parentheses in it.
+    /// Parses `/proc/PID/stat`. A name may contain spaces and parentheses.
     fn parse(stat: &str) -> Option<Process> {
         let (pid, rest) = stat.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;
         let mut fields = rest.split(' ');
         let state = fields.next()?;
         if state.starts_with(['Z', 'X']) {
-            // It runs no more.
+            // A zombie or dead process no longer runs.
             return None;
         }
         Some(Process {
@@ -54,12 +54,12 @@ impl Process {
     }
 }
 
-/// Returns the name that /proc gives a pipe: `pipe:[4711]`.
+/// Returns the name of a pipe in /proc, such as `pipe:[4711]`.
 pub(super) fn pipe(end: &impl AsRawFd) -> Option<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", end.as_raw_fd())).ok()
 }
 
-/// Returns the processes that descend from one.
+/// Returns the descendants of a process.
 pub(super) fn descendants(of: u32) -> Vec<Process> {
     descendants_among(all(), of)
 }
@@ -78,14 +78,14 @@ fn descendants_among(mut others: Vec<Process>, of: u32) -> Vec<Process> {
     found
 }
 
-/// Logs the processes outside a group that hold one of its pipes, or are known as descendants.
+/// Logs the processes outside `group` that hold one of the child's pipes, or are known descendants.
 pub(super) fn report(upstream: &str, group: u32, (known, pipes): (&[Process], &[PathBuf])) {
     let own = std::process::id();
     let all = all();
     let own_name = all.iter().find(|process| process.pid == own);
     let own_name = own_name.map(|process| process.name.clone());
     let survivors = all.into_iter().filter(|process| {
-        // A process that this one is just starting has its pipes until it becomes another program.
+        // A process that this one is just starting inherits its pipes until it executes its program.
         let is_starting = process.parent == own && Some(&process.name) == own_name.as_ref();
         let is_known = || {
             let mut known = known.iter();
@@ -117,7 +117,7 @@ fn all() -> Vec<Process> {
     let processes = entries.filter_map(|entry| {
         let entry = entry.ok()?;
         entry.file_name().to_str()?.parse::<u32>().ok()?;
-        // A name need not be UTF-8.
+        // The name need not be UTF-8.
         let stat = fs::read(entry.path().join("stat")).ok()?;
         Process::parse(&String::from_utf8_lossy(&stat))
     });
