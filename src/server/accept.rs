@@ -1,4 +1,4 @@
-//! How a client's connection is taken in: by a handshake where there is TLS.
+//! The TLS handshake of a client connection, if TLS is configured.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +12,9 @@ use crate::config::compile::tls::HTTP_2;
 use crate::domain::rollout::Subject;
 use crate::upstream::Socket;
 
-/// Takes a connection in.
+/// Performs the handshake of a connection, if there is a TLS configuration.
 ///
-/// # Errors
-/// What the handshake says: no TLS, no common version, a certificate that is not believed.
+/// # Errors Fails as the handshake does: no TLS, no common version, an untrusted certificate.
 pub(super) async fn take(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<Socket> {
     let Some(config) = tls else {
         return Ok(Socket::Plain(stream));
@@ -24,7 +23,7 @@ pub(super) async fn take(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> 
     Ok(Socket::Secured(Box::new(TlsStream::Server(stream))))
 }
 
-/// What the client's certificate says; TLS has verified it.
+/// Returns the subject of the client's certificate, which TLS has verified.
 pub(super) fn subject(socket: &Socket) -> Option<Subject> {
     match socket {
         Socket::Plain(_) | Socket::Deferring(_) => None,
@@ -35,7 +34,7 @@ pub(super) fn subject(socket: &Socket) -> Option<Subject> {
     }
 }
 
-/// Whether the handshake has agreed on HTTP/2.
+/// Returns true if ALPN selected HTTP/2.
 pub(super) fn is_http2(socket: &Socket) -> bool {
     match socket {
         Socket::Plain(_) | Socket::Deferring(_) => false,

@@ -1,7 +1,7 @@
-//! The pause of a listener after connections that could not be accepted, such as where no file descriptor is left.
+//! The pause of a listener after a failed `accept`, for example without free file descriptors.
 //!
-//! The listener for calls and the admin listener use it. Law: a fault neither ends the listener nor keeps its thread busy, and it
-//! does not fill the log.
+//! The listener for calls and the admin listener use it. Law: a failure neither ends the listener nor keeps its thread
+//! busy, and it does not flood the log.
 
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::telemetry::clock;
 
 /// The length of a pause.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time between two lines of the log.
+/// The minimum time between two log lines.
 const LOGGED_EVERY: Duration = Duration::from_secs(10);
 
 /// The pause of one listener.
@@ -21,7 +21,7 @@ pub(super) struct AcceptPause {
     listener: &'static str,
     until: Option<Instant>,
     logged: Option<Instant>,
-    /// The faults since then.
+    /// The number of failures since the last log line.
     faults: u64,
 }
 
@@ -35,7 +35,7 @@ impl AcceptPause {
         }
     }
 
-    /// Returns whether nothing is to be accepted now.
+    /// Returns whether the listener is paused.
     pub(super) const fn is_on(&self) -> bool {
         self.until.is_some()
     }
@@ -48,7 +48,7 @@ impl AcceptPause {
         }
     }
 
-    /// Begins a pause, unless the fault concerns one connection only.
+    /// Starts a pause, unless the error concerns one connection only.
     pub(super) fn begin(&mut self, error: &Error) {
         let listener = self.listener;
         if is_of_one_connection(error) {
@@ -66,7 +66,7 @@ impl AcceptPause {
     }
 }
 
-/// Returns whether the next connection may well be accepted at once.
+/// Returns whether the next connection can be accepted at once.
 fn is_of_one_connection(error: &Error) -> bool {
     matches!(
         error.kind(),

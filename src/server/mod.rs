@@ -1,4 +1,4 @@
-//! Listeners: accept, inspect, serve, drain. What a request means is the gateway's.
+//! Listeners: accepting, inspecting, serving and draining connections. The gateway interprets requests.
 
 mod accept;
 mod accepting;

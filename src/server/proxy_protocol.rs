@@ -1,4 +1,4 @@
-//! The PROXY header at the beginning of a connection: read to its last byte and not beyond.
+//! Reads a PROXY protocol header at the start of a connection, to its last byte and not beyond.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,10 +11,9 @@ use crate::domain::proxy_protocol::{
     MOST, ProxyHeaderDecoder, ProxyHeaderStep, ProxyProtocolSource,
 };
 
-/// Whom a connection comes from that a trusted hop has opened. The caller bounds the time.
+/// Returns the client address of a connection from a trusted proxy. The caller applies the timeout.
 ///
-/// # Errors
-/// The peer is no trusted hop, or what it says is no header.
+/// # Errors Fails if the peer is no trusted proxy, or sends no valid header.
 pub(super) async fn client(
     stream: &mut TcpStream,
     peer: IpAddr,

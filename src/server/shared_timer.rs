@@ -1,7 +1,7 @@
-//! What hyper measures the time between two requests with: one alarm for a connection, and not a timer for each request.
+//! hyper's timer for the idle time between two requests: one timer per connection instead of one per request.
 //!
-//! Law: the time begins anew while some of an answer has yet to go, of which hyper has been told that it is sent. How long a
-//! client may take nothing of that is for the pace of writes.
+//! Law: the time restarts while a part of a response is still buffered that hyper considers sent. The write timeout
+//! bounds how long a client may leave such data unread.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::telemetry::clock;
 use crate::upstream::{ReusableTimer, ThreadBound, WriteControl};
 
-/// The timer of one connection. Of its times, the last one rings.
+/// The timer of one connection; only the latest deadline applies.
 #[derive(Debug, Clone)]
 pub(super) struct SharedTimer(ThreadBound<TimerState>);
 
@@ -21,7 +21,7 @@ pub(super) struct SharedTimer(ThreadBound<TimerState>);
 struct TimerState {
     alarm: ReusableTimer,
     reins: WriteControl,
-    /// What hyper waits for, from when nothing is late.
+    /// The idle limit, counted from when nothing is buffered.
     limit: Duration,
 }
 
@@ -31,7 +31,7 @@ struct Deadline {
 }
 
 impl SharedTimer {
-    /// The timer of the connection whose socket has these reins, and of which hyper waits for so long.
+    /// Creates the timer of a connection with this write control and idle limit.
     pub(super) fn new(reins: WriteControl, limit: Duration) -> SharedTimer {
         SharedTimer(ThreadBound::new(TimerState {
             alarm: ReusableTimer::default(),

@@ -1,24 +1,24 @@
-//! Whether the answer to a call over HTTP/1.1 leaves some of its body unread.
+//! Detects HTTP/1.1 responses that leave some of the request body unread.
 //!
-//! hyper reads of a body that nobody wants what it has of it, as one piece, and ends the connection where that is not the
-//! rest. Law: where this may be so the answer says that its connection ends (RFC 9112 §9.6).
+//! hyper drains the buffered part of an unread body as one chunk, and closes the connection if that is not the rest.
+//! Law: if this can happen, the response announces the close (RFC 9112 §9.6).
 
 use hyper::body::Body;
 
 use super::inspected_socket::Inspection;
 use crate::upstream::{FullyRead, IncomingBody};
 
-/// By what the end of the body of one call is known.
+/// The way in which the end of a request body is detected.
 #[derive(Debug)]
 pub(super) enum UnreadBody {
-    /// It has a length: hyper has the rest of it as one piece once that has come.
+    /// The body has a length; hyper holds the rest of it as one chunk once that has arrived.
     Sized,
-    /// It comes in chunks, and each is a piece.
+    /// The body is chunked, and each chunk is read separately.
     Chunked(FullyRead),
 }
 
 impl UnreadBody {
-    /// Looks at the body of a call that has just begun.
+    /// Creates the detector for the body of a new call.
     pub(super) fn new(body: &mut IncomingBody) -> UnreadBody {
         if body.size_hint().exact().is_some() {
             return UnreadBody::Sized;
@@ -26,7 +26,7 @@ impl UnreadBody {
         UnreadBody::Chunked(body.signals_end())
     }
 
-    /// Whether some of the body of the call, which has this number, is left where it is if it is answered now.
+    /// Returns true if a response now would leave some of the body of call `number` unread.
     pub(super) fn is_left(&self, inspection: &Inspection, number: u64) -> bool {
         match self {
             UnreadBody::Sized => inspection.owes(number),

@@ -45,9 +45,9 @@ struct FrameInfo<'a> {
     route: Option<(usize, &'a Route)>,
 }
 
-/// How a frame is served.
+/// The outcome of serving a frame.
 pub(in crate::gateway) enum FrameOutcome {
-    /// The client is told this, if anything.
+    /// The reply to the client, if any.
     Replied(Option<Bytes>),
     /// The frame was forwarded unchanged.
     Forwarded(Box<PassthroughFrame>),

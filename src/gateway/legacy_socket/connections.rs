@@ -51,7 +51,7 @@ pub(super) enum SocketReply {
 /// The failure of a request.
 #[derive(Debug)]
 pub(super) enum SocketCallError {
-    /// The socket, or the server.
+    /// The socket or the server failed.
     Link(link::RequestError),
     /// The call does not fit its route.
     Misfit(BindError),
@@ -72,7 +72,7 @@ pub(in crate::gateway) enum ServerNews {
 #[derive(Debug)]
 pub(super) struct SequencedSocketReply {
     pub(super) said: Result<SocketReply, SocketCallError>,
-    /// How many news had gone to the client before.
+    /// The number of server messages sent to the client before the reply.
     pub(super) behind: u64,
 }
 

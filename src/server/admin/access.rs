@@ -1,4 +1,4 @@
-//! Who may ask at all: Host and Origin, so that no page of a browser reaches the API by a name of its own.
+//! Host and Origin checks, which keep web pages from reaching the API through a DNS name of their own.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use http::{HeaderValue, Uri, Version};
 
 use crate::domain::hosts::{is_loopback, is_loopback_name};
 
-/// Why a request is not listened to.
+/// A failed Host or Origin check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AccessDenied {
     #[error("send exactly one Host header that names this server")]
@@ -22,9 +22,9 @@ pub(super) enum AccessDenied {
     ForeignOrigin,
 }
 
-/// Returns whether a request is the plain check of a load balancer: HTTP/1.0 without `HostField`, for health or readiness.
+/// Returns whether a request is the plain check of a load balancer: HTTP/1.0 without `Host`, for health or readiness.
 ///
-/// HTTP/1.0 does not require `HostField`. A browser always sends it, so no page of another site can make such a request.
+/// HTTP/1.0 does not require `Host`. A browser always sends it, so no page of another site can make such a request.
 pub(super) fn is_plain_probe(head: &Parts) -> bool {
     head.version == Version::HTTP_10
         && matches!(head.uri.path(), "/healthz" | "/readyz")
@@ -52,7 +52,7 @@ pub(super) fn admit(own: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<(
     }
 }
 
-/// The value of a header, none of it is missing; nothing where it is there more than once.
+/// Returns the only value of a header, `Some(None)` if it is absent, and `None` if it is repeated.
 fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Option<&'h HeaderValue>> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
@@ -64,7 +64,7 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
     (!authority.as_str().contains('@')).then_some(authority)
 }
 
-/// Whether an origin is the host itself, with the port that its scheme has by default.
+/// Returns true if an origin is the host itself, given the default port of the origin's scheme.
 fn is_of(origin: &HeaderValue, host: &Authority) -> bool {
     let Some((scheme, rest)) = origin
         .to_str()

@@ -1,4 +1,4 @@
-//! What the admin listener and the signals ask of the owner of the state, and what it answers.
+//! Commands from the admin listener and the signal handlers to the task that owns the state, and their replies.
 
 use serde::Serialize;
 use tokio::sync::oneshot::Sender;
@@ -14,186 +14,186 @@ use crate::domain::side::Side;
 use crate::server::admin::{FlagView, FlagsView, HypotheticalCall, PlanView};
 use crate::store::{Late, StoreError};
 
-/// One request to the owner. It goes through a bounded channel; an asker that no longer waits has dropped the other
-/// end of `reply`, and nothing is changed for it but by the kill switch.
+/// A command to the owner of the state, sent over a bounded channel. If the sender has dropped its end of `reply`,
+/// only the kill switch is still applied.
 #[derive(Debug)]
 pub enum AdminCommand {
-    /// All flags.
+    /// Returns all flags.
     Flags(Sender<FlagsView>),
-    /// One flag.
+    /// Returns one flag.
     Flag {
-        /// Its name.
+        /// The name of the flag.
         name: String,
         /// The flag.
         reply: Sender<Result<FlagView, Refusal>>,
     },
-    /// Change the standing. Answered once the change is stored and every worker has the new plan. The kill switch acts
-    /// first, and is answered once storing it was tried.
+    /// Changes the runtime state. The reply follows once the change is stored and every worker has the new plan. The
+    /// kill switch takes effect first, and its reply follows once storing it was attempted.
     Change {
-        /// What is to be.
+        /// The change.
         asked: ChangeRequest,
-        /// All flags, and the rest of the standing, from then on.
+        /// All flags and the rest of the runtime state after the change.
         reply: Sender<Result<FlagsView, Refusal>>,
     },
-    /// What was changed, the newest first.
+    /// Returns the change history, newest first.
     History(Sender<Vec<HistoryEntry>>),
-    /// What becomes of a call that is not made.
+    /// Explains a call without making it.
     Explain {
         /// The call.
         call: Box<HypotheticalCall>,
-        /// What is told of it, for each message of an RPC body.
+        /// The explanations, one for each message of an RPC body.
         reply: Sender<Vec<Explanation>>,
     },
-    /// What the plan consists of.
+    /// Returns the parts of the plan.
     Plan(Sender<PlanView>),
-    /// The routes as a document: OpenAPI of the REST side, OpenRPC of the RPC side.
+    /// Returns the routes as a document: OpenAPI for the REST side, OpenRPC for the RPC side.
     Document {
         /// The side.
         side: Side,
         /// The document.
         reply: Sender<Json>,
     },
-    /// Who still calls which route.
+    /// Returns the usage of routes by client.
     Usage {
-        /// Which routes.
+        /// The routes to report.
         route: Glob,
-        /// How long nobody may have called one that may be deleted, in seconds.
+        /// The idle time after which a route may be deleted, in seconds.
         idle: u64,
-        /// What the counts say.
+        /// The report.
         reply: Sender<UsageReport>,
     },
-    /// The last mismatches of all workers.
+    /// Returns the last mismatches of all workers.
     Mismatches(Sender<Mismatches>),
-    /// Forget the mismatches and failed candidates of routes.
+    /// Deletes the recorded mismatches and failed candidates of routes.
     ForgetMismatches {
-        /// Which routes.
+        /// The routes.
         routes: Glob,
-        /// Who asks, and why where he says so.
+        /// The author, and the reason if given.
         signed: (String, Option<String>),
         /// The names of the routes that had any.
         reply: Sender<Vec<String>>,
     },
-    /// The page of metrics.
+    /// Returns the metrics page.
     Metrics(Sender<String>),
-    /// Whether calls can be served.
+    /// Returns the readiness to serve calls.
     Ready(Sender<Readiness>),
-    /// Read the files again, now.
+    /// Reloads the configuration files now.
     Reload(Sender<Reloaded>),
-    /// The same, for somebody who wants to know what came of it.
+    /// Reloads the configuration files and reports the result.
     Reread {
-        /// Who asks, and why where he says so.
+        /// The author, and the reason if given.
         signed: (String, Option<String>),
-        /// What is in force from then on.
+        /// The state after the reload.
         reply: Sender<Result<ReloadView, Refusal>>,
     },
-    /// The process is about to end: readiness says no from here on. Answered once what was counted so far is kept.
+    /// Announces the end of the process: readiness fails from here on. The reply follows once the usage counts are
+    /// stored.
     Drain(Sender<()>),
-    /// The same, and another process takes over: what is stored belongs to it once this is answered.
+    /// Drains for a hot restart. Once the reply is sent, the stored state belongs to the successor process.
     HandOver(Sender<()>),
 }
 
-/// A change that is asked for.
+/// A requested change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeRequest {
     /// The change.
     pub change: Change,
-    /// Who asks.
+    /// The author.
     pub who: String,
-    /// Why, where he says so.
+    /// The reason, if given.
     pub why: Option<String>,
-    /// The tags of `If-Match`: what is changed must still have one of them. Without, it may have any.
+    /// The entity tags of `If-Match`, one of which must match the current state; `None` accepts any state.
     pub expected: Option<Vec<String>>,
 }
 
-/// Why something cannot be told or changed. In every case but the last it is what it was, or what somebody else has
-/// made of it.
+/// The failure of a command. Except in the `Pending` variants, the command has changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such flag.
+    /// No flag has this name.
     #[error("there is no flag of this name")]
     Unknown {
-        /// A flag whose name is near.
+        /// A flag with a similar name.
         nearest: Option<String>,
     },
-    /// There is no such route.
+    /// No route has this name.
     #[error("there is no route of this name")]
     UnknownRoute {
-        /// A route whose name is near.
+        /// A route with a similar name.
         nearest: Option<String>,
     },
-    /// Somebody has changed it since the asker looked.
+    /// The state has changed since the client read it.
     #[error(
         "it was changed since; read it again, and say `If-Match: \"{found}\"` to change what is there now"
     )]
     Stale {
-        /// The tag that it has now.
+        /// The current entity tag.
         found: String,
     },
-    /// Other replicas were faster each time.
+    /// Concurrent changes by other replicas won every attempt.
     #[error("other replicas change flags at this moment; read it again, and try once more")]
     Lost,
-    /// There is nothing to change like that.
+    /// The change does not apply to the current state.
     #[error(transparent)]
     Fault(ChangeFault),
-    /// There is no plan with this change.
+    /// The changed plan would be invalid.
     #[error("the flag cannot be that")]
     Invalid(#[source] Problems),
-    /// The files cannot be put in force.
+    /// The configuration files have problems.
     #[error("the configuration has problems; what was in force before stays in force")]
     Config(#[source] Problems),
-    /// The files are not read in time.
+    /// The files were not read in time.
     #[error("the files cannot be read; what was in force before stays in force")]
     Unread(#[source] Late),
-    /// The change cannot be stored.
+    /// The change could not be stored.
     #[error("the change cannot be stored")]
     Store(#[source] StoreError),
-    /// The standing cannot be written, which is a fault of this program.
+    /// The state could not be serialised, which is a bug.
     #[error("the change cannot be written")]
     Unwritable(#[source] serde_json::Error),
-    /// The change is stored, but some worker still serves by the plan of before.
+    /// The change is stored, but not every worker has the new plan.
     #[error("the change is stored")]
     Pending(#[source] StillMissing),
-    /// The kill switch is neither stored nor with every worker yet.
+    /// The kill switch is not stored, and not every worker has it yet.
     #[error("the kill switch is thrown, and is stored later")]
     PendingKill(#[source] StillMissing),
 }
 
-/// A plan that some worker has not taken.
+/// The error that a worker has not taken the plan yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not every worker has taken the new plan; it is offered again until all have")]
 pub struct StillMissing;
 
-/// What came of reading the files again.
+/// The result of a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reloaded {
     /// A new plan is in force.
     Swapped,
-    /// The files say what is in force already.
+    /// The files match the active plan.
     Unchanged,
-    /// The files have problems, which are in the log; the plan of before stays in force.
+    /// The files have problems, which were logged; the old plan stays active.
     Refused,
 }
 
-/// What is in force after the files were read again.
+/// The active state after a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReloadView {
-    /// `swapped` where it is something else than before, or `unchanged`.
+    /// `swapped` if the plan changed, else `unchanged`.
     pub result: &'static str,
-    /// How often a new plan was put in force since the start.
+    /// The number of plans installed since the start.
     pub reloads: u64,
-    /// How many routes there are.
+    /// The number of routes.
     pub routes: usize,
-    /// How many flags there are.
+    /// The number of flags.
     pub flags: usize,
-    /// The revision of what is changed at run time.
+    /// The revision of the runtime state.
     pub revision: u64,
 }
 
-/// Whether calls can be served.
+/// The readiness to serve calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readiness {
-    /// Why not; none where they can.
+    /// The reasons why calls cannot be served; empty if they can.
     pub obstacles: Vec<String>,
-    /// What an operator should look at, though calls are served.
+    /// Warnings for the operator that do not affect readiness.
     pub notes: Vec<String>,
 }

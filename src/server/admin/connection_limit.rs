@@ -1,8 +1,8 @@
-//! The connections of the admin listener, and which of them gives way to a new one.
+//! The connection limit of the admin listener, and the choice of the connection that a new one displaces.
 //!
-//! Laws: a new connection always finds a place, unless the proxy works for each one that is open. One that waits for its client,
-//! for a head, a body or the reading of an answer, gives way: the oldest of the peer that has most of these. Requests other than
-//! probes and the kill switch have fewer places than there are.
+//! Laws: a new connection is always admitted, unless the proxy works for every open one. A connection that waits for
+//! its client (for a head, a body, or the reading of a response) can be displaced: the oldest one of the peer with
+//! most of these. Requests other than probes and the kill switch may use only some of the connections.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-/// How many connections may be open.
+/// The maximum number of open connections.
 pub(super) const CONNECTIONS: usize = 64;
-/// How many of them may have sent a request that is neither a probe nor the kill switch.
+/// The maximum number of connections that have sent a request other than a probe or the kill switch.
 pub(super) const BUSY: usize = 48;
 
-/// All connections, the oldest first.
+/// All connections, oldest first.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
     all: VecDeque<Taken>,
@@ -31,7 +31,7 @@ struct Taken {
     seat: Arc<ConnectionSlot>,
 }
 
-/// One connection.
+/// The slot of one connection.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     state: Mutex<LimitState>,
@@ -42,20 +42,21 @@ pub(super) struct ConnectionSlot {
 #[derive(Debug)]
 struct LimitState {
     waits_for: WaitsFor,
-    /// There was a request that is neither a probe nor the kill switch: its answer may still be on its way.
+    /// The permit of a connection that sent a request other than a probe or the kill switch; kept while its response
+    /// may be in transit.
     busy: Option<OwnedSemaphorePermit>,
 }
 
-/// What a connection waits for.
+/// The party that a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WaitsFor {
-    /// More of a request, or the reading of an answer.
+    /// The rest of a request, or the reading of a response.
     Client,
-    /// The answer to a request that is there.
+    /// The response to a complete request.
     Proxy,
 }
 
-/// As many requests are answered as may be.
+/// The error that the limit of ordinary requests is reached.
 #[derive(Debug)]
 pub(super) struct LimitReached;
 
@@ -68,7 +69,7 @@ impl ConnectionLimit {
         }
     }
 
-    /// A place for the next connection.
+    /// Returns a slot for the next connection.
     pub(super) fn seat(&self) -> Arc<ConnectionSlot> {
         Arc::new(ConnectionSlot {
             state: Mutex::new(LimitState {
@@ -80,13 +81,13 @@ impl ConnectionLimit {
         })
     }
 
-    /// Returns whether one more connection can be taken.
+    /// Returns whether one more connection can be accepted.
     pub(super) fn has_room(&mut self) -> bool {
         self.all.retain(|taken| !taken.task.is_finished());
         self.all.len() < CONNECTIONS || self.all.iter().any(Taken::gives_way)
     }
 
-    /// Adds a connection of a peer. Where there are too many, one that waits for its client ends.
+    /// Adds a connection of a peer. Over the limit, a connection that waits for its client is aborted.
     pub(super) fn add(&mut self, peer: IpAddr, (task, seat): (AbortHandle, Arc<ConnectionSlot>)) {
         if self.all.len() >= CONNECTIONS
             && let Some(taken) = self.last_in_line().and_then(|at| self.all.remove(at))
@@ -96,7 +97,7 @@ impl ConnectionLimit {
         self.all.push_back(Taken { peer, task, seat });
     }
 
-    /// Returns the place of the connection that gives way: the oldest of the peer that has most of those that may.
+    /// Returns the index of the connection to displace: the oldest of the peer with most displaceable ones.
     fn last_in_line(&self) -> Option<usize> {
         let waiting = || self.all.iter().filter(|taken| taken.gives_way());
         let mut counts = HashMap::<IpAddr, usize>::new();
@@ -108,7 +109,7 @@ impl ConnectionLimit {
         all.position(|taken| taken.gives_way() && counts.get(&taken.peer) == Some(most))
     }
 
-    /// Waits until a connection may give way that might not before; cancel-safe.
+    /// Waits until a connection may have become displaceable. Cancel-safe.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -125,10 +126,9 @@ impl ConnectionSlot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request is complete up to its body.
+    /// Marks the arrival of a request head.
     ///
-    /// # Errors
-    /// [`LimitReached`] where it is neither a probe nor the kill switch, and as many connections have sent such requests as may.
+    /// # Errors [`LimitReached`] if the path is an ordinary one and the limit of ordinary requests is reached.
     pub(super) fn begin(&self, path: &str) -> Result<(), LimitReached> {
         let mut state = self.state();
         if state.busy.is_none() && !has_place_of_its_own(path) {
@@ -139,18 +139,18 @@ impl ConnectionSlot {
         Ok(())
     }
 
-    /// The body of the request is there as far as it is needed.
+    /// Marks the body as read as far as needed.
     pub(super) fn works(&self) {
         self.state().waits_for = WaitsFor::Proxy;
     }
 
-    /// More of the body is needed, or the answer is made: the client has the turn.
+    /// Marks the connection as waiting for its client: for more of the body, or for the reading of a response.
     pub(super) fn waits(&self) {
         self.state().waits_for = WaitsFor::Client;
         self.changed.notify_one();
     }
 
-    /// The connection is closed.
+    /// Marks the connection as closed.
     pub(super) fn leave(&self) {
         self.state().busy = None;
         self.waits();

@@ -1,4 +1,4 @@
-//! What a write says: a JSON object of known members, each exactly once, or every problem of it.
+//! Decoding of request bodies: a JSON object of known members, each at most once, or a list of all its problems.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,17 @@ use crate::config::problem::nearest;
 use crate::domain::json::{Json, JsonFault, JsonKind, MemberSpan, decode, kind_of, scan_object};
 use crate::domain::rollout::{Percent, Stage};
 
-/// Who asks, where the request does not say.
+/// The author of a change, if the request names none.
 const NAMELESS: &str = "admin api";
-/// More than any of the members needs.
+/// The maximum nesting depth; far more than any member needs.
 const DEPTH: u16 = 16;
 const LONGEST_WHO: usize = 100;
 const LONGEST_WHY: usize = 500;
 
-/// One problem of a body.
+/// A problem of a request body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct BodyProblem {
-    /// The member, or the body as a whole.
+    /// The member, or `body`.
     pub(super) place: String,
     pub(super) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
     }
 }
 
-/// Who asks, and why.
+/// The author of a change, and the reason if given.
 pub(super) type Attribution = (String, Option<String>);
 
 fn signed(object: &mut JsonObject<'_>) -> Attribution {
@@ -58,7 +58,7 @@ fn signed(object: &mut JsonObject<'_>) -> Attribution {
     (said(who), object.optional("why", why))
 }
 
-/// Reads the body of what needs none: nothing, or `{"who": "anna", "why": "ticket 7"}`.
+/// Reads the optional body of a change without parameters, such as `{"who": "anna", "why": "ticket 7"}`.
 pub(super) fn signature(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
     if body.is_empty() {
         return Ok((said(None), None));
@@ -72,7 +72,7 @@ pub(super) fn signature(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
     }
 }
 
-/// Who asks, as the token says; whoever says another name is told as well.
+/// Replaces the author by the owner of the token; a different name in the body is appended.
 pub(super) fn vouched((who, why): Attribution, bearer: Option<&str>) -> Attribution {
     let who = match bearer {
         None => who,
@@ -86,7 +86,7 @@ fn said(who: Option<String>) -> String {
     who.unwrap_or_else(|| NAMELESS.to_owned())
 }
 
-/// The members of an object, and what is wrong with them so far.
+/// The members of an object, and the problems found so far.
 pub(super) struct JsonObject<'b> {
     members: Vec<(Cow<'b, str>, &'b [u8])>,
     pub(super) problems: Vec<BodyProblem>,
@@ -140,7 +140,7 @@ impl<'b> JsonObject<'b> {
     }
 }
 
-/// From the text of a value to the value, or what is wrong with it and what was probably meant.
+/// A decoder of a member's JSON text; fails with a message and an optional hint.
 pub(super) type Decoder<T> = fn(&[u8]) -> Result<T, (String, Option<String>)>;
 
 fn no_json(fault: &JsonFault) -> BodyProblem {
@@ -165,7 +165,7 @@ fn stage(text: &[u8]) -> Result<Stage, (String, Option<String>)> {
 
 fn percent(text: &[u8]) -> Result<Percent, (String, Option<String>)> {
     let text = String::from_utf8_lossy(text);
-    // Only numbers with an exponent go through `f64`, which is written without one.
+    // Only a number with an exponent is converted through `f64`, which prints it without one.
     let plain = match text.parse::<f64>() {
         Ok(number) if text.contains(['e', 'E']) => number.to_string(),
         Ok(_) | Err(_) => text.clone().into_owned(),
@@ -216,7 +216,7 @@ fn quoted(words: &[&str]) -> String {
     words.join(", ")
 }
 
-/// The beginning of a text, for a message.
+/// Returns the first characters of a text, for a message.
 fn shown(text: &str) -> String {
     text.chars().take(60).collect()
 }

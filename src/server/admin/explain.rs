@@ -1,4 +1,4 @@
-//! A call that is not made, only explained: as a JSON body tells it, or a query.
+//! Decoding of a hypothetical call for `explain`, from a JSON body or a query.
 
 use std::net::IpAddr;
 
@@ -16,25 +16,25 @@ use crate::domain::wire::encode_raw;
 use crate::server::admin::decode::{BodyProblem, Decoder, JsonObject};
 use crate::server::admin::problem::AdminProblem;
 
-/// As deep as calls may be that are served, and the body around them.
+/// The maximum nesting depth: that of served calls, plus the enclosing body.
 const DEPTH: u16 = 128;
 
-/// A call as it would come.
+/// A call to explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HypotheticalCall {
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Its path and query; the first path of the RPC face where none is said.
+    /// The path and query; if absent, the first path of the JSON-RPC face.
     pub target: Option<Uri>,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The body.
     pub body: Bytes,
-    /// Whom it would come from, where that is said.
+    /// The client address, if given.
     pub from: Option<IpAddr>,
 }
 
-/// The form of `dualgauge explain --format json`: one request without a name.
+/// The output of `dualgauge explain --format json`: one request without a name.
 #[derive(Debug, Serialize)]
 pub(super) struct Explained {
     name: Option<String>,
@@ -111,7 +111,7 @@ pub(super) fn query(query: Option<&str>) -> Result<HypotheticalCall, AdminProble
     })
 }
 
-/// `GET /items/7`, or the target alone.
+/// Reads `GET /items/7`, or the target alone.
 fn line(text: &str) -> Result<(Method, Uri), AdminProblem> {
     let (word, path) = text.split_once(' ').unwrap_or(("GET", text));
     Ok((method(word).map_err(wrong)?, target(path).map_err(wrong)?))
@@ -121,7 +121,7 @@ fn wrong(detail: impl Into<String>) -> AdminProblem {
     AdminProblem::new(StatusCode::BAD_REQUEST, detail)
 }
 
-/// What every client would say of itself.
+/// Adds the headers that every client sends.
 fn completed(mut headers: HeaderMap, body: &Bytes) -> HeaderMap {
     if !body.is_empty() && !headers.contains_key(CONTENT_TYPE) {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -135,14 +135,14 @@ fn completed(mut headers: HeaderMap, body: &Bytes) -> HeaderMap {
 const METHOD: Decoder<Method> = |text| said(text, method);
 const TARGET: Decoder<Uri> = |text| said(text, target);
 const FROM: Decoder<IpAddr> = |text| said(text, address);
-/// A text as it comes; every other value as its JSON.
+/// Decodes a string to its text, and any other value to its JSON.
 const BODY: Decoder<Bytes> = |text| match kind_of(text) {
     JsonKind::String => said(text, |text| Ok(Bytes::copy_from_slice(text.as_bytes()))),
     JsonKind::Null | JsonKind::Boolean | JsonKind::Number | JsonKind::Array | JsonKind::Object => {
         Ok(Bytes::copy_from_slice(text))
     }
 };
-/// An object of texts, or of lists of texts where a header comes several times.
+/// Decodes an object of strings, or of lists of strings for repeated headers.
 const HEADERS: Decoder<HeaderMap> = |text| {
     let plain = |what: String| (what, None);
     let no_headers = || plain("write an object such as `{\"x-client-id\": \"ios-1\"}`".to_owned());
@@ -187,7 +187,7 @@ fn address(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| "no address".to_owned())
 }
 
-/// What is wrong with a header is told without its value, which may be a secret.
+/// Adds a header. Errors omit the value, which may be a secret.
 fn add(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
     let name = HeaderName::from_bytes(name.trim().as_bytes());
     let name = name.map_err(|_| "no name of a header; write `name: value`".to_owned())?;

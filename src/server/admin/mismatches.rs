@@ -1,4 +1,4 @@
-//! The last mismatches, as the API tells them.
+//! The API's view of the last mismatches.
 
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,12 +9,12 @@ use crate::domain::compare::{
 use crate::domain::rollout::Glob;
 use crate::telemetry::clock::Rfc3339;
 
-/// Which mismatches are told.
+/// A filter of mismatches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// Those of these routes.
+    /// The routes.
     pub(super) routes: Glob,
-    /// Those of this time and later, in milliseconds since 1970; all if it is `None`.
+    /// The earliest time, in milliseconds since 1970; `None` for all.
     pub(super) since_ms: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Wanted {
     }
 }
 
-/// The routes whose mismatches were forgotten.
+/// The routes whose mismatches were deleted.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ForgottenView {
     pub(super) routes: Vec<String>,
@@ -37,30 +37,30 @@ pub(super) struct ForgottenView {
 /// The mismatches of all routes.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct MismatchesView<'m> {
-    /// The time before which nothing is told.
+    /// The earliest time included.
     since: Option<String>,
     routes: Vec<RouteView<'m>>,
-    /// Mismatches of routes that had no room.
+    /// The number of mismatches on routes beyond the limit.
     more: u64,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct RouteView<'m> {
     route: &'m str,
-    /// The calls whose candidates failed although the control did not.
+    /// The calls whose candidate failed although the control did not.
     failed: FailedView<'m>,
     /// The fields that differed.
     fields: Vec<FieldView<'m>>,
-    /// How often a field differed that had no room.
+    /// The number of mismatches in fields beyond the limit.
     more: u64,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct FailedView<'m> {
     count: u64,
-    /// The time of the last of them.
+    /// The time of the last one.
     last: Option<String>,
-    /// The last of them, the latest first.
+    /// The last ones, newest first.
     samples: Vec<FailedSampleView<'m>>,
 }
 
@@ -70,7 +70,7 @@ struct FailedSampleView<'m> {
     called: CallView<'m>,
     /// The response that the client got.
     control: String,
-    /// The response that it would have got.
+    /// The response that the candidate would have given.
     candidate: String,
     reason: Option<&'static str>,
     cause: Option<&'m str>,
@@ -87,13 +87,13 @@ struct CallView<'m> {
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct FieldView<'m> {
-    /// The path that would ignore it.
+    /// The path under which `ignore` would skip the field.
     field: &'m str,
-    /// In how many calls it differed, also before the time that is asked for.
+    /// The number of calls in which it differed, including those before `since`.
     count: u64,
-    /// The time of the last of them.
+    /// The time of the last one.
     last: String,
-    /// The last of them, the latest first.
+    /// The last ones, newest first.
     samples: Vec<SampleView<'m>>,
 }
 

@@ -1,4 +1,4 @@
-//! Refusals of the admin listener, as `application/problem+json` (RFC 9457).
+//! Errors of the admin listener as `application/problem+json` (RFC 9457).
 
 use std::error::Error;
 
@@ -16,7 +16,7 @@ use crate::server::admin::decode::BodyProblem;
 use crate::server::admin::routes::NotFound;
 use crate::server::admin::token::AuthError;
 
-/// A refusal.
+/// An error response.
 #[derive(Debug)]
 pub(super) struct AdminProblem {
     status: StatusCode,
@@ -49,7 +49,7 @@ impl AdminProblem {
         }
     }
 
-    /// The refusal on the wire.
+    /// Renders the response.
     pub(super) fn render(&self) -> Response<Full<Bytes>> {
         let document = ProblemDocument {
             r#type: "about:blank",
@@ -72,7 +72,7 @@ impl AdminProblem {
     }
 }
 
-/// An answer with a body of this type, which no cache keeps and no browser takes for anything else.
+/// Creates a response that no cache stores and no browser sniffs for another type.
 pub(super) fn response(
     status: StatusCode,
     content_type: &'static str,
@@ -87,7 +87,7 @@ pub(super) fn response(
     response
 }
 
-/// An answer in JSON.
+/// Creates a JSON response.
 pub(super) fn json(
     status: StatusCode,
     content_type: &'static str,
@@ -98,7 +98,7 @@ pub(super) fn json(
             text.push(b'\n');
             response(status, content_type, text)
         }
-        // Not for values of ours: their names are strings, and their numbers finite.
+        // Unreachable for the types of this API: their map keys are strings, and their numbers finite.
         Err(error) => response(
             StatusCode::INTERNAL_SERVER_ERROR,
             "text/plain; charset=utf-8",

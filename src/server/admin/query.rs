@@ -1,4 +1,4 @@
-//! What the query of a request says.
+//! Decoding of query strings.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -13,10 +13,10 @@ use crate::domain::rollout::Glob;
 use crate::domain::time::Timestamp;
 use crate::telemetry::clock::millis;
 
-/// How long nobody may have called a route that may be deleted, where nobody says otherwise: 30 days.
+/// The default idle time after which a route may be deleted: 30 days.
 const IDLE: u64 = 30 * 86_400;
 
-/// Reads `route=GLOB&idle=30d`; each may be absent, and neither given twice.
+/// Reads `route=GLOB&idle=30d`; both are optional.
 pub(super) fn usage(query: Option<&str>) -> Result<(Glob, u64), AdminProblem> {
     let mut said = parameters(query, &["route", "idle"])?;
     let idle = said.remove("idle").map(|idle| {
@@ -41,7 +41,7 @@ pub(super) fn mismatches(query: Option<&str>, now: SystemTime) -> Result<Wanted,
     })
 }
 
-/// Reads `route=GLOB`: the routes whose mismatches are forgotten.
+/// Reads `route=GLOB`: the routes whose mismatches are deleted.
 pub(super) fn forgotten(query: Option<&str>) -> Result<Glob, AdminProblem> {
     Ok(route(&mut parameters(query, &["route"])?))
 }
@@ -58,7 +58,7 @@ fn route(said: &mut BTreeMap<&str, String>) -> Glob {
     Glob::new(said.remove("route").unwrap_or_else(|| "*".to_owned()))
 }
 
-/// Reads the parameters of a query: each has one of these names, and none is given twice.
+/// Reads the parameters of a query; fails on an unknown or repeated name.
 fn parameters<'q>(
     query: Option<&'q str>,
     known: &[&str],

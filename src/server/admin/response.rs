@@ -1,4 +1,4 @@
-//! One request, from the check of its Host to its answer.
+//! Handling of one admin request, from the Host check to the response.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -28,32 +28,32 @@ use crate::server::admin::{
 };
 use crate::telemetry::clock;
 
-/// What a write may hold.
+/// The maximum size of a request body.
 const MAX_BODY: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
-/// For the place in the queue and the answer together.
+/// The timeout for queueing a command and waiting for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The API as an OpenAPI document.
+/// The OpenAPI document of the API.
 pub(super) const API: &str = include_str!("admin.json");
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// The admin listener without its socket.
+/// The admin API without its socket.
 #[derive(Debug, Clone)]
 pub struct AdminApi {
-    /// Where it listens: decides which hosts it answers to, and whether its API is open.
+    /// The address of the listener: it decides the accepted hosts, and whether the API is open.
     pub address: SocketAddr,
-    /// Who may use the API; where there are none, everybody on this machine.
+    /// The tokens of the API; without any, the API is open on a loopback address only.
     pub tokens: AdminTokens,
-    /// The way to the owner of the state.
+    /// The command channel to the owner of the state.
     pub control: mpsc::Sender<AdminCommand>,
 }
 
 impl AdminApi {
-    /// Answers one request, whatever it is.
+    /// Responds to any request.
     pub async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>>
     where
         B: Body<Data = Bytes>,
@@ -163,7 +163,7 @@ impl AdminApi {
         }))
     }
 
-    /// Tells what becomes of a call, which is not made.
+    /// Explains a call without making it.
     async fn explain(&self, call: HypotheticalCall) -> Result<Response<Full<Bytes>>, AdminProblem> {
         let call = Box::new(call);
         let told = self
@@ -172,7 +172,7 @@ impl AdminApi {
         Ok(ok(&Explained::new(told)))
     }
 
-    /// Changes something, and shows the flag that was changed, or everything.
+    /// Applies a change; responds with the changed flag, or with all flags.
     async fn change(
         &self,
         head: &Parts,
@@ -198,7 +198,7 @@ impl AdminApi {
             None => {
                 let mut response = tagged(ok(&view), &view.revision.to_string());
                 if kills && view.kill_unstored.is_some() {
-                    // It acts, and is still to be stored (RFC 9110 §15.3.3).
+                    // The switch is active and not stored yet (RFC 9110 §15.3.3).
                     *response.status_mut() = StatusCode::ACCEPTED;
                 }
                 Ok(response)
@@ -206,7 +206,8 @@ impl AdminApi {
         }
     }
 
-    /// Whose token a request to the API bears. Without tokens it is open on this machine, and closed to others.
+    /// Authenticates an API request; returns the owner of its token. Without tokens the API is open to this machine
+    /// only.
     fn open(&self, head: &Parts) -> Result<Option<&str>, AuthError> {
         if !is_api(head.uri.path()) {
             return Ok(None);
@@ -246,7 +247,7 @@ fn ok(value: &impl Serialize) -> Response<Full<Bytes>> {
     json(StatusCode::OK, JSON, value)
 }
 
-/// An answer with its entity tag (RFC 9110 §8.8.3).
+/// Adds an entity tag to a response (RFC 9110 §8.8.3).
 fn tagged(mut response: Response<Full<Bytes>>, tag: &str) -> Response<Full<Bytes>> {
     if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
         response.headers_mut().insert(ETAG, tag);
@@ -254,7 +255,7 @@ fn tagged(mut response: Response<Full<Bytes>>, tag: &str) -> Response<Full<Bytes
     response
 }
 
-/// The tags of `If-Match` (RFC 9110 §13.1.1); a weak one never matches.
+/// Returns the tags of `If-Match` (RFC 9110 §13.1.1); a weak one never matches.
 fn expected(head: &Parts) -> Option<Vec<String>> {
     if !head.headers.contains_key(IF_MATCH) {
         return None;
@@ -282,7 +283,7 @@ fn readiness(readiness: &Readiness) -> Response<Full<Bytes>> {
     response(status, TEXT, text)
 }
 
-/// Browsers send other types to other sites without asking first; this one they do not.
+/// Requires `application/json`: browsers send some other types across origins without a preflight request.
 fn is_json(head: &Parts) -> Result<(), AdminProblem> {
     let unsupported = |detail| AdminProblem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
     if head.headers.contains_key(CONTENT_ENCODING) {
@@ -296,7 +297,7 @@ fn is_json(head: &Parts) -> Result<(), AdminProblem> {
     Err(unsupported("send the body as application/json"))
 }
 
-/// Who asks, and why, where only that may be said.
+/// Reads the author and the reason from an optional body.
 async fn signature<B>(
     head: &Parts,
     body: B,
@@ -313,7 +314,7 @@ where
     Ok(decode::vouched(decode::signature(&body)?, bearer))
 }
 
-/// The whole body, within its limits.
+/// Reads the whole body within its size and time limits.
 async fn read<B>(body: B) -> Result<Bytes, AdminProblem>
 where
     B: Body<Data = Bytes>,
@@ -323,7 +324,7 @@ where
         let detail = format!("the body is larger than {MAX_BODY} bytes");
         AdminProblem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     };
-    // A length that says so is refused before a byte is read.
+    // A declared length over the limit is rejected before any byte is read.
     if body.size_hint().lower() > MAX_BODY as u64 {
         return Err(too_large());
     }

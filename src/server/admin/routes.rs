@@ -1,4 +1,4 @@
-//! What a request asks for, by its method and path.
+//! Routing of admin requests by method and path.
 
 use http::Method;
 
@@ -6,7 +6,7 @@ use crate::domain::percent::{Plus, decode};
 use crate::domain::rollout::overrides::Change;
 use crate::domain::side::Side;
 
-/// One thing that can be asked.
+/// An endpoint of the admin listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AdminEndpoint {
     Health,
@@ -14,34 +14,34 @@ pub(super) enum AdminEndpoint {
     Metrics,
     Flags,
     Flag(String),
-    /// Give a flag what the body says.
+    /// Overrides a flag with the values of the body.
     Flip(String),
-    /// What needs no body.
+    /// Applies a change that needs no body.
     Change(Change),
     History,
-    /// Read the files again.
+    /// Reloads the configuration files.
     Reload,
     Plan,
     Usage,
     Mismatches,
-    /// Forget mismatches.
+    /// Deletes recorded mismatches.
     ForgetMismatches,
-    /// Explain the call that the query tells.
+    /// Explains the call in the query.
     ExplainQuery,
-    /// Explain the call that the body tells.
+    /// Explains the call in the body.
     ExplainBody,
-    /// The document of this API.
+    /// Returns the OpenAPI document of this API.
     Api,
-    /// The document of a side of the routes.
+    /// Returns the document of one side of the routes.
     Document(Side),
 }
 
-/// Why nothing can be asked like that.
+/// A failed lookup of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotFound {
-    /// Nothing is there.
+    /// The path does not exist.
     NotFound,
-    /// Something is there, for other methods.
+    /// The path exists for other methods.
     Method {
         /// The value of `Allow`.
         allow: &'static str,
@@ -55,13 +55,13 @@ const KEPT: &str = "GET, HEAD, DELETE";
 const POST: &str = "POST";
 const ASK: &str = "GET, HEAD, POST";
 
-/// Whether a path belongs to the API, which is closed where it is not protected.
+/// Returns true if a path belongs to the API, which needs tokens on a non-loopback address.
 pub(super) fn is_api(path: &str) -> bool {
     path.strip_prefix("/api")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Reads method and path.
+/// Looks up an endpoint.
 pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
     let target = match path {
         "/healthz" => AdminEndpoint::Health,
@@ -89,7 +89,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFou
     }
 }
 
-/// What has the name of a flag or of a route in its path.
+/// Looks up an endpoint with the name of a flag or route in its path.
 fn named(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
     if let Some(route) = path.strip_prefix("/api/v1/called-off/") {
         let route = segment(route)?;
@@ -121,14 +121,14 @@ fn named(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
     }
 }
 
-/// One segment of a path, decoded.
+/// Decodes one path segment.
 fn segment(text: &str) -> Result<String, NotFound> {
     let whole = Some(text).filter(|text| !text.is_empty() && !text.contains('/'));
     let decoded = whole.and_then(|text| decode(text, Plus::Literal).ok());
     decoded.map(Into::into).ok_or(NotFound::NotFound)
 }
 
-/// What is put to switch it on, and deleted to switch it off.
+/// Returns the change of a switch: PUT turns it on, DELETE turns it off.
 fn switch(method: &Method, on: Change, off: Change) -> Result<AdminEndpoint, NotFound> {
     match *method {
         Method::PUT => Ok(AdminEndpoint::Change(on)),
@@ -145,7 +145,7 @@ fn post(method: &Method, change: Change) -> Result<AdminEndpoint, NotFound> {
     }
 }
 
-/// A question that may be too long for a query.
+/// Returns the endpoint of `explain`, which takes a call as a query or a body.
 fn ask(method: &Method) -> Result<AdminEndpoint, NotFound> {
     match *method {
         Method::GET | Method::HEAD => Ok(AdminEndpoint::ExplainQuery),
@@ -154,7 +154,7 @@ fn ask(method: &Method) -> Result<AdminEndpoint, NotFound> {
     }
 }
 
-/// What is read, and can be forgotten.
+/// Returns the endpoint of mismatches, which can be read and deleted.
 fn kept(method: &Method) -> Result<AdminEndpoint, NotFound> {
     match *method {
         Method::GET | Method::HEAD => Ok(AdminEndpoint::Mismatches),
@@ -163,7 +163,7 @@ fn kept(method: &Method) -> Result<AdminEndpoint, NotFound> {
     }
 }
 
-/// A HEAD is answered like a GET; the server leaves the body out.
+/// Returns true for GET and HEAD; the HTTP server omits the body of a HEAD.
 fn reads(method: &Method) -> bool {
     *method == Method::GET || *method == Method::HEAD
 }

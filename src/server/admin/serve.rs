@@ -1,4 +1,4 @@
-//! The admin listener on its socket.
+//! The accept loop and the connections of the admin listener.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -27,23 +27,22 @@ use super::problem::AdminProblem;
 use crate::server::accepting::AcceptPause;
 use crate::server::admin::{AdminApi, AdminCommand, AdminTokens};
 
-/// For a whole request head, and so also for the pause between two requests.
+/// The timeout for a request head, which also bounds the idle time between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEAD: usize = 16 * 1024;
-/// After this a connection takes no further request, so that callers who never read their answers do not use up
-/// all connections.
+/// The lifetime of a connection. A connection takes no request after it, so that clients that never read their
+/// responses do not use up all connections.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// How long a request under way may take once its connection is to end.
+/// The time for a request in progress once its connection is to close.
 const GRACE: Duration = Duration::from_secs(6);
 
-/// Never carries a value: that its sender is gone is the message.
+/// The shutdown signal: it carries no value, and fires when its sender is dropped.
 type ShutdownState = watch::Receiver<()>;
 
-/// Serves the admin listener until `shutdown` is ready; then ends idle connections at once, gives requests under
-/// way some seconds, and returns when every connection is closed.
+/// Serves the admin listener until `shutdown` is ready. It then closes idle connections at once, gives requests in
+/// progress some seconds, and returns when every connection is closed.
 ///
-/// # Errors
-/// When the listener has no address.
+/// # Errors Fails if the listener has no address.
 pub async fn serve(
     listener: TcpListener,
     (control, tokens): (mpsc::Sender<AdminCommand>, AdminTokens),
@@ -74,7 +73,8 @@ pub async fn serve(
                     let (admin, seat) = (Arc::clone(&admin), seats.seat());
                     let talk = converse(stream, (admin, seat.clone()), closing.clone());
                     seats.add(peer.ip(), (connections.spawn(talk), seat));
-                    // The request may be there already: it is read before another connection can displace this one.
+                    // The request may have arrived already: it is read before another connection can displace this
+                    // one.
                     yield_now().await;
                 }
                 Err(error) => pause.begin(&error),
@@ -89,7 +89,7 @@ pub async fn serve(
 }
 
 fn report(ended: Result<(), tokio::task::JoinError>) {
-    // One that was cancelled has given way to another one.
+    // A cancelled connection was displaced by another one.
     if let Err(error) = ended
         && !error.is_cancelled()
     {
@@ -97,7 +97,7 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// Frees the place of a connection when it ends, however it ends.
+/// Frees the slot of a connection when it ends, however it ends.
 struct Draining(Arc<ConnectionSlot>);
 
 impl Drop for Draining {
@@ -106,7 +106,7 @@ impl Drop for Draining {
     }
 }
 
-/// The body of a request, which tells the place of its connection when it waits for the client.
+/// A request body that tells its connection's slot when it waits for the client.
 struct Awaited {
     body: Incoming,
     seat: Arc<ConnectionSlot>,
@@ -146,7 +146,7 @@ fn busy() -> Response<Full<Bytes>> {
     response
 }
 
-/// One connection, from its first request to its last.
+/// Serves one connection from its first request to its last.
 async fn converse(
     stream: TcpStream,
     (admin, seat): (Arc<AdminApi>, Arc<ConnectionSlot>),
@@ -173,7 +173,7 @@ async fn converse(
             .max_buf_size(MAX_HEAD)
             .serve_connection(TokioIo::new(stream), service)
     );
-    // A connection that breaks has nobody left to tell. Cancel-safe: the connection goes on below.
+    // The error of a broken connection has no receiver. Cancel-safe: the connection continues below.
     tokio::select! {
         _ = connection.as_mut() => return,
         _ = closing.changed() => {}

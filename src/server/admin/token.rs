@@ -1,9 +1,9 @@
-//! Who may use the API: the bearer of a token (RFC 6750 §2.1), of which only the hash is kept.
+//! Bearer tokens of the API (RFC 6750 §2.1), stored as hashes only.
 
 use http::header::{AUTHORIZATION, HeaderMap};
 use sha2::{Digest, Sha256};
 
-/// The tokens of the API, each with the name of whom it was given to.
+/// The tokens of the API, each with the name of its owner.
 #[derive(Clone, Default)]
 pub struct AdminTokens(Vec<(String, [u8; 32])>);
 
@@ -16,36 +16,36 @@ impl std::fmt::Debug for AdminTokens {
     }
 }
 
-/// Why a request may not use the API.
+/// A failed authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AuthError {
-    /// Nobody has a token.
+    /// No tokens are configured.
     #[error(
         "the API is closed on an address that other machines can reach; give it tokens with \
          `[admin] tokens = {{ NAME = \"sha256:…\" }}`, or set `admin.address` to a loopback address"
     )]
     Closed,
-    /// The request bears none.
+    /// The request has no token.
     #[error("send `Authorization: Bearer TOKEN`")]
     Missing,
-    /// It bears one that nobody was given.
+    /// The token is unknown.
     #[error("the token is none of those that were given out")]
     Unknown,
 }
 
 impl AdminTokens {
-    /// The tokens with these names and SHA-256 digests.
+    /// Creates tokens from names and SHA-256 digests.
     #[must_use]
     pub fn new(tokens: Vec<(String, [u8; 32])>) -> AdminTokens {
         AdminTokens(tokens)
     }
 
-    /// Whether there is any.
+    /// Returns true if no tokens are configured.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whose token a request bears.
+    /// Returns the owner of the request's token.
     pub(super) fn bearer(&self, headers: &HeaderMap) -> Result<&str, AuthError> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -58,7 +58,7 @@ impl AdminTokens {
             return Err(AuthError::Missing);
         }
         let digest: [u8; 32] = Sha256::digest(token.trim_ascii()).into();
-        // Every token is looked at to its end, so that the time tells nothing.
+        // All tokens are compared, so that the time reveals nothing.
         let mut bearer = None;
         for (name, known) in &self.0 {
             if same(&digest, known) {
@@ -69,7 +69,7 @@ impl AdminTokens {
     }
 }
 
-/// Compares without stopping at the first difference.
+/// Compares in constant time.
 fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     let differences = one.iter().zip(other).map(|(one, other)| one ^ other);
     std::hint::black_box(differences.fold(0, |all, difference| all | difference)) == 0

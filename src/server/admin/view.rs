@@ -1,4 +1,4 @@
-//! The values of the API, as they are written in JSON.
+//! The values of the API in their JSON form.
 
 use std::collections::BTreeMap;
 
@@ -12,110 +12,111 @@ use crate::domain::side::Side;
 /// All flags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlagsView {
-    /// Grows with every change at run time, on whatever replica.
+    /// A revision that grows with every change at run time, on any replica.
     pub revision: u64,
-    /// Who has thrown the kill switch; `null` where it is off.
+    /// The author of the kill switch; `null` if it is off.
     pub kill: Option<ChangeMeta>,
-    /// Why the kill switch acts and is not stored yet; absent where it is stored, or off.
+    /// The reason why an active kill switch is not stored yet; absent if it is stored or off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kill_unstored: Option<String>,
-    /// What the kill switch leaves translated, because its side has no upstream; empty where it is off.
+    /// The routes that stay translated despite the kill switch, because their side has no upstream; empty if it is
+    /// off.
     pub still_translated: Vec<String>,
-    /// The routes whose brownouts are called off.
+    /// The routes whose brownouts are cancelled.
     pub called_off: Vec<String>,
-    /// The flags in their order: the first that fits a call decides.
+    /// The flags in order: the first one that matches a call decides.
     pub flags: Vec<FlagView>,
 }
 
-/// A flag as it is in force.
+/// A flag in its current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlagView {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Which clients: a glob.
+    /// A glob of clients.
     pub client: String,
-    /// Which routes: a glob.
+    /// A glob of routes.
     pub route: String,
-    /// Which side; `null` for both.
+    /// The side; `null` for both.
     #[serde(serialize_with = "maybe_side")]
     pub side: Option<Side>,
-    /// The stage that it gives.
+    /// The stage that the flag gives.
     #[serde(serialize_with = "stage")]
     pub stage: Stage,
-    /// To how many.
+    /// The percentage of callers that get it.
     #[serde(serialize_with = "percent")]
     pub percent: Percent,
-    /// Only calls of which each of these headers has a value that fits its glob; absent where none is named.
+    /// Globs for header values that a call must match; absent if there are none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The share of callers that is left out whatever the percentage; absent where it is nobody.
+    /// The percentage of callers that are always left out; absent if it is zero.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "maybe_percent"
     )]
     pub holdback: Option<Percent>,
-    /// What callers without a key get: `in` or `out`.
+    /// The result for callers without a key: `in` or `out`.
     #[serde(serialize_with = "without_key")]
     pub without_key: WithoutKey,
     /// What the flags file says.
     pub file: FileView,
-    /// Its tag, for `If-Match`.
+    /// The entity tag, for `If-Match`.
     pub tag: String,
-    /// Who has flipped it; `null` where the file holds.
+    /// The author of an override; `null` if the file applies.
     pub flipped: Option<ChangeMeta>,
-    /// Why its guard has taken it back; `null` where it is in force.
+    /// The reason why the guard disabled the flag; `null` if it did not.
     pub tripped: Option<Tripped>,
-    /// What its guard said last, and of what: `null` where it has none, or it has not looked yet.
+    /// The last decision of the guard, with its subject; `null` without a guard or before its first check.
     pub guard: Option<String>,
-    /// How far its ramp has come; `null` where it has none, or a person has flipped the flag.
+    /// The progress of the ramp; `null` without a ramp or if the flag is overridden.
     pub ramp: Option<RampView>,
 }
 
-/// How far a ramp has come.
+/// The progress of a ramp.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RampView {
-    /// The step, from 1.
+    /// The current step, from 1.
     pub step: usize,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// Since when, in milliseconds since 1970; `null` where it has not begun.
+    /// The start of the current step, in milliseconds since 1970; `null` before the ramp starts.
     pub since: Option<u64>,
 }
 
-/// What the flags file says of a flag.
+/// The values of a flag in the flags file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileView {
     /// The stage.
     #[serde(serialize_with = "stage")]
     pub stage: Stage,
-    /// The share.
+    /// The percentage.
     #[serde(serialize_with = "percent")]
     pub percent: Percent,
 }
 
-/// What the plan consists of.
+/// The parts of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanView {
     /// The routes, in order.
     pub routes: Vec<RouteView>,
-    /// The clients, in the order of the configuration. The first that fits a call names it, authenticated ones first.
+    /// The clients, in configuration order. The first one that matches a call names it; authenticated ones come first.
     pub clients: Vec<ClientView>,
-    /// The servers behind.
+    /// The upstreams.
     pub upstreams: Vec<UpstreamView>,
-    /// The stages of calls that no flag fits.
+    /// The stages of calls that no flag matches.
     pub defaults: DefaultsView,
 }
 
 /// A route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RouteView {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its REST pattern.
+    /// The REST pattern.
     pub rest: String,
-    /// Its RPC pattern.
+    /// The RPC pattern.
     pub rpc: String,
-    /// What a call does to the server behind.
+    /// The effect of a call on the upstream's state.
     #[serde(serialize_with = "effect")]
     pub effect: Effect,
 }
@@ -123,33 +124,33 @@ pub struct RouteView {
 /// A client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClientView {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How its calls are recognised: the key of its `match`.
+    /// The key of the client's `match` in the configuration.
     #[serde(serialize_with = "source")]
     pub source: MatcherSource,
-    /// Whether that is `authenticated` or `declared`.
+    /// `authenticated` or `declared`.
     #[serde(serialize_with = "proof")]
     pub proof: Proof,
 }
 
-/// A server behind.
+/// An upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UpstreamView {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The language that it speaks.
+    /// The protocol side.
     #[serde(serialize_with = "side")]
     pub side: Side,
 }
 
-/// The stages of calls that no flag fits.
+/// The stages of calls that no flag matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DefaultsView {
-    /// Of REST calls.
+    /// The stage of REST calls.
     #[serde(serialize_with = "stage")]
     pub rest: Stage,
-    /// Of RPC calls.
+    /// The stage of RPC calls.
     #[serde(serialize_with = "stage")]
     pub rpc: Stage,
 }
@@ -166,8 +167,8 @@ fn maybe_side<S: Serializer>(side: &Option<Side>, serializer: S) -> Result<S::Ok
     side.map(Side::as_str).serialize(serializer)
 }
 
-/// Whole percentages as integers. A thousandth of a number below 2^53 is the nearest `f64` of that decimal, and the
-/// nearest `f64` is written as that decimal again.
+/// Serialises whole percentages as integers. Others stay exact: below 2^53, a thousandth of an integer is the nearest
+/// `f64` to that decimal, and it is printed as that decimal.
 fn percent<S: Serializer>(percent: &Percent, serializer: S) -> Result<S::Ok, S::Error> {
     let thousandths = percent.thousandths();
     if thousandths.is_multiple_of(1000) {
