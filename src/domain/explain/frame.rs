@@ -1,4 +1,4 @@
-//! Frames of clients, explained: what comes over a WebSocket where both protocols are spoken and is no JSON-RPC.
+//! Explanations of frames: messages that are not JSON-RPC, on a WebSocket for both protocols.
 
 use super::local_reply::decided;
 use super::rest::{rows, secrets, sent};
@@ -20,7 +20,7 @@ use crate::domain::route::{ExpectsReply, Route};
 use crate::domain::routing::{self, refused};
 use crate::domain::side::Side;
 
-/// The frame that the body is, where clients may speak in frames.
+/// Returns the body as a frame, where clients may speak in frames.
 pub(super) fn of(case: &Case<'_>) -> Option<Json> {
     let plan = case.plan;
     let sockets = plan.face.sockets.filter(|_| !case.asked.body.is_empty())?;
@@ -47,7 +47,7 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
         failure_to_frame(route, (&failure, codes), &call, case.terms).answer
     });
     if let Some(refused) = &mut explanation.refused {
-        // In frames, or not at all.
+        // A failure is sent as a frame or not at all.
         refused.document = shown(case, said).unwrap_or(Value::from_text(String::new()));
     }
     explanation
@@ -55,7 +55,7 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
 
 fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<(), Failure> {
     let plan = case.plan;
-    // Its socket would be refused.
+    // The handshake of its socket would be refused.
     routing::guard(plan, case.asked.head, case.entry())?;
     if let Some(said) = plan.locals.frame(frame, case.terms) {
         decided(case, DecisionReason::Local, explanation);
@@ -92,7 +92,7 @@ fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<
     }
 }
 
-/// The server that a frame passes to.
+/// Returns the server to which a frame is passed through.
 fn passing(plan: &Plan, route: Option<usize>) -> Option<&UpstreamPlan> {
     match route {
         Some(_) => plan.upstream_for(route, Side::Rest),
@@ -129,7 +129,7 @@ fn translate(
     Ok(())
 }
 
-/// What the client is told of the answer of an RPC server.
+/// Translates the answer of an RPC server for the client.
 fn answer(
     case: &Case<'_>,
     route: &Route,

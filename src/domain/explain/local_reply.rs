@@ -1,4 +1,4 @@
-//! What the proxy itself answers, explained.
+//! Explanations of replies by the proxy itself.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -10,16 +10,16 @@ use crate::domain::rollout::DecisionReason;
 use crate::domain::rope::Rope;
 use crate::domain::routing;
 
-/// Whether the proxy itself answers.
+/// The result of looking for a reply by the proxy itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LocalExplanation {
-    /// It does, and everything is told.
+    /// The proxy replies; the explanation is complete.
     Told,
-    /// It does not.
+    /// The proxy does not reply.
     No,
 }
 
-/// A REST call: one that a `[[local]]` answers, or a preflight.
+/// Explains a REST call that a `[[local]]` or a CORS preflight answers.
 pub(super) fn rest(
     case: &Case<'_>,
     explanation: &mut Explanation,
@@ -40,7 +40,7 @@ pub(super) fn rest(
     Ok(preflight(case, explanation))
 }
 
-/// A preflight that the proxy answers.
+/// Explains a preflight that the proxy answers.
 pub(super) fn preflight(case: &Case<'_>, explanation: &mut Explanation) -> LocalExplanation {
     let head = case.asked.head;
     let Some(headers) = routing::preflight(case.plan, (case.caller, case.at()), head) else {
@@ -51,7 +51,7 @@ pub(super) fn preflight(case: &Case<'_>, explanation: &mut Explanation) -> Local
     LocalExplanation::Told
 }
 
-/// An RPC call that a `[[local]]` answers.
+/// Explains an RPC call that a `[[local]]` answers.
 pub(super) fn rpc(
     case: &Case<'_>,
     call: &Call,
@@ -84,7 +84,7 @@ pub(super) fn decided(case: &Case<'_>, why: DecisionReason, explanation: &mut Ex
     });
 }
 
-/// An answer of the proxy's own, of which only this is known beforehand.
+/// Returns a reply of the proxy of which only status and headers are known beforehand.
 pub(super) fn noted(
     case: &Case<'_>,
     (status, headers): (u16, &HeaderMap),

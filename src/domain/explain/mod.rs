@@ -1,8 +1,8 @@
-//! What becomes of a call, told without making it: route, client, decision, what would be sent, what could
-//! come back, or why it is refused.
+//! Explanations of calls without sending them: the route, the client, the decision, the request to the upstream, the
+//! possible replies or the refusal.
 //!
-//! The same functions serve a call and explain it, so that both say the same. Nothing here asks a server.
-//! Law: the value of a credential is in no explanation; `***` stands for it.
+//! The same functions serve a call and explain it, so both agree. No server is contacted. Law: no explanation contains
+//! the value of a credential; `***` replaces it.
 
 mod frame;
 mod local_reply;
@@ -53,28 +53,28 @@ pub use view::{
 /// A request to explain.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// Its head; the target is the origin form.
+    /// The head; its target is in origin form.
     pub head: RequestHead<'a>,
-    /// Whom it would come from; where that is not said, its headers are believed and no address fits.
+    /// The address of the peer. Without one, the request's own headers are trusted and no rule by address matches.
     pub peer: Option<IpAddr>,
-    /// Its body, as it would come.
+    /// The body, as it would arrive.
     pub body: &'a Bytes,
-    /// What the upstream would answer, if that is asked for.
+    /// The reply of the upstream, if it is to be explained, too.
     pub reply: Option<&'a RestReply>,
 }
 
-/// What the domain does not have itself.
+/// Functions that the domain does not have itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Means {
-    /// SHA-256, by which API keys are known.
+    /// Computes SHA-256, for API keys.
     pub digest: fn(&[u8]) -> Digest,
-    /// Tells the time.
+    /// Returns the current time.
     pub now: Now,
-    /// Tells it in seconds since 1970, by which tokens are verified.
+    /// Returns the seconds since 1970, for the verification of tokens.
     pub unix_seconds: fn() -> u64,
 }
 
-/// Explains a request: one explanation for a REST call, one for each message of an RPC body.
+/// Explains a request: one explanation for a REST call, one per message for an RPC body.
 #[must_use]
 pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> {
     let mut headers = asked.head.headers.clone();
@@ -120,7 +120,7 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
         (None, Side::Rest) => vec![rest::explain(&case)],
         (None, Side::Rpc) => match frame::of(&case) {
             Some(frame) => {
-                // A frame is a call of the other side.
+                // A frame is a call of the REST side.
                 case.side = Side::Rest;
                 vec![frame::explain(&case, &frame)]
             }
@@ -129,19 +129,19 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
     }
 }
 
-/// One request, and all that holds for every call in it.
+/// One request, with everything that its calls have in common.
 struct Case<'a> {
     plan: &'a Plan,
     asked: Asked<'a>,
     caller: Caller<'a>,
-    /// Why the bearer token proves nothing, where one was looked at.
+    /// The reason why the bearer token proves nothing, if there is one.
     token: Option<TokenFault>,
     side: Side,
     terms: TranslateContext,
 }
 
 impl<'a> Case<'a> {
-    /// An explanation that says who calls, and nothing more.
+    /// Creates an explanation that names the client only.
     fn begin(&self) -> Explanation {
         let secrets = self.secrets();
         let head = self.asked.head;
@@ -181,7 +181,7 @@ impl<'a> Case<'a> {
             || paired.any(|paired| paired.header() == name)
     }
 
-    /// By which connection it would come.
+    /// Returns the connection by which the request would come.
     fn entry(&self) -> ConnectionEntry {
         ConnectionEntry {
             reach: self.plan.reach,
@@ -189,7 +189,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Checks `HostField` and `Origin` of a call that is not passed through.
+    /// Checks `Host` and `Origin` of a call that is not passed through.
     fn guard(&self, stage: Stage) -> Result<(), Failure> {
         match stage.control() {
             Some(Path::Old) => Ok(()),
@@ -197,12 +197,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What time it is.
+    /// Returns the current time.
     fn at(&self) -> Timestamp {
         Timestamp::parse(&(self.terms.now)()).unwrap_or_default()
     }
 
-    /// Notes the route and the decision.
+    /// Records the route and the decision.
     fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
         let decision = routing::decide(
             self.plan,
@@ -225,7 +225,7 @@ impl<'a> Case<'a> {
         decision
     }
 
-    /// The name of the flag that has decided.
+    /// Returns the name of the flag that has decided.
     fn flag(&self, why: DecisionReason) -> Option<String> {
         let index = match why {
             DecisionReason::Flag(index)
@@ -243,7 +243,7 @@ impl<'a> Case<'a> {
         flag.map(|flag| flag.name.clone())
     }
 
-    /// What is run beside the call, once it is answered.
+    /// Describes the shadow call that follows the answer.
     fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
         let way = stage.candidate()?;
         let never = shadow_limits::never(self.plan.routes.route(route?));
@@ -260,7 +260,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The flags that speak of the call and were tried before the one that decided, and why they did not.
+    /// Returns the flags for the call that were tried before the deciding one, each with the reason why it did not
+    /// decide.
     fn passed_over(&self, route: &str) -> Vec<PassedOver> {
         let call = rollout::CallFacts {
             caller: self.caller,
@@ -285,12 +286,12 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// The call as its caller's failure.
+    /// Records the failure of a call.
     fn refuse(&self, explanation: Explanation, failure: Failure) -> Explanation {
         self.refuse_call(explanation, failure, Some(&RequestId::null()))
     }
 
-    /// The failure of one call; one without an id gets none.
+    /// Records the failure of one call; a call without an id gets no answer.
     fn refuse_call(
         &self,
         mut explanation: Explanation,
@@ -324,7 +325,7 @@ impl<'a> Case<'a> {
         explanation
     }
 
-    /// What a translated call is sent with.
+    /// Returns the headers that are sent with a translated call.
     fn headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
         let clients = &self.plan.rollout.clients;
         let forgets = self.asked.peer.is_some_and(|peer| {
@@ -344,14 +345,14 @@ impl<'a> Case<'a> {
             };
             (name.as_str().to_owned(), value)
         });
-        // The values may have secrets.
+        // The values may contain secrets.
         let written = self.plan.identity_headers.written.iter();
         let written =
             written.map(|(name, _)| (name.as_str().to_owned(), secrets::HIDDEN.to_owned()));
         shown.chain(written).collect()
     }
 
-    /// The call as it goes to the upstream of its own side.
+    /// Describes the call as it is sent to the upstream of its own side.
     fn passes(&self, upstream: &UpstreamPlan, target: &str, note: &'static str) -> SentRequest {
         SentRequest {
             upstream: upstream.name.clone(),
@@ -367,7 +368,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Why a flag that speaks of a call lets it pass, and by which bucket; `None` where it takes it.
+/// Returns the reason why a flag skips a call, with the bucket; `None` if the flag takes it.
 fn misses(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket>)> {
     if flag.arming == Arming::Tripped {
         return Some(("tripped", None));
@@ -378,7 +379,7 @@ fn misses(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket
     match (key, flag.without_key) {
         (Some(key), _) => {
             let bucket = bucket(&flag.name, key);
-            // Who is held back stays so at every percentage.
+            // A client in the holdback stays there at every percentage.
             let why = if flag.holdback.rest().takes(bucket) {
                 "bucket"
             } else {
@@ -391,14 +392,14 @@ fn misses(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket
     }
 }
 
-/// A call that would be translated: what is needed to tell of its holes and of its answer.
+/// A call that would be translated, with the source of its holes and its answer.
 struct Translated<'a> {
     route: &'a Route,
     call: &'a Bindings,
 }
 
 impl Translated<'_> {
-    /// The values of the holes, those that bear credentials, or are of a hidden name, hidden.
+    /// Returns the values of the holes. Credentials and values of hidden names are hidden.
     fn holes(&self, (secrets, redaction): (&Secrets, &Redaction)) -> Vec<HoleValue> {
         let holes = self.route.facts.holes.iter().enumerate();
         let values = holes.map(|(place, hole)| HoleValue {
@@ -415,12 +416,12 @@ impl Translated<'_> {
     }
 }
 
-/// In place of the method of a request, where there is none: the message goes as a line of its own.
+/// Replaces the method of a request where the message is sent as a line.
 const LINE: &str = "one line";
-/// The same, where it goes as a text message of a WebSocket.
+/// Replaces it where the message is sent as a text message of a WebSocket.
 const FRAME: &str = "one message";
 
-/// How a message goes to a server that has a link.
+/// Returns the form in which a message is sent to a server with a link.
 fn carrier(upstream: &UpstreamPlan) -> &'static str {
     match upstream.transport {
         Transport::Http | Transport::Mcp(_) => "POST",
@@ -429,5 +430,5 @@ fn carrier(upstream: &UpstreamPlan) -> &'static str {
     }
 }
 
-/// POST, by which every RPC call goes.
+/// The method of every RPC call.
 const POST: Method = Method::POST;

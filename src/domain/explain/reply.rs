@@ -1,4 +1,4 @@
-//! What an upstream's answer becomes for the caller.
+//! Replies of an upstream, translated for the caller.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -13,7 +13,7 @@ use crate::domain::pattern::Bindings;
 use crate::domain::rejections;
 use crate::domain::route::Route;
 
-/// The answer of the upstream of the caller's own side.
+/// Returns the reply of the upstream of the caller's own side.
 pub(super) fn passed(case: &Case<'_>) -> Option<ExplainedAnswer> {
     let reply = case.asked.reply?;
     Some(ExplainedAnswer {
@@ -26,7 +26,7 @@ pub(super) fn passed(case: &Case<'_>) -> Option<ExplainedAnswer> {
     })
 }
 
-/// The answer of an RPC upstream, for a REST client.
+/// Translates the reply of an RPC upstream for a REST client.
 pub(super) fn answer_rest(
     case: &Case<'_>,
     route: &Route,
@@ -64,7 +64,7 @@ pub(super) fn answer_rest(
     }))
 }
 
-/// The answer of a REST upstream, for an RPC client.
+/// Translates the reply of a REST upstream for an RPC client.
 pub(super) fn answer_rpc(
     case: &Case<'_>,
     (route, call): (&Route, &Bindings),
@@ -111,7 +111,7 @@ fn row(route: &Route, row: Option<usize>) -> Option<RowLine> {
     row.map(|row| RowLine::new(&route.outcomes.rows()[row]))
 }
 
-/// A body, without the credentials of the request and those that the reply sets.
+/// Renders a body without the credentials of the request and those set by the reply.
 fn shown(case: &Case<'_>, body: &[u8], headers: &HeaderMap) -> Option<Value> {
     let own = case.secrets().hide_bytes(body);
     let mut set = super::Secrets::new(headers, |name| case.is_secret(name));

@@ -1,4 +1,4 @@
-//! REST calls, explained.
+//! Explanations of REST calls.
 
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rest, passed};
@@ -69,7 +69,7 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
     }
 }
 
-/// The body, if there is one; it must be JSON.
+/// Returns the body, if there is one; fails when it is not JSON.
 fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
     let (head, body) = (case.asked.head, case.asked.body);
     let limits = &case.plan.limits;
@@ -120,7 +120,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     Ok(())
 }
 
-/// What a request to the RPC upstream is.
+/// Describes the request to the RPC upstream.
 pub(super) fn sent(
     case: &Case<'_>,
     route: &Route,
@@ -168,7 +168,7 @@ pub(super) fn sent(
     }
 }
 
-/// The credentials of the head, and the holes that stand in a header of that kind.
+/// Collects the credentials of the head, and the values of holes in headers with credentials.
 pub(super) fn secrets(case: &Case<'_>, told: &Translated<'_>) -> Secrets {
     let mut secrets = case.secrets();
     let headers = told.route.rest_call.headers.iter();
@@ -181,7 +181,7 @@ pub(super) fn secrets(case: &Case<'_>, told: &Translated<'_>) -> Secrets {
     secrets
 }
 
-/// The rows that could read an answer of a side's server.
+/// Returns the rows that may match an answer of a side's server.
 pub(super) fn rows(route: &Route, side: Side) -> Vec<RowLine> {
     let outcomes = &route.outcomes;
     let order = outcomes.order(side).iter();

@@ -1,4 +1,4 @@
-//! RPC calls, explained: each message of a body on its own.
+//! Explanations of RPC calls, one for each message of a body.
 
 use http::header::{CONTENT_ENCODING, SEC_WEBSOCKET_PROTOCOL};
 use http::{HeaderMap, HeaderValue, Method};
@@ -23,7 +23,7 @@ use crate::domain::side::Side;
 use crate::domain::translate::ToRest;
 use crate::domain::websocket;
 
-/// Explains what is sent to an RPC path.
+/// Explains a request to an RPC path.
 pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
     if *case.asked.head.method != Method::POST {
         let head = case.asked.head;
@@ -71,7 +71,7 @@ fn poster<'a>(case: &Case<'a>) -> Poster<'a> {
     }
 }
 
-/// A batch: one explanation for each item.
+/// Explains a batch: one explanation for each item.
 fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> Vec<Explanation> {
     if let Err(failure) = routing::batch(case.plan, case.asked.head.headers) {
         return vec![case.refuse(case.begin(), failure)];
@@ -111,7 +111,7 @@ fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> V
     explained.collect()
 }
 
-/// A body of which no method can be read.
+/// Explains a body from which no method can be read.
 fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
     let mut explanation = case.begin();
     explanation.message = Some(match fault {
@@ -125,7 +125,7 @@ fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
     explanation
 }
 
-/// A request for a WebSocket that the proxy serves itself.
+/// Explains the handshake of a WebSocket that the proxy serves itself.
 fn socket(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.asked.head;
@@ -145,7 +145,7 @@ fn socket(case: &Case<'_>) -> Explanation {
     explanation
 }
 
-/// Other methods on an RPC path belong to the RPC upstream.
+/// Explains a request with another method on an RPC path: it passes to the RPC upstream.
 fn pass(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.asked.head;
@@ -161,12 +161,12 @@ fn pass(case: &Case<'_>) -> Explanation {
     explanation
 }
 
-/// An upstream that has HTTP requests at all.
+/// Returns the upstream if it takes HTTP requests.
 fn over_http(upstream: Option<&UpstreamPlan>) -> Option<&UpstreamPlan> {
     upstream.filter(|upstream| upstream.transport.link().is_none())
 }
 
-/// The path of the upstream, with the query of the client.
+/// Returns the path of the upstream with the query of the client.
 fn target(upstream: &UpstreamPlan, query: Option<&str>) -> String {
     match query {
         Some(query) => format!("{}?{query}", upstream.path),
@@ -174,7 +174,7 @@ fn target(upstream: &UpstreamPlan, query: Option<&str>) -> String {
     }
 }
 
-/// The body, which is given without its content coding.
+/// Returns the body, without its content coding.
 fn body(case: &Case<'_>) -> Result<posted::PostedBody, Failure> {
     let (headers, body) = (case.asked.head.headers, case.asked.body);
     let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes);
@@ -196,14 +196,14 @@ fn body(case: &Case<'_>) -> Result<posted::PostedBody, Failure> {
     Ok(posted::PostedBody { text, fault })
 }
 
-/// How a message is sent.
+/// The way in which a message is sent.
 #[derive(Clone, Copy, Default)]
 struct SendPlan<'a> {
-    /// Its place among how many, in a batch.
+    /// The index in a batch, with the size of the batch.
     company: Option<(usize, usize)>,
-    /// Whether the batch passes as one message.
+    /// Records whether the batch passes as one message.
     is_whole: bool,
-    /// Why translation does not take it.
+    /// The reason why translation refuses the message.
     fault: Option<&'a Failure>,
 }
 
@@ -213,7 +213,7 @@ impl SendPlan<'_> {
         company.map_or(String::new(), |(place, of)| format!("{place} of {of}: "))
     }
 
-    /// Fails where translation does not take the message.
+    /// Fails when translation refuses the message.
     fn check_valid(self) -> Result<(), Failure> {
         self.fault.map_or(Ok(()), |fault| Err(fault.clone()))
     }
@@ -257,7 +257,7 @@ fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explana
     }
 }
 
-/// A response of the client to a request of the server goes to the server.
+/// Explains a response of the client to a request of the server; it is sent to the server.
 fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation {
     let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
         return case.refuse(explanation, rejections::unexpected_response());
@@ -306,7 +306,7 @@ fn tell(
 
 const REWRITTEN: &str = "without the members that this server does not take for credentials; those are headers where it gets credentials over HTTP";
 
-/// A call that passes through.
+/// Explains a call that passes through.
 fn pass_call(
     case: &Case<'_>,
     upstream: &UpstreamPlan,
@@ -355,7 +355,7 @@ fn pass_call(
     Ok(())
 }
 
-/// What concerns the link to a server that all share, and stays here.
+/// Returns a note for a message that the proxy answers itself, because it concerns the shared link to the server.
 fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
     match (&call.id, &*call.method) {
         (Some(_), "initialize") if upstream.sends_initialize() => Some(
@@ -386,7 +386,7 @@ fn translate(
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);
         let named = unknown_members::of_value(pattern, params, "params");
-        // `_meta` belongs to the protocol, whatever the route is.
+        // `_meta` belongs to the protocol, on every route.
         explanation.dropped = named
             .into_iter()
             .filter(|name| name != "params/_meta")
@@ -419,7 +419,7 @@ fn translate(
     Ok(())
 }
 
-/// What a frame is, to a server that speaks in them.
+/// Describes a frame to a server that speaks in frames.
 fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) -> SentRequest {
     let body = made.body.clone().map(|body| body.into_bytes());
     SentRequest {
@@ -433,7 +433,7 @@ fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) 
     }
 }
 
-/// The headers of the credentials that the envelope bears, for an upstream that gets them.
+/// Returns the credential headers in the envelope, for an upstream that gets them.
 fn reply_text(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<HeaderMap, Failure> {
     match upstream.credentials {
         Credentials::Forward => credentials_of(&case.plan.face.envelope, call, case.terms.depth),
@@ -441,7 +441,7 @@ fn reply_text(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<H
     }
 }
 
-/// What a request to the REST upstream is.
+/// Describes the request to the REST upstream.
 fn sent(
     case: &Case<'_>,
     route: &Route,

@@ -1,4 +1,4 @@
-//! Credentials: what must not be shown, in every spelling that it may have.
+//! Credentials, hidden in every spelling in which they may occur.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Uri};
@@ -10,22 +10,22 @@ use crate::domain::route::Segments;
 
 pub(super) use crate::domain::redact::HIDDEN;
 
-/// Characters of the shortest value that is looked for wherever it may stand: `1` stands everywhere.
+/// The shortest value, in characters, that is hidden everywhere: shorter ones such as `1` occur too often.
 const SHORTEST: usize = 3;
 
-/// Whether the name of something on the way is hidden.
+/// A mark whether a member of a hidden name encloses the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeenSecrets {
     Open,
     Hidden,
 }
 
-/// Texts that are not shown.
+/// The texts to hide.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// The values of the headers that bear credentials: as a whole, behind a scheme, and cookie by cookie.
+    /// Collects the values of headers with credentials: the whole value, the part after the scheme, and each cookie.
     pub(super) fn new(headers: &HeaderMap, bears: impl Fn(&HeaderName) -> bool) -> Secrets {
         let mut secrets = Secrets::default();
         for (name, value) in headers.iter().filter(|(name, _)| bears(name)) {
@@ -43,7 +43,7 @@ impl Secrets {
         secrets
     }
 
-    /// Adds a text, and how it is spelled inside of JSON and of a URL.
+    /// Adds a text, with its spellings in JSON and in a URL.
     pub(super) fn note(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -57,12 +57,12 @@ impl Secrets {
             quoted.trim_matches('"').to_owned(),
             encoded,
         ]);
-        // The longest first: a secret may be a part of another.
+        // The longest goes first, because one secret may be part of another.
         self.0.sort_by_key(|text| std::cmp::Reverse(text.len()));
         self.0.dedup();
     }
 
-    /// Adds the hidden pieces of a path, and the parameters of hidden names.
+    /// Adds the hidden pieces of a path, and the query parameters with hidden names.
     pub(super) fn note_target(&mut self, redaction: &Redaction, uri: &Uri) {
         let path = redaction.path(uri.path());
         let shown: Vec<_> = Segments::split(&path).iter().collect();
@@ -92,7 +92,7 @@ impl Secrets {
         }
     }
 
-    /// Adds the members of hidden names, with all that is in them.
+    /// Adds the members with hidden names, and everything in them.
     pub(super) fn note_members(&mut self, redaction: &Redaction, body: &[u8], depth: u16) {
         if let Ok(json) = Json::parse(Bytes::copy_from_slice(body), depth) {
             let tree = JsonIndex::read(json.as_bytes());
@@ -126,7 +126,7 @@ impl Secrets {
                 if branch.kind() == JsonKind::String {
                     let text = Spelled::read(value);
                     self.note_long(&text.shown());
-                    // As it came, for it may have been spelled with escapes.
+                    // The raw spelling as well, because it may contain escapes.
                     let inside = value.get(1..value.len() - 1).unwrap_or_default();
                     self.note_long(&String::from_utf8_lossy(inside));
                 } else {
@@ -143,13 +143,13 @@ impl Secrets {
         }
     }
 
-    /// The text without what is not shown.
+    /// Returns the text with all secrets hidden.
     pub(super) fn hide(&self, text: &str) -> String {
         let hide = |text: String, secret: &String| text.replace(secret.as_str(), HIDDEN);
         self.0.iter().fold(text.to_owned(), hide)
     }
 
-    /// The same of bytes that are a text.
+    /// Returns the same of a text in bytes.
     pub(super) fn hide_bytes(&self, text: &[u8]) -> String {
         self.hide(&String::from_utf8_lossy(text))
     }

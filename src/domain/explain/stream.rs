@@ -1,4 +1,4 @@
-//! A request for a stream of events.
+//! Explanations of requests for a stream of events.
 
 use super::Case;
 use super::view::{Decided, Explanation, NamedRoute, SentRequest};
@@ -8,7 +8,7 @@ use crate::domain::rollout::Path;
 use crate::domain::side::Side;
 use crate::domain::stream::{self, StreamMatch};
 
-/// Explains it.
+/// Explains a request for a stream.
 pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
     let mut explanation = case.begin();
     let Some(declared) = case.plan.streams.all().get(followed.stream) else {

@@ -1,10 +1,10 @@
-//! The names of what a route has no place for: reading counts them, people want to see them.
+//! The names of members that a route has no place for. Reading only counts them; an explanation lists them.
 
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{ListPattern, ObjectPattern, Pattern};
 use crate::domain::route::{Query, Route};
 
-/// The query parameters that a route does not know.
+/// Returns the query parameters that a route does not know.
 pub(super) fn of_query(route: &Route, query: Option<&str>) -> Vec<String> {
     let Ok(query) = Query::parse(query) else {
         return Vec::new();
@@ -15,7 +15,7 @@ pub(super) fn of_query(route: &Route, query: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// The members that a pattern does not name, below a place.
+/// Returns the members that a pattern does not name, with their paths below `place`.
 pub(super) fn of_value(pattern: Option<&Pattern>, value: &Json, place: &str) -> Vec<String> {
     let mut found = Vec::new();
     match pattern {

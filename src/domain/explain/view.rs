@@ -1,4 +1,4 @@
-//! What an explanation consists of: texts that people and programs read, nothing of which is a secret.
+//! The parts of an explanation: texts for people and programs, free of secrets.
 
 use std::borrow::Cow;
 
@@ -13,41 +13,41 @@ use crate::domain::rollout::Proof;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 
-/// A text of the program's own, or the same as another process has told it.
+/// A static text, or the same text parsed from the output of another process.
 pub(super) type Term = Cow<'static, str>;
 
-/// What becomes of one call.
+/// The explanation of one call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Explanation {
-    /// The face that it speaks to.
+    /// The side that the client called.
     #[serde(serialize_with = "side", deserialize_with = "read_side")]
     pub side: Side,
-    /// `GET /items/7`
+    /// The request line: `GET /items/7`.
     pub request: String,
-    /// The RPC message: `items/read, id 7`; its place where there are several.
+    /// The RPC message: `items/read, id 7`; with its index in a batch.
     pub message: Option<String>,
-    /// Who calls.
+    /// The name of the client.
     pub client: String,
-    /// Whether that is `authenticated` or `declared`; `none` for everyone else.
+    /// The proof of the client's identity: `authenticated`, `declared` or `none`.
     pub proof: Term,
-    /// Why a bearer token that the call bears proves nothing.
+    /// The reason why the bearer token of the call proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Term>,
-    /// Whose call it is.
+    /// The route of the call.
     pub route: Option<NamedRoute>,
-    /// The stage, and why.
+    /// The stage, with the reason.
     pub decision: Option<Decided>,
-    /// The values that the call gives to the holes of its route.
+    /// The values of the route's holes in the call.
     pub holes: Vec<HoleValue>,
-    /// What goes to an upstream.
+    /// The request to the upstream.
     pub sends: Option<SentRequest>,
-    /// Members and query parameters that the route has no place for.
+    /// The members and query parameters that the route has no place for.
     pub dropped: Vec<String>,
-    /// The rows that could answer, in the order in which they are tried; behind them is the built-in table.
+    /// The rows that may match the answer, in the order of matching; the built-in table follows them.
     pub outcomes: Vec<RowLine>,
     /// The failure that the caller gets.
     pub refused: Option<Refusal>,
-    /// What the caller gets for the reply that was given.
+    /// The answer to the caller, for the given reply.
     pub answer: Option<ExplainedAnswer>,
 }
 
@@ -100,14 +100,14 @@ pub struct Decided {
     pub stage: Term,
     /// The rule, as the log names it.
     pub why: String,
-    /// The flag that it is of, if it is one.
+    /// The flag of the rule, if it has one.
     #[serde(skip)]
     pub flag: Option<String>,
-    /// What was changed at run time so that it decides, in words; absent where the files say so, or are all that is
-    /// known.
+    /// The change at run time that led to the decision, for people; `None` where the files led to it, or where only the
+    /// files are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
-    /// What is run beside it, only to compare; absent where the stage compares nothing.
+    /// The shadow call, sent only to compare; `None` where the stage compares nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Term>,
     /// The flags that were tried before.
@@ -117,15 +117,15 @@ pub struct Decided {
 /// A flag with a percentage that did not take a call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PassedOver {
-    /// Its name.
+    /// The name of the flag.
     pub flag: String,
-    /// Its share.
+    /// The percentage of the flag.
     pub percent: String,
-    /// Why: `tripped`, `bucket`, `held_back` or `no_key`.
+    /// The reason: `tripped`, `bucket`, `held_back` or `no_key`.
     pub why: Term,
-    /// The caller's bucket; none for a caller without a key.
+    /// The caller's bucket; `None` for a caller without a key.
     pub bucket: Option<u32>,
-    /// What was changed of it at run time, in words; absent as above.
+    /// The change of the flag at run time, for people; `None` as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
 }
@@ -138,7 +138,7 @@ pub struct HoleValue {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its value; none where it is absent.
+    /// The value; `None` where it is absent.
     pub value: Option<Value>,
 }
 
@@ -153,19 +153,19 @@ pub struct SentRequest {
     pub method: String,
     /// Path and query.
     pub target: String,
-    /// The headers that the proxy writes; those of the hop aside.
+    /// The headers that the proxy writes, without hop-by-hop headers.
     #[serde(serialize_with = "headers", deserialize_with = "read_headers")]
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Value>,
-    /// What else is to be known.
+    /// A note for people.
     pub note: Option<Term>,
 }
 
-/// A row that could answer.
+/// A row that may match the answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RowLine {
-    /// Where the table says it.
+    /// The key of the row in the route table.
     pub key: String,
     /// Its REST side.
     pub rest: String,
@@ -182,7 +182,7 @@ pub struct Refusal {
     pub code: i32,
     /// The reason.
     pub reason: Term,
-    /// Whose fault it is.
+    /// The party at fault.
     pub blame: Term,
     /// The message.
     pub message: String,
@@ -193,7 +193,7 @@ pub struct Refusal {
 /// The answer to a reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExplainedAnswer {
-    /// The row that the reply fits; none for the built-in table.
+    /// The row that the reply matches; `None` for the built-in table.
     pub row: Option<RowLine>,
     /// The HTTP status.
     pub status: u16,
@@ -202,13 +202,13 @@ pub struct ExplainedAnswer {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Value>,
-    /// How many members no pattern named.
+    /// The number of members that no pattern names.
     pub dropped: usize,
-    /// What else is to be known.
+    /// A note for people.
     pub note: Option<Term>,
 }
 
-/// A value: JSON as the bytes it is, or a text that is none.
+/// A value: JSON in its original bytes, or a text that is not JSON.
 #[derive(Debug, Clone)]
 pub struct Value(String);
 
@@ -217,7 +217,7 @@ impl Value {
         Value(text)
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -236,7 +236,7 @@ impl Serialize for Value {
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        // What is no JSON is an empty text at least: the document of a notification.
+        // A text that is not JSON is empty here: the document of a notification.
         let text = raw.get();
         Ok(Value(if text == "\"\"" {
             String::new()
@@ -271,7 +271,7 @@ fn side<S: Serializer>(side: &Side, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(side.as_str())
 }
 
-/// Headers as a list, for a name may come twice.
+/// Serializes headers as a list, because a name may occur twice.
 fn headers<S: Serializer>(headers: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
     struct Header<'h>(&'h str, &'h str);
     impl Serialize for Header<'_> {
@@ -285,7 +285,7 @@ fn headers<S: Serializer>(headers: &[(String, String)], serializer: S) -> Result
     serializer.collect_seq(headers.iter().map(|(name, value)| Header(name, value)))
 }
 
-/// The text of what is bound; none where nothing is.
+/// Returns the text of a bound value; `None` where nothing is bound.
 pub(super) fn text_of(bound: &BoundValue) -> Option<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match bound {
@@ -300,7 +300,7 @@ pub(super) fn text_of(bound: &BoundValue) -> Option<String> {
     }
 }
 
-/// The text that a string stands for; the text of any other value as it is.
+/// Returns the text of a string, or the JSON text of any other value.
 pub(super) fn plain_text_of(bound: &BoundValue) -> String {
     let text = match bound {
         BoundValue::Value(json) => json.text().and_then(Result::ok),
@@ -312,7 +312,7 @@ pub(super) fn plain_text_of(bound: &BoundValue) -> String {
 }
 
 impl RowLine {
-    /// A row in words.
+    /// Renders a row for people.
     #[must_use]
     pub fn new(row: &OutcomeRow) -> RowLine {
         let rest = match &row.rest.body {
