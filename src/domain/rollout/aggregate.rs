@@ -1,16 +1,16 @@
-//! The counts of all processes as one: each reports what it has counted since it began, and may end or begin anew.
+//! The sum of the tallies of all processes. Each process reports its cumulative counts, and may end or restart.
 
 use std::collections::BTreeMap;
 
 use super::Tally;
 
-/// What one process has counted, by the names of the flags.
+/// The tallies of one process, by the name of the flag.
 pub type Tallies = BTreeMap<String, Tally>;
 
-/// Which start of which process has counted.
+/// A reporter: a process and the identifier of its start.
 pub type Reporter = (String, String);
 
-/// A sum that only rises: what a process has counted stays in it when the process is gone.
+/// A sum that only rises: the counts of a process stay in it after the process has ended.
 #[derive(Debug, Clone, Default)]
 pub struct Aggregate {
     last: BTreeMap<Reporter, LastReport>,
@@ -18,18 +18,18 @@ pub struct Aggregate {
     round: u64,
 }
 
-/// What a process has reported last, and in which round.
+/// The last report of a process, and its round.
 #[derive(Debug, Clone)]
 struct LastReport {
     round: u64,
     tallies: Tallies,
 }
 
-/// How many processes are remembered, those that are gone among them.
+/// The maximum number of remembered processes, including ended ones.
 const REMEMBERED: usize = 2_000;
 
 impl Aggregate {
-    /// Takes what processes had counted before anybody watched: it is not new.
+    /// Records the counts from before the start of the aggregation; they are not part of the sum.
     pub fn begin(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) {
         let round = self.round;
         for (source, tallies) in reports {
@@ -38,8 +38,8 @@ impl Aggregate {
         }
     }
 
-    /// Adds what is new in the reports of all processes, and tells the sum. A process that does not report for a
-    /// while, because the store has forgotten, is not counted again when it does.
+    /// Adds the growth in the reports of all processes and returns the sum. A process whose report is missing for a
+    /// while, because the store lost it, is not counted twice afterwards.
     pub fn take(&mut self, reports: impl IntoIterator<Item = (Reporter, Tallies)>) -> &Tallies {
         self.round += 1;
         for (source, tallies) in reports {
@@ -54,7 +54,7 @@ impl Aggregate {
         &self.total
     }
 
-    /// Adds what is new in the report of one process.
+    /// Adds the growth in the report of one process.
     pub fn update(&mut self, source: Reporter, tallies: Tallies) {
         self.count(&source, &tallies);
         let round = self.round;
@@ -70,7 +70,7 @@ impl Aggregate {
         }
     }
 
-    /// The sum so far.
+    /// Returns the sum so far.
     #[must_use]
     pub fn total(&self) -> &Tallies {
         &self.total

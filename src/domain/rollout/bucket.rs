@@ -1,24 +1,24 @@
-//! Buckets: where a key lies in a flag, in steps of 0.001 %.
+//! Buckets: the position of a key within a flag, in steps of 0.001 %.
 //!
-//! `(u64(murmur3_x86_32(flag ":" key, seed 0)) * 100000) >> 32`, over UTF-8 bytes: whole numbers only, so
+//! `(u64(murmur3_x86_32(flag ":" key, seed 0)) * 100000) >> 32`, over UTF-8 bytes. The formula uses only integers, so
 //! that every implementation agrees; see the test vectors.
 
-/// A place among 100,000, from 0.
+/// A bucket: a number from 0 to 99,999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket(u32);
 
 impl Bucket {
-    /// How many buckets there are.
+    /// The number of buckets.
     pub const COUNT: u32 = 100_000;
 
-    /// The place.
+    /// Returns the number of the bucket.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 }
 
-/// The bucket of a key in a flag.
+/// Returns the bucket of a key in a flag.
 ///
 /// ```
 /// use dualgauge::domain::rollout::bucket;
@@ -35,7 +35,7 @@ pub fn bucket(flag: &str, key: &str) -> Bucket {
     Bucket(u32::try_from(scaled).unwrap_or(Bucket::COUNT - 1))
 }
 
-/// MurmurHash3 x86_32 with seed 0.
+/// Returns the MurmurHash3 x86_32 of a text, with seed 0.
 pub(super) fn murmur3(text: &[u8]) -> u32 {
     const C1: u32 = 0xcc9e_2d51;
     const C2: u32 = 0x1b87_3593;
@@ -53,7 +53,7 @@ pub(super) fn murmur3(text: &[u8]) -> u32 {
         last[..tail.len()].copy_from_slice(tail);
         hash ^= mix(u32::from_le_bytes(last));
     }
-    // The algorithm takes the length modulo 2^32.
+    // The algorithm uses the length modulo 2^32.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the algorithm takes the length modulo 2^32"

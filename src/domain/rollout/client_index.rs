@@ -1,8 +1,8 @@
-//! In which order clients are asked, and which of them need not be.
+//! An index over clients that avoids testing each of them for a call.
 //!
-//! Clients of one source are asked one after another, in the order of the configuration. Where what they ask for is a plain
-//! text, a table tells at once whom a value may belong to, so that the hundredth client costs no more than the first.
-//! Law: the client that is found is the one that asking each of them in turn finds.
+//! The clients of one source are tested in the order of the configuration. If their patterns are literals, a table
+//! finds the candidates for a value, so that the hundredth client costs no more than the first. Law: the result is the
+//! client that a linear search would find.
 
 use std::collections::HashMap;
 
@@ -12,46 +12,46 @@ use http::header::USER_AGENT;
 
 use super::{Client, Digest, Glob, Matcher};
 
-/// The clients, as they are asked.
+/// The index over the clients.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientIndex {
-    /// The place of each client, by its rank: by source, and within one source as the configuration has them.
+    /// The index of each client, by rank: by source, and within a source in the order of the configuration.
     places: Vec<usize>,
     groups: Vec<HeaderGroup>,
 }
 
-/// Clients of neighbouring ranks, of one kind.
+/// Clients of neighbouring ranks and of one kind.
 #[derive(Debug, Clone)]
 enum HeaderGroup {
-    /// Those with API keys: the rank of the first one that has this key.
+    /// Clients with API keys: the rank of the first one with each key.
     Keys(HashMap<Digest, usize>),
-    /// Those that a header names.
+    /// Clients that match on a header.
     Named(Vec<HeaderClients>),
-    /// One that can only be asked, by its rank.
+    /// A client that needs a test of its own, by rank.
     One(usize),
 }
 
-/// The clients that are looked up by one header, by their ranks.
+/// The clients that are found by one header, by rank.
 #[derive(Debug, Clone)]
 struct HeaderClients {
     header: HeaderName,
-    /// Those that ask for a plain text, in their order.
+    /// The clients with a literal value, in order.
     literal: HashMap<Box<str>, Vec<usize>, FixedState>,
-    /// All others, in their order.
+    /// All others, in order.
     open: Vec<usize>,
 }
 
-/// What an order asks of a call.
+/// The evidence of a call that the index needs.
 pub(super) trait CallEvidence {
-    /// The digest of its API key.
+    /// Returns the digest of the API key.
     fn digest(&self) -> Option<&Digest>;
-    /// The text of a header.
+    /// Returns the text of a header.
     fn text(&self, name: &HeaderName) -> Option<&str>;
-    /// Whether the client at a place fits.
+    /// Returns true if the client at this index matches.
     fn fits(&self, place: usize) -> bool;
 }
 
-/// What a client is looked up by: of several headers, the first one that is to have a plain text.
+/// Returns the header by which a client is found: of several, the first one with a literal value.
 fn handle(matcher: &Matcher) -> Option<(&HeaderName, &Glob)> {
     match matcher {
         Matcher::Headers(rules) => {
@@ -67,10 +67,10 @@ fn handle(matcher: &Matcher) -> Option<(&HeaderName, &Glob)> {
 }
 
 impl ClientIndex {
-    /// The order of these clients.
+    /// Creates the index of these clients.
     pub(super) fn new(clients: &[Client]) -> ClientIndex {
         let mut places: Vec<usize> = (0..clients.len()).collect();
-        // Stable: clients of one source stay in their order.
+        // The sort is stable: clients of one source stay in their order.
         places.sort_by_key(|place| clients[*place].matcher.source());
         let mut groups = Vec::new();
         for (rank, place) in places.iter().enumerate() {
@@ -79,7 +79,7 @@ impl ClientIndex {
         ClientIndex { places, groups }
     }
 
-    /// The place of the first client that fits.
+    /// Returns the index of the first client that matches.
     pub(super) fn first(&self, shown: &impl CallEvidence) -> Option<usize> {
         let fits = |rank: usize| {
             let place = *self.places.get(rank)?;
@@ -97,7 +97,7 @@ impl ClientIndex {
 }
 
 impl HeaderClients {
-    /// The rank of the first of them that fits.
+    /// Returns the rank of the first client in this group that matches.
     fn first(
         &self,
         shown: &impl CallEvidence,
@@ -105,7 +105,7 @@ impl HeaderClients {
     ) -> Option<usize> {
         let first = |ranks: &[usize]| ranks.iter().copied().find(|rank| fits(*rank).is_some());
         if let ([_], true) = (&self.open[..], self.literal.is_empty()) {
-            // It looks for the header itself.
+            // The pattern looks for the header itself.
             return first(&self.open);
         }
         let text = shown.text(&self.header)?;
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// A call that shows what it has, and the clients that are asked.
+    /// A call with its evidence, and the clients to match.
     struct Call<'a> {
         clients: &'a [Client],
         headers: Vec<(HeaderName, String)>,

@@ -1,9 +1,9 @@
-//! What keeps a stage or a flag from ever doing what it says; the same for a file and for a change at run time.
+//! Validation of stages and flags, both for the file and for changes at run time.
 
 use super::{Clients, Flag, OTHER, Percent, Stage, WithoutKey};
 use crate::domain::side::Side;
 
-/// A stage that cannot run, because a server is missing.
+/// A stage that cannot run because an upstream is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` sends calls of the `{calls}` side to an upstream of the `{needs}` side, and there is none",
@@ -19,7 +19,7 @@ pub struct StageFault {
 }
 
 impl Stage {
-    /// Why calls of a side cannot get this stage where only `upstreams` have a server.
+    /// Returns the reason why calls of a side cannot have this stage if only the sides in `upstreams` have one.
     #[must_use]
     pub fn fault(self, calls: Side, upstreams: &[Side]) -> Option<StageFault> {
         let needs = self.needs(calls).find(|side| !upstreams.contains(side))?;
@@ -31,41 +31,41 @@ impl Stage {
     }
 }
 
-/// What a flag needs to know of a route.
+/// The facts about a route that a flag needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteEntry<'r> {
-    /// Its name.
+    /// The name.
     pub name: &'r str,
-    /// The only side that it is entered from, if there is one.
+    /// The only side from which the route accepts calls, if there is one.
     pub from: Option<Side>,
 }
 
 impl RouteEntry<'_> {
-    /// Whether a call may enter the route from a side.
+    /// Returns true if the route accepts calls from a side.
     #[must_use]
     pub fn enters_from(&self, side: Side) -> bool {
         self.from.is_none_or(|only| only == side)
     }
 }
 
-/// What is wrong with a flag.
+/// A fault of a flag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagFault {
-    /// It speaks of nobody.
+    /// The flag matches no client.
     #[error("`{0}` fits no client")]
     NoClient(String),
-    /// It speaks of nothing.
+    /// The flag matches no route.
     #[error("`{0}` fits no route")]
     NoRoute(String),
-    /// It speaks of calls that never come.
+    /// The routes of the flag accept no calls from its side.
     #[error(
         "no call of the `{0}` side is of a route that the flag fits: each is entered from the other side only"
     )]
     NotEntered(Side),
-    /// It gives a stage that cannot run.
+    /// The flag assigns a stage that cannot run.
     #[error(transparent)]
     Stage(#[from] StageFault),
-    /// It takes a share of callers who cannot be told apart.
+    /// The flag has a percentage, but its callers have no keys.
     #[error(
         "{percent} % of the callers cannot be told from the others: there is no key for {clients}"
     )]
@@ -78,7 +78,7 @@ pub enum FlagFault {
 }
 
 impl FlagFault {
-    /// The key of the flag that is at fault.
+    /// Returns the configuration key at fault.
     #[must_use]
     pub const fn key(&self) -> &'static str {
         match self {
@@ -92,12 +92,12 @@ impl FlagFault {
 }
 
 impl Flag {
-    /// Everything that is wrong with the flag among these clients, routes and sides with an upstream.
+    /// Returns all faults of the flag, given the clients, the routes and the sides that have an upstream.
     ///
-    /// A share needs a key. Where some of the clients that the flag covers have one and others have none, as with
-    /// `*`, the flag says by `without_key` what becomes of the latter, and that is no fault. Where none has one, no
-    /// caller ever has a bucket, and whatever the percentage says, the flag takes nobody or everybody: that is one,
-    /// also with `without_key = "in"`. Zero per cent that takes nobody needs no key.
+    /// A percentage needs a key. If only some of the covered clients have one, as with `*`, `without_key` decides for
+    /// the others, and that is no fault. If none has one, no caller ever has a bucket, and the flag matches all
+    /// callers or none regardless of its percentage: that is a fault, even with `without_key = "in"`. Zero percent
+    /// with no callers needs no key.
     #[must_use]
     pub fn faults(
         &self,
@@ -115,7 +115,7 @@ impl Flag {
         faults
     }
 
-    /// What keeps the flag from acting on any call, or on those of a side that its routes are entered from.
+    /// Returns the faults that keep the flag from any effect, or from one on the calls of a side.
     fn idle(&self, routes: &[RouteEntry<'_>], upstreams: &[Side]) -> Vec<FlagFault> {
         let fitting = routes.iter().filter(|route| self.route.fits(route.name));
         let fitting: Vec<_> = fitting.collect();
@@ -134,7 +134,7 @@ impl Flag {
         }
     }
 
-    /// The clients that the flag speaks of, each with whether its callers can be told apart.
+    /// Returns the clients that the flag covers, each with whether its callers have keys.
     fn covered<'c>(&self, clients: &'c Clients) -> Vec<(&'c str, Keyed)> {
         let named = clients.all().iter().map(|client| {
             let keyed = client.key.as_ref().map_or(Keyed::No, |_| Keyed::Yes);
@@ -163,7 +163,7 @@ impl Flag {
     }
 }
 
-/// Whether callers of a client can be told apart.
+/// Tells whether the callers of a client have keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keyed {
     Yes,

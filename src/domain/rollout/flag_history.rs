@@ -1,57 +1,57 @@
-//! What flags were before they were changed, for sessions that began then: a session keeps the decision that it began
-//! with until a grace has passed.
+//! The earlier states of changed flags, for sessions that began before the change: a session keeps its initial
+//! decision for a grace period.
 //!
-//! Laws: a trip acts on open sessions at once, and so does an edit of what a flag covers; a session that begins after a
-//! change never sees what was before it. A session began with the plan that decided its first call, so which of a change
-//! and a session came first is told by the numbers of plans and by no clock.
+//! Laws: a trip affects open sessions at once, and so does an edit of a flag's scope; a session that begins after a
+//! change never sees the state before it. A session begins with the plan that decided its first call, so plan numbers,
+//! not a clock, order changes and sessions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Arming, Flag, Percent, Rollout, Stage};
 
-/// A moment, as the time since the process began.
+/// A time since the start of the process.
 pub type ProcessTime = Duration;
 
-/// The number of a plan of this process: a later one has a higher one.
+/// The number of a plan in this process; later plans have higher numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Generation(pub u64);
 
-/// The most changes of one flag that are remembered; sessions from before them go by the oldest.
+/// The maximum number of remembered changes per flag; sessions from before them use the oldest.
 const MOST: usize = 32;
 
-/// What flags were, by their names.
+/// The earlier states of flags, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlagHistory {
     grace: Duration,
     was: BTreeMap<String, Vec<PreviousFlag>>,
 }
 
-/// What a flag gave until it was changed.
+/// The state of a flag before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviousFlag {
     /// The plan that changed it.
     pub until: Generation,
-    /// When that was.
+    /// The time of the change.
     pub at: ProcessTime,
-    /// The stage that it gave.
+    /// The stage before the change.
     pub stage: Stage,
-    /// Whom it took.
+    /// The callers that the flag matched.
     pub taken: Membership,
 }
 
-/// Whom a flag took.
+/// The callers that a flag matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
-    /// Nobody, with a key or without: it was not there, or not in force.
+    /// No callers, with a key or without: the flag did not exist or was tripped.
     Nobody,
     /// This share of callers.
     Share(Percent),
 }
 
 impl FlagHistory {
-    /// Nothing is known of any flag. Sessions keep what they began with for `grace` after a change; zero lets every
-    /// change act at once.
+    /// Creates an empty history. Sessions keep their initial decision for `grace` after a change; zero applies every
+    /// change at once.
     #[must_use]
     pub fn new(grace: Duration) -> FlagHistory {
         FlagHistory {
@@ -60,19 +60,19 @@ impl FlagHistory {
         }
     }
 
-    /// What a flag is for a session that began with a plan; none where it is what it is for everyone.
+    /// Returns the state of a flag for a session; `None` if it is the current one.
     fn of(&self, flag: &str, (began, now): (Generation, ProcessTime)) -> Option<&PreviousFlag> {
         let mut changes = self.was.get(flag)?.iter();
         changes.find(|was| was.until > began && now < was.at + self.grace)
     }
 
-    /// What sessions may still keep of a flag.
+    /// Returns the states of a flag that sessions may still keep.
     pub(super) fn kept(&self, flag: &str, now: ProcessTime) -> impl Iterator<Item = &PreviousFlag> {
         let changes = self.was.get(flag).map_or(&[][..], Vec::as_slice);
         changes.iter().filter(move |was| now < was.at + self.grace)
     }
 
-    /// What is known when other flags take the place of these, now.
+    /// Returns the history after other flags replace these at the time `now`.
     #[must_use]
     pub fn followed(
         &self,
@@ -97,14 +97,14 @@ impl FlagHistory {
     }
 }
 
-/// The session that a call belongs to.
+/// The session of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionStart<'a> {
-    /// What the flags were.
+    /// The history of flags.
     pub past: &'a FlagHistory,
-    /// The plan that it began with.
+    /// The plan with which the session began.
     pub began: Generation,
-    /// What time it is.
+    /// The current time.
     pub now: ProcessTime,
 }
 
@@ -114,7 +114,7 @@ impl SessionStart<'_> {
     }
 }
 
-/// The changes of a flag, the last one now where it is another one than before.
+/// Returns the changes of a flag, with a new entry if the flag differs from before.
 fn changes(
     flag: &Flag,
     (earlier, known): (Option<&Flag>, &[PreviousFlag]),
@@ -126,7 +126,7 @@ fn changes(
         stage,
         taken,
     };
-    // Whom the flag did not take, it does not take until his session ends.
+    // A caller that the flag did not match stays unmatched until its session ends.
     let nobody = was(flag.stage, Membership::Nobody);
     let Some(earlier) = earlier else {
         return vec![nobody];

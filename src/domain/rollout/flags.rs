@@ -1,7 +1,7 @@
-//! Flags in their order, and which of them may cover a call.
+//! The flags in order, with an index of those that may cover a call.
 //!
-//! A flag that names one client, or one route, is found by that name, so that the flags of others cost a call nothing.
-//! Law: what is left out covers no call of this client and this route.
+//! A flag that names one client or one route is found by that name, so that the flags of others cost a call nothing.
+//! Law: a flag that the index leaves out does not cover any call of this client and route.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -14,17 +14,17 @@ use super::{Flag, Glob};
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     all: Vec<Flag>,
-    /// What each of them is called where a rule is told of.
+    /// The name of each flag in descriptions of decisions.
     words: Vec<String>,
-    /// The places of those that name one client.
+    /// The indexes of the flags that name one client.
     of_client: NamedFlags,
-    /// The places of those that name one route, and several clients.
+    /// The indexes of the flags that name one route and several clients.
     of_route: NamedFlags,
-    /// The places of all others.
+    /// The indexes of all other flags.
     open: Vec<usize>,
 }
 
-/// Rising places, by name.
+/// Ascending indexes, by name.
 type NamedFlags = HashMap<Box<str>, Vec<usize>, FixedState>;
 
 impl From<Vec<Flag>> for Flags {
@@ -49,7 +49,7 @@ impl From<Vec<Flag>> for Flags {
 }
 
 impl Flags {
-    /// What the flag at a place is called where a rule is told of: `flag ios-first`.
+    /// Returns the name of the flag at an index, as used in descriptions of decisions.
     pub(super) fn words(&self, place: usize) -> &str {
         self.words.get(place).map_or("flag ?", String::as_str)
     }
@@ -68,7 +68,7 @@ impl Deref for Flags {
 }
 
 impl Flags {
-    /// The flags that may cover a call of this client and this route, with their places, in order.
+    /// Returns the flags that may cover a call of this client and route, with their indexes, in order.
     pub(super) fn near<'f>(
         &'f self,
         client: &str,

@@ -1,15 +1,15 @@
-//! Globs: `*` stands for any text, also none; everything else for itself.
+//! Globs: `*` matches any text, including none; every other character matches itself.
 
-/// A pattern of names.
+/// A glob pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,
-    /// The place of the first `*`.
+    /// The position of the first `*`.
     star: Option<usize>,
 }
 
 impl Glob {
-    /// The pattern that a text spells; every text is one.
+    /// Creates a pattern; every text is valid.
     #[must_use]
     pub fn new(pattern: impl Into<String>) -> Glob {
         let text = pattern.into();
@@ -17,33 +17,33 @@ impl Glob {
         Glob { text, star }
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the pattern is a plain text, which fits itself only.
+    /// Returns true if the pattern is a literal, which matches only itself.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.star.is_none()
     }
 
-    /// Whether every text that fits this pattern fits the other one.
+    /// Returns true if every text that matches this pattern matches the other one.
     #[must_use]
     pub fn is_within(&self, other: &Glob) -> bool {
-        // A `*` of this pattern stands for any text, and only a `*` of the other one takes it: the literal
-        // parts of the other have none.
+        // A `*` of this pattern stands for any text, so only a `*` of the other pattern matches it: the literal parts
+        // of the other contain none.
         other.fits(&self.text)
     }
 
-    /// Whether some text fits both patterns.
+    /// Returns true if some text matches both patterns.
     #[must_use]
     pub fn meets(&self, other: &Glob) -> bool {
         match (self.ends(), other.ends()) {
             (None, _) => other.fits(&self.text),
             (_, None) => self.fits(&other.text),
-            // What stands between the ends can be written one behind the other.
+            // The parts between the ends can be concatenated.
             (Some(one), Some(two)) => {
                 let begins = one.0.starts_with(two.0) || two.0.starts_with(one.0);
                 begins && (one.1.ends_with(two.1) || two.1.ends_with(one.1))
@@ -51,13 +51,13 @@ impl Glob {
         }
     }
 
-    /// The texts before the first and behind the last `*`.
+    /// Returns the texts before the first and after the last `*`.
     fn ends(&self) -> Option<(&str, &str)> {
         let (_, last) = self.text.rsplit_once('*')?;
         Some((&self.text[..self.star?], last))
     }
 
-    /// Whether a text fits the pattern, in time linear in both for each `*`.
+    /// Returns true if a text matches the pattern. The time is linear in both for each `*`.
     #[must_use]
     pub fn fits(&self, text: &str) -> bool {
         let Some(star) = self.star else {
@@ -67,7 +67,7 @@ impl Glob {
         let Some(mut rest) = text.strip_prefix(first) else {
             return false;
         };
-        // Most patterns are a beginning.
+        // Fast path: most patterns are a prefix.
         if behind.is_empty() {
             return true;
         }

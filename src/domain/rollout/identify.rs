@@ -1,8 +1,9 @@
-//! Identity: from the evidence of a call to a client, and to the key of the caller within it.
+//! Identification of callers: from the evidence in a call to a client, and to the key of the caller within it.
 //!
-//! Sources are asked in the order of [`super::Source`], clients of one source in that of the configuration. What is
-//! costly (a digest, a signature, a list of hops) is made when a rule asks for it, and once. Laws: a declared name
-//! never takes the place of an authenticated one; the identity of a caller depends on its own evidence only.
+//! Sources are tried in the order of [`super::MatcherSource`], and the clients of one source in the order of the
+//! configuration. Expensive evidence (a digest, a signature, a list of hops) is computed at most once, and only if a
+//! rule needs it. Laws: a declared name never replaces an authenticated one; the identity of a caller depends only on
+//! its own evidence.
 
 use core::cell::OnceCell;
 use core::fmt;
@@ -19,7 +20,7 @@ use crate::domain::client_ip::{Peer, TrustedProxies};
 use crate::domain::headers::first_value;
 use crate::domain::token::{Claims, Tokens, bearer};
 
-/// All clients, in order, and what is needed to tell them apart.
+/// All clients, in order, and the settings for identifying them.
 #[derive(Debug, Clone)]
 pub struct Clients {
     clients: Vec<Client>,
@@ -29,22 +30,22 @@ pub struct Clients {
     tokens: Option<Tokens>,
 }
 
-/// What a call shows of its caller.
+/// The evidence of a call for the identity of its caller.
 #[derive(Clone, Copy)]
 pub struct ClientEvidence<'a, 'm> {
-    /// Its headers.
+    /// The headers of the call.
     pub headers: &'a HeaderMap,
-    /// Whom the connection comes from; where nobody knows, headers are believed and no address fits.
+    /// The peer of the connection. If unknown, declared headers are trusted and no address matches.
     pub peer: Option<&'a Peer>,
-    /// The verified certificate of the connection.
+    /// The subject of the verified client certificate.
     pub subject: Option<&'m Subject>,
-    /// SHA-256.
+    /// The SHA-256 function.
     pub digest: fn(&[u8]) -> Digest,
-    /// The claims of a bearer token, if it is verified.
+    /// Returns the claims of a bearer token if it is verified.
     pub claims: &'m dyn Fn(&Tokens, &str) -> Option<Rc<Claims>>,
 }
 
-/// Who calls, kept apart from the plan that has told so.
+/// The identity of a caller, independent of the plan that identified it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity<'a> {
     client: Option<usize>,
@@ -52,7 +53,7 @@ pub struct Identity<'a> {
     key: Option<Cow<'a, str>>,
 }
 
-/// A key is never shown.
+/// The key is never shown.
 impl fmt::Debug for Identity<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Identity({:?}, {:?}, ***)", self.client, self.proof)
@@ -60,14 +61,14 @@ impl fmt::Debug for Identity<'_> {
 }
 
 impl Identity<'_> {
-    /// Everyone whom no rule names.
+    /// The identity of a caller that matches no client.
     pub const OTHER: Identity<'static> = Identity {
         client: None,
         proof: Proof::None,
         key: None,
     };
 
-    /// The caller, by the clients that have told.
+    /// Returns the caller, given the clients that identified it.
     #[must_use]
     pub fn caller<'c>(&'c self, clients: &'c Clients) -> Caller<'c> {
         Caller {
@@ -78,7 +79,7 @@ impl Identity<'_> {
         }
     }
 
-    /// The same, with a key of its own.
+    /// Returns the identity with an owned key.
     #[must_use]
     pub fn into_owned(self) -> Identity<'static> {
         Identity {
@@ -90,7 +91,7 @@ impl Identity<'_> {
 }
 
 impl Clients {
-    /// The clients of a plan; `api_key` is the header that bears API keys.
+    /// Creates the clients of a plan; `api_key` is the header for API keys.
     #[must_use]
     pub fn new(clients: Vec<Client>, api_key: HeaderName) -> Clients {
         Clients {
@@ -102,43 +103,43 @@ impl Clients {
         }
     }
 
-    /// The hops that are believed.
+    /// Returns the trusted proxies.
     #[must_use]
     pub fn hops(&self) -> &TrustedProxies {
         &self.hops
     }
 
-    /// Believes these hops.
+    /// Sets the trusted proxies.
     #[must_use]
     pub fn trusting(self, hops: TrustedProxies) -> Clients {
         Clients { hops, ..self }
     }
 
-    /// Believes these tokens.
+    /// Sets the accepted tokens.
     #[must_use]
     pub fn reading(self, tokens: Option<Tokens>) -> Clients {
         Clients { tokens, ..self }
     }
 
-    /// All clients, in the order of the configuration.
+    /// Returns all clients, in the order of the configuration.
     #[must_use]
     pub fn all(&self) -> &[Client] {
         &self.clients
     }
 
-    /// The header that bears API keys.
+    /// Returns the header for API keys.
     #[must_use]
     pub fn api_key(&self) -> &HeaderName {
         &self.api_key
     }
 
-    /// The tokens that are believed.
+    /// Returns the accepted tokens.
     #[must_use]
     pub fn tokens(&self) -> Option<&Tokens> {
         self.tokens.as_ref()
     }
 
-    /// The name at a place that [`Clients::identify`] has named.
+    /// Returns the name of a client by an index from [`Clients::identify`].
     #[must_use]
     pub fn name(&self, client: Option<usize>) -> &str {
         client
@@ -146,7 +147,7 @@ impl Clients {
             .map_or(OTHER, |client| &client.name)
     }
 
-    /// Tells who calls: the first client whose rule fits, what is proved before what is said.
+    /// Identifies the caller: returns the first client that matches, proven sources before declared ones.
     #[must_use]
     pub fn identify<'a>(&self, evidence: ClientEvidence<'a, '_>) -> Identity<'a> {
         let reading = IdentityReader {
@@ -170,14 +171,14 @@ impl Clients {
     }
 }
 
-/// Whether what the peer says of the caller counts.
+/// Tells whether the declarations of the peer are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastProxy {
     Believed,
     Ignored,
 }
 
-/// The evidence while it is read: each costly part at most once.
+/// The reader of the evidence; it computes each expensive part at most once.
 struct IdentityReader<'a, 'm, 'c> {
     clients: &'c Clients,
     evidence: ClientEvidence<'a, 'm>,
@@ -261,7 +262,8 @@ impl<'a> IdentityReader<'a, '_, '_> {
         *self.address.get_or_init(|| self.evidence.peer.map(caller))
     }
 
-    /// Where trusted hops are named, what others declare is ignored.
+    /// Returns true if the declarations of the peer are trusted. If trusted proxies are configured, those of any other
+    /// peer are ignored.
     fn is_trusted(&self) -> bool {
         let hop = || {
             let hops = &self.clients.hops;
@@ -280,7 +282,7 @@ impl<'a> IdentityReader<'a, '_, '_> {
     }
 }
 
-/// The value of a cookie (RFC 6265 §4.2): the first of this name.
+/// Returns the value of the first cookie with this name (RFC 6265 §4.2).
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let lines = headers.get_all(COOKIE).iter();
     let lines = lines.filter_map(|line| line.to_str().ok());

@@ -1,7 +1,7 @@
-//! What one flag counted: calls of the new way and of the old, how they ended, how long they took.
+//! The tally of one flag: the calls of the new and the old path, their results and their latencies.
 //!
-//! A tally only grows. Each worker keeps one for each guarded flag; those of workers and replicas are added up, in
-//! any order and grouping, and what a time added is the tally after it [`since`](SequenceCounters::since) the tally before it.
+//! A tally only grows. Each worker keeps one for each guarded flag. The tallies of workers and replicas can be added
+//! in any order and grouping. The growth over a time is the later tally [`since`](Tally::since) the earlier one.
 
 use std::time::Duration;
 
@@ -13,38 +13,38 @@ mod latency;
 
 pub use latency::Latency;
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallEnd {
-    /// With an answer that blames nobody.
+    /// A response without an error.
     Served,
-    /// With a failure that blames the caller: 4xx, and the codes about -32600. A bad mapping looks like one.
+    /// An error of the client: 4xx, and the codes about -32600. A bad mapping looks like one.
     Refused,
-    /// With a failure that blames the upstream or the proxy: 5xx, -32603, a cut answer, a timeout.
+    /// An error of the upstream or the proxy: 5xx, -32603, an aborted response, a timeout.
     Failed,
-    /// With the result of a tool that says that it failed (MCP, `isError: true`). It blames nobody.
+    /// The result of a tool that reports a failure (MCP, `isError: true`). Neither side is to blame.
     ToolError,
-    /// With an answer that blames nobody, to a call of a tool. Nobody knows whether it says that the tool failed.
+    /// A response without an error to a tool call. It is unknown whether it reports a failure of the tool.
     ToolUnknown,
 }
 
-/// The calls of one way.
+/// The calls of one path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ArmTally {
     /// All calls.
     pub calls: u64,
-    /// Those that were refused.
+    /// The refused calls.
     pub refused: u64,
-    /// Those that failed.
+    /// The failed calls.
     pub failed: u64,
-    /// Those that got the result of a tool that says that it failed.
+    /// The calls whose tool reported a failure.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tool_errors: u64,
-    /// Those of which it is known whether they got one. A tally that an earlier version wrote knows it of none.
+    /// The calls with a known tool result; zero in tallies of earlier versions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tool_known: u64,
-    /// How long the served ones took. Failures are left out, for they have a limit of their own, and a quick refusal
-    /// or a long timeout would hide how long an answer takes.
+    /// The latency of the served calls. Failures have a limit of their own, and a quick refusal or a long timeout
+    /// would distort the latency of responses.
     pub latency: Latency,
 }
 
@@ -63,7 +63,7 @@ impl ArmTally {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds another tally.
     pub fn add(&mut self, other: &ArmTally) {
         self.calls = self.calls.saturating_add(other.calls);
         self.refused = self.refused.saturating_add(other.refused);
@@ -73,7 +73,7 @@ impl ArmTally {
         self.latency.add(&other.latency);
     }
 
-    /// What came after an earlier tally of the same counter; nothing where that one is larger.
+    /// Returns the growth since an earlier tally of the same counter; nothing if that one is larger.
     #[must_use]
     pub fn since(&self, earlier: &ArmTally) -> ArmTally {
         let calls = self.calls.saturating_sub(earlier.calls);
@@ -93,16 +93,16 @@ impl ArmTally {
     }
 }
 
-/// What one flag counted.
+/// The tally of one flag.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// Calls of the new way.
+    /// The calls of the new path.
     pub new: ArmTally,
-    /// Calls of the old way, by callers whom the flag speaks of.
+    /// The calls of the old path by callers that the flag covers.
     pub old: ArmTally,
-    /// Answers that were compared.
+    /// The compared responses.
     pub compared: u64,
-    /// Those of them that were not the same.
+    /// The compared responses that differ.
     pub mismatched: u64,
 }
 
@@ -115,18 +115,18 @@ impl Tally {
         }
     }
 
-    /// Counts a comparison whose answers were the same.
+    /// Counts a comparison of equal responses.
     pub fn count_match(&mut self) {
         self.compared = self.compared.saturating_add(1);
     }
 
-    /// Counts a comparison whose answers were not the same.
+    /// Counts a comparison of different responses.
     pub fn count_mismatch(&mut self) {
         self.compared = self.compared.saturating_add(1);
         self.mismatched = self.mismatched.saturating_add(1);
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds another tally.
     pub fn add(&mut self, other: &Tally) {
         self.new.add(&other.new);
         self.old.add(&other.old);
@@ -134,7 +134,7 @@ impl Tally {
         self.mismatched = self.mismatched.saturating_add(other.mismatched);
     }
 
-    /// What came after an earlier tally of the same counter; nothing where that one is larger.
+    /// Returns the growth since an earlier tally of the same counter; nothing if that one is larger.
     #[must_use]
     pub fn since(&self, earlier: &Tally) -> Tally {
         let compared = self.compared.saturating_sub(earlier.compared);
@@ -147,7 +147,7 @@ impl Tally {
         }
     }
 
-    /// Whether something counts less than before: a counter that began anew.
+    /// Returns true if a count is lower than before, as after a restart of the counter.
     #[must_use]
     pub fn fell_below(&self, earlier: &Tally) -> bool {
         let arms = [(&self.new, &earlier.new), (&self.old, &earlier.old)];

@@ -1,12 +1,11 @@
-//! How far a rate, or a difference of rates, may lie from what was observed.
+//! Confidence bounds of rates and of their differences.
 //!
-//! A rate is bounded by Chernoff's inequality in the form of Kullback and Leibler: of `n` calls with a true rate `q`,
-//! a share of `p ≥ q` or more fails with a probability of at most `exp(-n · KL(p‖q))`. It holds for any number of
-//! calls, so a bound that is made of it never promises more than it keeps, with few calls and with rare failures,
-//! where intervals from a normal curve do. The bounds of two rates are joined as Newcombe does (his method 10, also
-//! known as MOVER).
+//! A rate is bounded by Chernoff's inequality in the Kullback-Leibler form: of `n` calls with a true rate `q`, a share
+//! of `p ≥ q` or more fails with a probability of at most `exp(-n · KL(p‖q))`. The inequality holds for any number of
+//! calls. So the bounds also hold for few calls and rare failures, unlike intervals from the normal distribution. The
+//! bounds of two rates are combined by Newcombe's method 10 (MOVER).
 
-/// What was observed of one way: a share, of how many calls.
+/// An observed rate of one path: a share, and its number of calls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
     pub(super) share: f64,
@@ -14,7 +13,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// Some of so many calls.
+    /// Creates the rate of `some` among `calls`.
     pub(super) fn new(some: f64, calls: f64) -> Rate {
         let share = if calls > 0.0 { some / calls } else { 0.0 };
         Rate {
@@ -23,7 +22,7 @@ impl Rate {
         }
     }
 
-    /// The same calls, with a share that is higher by so much; it is never lower.
+    /// Returns the rate with the share raised by `by`; it is never lower.
     pub(super) fn raised(self, by: f64) -> Rate {
         Rate {
             share: (self.share + by.max(0.0)).min(1.0),
@@ -31,11 +30,11 @@ impl Rate {
         }
     }
 
-    /// The least true share that is compatible with what was observed: a smaller one would have shown so many with a
-    /// probability of at most `exp(-evidence)`.
+    /// Returns the lowest true share that is compatible with the observation. A lower one would have shown so many
+    /// with a probability of at most `exp(-evidence)`.
     pub(super) fn lower(self, evidence: f64) -> f64 {
         let Rate { share, calls } = self;
-        // Written so that a number that is none gives the harmless answer.
+        // Negated so that NaN gives the harmless result.
         if !(share > 0.0 && calls > 0.0) {
             return 0.0;
         }
@@ -43,7 +42,7 @@ impl Rate {
         bisect(0.0, share, excluded)
     }
 
-    /// The greatest true share that is compatible with what was observed.
+    /// Returns the highest true share that is compatible with the observation.
     pub(super) fn upper(self, evidence: f64) -> f64 {
         let opposite = Rate {
             share: 1.0 - self.share,
@@ -53,15 +52,15 @@ impl Rate {
     }
 }
 
-/// By how much the share of the one at least exceeds the share of the other.
+/// Returns the minimum by which the share of `one` exceeds that of `other`.
 pub(super) fn excess(one: Rate, other: Rate, evidence: f64) -> f64 {
     let below = one.share - one.lower(evidence);
     let above = other.upper(evidence) - other.share;
     one.share - other.share - below.hypot(above)
 }
 
-/// Between which shares of the observed calls, in the order of their times, the true time of a share lies. The upper
-/// one is missing where there are too few calls to bound it.
+/// Returns the range of observed quantiles that contains the true quantile `share`. The upper end is `None` if there
+/// are too few calls to bound it.
 pub(super) fn around(share: f64, calls: f64, evidence: f64) -> (f64, Option<f64>) {
     let beyond = |observed: f64| calls * divergence(observed, share) > evidence;
     let lower = bisect(0.0, share, beyond);
@@ -69,10 +68,11 @@ pub(super) fn around(share: f64, calls: f64, evidence: f64) -> (f64, Option<f64>
     (lower, upper)
 }
 
-/// The border between `from`, near which a condition holds, and `to`, near which it does not; on its far side.
+/// Returns the border between `from`, near which the condition holds, and `to`, near which it does not, on the side of
+/// `to`.
 fn bisect(from: f64, to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let (mut from, mut to) = (from, to);
-    // Forty halvings are finer than the steps in which rates are told.
+    // Forty halvings are finer than the precision of reported rates.
     for _ in 0..40 {
         let middle = f64::midpoint(from, to);
         if holds(middle) {
@@ -84,7 +84,7 @@ fn bisect(from: f64, to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     from
 }
 
-/// KL(p‖q) of two coins.
+/// Returns KL(p‖q) of two Bernoulli distributions.
 fn divergence(p: f64, q: f64) -> f64 {
     let part = |p: f64, q: f64| if p <= 0.0 { 0.0 } else { p * (p / q).ln() };
     part(p, q) + part(1.0 - p, 1.0 - q)

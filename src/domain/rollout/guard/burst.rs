@@ -1,8 +1,8 @@
-//! What the guard remembers of the last few calls, to see at once that the new way is broken.
+//! Detection of a broken new path from its last few calls.
 //!
-//! Marks are sums at past moments; between any of them and now lies a span of calls. A span shows a broken way where
-//! most of the new way's calls failed in it and those of the old way, over the same time, did not. If both fail, the
-//! server behind both is down, and going back would help nobody.
+//! Checkpoints are sums at earlier times; the difference to the current sums is a span of calls. A span shows a broken
+//! path if most calls of the new path failed in it, and those of the old path in the same time did not. If both fail,
+//! their common server is down and a rollback would not help.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use super::windows::{Population, number};
 use super::{Fast, Share};
 use crate::domain::rollout::{ArmTally, Tally, UnixMillis};
 
-/// Marks that are kept. When there are too many, every second one of the older half goes.
+/// The maximum number of checkpoints. Beyond it, every second one of the older half is dropped.
 const MOST: usize = 32;
-/// How far back a span may reach.
+/// The maximum length of a span.
 const OLDEST: Duration = Duration::from_secs(3600);
-/// By how much the new way must be worse for sure. Where both fail, chance alone makes a difference of some points.
+/// The minimum certain difference of the rates. If both paths fail, chance alone makes a difference of some points.
 const MARGIN: f64 = 0.25;
-/// See [`super::bounds`]; each of the two rates is off by chance in one of 3,000 spans at most.
+/// See [`super::bounds`]; chance puts each of the two rates beyond its bound in at most one of 3,000 spans.
 const EVIDENCE: f64 = 8.0;
 
-/// Calls of one way so far.
+/// The cumulative calls of one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct BurstCalls {
     pub(super) calls: u64,
@@ -31,7 +31,7 @@ pub(super) struct BurstCalls {
     pub(super) refused: u64,
     #[serde(default)]
     pub(super) tool_errors: u64,
-    /// Those of which it is known whether they got a tool error.
+    /// The calls with a known tool result.
     #[serde(default)]
     tool_known: u64,
 }
@@ -65,7 +65,7 @@ impl BurstCalls {
         }
     }
 
-    /// The same, of these calls only.
+    /// Returns the same counts for these calls only.
     fn only(self, among: Population) -> BurstCalls {
         let calls = match among {
             Population::All => self.calls,
@@ -75,7 +75,7 @@ impl BurstCalls {
     }
 }
 
-/// The sums at a moment.
+/// The sums at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Checkpoint {
     at: UnixMillis,
@@ -83,14 +83,14 @@ struct Checkpoint {
     old: BurstCalls,
 }
 
-/// The marks, oldest first, and the sums as they are now.
+/// The checkpoints, oldest first, and the current sums.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Checkpoints {
     past: VecDeque<Checkpoint>,
     now: Checkpoint,
 }
 
-/// A span in which most calls of the new way failed.
+/// A span in which most calls of the new path failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BurstSpan {
     pub(super) new: BurstCalls,
@@ -98,30 +98,30 @@ pub(super) struct BurstSpan {
     pub(super) took: Duration,
 }
 
-/// What the last calls look like.
+/// The signal of the last calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BurstSignal {
-    /// Most are served, or there are too few to tell.
+    /// Most calls are served, or there are too few to tell.
     Fine,
-    /// Most fail, and so do those of the old way.
+    /// Most calls fail, on the old path too.
     Alike,
-    /// Most fail, and on the old way they do not.
+    /// Most calls fail, but not on the old path.
     Broken(BurstSpan),
 }
 
-/// One kind of calls that were not served.
+/// A kind of calls that were not served.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unserved {
-    /// The calls that they are a share of.
+    /// The population that the kind is a share of.
     pub(super) among: Population,
-    /// How many they are.
+    /// Returns the number of these calls.
     pub(super) of: fn(&BurstCalls) -> u64,
-    /// How many are of the kinds that the old way may tell in place of this one.
+    /// Returns the number of calls of the kinds that the same problem may show as on the old path.
     pub(super) instead: fn(&BurstCalls) -> u64,
 }
 
 impl Checkpoints {
-    /// Adds what was counted since the last time.
+    /// Adds the tally since the last call.
     pub(super) fn push(&mut self, at: UnixMillis, delta: &Tally) {
         if delta.new.calls > 0 || self.past.is_empty() {
             self.past.push_back(self.now);
@@ -142,7 +142,7 @@ impl Checkpoints {
         }
     }
 
-    /// A beginning at a moment, without calls.
+    /// Creates an empty state that starts at a time.
     pub(super) fn begin(at: UnixMillis) -> Checkpoints {
         Checkpoints {
             past: VecDeque::new(),
@@ -153,7 +153,7 @@ impl Checkpoints {
         }
     }
 
-    /// No mark may lie in the future.
+    /// Moves the checkpoints that lie in the future back to `to`.
     pub(super) fn step_back(&mut self, to: UnixMillis) {
         self.now.at = to;
         for mark in &mut self.past {
@@ -161,9 +161,9 @@ impl Checkpoints {
         }
     }
 
-    /// What the last of these calls look like by one kind of failure, the old way being what it was over the same spans, or
-    /// `reference` where that is given. What the old way tells as another kind `instead`, beyond what the new way tells so,
-    /// counts as this kind of the old way.
+    /// Returns the signal of the last calls for one kind of failure, against the old path over the same spans, or
+    /// against `reference` if given. Calls of the old path of a kind `instead`, beyond the number of those on the new
+    /// path, count as this kind.
     pub(super) fn signal(
         &self,
         fast: &Fast,
@@ -195,7 +195,7 @@ impl Checkpoints {
     }
 }
 
-/// Whether so many of the calls failed that nobody would wait for a window.
+/// Returns true if so many calls failed that waiting for a window is not justified.
 fn mostly(new: &BurstCalls, bad: u64, fast: &Fast) -> bool {
     let all = bad == new.calls && bad >= fast.in_row;
     let Share(share) = fast.share;

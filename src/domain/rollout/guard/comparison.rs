@@ -1,4 +1,4 @@
-//! Whether the new way is beyond a limit for sure, by the looks of a guard.
+//! The comparison of the new path with each limit.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::windows::{Population, Window, WindowCounts, WindowTotals, number};
 use super::{Ratio, Share};
 use crate::domain::rollout::{ArmTally, Latency, Tally};
 
-/// How unlikely it must be that chance alone puts a rate beyond its bound: `exp(-8)`, one in 3,000, for each of the
-/// two rates, and the limit lies between them and what is observed.
+/// The evidence for a bound: chance alone puts a rate beyond it with a probability of at most `exp(-8)`, one in 3,000,
+/// for each of the two rates.
 const EVIDENCE: f64 = 8.0;
-/// A difference of latencies that nobody feels, whatever its ratio: rewriting costs time as well.
+/// A latency difference that counts as unnoticeable whatever its ratio: rewriting costs time as well.
 const UNFELT: Duration = Duration::from_millis(5);
 
 /// A breach, and the calls that show it.
@@ -23,18 +23,18 @@ pub(super) struct FoundBreach {
     pub(super) against: Baseline,
 }
 
-/// What the new way is compared with.
+/// The baseline and the spans of a comparison.
 pub(super) struct GuardComparison<'c> {
     pub(super) least: f64,
     pub(super) looks: &'c [Window],
     pub(super) reference: Option<&'c ArmTally>,
-    /// The calls that rates are of.
+    /// The calls that the rates count.
     pub(super) among: Population,
 }
 
 impl GuardComparison<'_> {
-    /// The shortest look in which the share of one kind is too high. What the old way tells as another kind `instead`,
-    /// beyond what the new way tells so, counts as this kind of the old way.
+    /// Returns the breach in the shortest span in which one kind of result exceeds its limit. Calls of the old path of
+    /// a kind `instead`, beyond the number of those on the new path, count as this kind.
     pub(super) fn rates(
         &self,
         limit: Share,
@@ -70,7 +70,7 @@ impl GuardComparison<'_> {
         })
     }
 
-    /// The rates of the new way and of the old.
+    /// Returns the rates of the new and the old path.
     fn both(&self, compared: &WindowTotals, of: impl Fn(&WindowCounts) -> f64) -> (Rate, Rate) {
         let sides = compared.sides(self.among);
         match self.reference {
@@ -83,8 +83,8 @@ impl GuardComparison<'_> {
         }
     }
 
-    /// Whether calls take too long, at the median or at the 95th percentile. Only the window is looked at: over longer
-    /// times latency changes for everybody.
+    /// Returns a breach if the median or the 95th percentile exceeds the limit. Only the window counts: over a longer
+    /// time, latencies change on both paths.
     pub(super) fn latency(&self, limit: Ratio, window: &Tally) -> Option<FoundBreach> {
         let new = &window.new.latency;
         let (old, against) = match self.reference {
@@ -106,7 +106,8 @@ impl GuardComparison<'_> {
         })
     }
 
-    /// The shortest look in which too many answers differ. There is no least number: the bound says all.
+    /// Returns the breach in the shortest span in which too many responses differ. The bound itself accounts for few
+    /// responses, so there is no minimum number.
     pub(super) fn mismatches(&self, limit: Share) -> Option<FoundBreach> {
         self.looks.iter().find_map(|look| {
             let share = Rate::new(look.whole.mismatched, look.whole.answers);
@@ -126,8 +127,8 @@ impl GuardComparison<'_> {
     }
 }
 
-/// A quantile that is for sure more than so many times as long. The bounds are joined as those of rates are, on a scale
-/// of ratios.
+/// Returns a breach if a quantile certainly exceeds the limit. The bounds are combined like those of rates, on the
+/// scale of ratios.
 fn slower(quantile: Quantile, limit: Ratio, (new, old): (&Latency, &Latency)) -> Option<Breach> {
     let share = quantile.share();
     let log = |time: Duration| time.max(Duration::from_micros(1)).as_secs_f64().ln();

@@ -1,4 +1,4 @@
-//! What the guard says, in types and in words.
+//! The decisions of a guard, as types and as text.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use super::{Mode, Ratio, Share};
 use crate::domain::rollout::UnixMillis;
 
-/// What the guard says at a moment.
+/// The decision of a guard at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardDecision {
-    /// There were enough calls, and nothing shows that the new way is worse than it may be.
+    /// There were enough calls, and the new path is within its limits.
     Content,
-    /// It cannot tell: neither advance nor go back.
+    /// The guard cannot tell: the ramp neither advances nor rolls back.
     Inconclusive(Inconclusive),
-    /// The new way is worse than it may be. It says so until a person begins the watch anew.
+    /// The new path exceeds a limit. The decision stays until a person re-arms the flag.
     Trip(Trip),
 }
 
 impl GuardDecision {
-    /// The word used in metrics and logs.
+    /// Returns the name used in metrics and logs.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -42,71 +42,71 @@ impl fmt::Display for GuardDecision {
     }
 }
 
-/// Unclear the guard cannot tell.
+/// The reason why a guard cannot tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Inconclusive {
-    /// It began not long ago.
+    /// The guard has observed for less than a window.
     #[error("no whole window has passed")]
     Young,
-    /// The new way was hardly called.
+    /// The new path had too few calls.
     #[error("{calls} of {of} calls of the new way in a window")]
     FewNew {
-        /// Its calls.
+        /// The calls it had.
         calls: u64,
-        /// How many are needed.
+        /// The calls it needs.
         of: u64,
     },
-    /// The old way was hardly called.
+    /// The old path had too few calls.
     #[error("{calls} of {of} calls of the old way in a window")]
     FewOld {
-        /// Its calls.
+        /// The calls it had.
         calls: u64,
-        /// How many are needed.
+        /// The calls it needs.
         of: u64,
     },
-    /// Tools fail on the new way, and of the old way it is hardly known.
+    /// Tools fail on the new path, and the old path has too few calls with a known tool result.
     #[error(
         "tools fail on the new way, and only {calls} of the {of} calls of the old way that are needed tell whether they \
          do there (see `tool_error_delta`)"
     )]
     FewKnown {
-        /// Calls of the old way of which it is known.
+        /// The calls of the old path with a known tool result.
         calls: u64,
-        /// How many are needed.
+        /// The calls it needs.
         of: u64,
     },
-    /// The old way is no longer called, and never was while the guard watched.
+    /// The old path is no longer called, and no earlier window had enough calls.
     #[error(
         "nothing to compare with: no calls of the old way, and no earlier window that had enough"
     )]
     NoOld,
-    /// Both ways fail: going back would not help.
+    /// Both paths fail: a rollback would not help.
     #[error("both ways fail, so the fault lies behind both")]
     BothFail,
-    /// A limit seems to be exceeded; the next slices tell.
+    /// A limit seems to be exceeded; further slices will confirm it or not.
     #[error("the limit of {0} seems to be exceeded, and it is not yet sure")]
     Suspect(Limit),
 }
 
-/// What a guard has a limit of.
+/// The quantities that a guard limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The share of calls that failed.
+    /// The share of failed calls.
     Failures,
-    /// The share of calls that were refused.
+    /// The share of refused calls.
     Refusals,
-    /// How long calls take.
+    /// The latency of calls.
     Latency,
-    /// The share of answers that differ.
+    /// The share of responses that differ.
     Mismatches,
     /// The share of tool errors.
     ToolErrors,
 }
 
 impl Limit {
-    /// Every one.
+    /// All limits.
     pub const ALL: [Limit; 5] = [
         Limit::Failures,
         Limit::Refusals,
@@ -115,7 +115,7 @@ impl Limit {
         Limit::ToolErrors,
     ];
 
-    /// The word used in metrics and logs.
+    /// Returns the name used in metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -134,18 +134,18 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Which call tells how long calls take.
+/// A quantile of the latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantile {
-    /// The one in the middle.
+    /// The median.
     Median,
-    /// The one that 95 of 100 do not exceed.
+    /// The 95th percentile.
     P95,
 }
 
 impl Quantile {
-    /// The share of calls that do not exceed it.
+    /// Returns the share of calls that do not exceed it.
     #[must_use]
     pub const fn share(self) -> f64 {
         match self {
@@ -155,59 +155,59 @@ impl Quantile {
     }
 }
 
-/// What was observed beyond a limit.
+/// An observed value beyond a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Breach {
-    /// More failures.
+    /// Too many failures.
     Failures {
-        /// On the new way.
+        /// The share on the new path.
         new: Share,
-        /// On the old way.
+        /// The share on the old path.
         old: Share,
-        /// How many more there may be.
+        /// The maximum increase.
         limit: Share,
     },
-    /// More refusals.
+    /// Too many refusals.
     Refusals {
-        /// On the new way.
+        /// The share on the new path.
         new: Share,
-        /// On the old way.
+        /// The share on the old path.
         old: Share,
-        /// How many more there may be.
+        /// The maximum increase.
         limit: Share,
     },
-    /// More tool errors.
+    /// Too many tool errors.
     ToolErrors {
-        /// On the new way.
+        /// The share on the new path.
         new: Share,
-        /// On the old way.
+        /// The share on the old path.
         old: Share,
-        /// How many more there may be.
+        /// The maximum increase.
         limit: Share,
     },
-    /// Slower calls.
+    /// Too high a latency.
     Latency {
-        /// Which calls.
+        /// The quantile.
         quantile: Quantile,
-        /// How long they take on the new way.
+        /// The latency on the new path.
         new: Duration,
-        /// How long on the old way.
+        /// The latency on the old path.
         old: Duration,
-        /// How many times as long they may take.
+        /// The maximum ratio.
         limit: Ratio,
     },
-    /// Answers that differ.
+    /// Too many responses that differ.
     Mismatches {
-        /// Their share.
+        /// The observed share.
         share: Share,
-        /// Which share may.
+        /// The maximum share.
         limit: Share,
     },
 }
 
 impl Breach {
-    /// Which limit.
+    /// Returns the limit that is exceeded.
     #[must_use]
     pub const fn limit(&self) -> Limit {
         match self {
@@ -264,44 +264,44 @@ impl fmt::Display for Breach {
     }
 }
 
-/// How a trip came about.
+/// The rule that caused a trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// By the last few calls.
+    /// The last few calls.
     Fast,
-    /// By windows.
+    /// The windows.
     Slow,
 }
 
-/// That the new way is worse than it may be, with all that a person wants to know of it.
+/// The finding that the new path exceeds a limit, with the figures for operators.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trip {
-    /// When it was found.
+    /// The time of the finding.
     pub at: UnixMillis,
-    /// What was observed.
+    /// The observed breach.
     pub breach: Breach,
-    /// How it came about.
+    /// The rule that caused the trip.
     pub pace: Trigger,
-    /// Over how many calls of the new way, or compared answers.
+    /// The number of calls of the new path, or of compared responses.
     pub new_calls: u64,
-    /// Against how many calls of the old way.
+    /// The number of calls of the old path.
     pub old_calls: u64,
-    /// Within what time.
+    /// The time span of the calls.
     pub span: Duration,
-    /// Against which calls of the old way.
+    /// The calls of the old path that served as the baseline.
     pub against: Baseline,
-    /// Whether the flag goes back.
+    /// The effect of the trip.
     pub mode: Mode,
 }
 
-/// Which calls of the old way the new one was compared with.
+/// The calls of the old path that serve as the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
-    /// Those of the same time.
+    /// Calls of the same time span.
     SameTime,
-    /// Those of the last windows that had enough.
+    /// Calls of the last windows that had enough.
     Earlier,
 }
 

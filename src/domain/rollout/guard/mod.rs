@@ -1,10 +1,11 @@
-//! The guard of a flag: whether the new way is worse than the old one, by more than chance.
+//! The guard of a flag: a statistical test that the new path is not worse than the old one.
 //!
-//! [`GuardState::observe`] is fed about each second with what a flag counted so far, and rules. It compares both ways over
-//! the same slices of time and the same clients, so that what befalls both is no fault of the new one; it trips only
-//! where a confidence bound, and not merely the observed figure, lies beyond a limit. Too few calls are
-//! [`GuardDecision::Inconclusive`], which neither advances nor goes back. Laws: a ruling depends on sums only, never on
-//! which worker counted; failures of the old way never cause a trip; no input makes it panic.
+//! The caller of [`GuardState::observe`] passes the cumulative tally of a flag about once a second and gets a
+//! decision. The guard compares both paths over the same slices of time and the same clients, so that a problem of
+//! both is not blamed on the new one. It trips only if a confidence bound, not just the observed value, exceeds a
+//! limit. Too few calls give [`GuardDecision::Inconclusive`], which neither advances nor rolls back. Laws: a decision
+//! depends only on sums, never on the worker that counted; failures of the old path never cause a trip; no input
+//! causes a panic.
 
 mod bounds;
 mod burst;
@@ -24,19 +25,19 @@ use serde::{Deserialize, Serialize};
 pub use decision::{Baseline, Breach, GuardDecision, Inconclusive, Limit, Quantile, Trigger, Trip};
 pub use state::GuardState;
 
-/// What a flag promises its callers.
+/// The limits and windows of a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// Over how long both ways are compared. The guard also looks back over ten and a hundred windows, for what is
-    /// too small to be seen in one.
+    /// The window over which both paths are compared. The guard also looks back over ten and a hundred windows, for
+    /// differences that are too small to show in one.
     pub window: Duration,
-    /// The least calls of each way in a window; with fewer it does not rule.
+    /// The minimum number of calls of each path in a window; with fewer, the guard is inconclusive.
     pub min_calls: u64,
-    /// How much worse the new way may be.
+    /// The limits for the new path.
     pub limits: Limits,
-    /// When it does not wait for a window; never where absent.
+    /// The condition for tripping before a window is complete; `None` disables that.
     pub fast: Option<Fast>,
-    /// Whether a trip acts.
+    /// The effect of a trip.
     pub mode: Mode,
 }
 
@@ -52,18 +53,18 @@ impl Default for Guard {
     }
 }
 
-/// How much worse the new way may be; what is absent has no limit.
+/// The limits for the new path; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// By how much the share of failed calls may be higher.
+    /// The maximum increase of the share of failed calls.
     pub failure_delta: Option<Share>,
-    /// By how much the share of refused calls may be higher.
+    /// The maximum increase of the share of refused calls.
     pub refused_delta: Option<Share>,
-    /// By how much the share of tool errors may be higher.
+    /// The maximum increase of the share of tool errors.
     pub tool_error_delta: Option<Share>,
-    /// How many times as long calls may take, at the median and at the 95th percentile.
+    /// The maximum ratio of latencies, at the median and at the 95th percentile.
     pub latency_ratio: Option<Ratio>,
-    /// The share of compared answers that may differ.
+    /// The maximum share of compared responses that differ.
     pub mismatch: Option<Share>,
 }
 
@@ -79,14 +80,14 @@ impl Default for Limits {
     }
 }
 
-/// When a way is so broken that a few calls show it.
+/// The condition for tripping on a few calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fast {
-    /// So many calls failed and none was served since.
+    /// The number of consecutive calls that failed, with none served,
     pub in_row: u64,
-    /// Or, of so many calls,
+    /// or, among this number of calls,
     pub calls: u64,
-    /// this share failed.
+    /// the share that failed.
     pub share: Share,
 }
 
@@ -100,13 +101,13 @@ impl Default for Fast {
     }
 }
 
-/// Whether a trip takes the flag back.
+/// The effect of a trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// It does.
+    /// The flag is disabled.
     Act,
-    /// It is only told.
+    /// The trip is only reported.
     DryRun,
 }
 
@@ -118,28 +119,28 @@ pub enum Mode {
 pub struct Share(u32);
 
 impl Share {
-    /// All.
+    /// The whole.
     pub const ALL: Share = Share(1_000_000);
 
-    /// From millionths, at most a million.
+    /// Creates a share from millionths; `None` above one million.
     #[must_use]
     pub fn from_millionths(millionths: u32) -> Option<Share> {
         (millionths <= Share::ALL.0).then_some(Share(millionths))
     }
 
-    /// In millionths.
+    /// Returns the share in millionths.
     #[must_use]
     pub const fn millionths(self) -> u32 {
         self.0
     }
 
-    /// As a number from 0 to 1.
+    /// Returns the share as a number from 0 to 1.
     #[must_use]
     pub fn get(self) -> f64 {
         f64::from(self.0) / 1e6
     }
 
-    /// The nearest one.
+    /// Returns the nearest share.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -150,7 +151,7 @@ impl Share {
     }
 }
 
-/// In percent: to a tenth, below one percent to two digits that tell.
+/// Formats the share in percent: with one decimal, or with two significant digits below one percent.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = f64::from(self.0) / 1e4;
@@ -164,7 +165,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// How many times as much, in thousandths.
+/// A ratio, in thousandths.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -172,19 +173,19 @@ impl fmt::Display for Share {
 pub struct Ratio(u32);
 
 impl Ratio {
-    /// From thousandths; a ratio is more than one.
+    /// Creates a ratio from thousandths; `None` unless it is more than one.
     #[must_use]
     pub fn from_thousandths(thousandths: u32) -> Option<Ratio> {
         (thousandths > 1_000).then_some(Ratio(thousandths))
     }
 
-    /// In thousandths.
+    /// Returns the ratio in thousandths.
     #[must_use]
     pub const fn thousandths(self) -> u32 {
         self.0
     }
 
-    /// As a number.
+    /// Returns the ratio as a number.
     #[must_use]
     pub fn get(self) -> f64 {
         f64::from(self.0) / 1e3

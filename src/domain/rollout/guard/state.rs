@@ -1,4 +1,4 @@
-//! The memory of one guard: what it saw, what it suspects, what it ruled.
+//! The state of one guard: its observations, suspicions and decision.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,19 +13,20 @@ use super::windows::{PARTS, Population, WindowCounts, WindowSlice, Windows, numb
 use super::{Guard, Share};
 use crate::domain::rollout::{ArmTally, Tally, UnixMillis};
 
-/// Slices in a row that must find the same fault: what is over within seconds is no reason to go back.
+/// The number of consecutive slices that must find the same breach: a problem of a few seconds is no reason to roll
+/// back.
 const IN_A_ROW: u8 = 3;
-/// Observations in a row that must find the new way broken.
+/// The number of consecutive observations that must find the new path broken.
 const BROKEN_IN_A_ROW: u8 = 2;
-/// Windows of the old way that are kept for the time when it is no longer called.
+/// The number of windows of the old path that are kept for the time when it is no longer called.
 const KEPT: usize = 10;
-/// So many times the least calls of the new way, without one of the old: nobody is on the old way any more. Chance
-/// does that once in 20,000 times where 2 % are held back.
+/// The multiple of `min_calls` on the new path, without a call of the old one, after which the old path counts as
+/// unused. With a holdback of 2 %, chance causes that once in 20,000 times.
 const GONE: u64 = 5;
-/// A share of failures at which a way is down.
+/// The share of failures at which a path counts as down.
 const DOWN: f64 = 0.25;
 
-/// The memory of one guard. It is kept on disk, so that a restart forgets nothing.
+/// The state of one guard. It is stored on disk, so that it survives a restart.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GuardState {
     seen: Option<LastObservation>,
@@ -33,16 +34,16 @@ pub struct GuardState {
     looks: Windows,
     marks: Checkpoints,
     earlier: VecDeque<ArmTally>,
-    /// New calls since the last one of the old way.
+    /// The number of calls of the new path since the last one of the old path.
     alone: u64,
-    /// For each limit, in how many slices in a row it was exceeded.
+    /// The number of consecutive slices that exceeded each limit.
     #[serde(deserialize_with = "suspicion")]
     suspicion: [u8; Limit::ALL.len()],
     broken: u8,
     standing: Option<GuardDecision>,
 }
 
-/// The last observation, and the first since the watch began or lost sight.
+/// The last observation, and the time of the first since the guard started or had a gap.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct LastObservation {
     since: UnixMillis,
@@ -51,13 +52,13 @@ struct LastObservation {
 }
 
 impl GuardState {
-    /// A watch that has seen nothing.
+    /// Creates a state without observations.
     #[must_use]
     pub fn new() -> GuardState {
         GuardState::default()
     }
 
-    /// The trip, if there was one.
+    /// Returns the trip, if there was one.
     #[must_use]
     pub const fn trip(&self) -> Option<&Trip> {
         match &self.standing {
@@ -66,7 +67,7 @@ impl GuardState {
         }
     }
 
-    /// What a person does after a trip: the watch begins anew. Only what it knows of the old way stays.
+    /// Restarts the guard after a trip. Only the earlier windows of the old path stay.
     pub fn rearm(&mut self) {
         let earlier = std::mem::take(&mut self.earlier);
         *self = GuardState {
@@ -75,9 +76,10 @@ impl GuardState {
         };
     }
 
-    /// Takes what the flag has counted so far, over all workers and replicas, and rules. To be called about each
-    /// second. A sum that falls, a clock that steps back and a gap of more than a window are survived: what is unclear
-    /// about the time between two observations is left out. After a trip it says the same until [`GuardState::rearm`].
+    /// Takes the cumulative tally of the flag over all workers and replicas, and returns a decision. The caller calls
+    /// it about once a second. If a sum falls, the clock steps back or a gap is longer than a window, the uncertain
+    /// time since the last observation is left out. After a trip, the decision stays the same until
+    /// [`GuardState::rearm`].
     pub fn observe(&mut self, guard: &Guard, at: UnixMillis, cumulative: &Tally) -> GuardDecision {
         let glimpse = match self.take(guard, at, cumulative) {
             Some(delta) => {
@@ -116,7 +118,7 @@ impl GuardState {
         self.standing.clone().unwrap_or(young)
     }
 
-    /// What was counted since the last observation, if that can be told.
+    /// Returns the tally since the last observation, if it is known.
     fn take(&mut self, guard: &Guard, at: UnixMillis, cumulative: &Tally) -> Option<Tally> {
         let seen = self.seen.get_or_insert_with(|| LastObservation {
             since: at,
@@ -154,12 +156,12 @@ impl GuardState {
         delta
     }
 
-    /// The way's last calls, by the first limit that they seem to be beyond.
+    /// Checks the last calls against each limit and returns the most severe signal.
     fn glimpse(&self, guard: &Guard) -> Option<(Limit, BurstSignal)> {
         let fast = guard.fast.as_ref()?;
         let reference = self.reference(guard);
-        // The old way may tell as a tool error what is a failure here, and as any other kind what is a refusal or a tool
-        // error.
+        // The same problem can have another form on the old path: a failure may show there as a tool error, and a
+        // refusal or tool error as any other kind.
         let by = |unserved| self.marks.signal(fast, &unserved, reference.as_ref());
         let failures = guard.limits.failure_delta.map(|_| {
             let glimpse = by(Unserved {
@@ -194,7 +196,7 @@ impl GuardState {
         told.min_by_key(|(_, glimpse)| rank(glimpse))
     }
 
-    /// The old way's earlier windows, where it is no longer called.
+    /// Returns the earlier windows of the old path if it is no longer called.
     fn reference(&self, guard: &Guard) -> Option<ArmTally> {
         let here = self.looks.old_calls() > 0 || self.slice.tally.old.calls > 0;
         let gone = !here && self.alone >= guard.min_calls.saturating_mul(GONE);
@@ -212,7 +214,7 @@ impl GuardState {
             tally: Tally::default(),
         };
         let slice = std::mem::replace(&mut self.slice, next);
-        // A slice is over a little late, for observations come each second only: one slice more or less is none.
+        // A slice ends a little late, because observations come once a second; so one slice more is allowed.
         let window = guard.window + slice_of(guard);
         let oldest = at.millis().saturating_sub(millis(window));
         if let Some(old) = self.looks.push(slice, UnixMillis::from_millis(oldest)) {
@@ -223,7 +225,7 @@ impl GuardState {
         }
     }
 
-    /// Keeps a window of the old way for the time when it is no longer called.
+    /// Keeps a window of the old path for the time when it is no longer called.
     fn keep(&mut self, guard: &Guard, window: ArmTally) {
         if window.calls < guard.min_calls {
             return;
@@ -234,7 +236,7 @@ impl GuardState {
         self.earlier.push_back(window);
     }
 
-    /// Rules at the end of a slice.
+    /// Decides at the end of a slice.
     fn rule(&mut self, guard: &Guard, at: UnixMillis) -> GuardDecision {
         let reference = self.reference(guard);
         let window = self.looks.window();
@@ -244,7 +246,7 @@ impl GuardState {
         }
         let told = self.suspicion.iter().zip(&found);
         let told = told.filter_map(|(times, found)| Some((*times, found.as_ref()?)));
-        // The one that was found for longest; the first among equals.
+        // The breach that was found in the most slices; the first one among equals.
         match told.rev().max_by_key(|(times, _)| *times) {
             Some((IN_A_ROW.., found)) => GuardDecision::Trip(self.slow_trip(guard, at, found)),
             Some((_, found)) => {
@@ -257,7 +259,7 @@ impl GuardState {
         }
     }
 
-    /// Unclear a window without a breach says nothing.
+    /// Returns the reason why a window without a breach is inconclusive.
     fn unclear(
         &self,
         guard: &Guard,
@@ -285,8 +287,8 @@ impl GuardState {
         }
     }
 
-    /// Whether tool errors of the new way are beyond the limit if the old way has none, and too little is known of
-    /// the old way to tell.
+    /// Returns a reason if the tool errors of the new path would exceed the limit against an old path without any, and
+    /// the old path has too few calls with a known tool result.
     fn tools_unclear(
         guard: &Guard,
         window: &Tally,
@@ -300,7 +302,7 @@ impl GuardState {
         (beyond && calls < of).then_some(Inconclusive::FewKnown { calls, of })
     }
 
-    /// For each limit, whether it is exceeded for sure.
+    /// Returns the certain breach of each limit.
     fn found(
         &self,
         guard: &Guard,
@@ -319,7 +321,7 @@ impl GuardState {
             ..against
         };
         let limits = &guard.limits;
-        // See `signal` for what the old way may tell instead.
+        // The old path may show the same problem in another form: see `glimpse`.
         Limit::ALL.map(|limit| match limit {
             Limit::Failures => {
                 let limit = limits.failure_delta?;
@@ -414,7 +416,7 @@ impl GuardState {
     }
 }
 
-/// Reads the suspicions of a state that may have been written when there were fewer limits.
+/// Reads the suspicions of a stored state, which an earlier version with fewer limits may have written.
 fn suspicion<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; Limit::ALL.len()], D::Error> {
     let written = Vec::<u8>::deserialize(from)?;
     let mut all = [0; Limit::ALL.len()];
@@ -433,7 +435,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A sum of counts as a count again.
+/// Converts a sum of counts to an integer.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

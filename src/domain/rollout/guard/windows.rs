@@ -1,8 +1,8 @@
-//! What the guard remembers of the last window, of the last ten and of the last hundred.
+//! The sums over the last window, the last ten and the last hundred windows.
 //!
-//! A window has ten slices. Within a slice both ways saw the same world, so each slice tells how many of the new
-//! way's calls would have failed had they fared like the old way's; these expectations are added up, not the calls.
-//! A flag whose percentage rises while both ways are troubled is therefore not blamed for taking more of the calls.
+//! A window has ten slices. Both paths run under the same conditions within a slice. Each slice therefore gives the
+//! number of failures that the new path would have had at the failure rate of the old path; the windows add up these
+//! expectations, not the calls. So a flag is not blamed if its percentage rises during a failure of both paths.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 use super::bounds::Rate;
 use crate::domain::rollout::{ArmTally, Tally, UnixMillis};
 
-/// Slices in a window, windows in a longer look, longer looks in the longest.
+/// The number of slices in a window, of windows in the medium span, and of medium spans in the longest.
 pub(super) const PARTS: usize = 10;
 
-/// The calls that a comparison is of.
+/// The calls that a comparison counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Population {
     /// All calls.
     All,
-    /// The calls of which it is known whether they got a tool error. Those that failed or were refused are among them.
+    /// The calls with a known tool result, including the failed and the refused ones.
     ToolKnown,
 }
 
 impl Population {
-    /// How many of these calls a tally has.
+    /// Returns the number of these calls in a tally.
     pub(super) const fn calls(self, arm: &ArmTally) -> u64 {
         match self {
             Population::All => arm.calls,
@@ -33,7 +33,7 @@ impl Population {
     }
 }
 
-/// Calls and their failures; a number of them is not whole where it is an expectation.
+/// Calls and their failures. An expectation may be a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct WindowCounts {
     pub(super) calls: f64,
@@ -51,7 +51,7 @@ impl WindowCounts {
         self.tool_errors += other.tool_errors;
     }
 
-    /// The counts of these calls of a tally.
+    /// Returns the counts of these calls in a tally.
     pub(super) fn new(arm: &ArmTally, among: Population) -> WindowCounts {
         WindowCounts {
             calls: number(among.calls(arm)),
@@ -62,23 +62,24 @@ impl WindowCounts {
     }
 }
 
-/// Calls of slices, compared and added up.
+/// The compared sums of several slices.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct WindowSides {
-    /// The new way, in slices that had calls of the old way.
+    /// The calls of the new path, in slices with calls of the old path.
     new: WindowCounts,
-    /// How its calls would have fared on the old way.
+    /// The expected results of those calls at the rates of the old path.
     expected: WindowCounts,
-    /// Σ new² / old: the fewer calls an expectation rests on, and the less evenly, the more it may be off.
+    /// Σ new² / old: the variance of the expectation grows with fewer and less evenly distributed calls of the old
+    /// path.
     spread: f64,
-    /// Calls of the old way.
+    /// The calls of the old path.
     pub(super) old_calls: f64,
-    /// The new way, in slices that had none of the old way.
+    /// The calls of the new path, in slices without calls of the old path.
     pub(super) alone: WindowCounts,
 }
 
 impl WindowSides {
-    /// These calls of one slice.
+    /// Returns the counts of these calls in one slice.
     fn new(slice: &Tally, among: Population) -> WindowSides {
         let new = WindowCounts::new(&slice.new, among);
         let old = WindowCounts::new(&slice.old, among);
@@ -110,7 +111,7 @@ impl WindowSides {
         self.alone.add(other.alone);
     }
 
-    /// The rates of the new way and of the old, as if the old way had had the new one's calls.
+    /// Returns the rates of the new and the old path, as if the old path had had the calls of the new one.
     pub(super) fn rates(&self, of: impl Fn(&WindowCounts) -> f64) -> (Rate, Rate) {
         let calls = self.new.calls;
         let weight = if self.spread > 0.0 {
@@ -126,22 +127,22 @@ impl WindowSides {
     }
 }
 
-/// Slices, compared and added up.
+/// The sums of several slices.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct WindowTotals {
     #[serde(flatten)]
     all: WindowSides,
-    /// The calls of which it is known whether they got a tool error.
+    /// The calls with a known tool result.
     #[serde(default)]
     tool_known: WindowSides,
-    /// Compared answers.
+    /// The compared responses.
     pub(super) answers: f64,
-    /// Those that differed.
+    /// The compared responses that differ.
     pub(super) mismatched: f64,
 }
 
 impl WindowTotals {
-    /// One slice.
+    /// Returns the sums of one slice.
     pub(super) fn new(slice: &Tally) -> WindowTotals {
         WindowTotals {
             all: WindowSides::new(slice, Population::All),
@@ -158,7 +159,7 @@ impl WindowTotals {
         self.mismatched += other.mismatched;
     }
 
-    /// Both ways, by these calls.
+    /// Returns the sums of both paths for these calls.
     pub(super) const fn sides(&self, among: Population) -> &WindowSides {
         match among {
             Population::All => &self.all,
@@ -167,7 +168,7 @@ impl WindowTotals {
     }
 }
 
-/// A count to reckon with.
+/// Converts a count to a float.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a share needs no more than 53 bits"
@@ -176,16 +177,16 @@ pub(super) const fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// A look back: all of it, and its younger half.
+/// A span of windows: its totals, and those of its younger half.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
-    /// How many windows it spans.
+    /// The number of windows in the span.
     pub(super) windows: u32,
     pub(super) whole: WindowTotals,
     pub(super) young: WindowTotals,
 }
 
-/// The three looks.
+/// The three spans.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Windows {
     slices: VecDeque<WindowSlice>,
@@ -193,14 +194,14 @@ pub(super) struct Windows {
     tens: WindowLevel,
 }
 
-/// A slice of time, and what was counted within.
+/// A slice of time and its tally.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct WindowSlice {
     pub(super) from: UnixMillis,
     pub(super) tally: Tally,
 }
 
-/// Parts of a longer look: those that are whole, and the one that is being filled.
+/// The parts of a longer span: the complete ones, and the one being filled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct WindowLevel {
     whole: VecDeque<WindowTotals>,
@@ -209,7 +210,7 @@ struct WindowLevel {
 }
 
 impl WindowLevel {
-    /// Adds a piece; gives the part that it completes.
+    /// Adds a piece; returns the part that it completes.
     fn push(&mut self, piece: &WindowTotals) -> Option<WindowTotals> {
         self.open.add(piece);
         self.filled += 1;
@@ -227,8 +228,8 @@ impl WindowLevel {
 }
 
 impl Windows {
-    /// Adds a finished slice; slices that began before `oldest` no longer belong to the window. Gives what the old
-    /// way counted in a window that is complete by now, and of which nothing was given before.
+    /// Adds a complete slice and drops those that began before `oldest`. Returns the tally of the old path for a
+    /// window that is now complete, once per window.
     pub(super) fn push(&mut self, slice: WindowSlice, oldest: UnixMillis) -> Option<ArmTally> {
         let window = self.windows.push(&WindowTotals::new(&slice.tally));
         if let Some(window) = window {
@@ -242,25 +243,25 @@ impl Windows {
         window.map(|_| self.window().old)
     }
 
-    /// The window, with its times: what was counted in all its slices.
+    /// Returns the tally of all slices of the window, including latencies.
     pub(super) fn window(&self) -> Tally {
         let mut sum = Tally::default();
         self.slices.iter().for_each(|slice| sum.add(&slice.tally));
         sum
     }
 
-    /// Calls of the old way within the window.
+    /// Returns the number of calls of the old path within the window.
     pub(super) fn old_calls(&self) -> u64 {
         let calls = self.slices.iter().map(|slice| slice.tally.old.calls);
         calls.fold(0, u64::saturating_add)
     }
 
-    /// When the window begins; none where it is empty.
+    /// Returns the beginning of the window; `None` if it is empty.
     pub(super) fn from(&self) -> Option<UnixMillis> {
         self.slices.front().map(|slice| slice.from)
     }
 
-    /// From the shortest look to the longest.
+    /// Returns the spans, shortest first.
     pub(super) fn all(&self) -> [Window; 3] {
         let slices: Vec<WindowTotals> = self
             .slices
@@ -276,7 +277,7 @@ impl Windows {
         ]
     }
 
-    /// No slice may begin in the future.
+    /// Moves the slices that begin in the future back to `to`.
     pub(super) fn step_back(&mut self, to: UnixMillis) {
         for slice in &mut self.slices {
             slice.from = slice.from.min(to);

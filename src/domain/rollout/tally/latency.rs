@@ -1,7 +1,7 @@
-//! How long calls took, in buckets that never change, so that histograms of any two counters can be added.
+//! Latency histograms with fixed buckets, so that any two of them can be added.
 //!
-//! Four buckets to each doubling, from 0.512 ms to 67 s: a bucket is at most a quarter wider than where it begins,
-//! which bounds the error of a quantile. A bucket is found with shifts alone.
+//! Four buckets for each doubling, from 0.512 ms to 67 s. A bucket is at most a quarter wider than its lower edge,
+//! which bounds the error of a quantile. Finding a bucket takes only shifts.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Times below two to this power of microseconds share the first bucket.
+/// The exponent of the first edge: times below 2^9 µs share the first bucket.
 const FIRST: usize = 9;
-/// From 2^9 µs to 2^26 µs.
+/// The number of doublings, from 2^9 µs to 2^26 µs.
 const DOUBLINGS: usize = 17;
-/// Steps of a doubling, as a power of two.
+/// The buckets of a doubling, as a power of two.
 const STEPS: usize = 2;
-/// One for what is shorter, one for what is longer.
+/// The number of buckets, with one for shorter and one for longer times.
 const BUCKETS: usize = 2 + (DOUBLINGS << STEPS);
 
-/// A histogram of times.
+/// A histogram of latencies.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +38,7 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Counts a call that took so long.
+    /// Counts a call that took `took`.
     pub fn record(&mut self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if let Some(bucket) = self.0.get_mut(index(micros)) {
@@ -46,14 +46,14 @@ impl Latency {
         }
     }
 
-    /// How many calls were counted.
+    /// Returns the number of counted calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// The time that a share of the calls, from 0 to 1, did not exceed; none where nothing was counted. It lies in
-    /// the right bucket, and within the bucket as if its calls were spread evenly.
+    /// Returns the time that a share of the calls, from 0 to 1, did not exceed; `None` without calls. The result lies
+    /// in the right bucket and assumes an even distribution within it.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let count = self.count();
@@ -63,7 +63,7 @@ impl Latency {
         Some(self.at_rank(share.clamp(0.0, 1.0) * as_f64(count)))
     }
 
-    /// The time of the call at a rank, among the calls in the order of their times.
+    /// Returns the time of the call at a rank, in the order of latencies.
     fn at_rank(&self, rank: f64) -> Duration {
         let mut before = 0.0;
         let mut last = 0;
@@ -80,14 +80,14 @@ impl Latency {
         Duration::from_micros(edge(last + 1))
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds another histogram.
     pub fn add(&mut self, other: &Latency) {
         for (own, other) in self.0.iter_mut().zip(other.0) {
             *own = own.saturating_add(other);
         }
     }
 
-    /// What came after an earlier histogram of the same counter.
+    /// Returns the growth since an earlier histogram of the same counter.
     #[must_use]
     pub fn since(&self, earlier: &Latency) -> Latency {
         let mut later = self.clone();
@@ -98,7 +98,7 @@ impl Latency {
     }
 }
 
-/// Counts and microseconds as a number to reckon with; what is lost above 2^53 does not matter here.
+/// Converts counts and microseconds to floats; the loss of precision above 2^53 does not matter here.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a share needs no more than 53 bits"
@@ -107,7 +107,7 @@ const fn as_f64(number: u64) -> f64 {
     number as f64
 }
 
-/// The bucket of a time.
+/// Returns the bucket of a time.
 fn index(micros: u64) -> usize {
     let Some(power) = micros.checked_ilog2().map(|power| power as usize) else {
         return 0;
@@ -120,7 +120,7 @@ fn index(micros: u64) -> usize {
     (1 + ((power - FIRST) << STEPS) + step).min(BUCKETS - 1)
 }
 
-/// Where a bucket begins, in microseconds; the one for what is longer ends where it begins.
+/// Returns the lower edge of a bucket in microseconds. The last bucket also ends there.
 fn edge(index: usize) -> u64 {
     let Some(above) = index.min(BUCKETS - 1).checked_sub(1) else {
         return 0;
@@ -139,14 +139,14 @@ impl fmt::Debug for Latency {
 }
 
 impl Latency {
-    /// The buckets that hold something.
+    /// Returns the buckets that are not empty.
     fn filled(&self) -> impl Iterator<Item = (u8, u64)> {
         let numbered = (0..).zip(self.0);
         numbered.filter(|(_, count)| *count > 0)
     }
 }
 
-/// Pairs of bucket and count, of the buckets that hold something: `[[12,3],[13,1]]`.
+/// Serializes the non-empty buckets as pairs of bucket and count: `[[12,3],[13,1]]`.
 impl Serialize for Latency {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.filled())
