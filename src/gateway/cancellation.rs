@@ -2,10 +2,8 @@
 //!
 //! The notification may arrive on another connection than the call, and so on another worker. The registry is therefore
 //! shared by all workers. A client is identified by its session: its `Mcp-Session-Id` together with the caller's
-//! identity,
-//! or its WebSocket. Laws: a session cannot cancel calls of another session; an entry lives as long as its call; keys
-//! are
-//! keyed hashes, never the session id itself.
+//! identity, or its WebSocket. Laws: a session cannot cancel calls of another session; an entry lives as long as its
+//! call; keys are keyed hashes, never the session id itself.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -80,8 +78,7 @@ impl Default for CancellationRegistry {
 
 impl CancellationRegistry {
     /// Registers a call until the returned guard is dropped. `minted` is the id of the call at its server, if the
-    /// cancelling
-    /// code must forward the notification with it.
+    /// cancelling code must forward the notification with it.
     pub(super) fn begin(
         self: &Arc<Self>,
         scope: CancelScope<'_>,
@@ -108,8 +105,7 @@ impl CancellationRegistry {
     }
 
     /// Cancels the calls of a session with this id. Returns the server ids that the caller must forward; other calls
-    /// notify
-    /// their servers themselves. Unknown calls are already over, or belong to another session.
+    /// notify their servers themselves. Unknown calls are already over, or belong to another session.
     pub(super) fn cancel(&self, scope: CancelScope<'_>, id: &[u8]) -> Vec<u64> {
         let key = self.key(scope, id);
         let stripe = self.shard(key);

@@ -1,6 +1,6 @@
-//! The CORS protocol: what a browser asks before a call, and what lets a page read the answer.
+//! The CORS protocol: responses to preflights, and the headers that let a page read a response.
 //!
-//! Which call, origin and header that is, the domain says. A call that passes through is left as it is.
+//! The domain decides which calls, origins and headers are allowed. Passed-through responses are not changed.
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
@@ -12,20 +12,20 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::{Caller, DecisionReason};
 use crate::domain::routing::{self, RequestHead};
 
-/// The origin of a request, to be kept where answers depend on it.
+/// Returns the origin of a request, if the plan configures CORS.
 pub(super) fn origin(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {
     plan.cors.as_ref()?;
     cors::origin(headers).cloned()
 }
 
-/// Lets the page that has sent these headers read an answer that the proxy has written.
+/// Adds the CORS headers to a response that the proxy wrote for a request with the headers `asked`.
 pub(super) fn mark(plan: &Plan, asked: &HeaderMap, answer: &mut Response<ResponseBody>) {
     if let Some(cors) = &plan.cors {
         cors.mark(cors::origin(asked), answer.headers_mut());
     }
 }
 
-/// The proxy's own answer to a preflight, if it has one.
+/// Returns the proxy's own response to a preflight, if it has one.
 pub(super) fn preflight(
     record: &mut Record,
     plan: &Plan,

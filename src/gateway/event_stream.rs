@@ -1,4 +1,4 @@
-//! Streams of events: at the path of one side, from the server of one side, rewritten where these differ.
+//! Event streams: served at the path of one side from either side's server, rewritten if the sides differ.
 
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode, Version, request};
@@ -23,12 +23,12 @@ use crate::upstream::{
     SendOptions,
 };
 
-/// Where a client stopped to listen (WHATWG HTML Living Standard §9.2.4).
+/// The id of the last event that a reconnecting client received (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Asks proxies on the way not to wait for more.
+/// Asks intermediaries not to buffer the response.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Serves a client who asks for a stream.
+/// Serves a request for an event stream.
 pub(super) async fn serve(
     delivery: IncomingRequest,
     followed: StreamMatch,
@@ -86,7 +86,7 @@ async fn follow(
     Ok(answer)
 }
 
-/// Opens the stream of the other side.
+/// Opens the stream at the upstream of the other side.
 async fn open(
     record: &mut Record,
     (head, arrival): (&request::Parts, &RequestOrigin),
@@ -117,7 +117,7 @@ async fn open(
         progress: None,
         manner: SendOptions {
             retry: RetryPolicy::Allowed,
-            // An answer that is no stream is passed on.
+            // A response that is not a stream is passed through.
             heads: HeaderCasing::Passed(PassedHead::default()),
             need: ConnectionNeed::Answer,
         },
@@ -143,7 +143,7 @@ async fn open(
     })))
 }
 
-/// What rewrites an answer; none where it is no success, which is as good an answer for either side.
+/// Returns the rewriter of a response; `None` if its status is not 200, because such a response suits either side.
 fn rewriter(
     (status, headers): (StatusCode, &HeaderMap),
     from: Side,
@@ -168,7 +168,7 @@ fn rewriter(
     }
 }
 
-/// What of a stream's head holds for the other side: neither its length nor what it was checked by.
+/// Returns the headers of a stream that still apply after rewriting; length and validators do not.
 fn kept(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers::from_response(headers.clone());
     for name in [CONTENT_TYPE, X_ACCEL_BUFFERING] {

@@ -244,8 +244,7 @@ pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failur
 }
 
 /// Applies `limits.total_timeout` to `call`, if set. Waits for an upstream already honour the deadline; this covers
-/// time
-/// spent waiting for the client.
+/// time spent waiting for the client.
 pub(super) async fn with_total_timeout<T>(
     record: &mut Record,
     call: impl AsyncFnOnce(&mut Record) -> Result<T, Failure>,

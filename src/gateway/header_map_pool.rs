@@ -1,28 +1,28 @@
-//! The rooms of header maps: a call that is translated needs one more than the HTTP library keeps, and most leave that of
-//! their own head.
+//! A pool of header maps. A translated call needs one more than the HTTP library pools, and most calls return the map
+//! of their own head.
 
 use std::cell::RefCell;
 
 use http::{HeaderMap, Version, request};
 
-/// How many are kept: so many that each call which a worker begins in one turn finds one.
+/// Capacity of the pool, enough for all calls that a worker starts in one turn.
 const MOST: usize = 64;
 
-/// The most fields that a head may have had, and that its room has place for. A larger one is unusual.
+/// The largest map that is pooled, in fields and in capacity; larger heads are rare.
 const LARGEST: usize = 24;
 
-/// The rooms that one worker keeps.
+/// The pooled header maps of one worker.
 #[derive(Debug, Default)]
 pub(super) struct HeaderMapPool(RefCell<Vec<HeaderMap>>);
 
 impl HeaderMapPool {
-    /// An empty map, most of the time with the room of another one.
+    /// Returns an empty map, usually with the allocation of a previous one.
     pub(super) fn take(&self) -> HeaderMap {
         self.0.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// Keeps the room of a head, and nothing that was in it. That of HTTP/2 is not kept: it may have had many more fields
-    /// than are left in it.
+    /// Clears the header map of a head and adds it to the pool. Maps of HTTP/2 are not pooled: they may have held many
+    /// more fields than are left.
     pub(super) fn put(&self, head: Box<request::Parts>) {
         let (version, mut headers) = (head.version, head.headers);
         let is_usual = headers.len() <= LARGEST && (1..=LARGEST).contains(&headers.capacity());

@@ -20,8 +20,7 @@ use super::RequestOrigin;
 use super::record::Record;
 
 /// Returns true for hop-by-hop fields (RFC 9110 §7.6.1), whether or not `Connection` names them. `Trailer` is
-/// end-to-end:
-/// it announces fields after the body.
+/// end-to-end: it announces fields after the body.
 pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),

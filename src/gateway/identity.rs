@@ -59,8 +59,7 @@ fn verify(installed: &RuntimePlan, tokens: &Tokens, text: &str) -> Result<Rc<Cla
 /// A cache of verified claims by the digests of their tokens; the tokens themselves are not stored.
 ///
 /// Two generations evict entries that were not used recently, without a list of uses. Only verified tokens are stored,
-/// so
-/// an attacker without a key cannot evict entries.
+/// so an attacker without a key cannot evict entries.
 #[derive(Debug, Default)]
 pub(super) struct TokenCache {
     young: HashMap<Digest, Rc<Claims>>,

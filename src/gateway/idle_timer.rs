@@ -1,4 +1,4 @@
-//! For how long the other end of a socket has said nothing, and what is done about it.
+//! Idle timeouts and heartbeats of sockets.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::domain::pending::Heartbeat;
 use crate::telemetry::clock;
 use crate::upstream::ReadMode;
 
-/// Whether anything is under way.
+/// Whether calls are in progress on a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
-    /// Somebody waits.
+    /// At least one call is in progress.
     Open,
-    /// Nobody does.
+    /// No call is in progress.
     Done,
 }
 
@@ -26,23 +26,23 @@ impl Activity {
     }
 }
 
-/// What is done about an end that says nothing.
+/// The action to take when a deadline passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdleAction {
-    /// It is asked for a sign of life.
+    /// Send a ping.
     Ask,
-    /// Nothing.
+    /// Do nothing.
     Wait,
-    /// It is let go.
+    /// Close the socket.
     End,
 }
 
-/// For how long an end has said nothing.
+/// The idle state of one socket.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
-    /// The last sign of life.
+    /// Time of the last received data, pongs included.
     heard: Instant,
-    /// The last message, either way.
+    /// Time of the last message in either direction.
     used: Instant,
     asked: Option<Instant>,
     limit: Duration,
@@ -50,7 +50,7 @@ pub(super) struct IdleTimer {
 }
 
 impl IdleTimer {
-    /// It may be without a message for `limit`, and is asked for signs of life as `beat` says.
+    /// Creates a timer with an idle timeout of `limit` and pings as configured in `beat`.
     pub(super) fn new(limit: Duration, beat: Option<Heartbeat>) -> IdleTimer {
         let now = clock::now();
         IdleTimer {
@@ -62,19 +62,19 @@ impl IdleTimer {
         }
     }
 
-    /// There is a sign of life.
+    /// Records received data.
     pub(super) fn on_received(&mut self) {
         self.heard = clock::now();
         self.asked = None;
     }
 
-    /// There is a message, either way.
+    /// Records a message in either direction.
     pub(super) fn on_activity(&mut self) {
         self.on_received();
         self.used = self.heard;
     }
 
-    /// When it is to be looked at again.
+    /// Returns the time of the next check.
     pub(super) fn next_deadline(&self) -> Instant {
         let idle = self.used + self.limit;
         let beat = self.beat.map(|beat| match self.asked {
@@ -84,17 +84,17 @@ impl IdleTimer {
         beat.map_or(idle, |beat| beat.min(idle))
     }
 
-    /// The same of a client of whom perhaps nothing is read.
+    /// Returns the action for a client whose reads may be paused.
     pub(super) fn deadline(&mut self, intake: ReadMode, work: Activity) -> IdleAction {
         if intake == ReadMode::Shut {
-            // Signs of life are not read; one that is gone does not take the question, either.
+            // While reads are paused, pongs are not seen. Writing the ping still detects a connection that is gone.
             self.on_activity();
             return IdleAction::Ask;
         }
         self.on_deadline(work)
     }
 
-    /// One whose calls are in progress is not idle, but may be gone.
+    /// Returns the action at a deadline. A socket with calls in progress is not idle, but its peer may be gone.
     pub(super) fn on_deadline(&mut self, work: Activity) -> IdleAction {
         let now = clock::now();
         if self.used + self.limit <= now {

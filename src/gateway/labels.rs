@@ -1,10 +1,10 @@
-//! The label handles of a plan, resolved once when it is installed: a call looks up no name.
+//! Label handles of a plan, resolved once at installation, so that no call looks up a name.
 
 use crate::domain::plan::Plan;
 use crate::domain::rollout::OTHER;
 use crate::telemetry::metrics::{LabelId, LabelNames};
 
-/// The label handles of a plan, each in the order of the plan.
+/// The label handles of a plan, each list in the order of the plan.
 #[derive(Debug)]
 pub(super) struct PlanLabels {
     pub(super) routes: Vec<LabelId>,

@@ -1,6 +1,6 @@
-//! What the proxy itself answers, before any route: in the record, and on the wire.
+//! Responses that the proxy itself gives before routing: records and renders them.
 //!
-//! Which answer a call has, and whether it may have it, the domain says.
+//! The domain decides which calls have one.
 
 use http::request;
 
@@ -17,7 +17,7 @@ use crate::domain::rollout::DecisionReason;
 use crate::domain::rope::Rope;
 use crate::domain::routing::{self, RequestHead};
 
-/// The answer to a REST call, if the proxy itself has one.
+/// Returns the proxy's own response to a REST call, if it has one.
 pub(super) fn rest(
     record: &mut Record,
     plan: &Plan,
@@ -39,7 +39,7 @@ pub(super) fn rest(
     }))))
 }
 
-/// The answer to an RPC call, if the proxy itself has one. To a notification it is not sent.
+/// Returns the proxy's own response to an RPC call, if it has one. The caller does not send it to notifications.
 pub(super) fn rpc(
     record: &mut Record,
     plan: &Plan,

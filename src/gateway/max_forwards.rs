@@ -1,4 +1,4 @@
-//! The hops of TRACE and OPTIONS: `Max-Forwards` (RFC 9110 §7.6.2), and what a TRACE may show (§9.3.8).
+//! Hop limits of TRACE and OPTIONS: `Max-Forwards` (RFC 9110 §7.6.2), and the content of a TRACE response (§9.3.8).
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, MAX_FORWARDS};
@@ -15,16 +15,16 @@ use crate::domain::rope::Rope;
 use crate::domain::routing::{self, RequestHead};
 use crate::upstream::OutgoingRequest;
 
-/// Where a request goes from here.
+/// The next step of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ForwardDecision {
-    /// To a server, or to what the proxy answers.
+    /// The request is processed normally.
     On,
-    /// Nowhere: the proxy responds as the final recipient.
+    /// The proxy responds as the final recipient.
     Last,
 }
 
-/// Counts `Max-Forwards` down. Requests with other methods and with no number stay as they are.
+/// Decrements `Max-Forwards`. Other methods and invalid values are left unchanged.
 pub(super) fn step(head: &mut request::Parts) -> ForwardDecision {
     match head.method {
         Method::TRACE | Method::OPTIONS => counted(&mut head.headers),
@@ -42,7 +42,7 @@ fn counted(headers: &mut HeaderMap) -> ForwardDecision {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return ForwardDecision::On;
     }
-    // A number beyond 64 bits is more than any path has hops.
+    // A number that exceeds 64 bits is larger than any number of hops.
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
     match number.unwrap_or(u64::MAX) {
         0 => ForwardDecision::Last,
@@ -77,7 +77,7 @@ pub(super) async fn respond(delivery: IncomingRequest) -> Response<ResponseBody>
     response::render(record, answer)
 }
 
-/// The request as it came, without fields of the connection and without secrets.
+/// Returns the request as it arrived, without hop-by-hop fields and secrets.
 fn reflection(head: &request::Parts, plan: &Plan) -> FullResponse {
     let of_connection = named_by_connection(&head.headers);
     let target = head.uri.path_and_query().map_or("/", |own| own.as_str());
@@ -104,7 +104,8 @@ fn reflection(head: &request::Parts, plan: &Plan) -> FullResponse {
     }
 }
 
-/// Takes credentials and other secrets from a TRACE, which its recipient shows to whoever reads the response.
+/// Removes credentials and other secrets from a TRACE request, because its recipient returns all fields in the
+/// response.
 pub(super) fn without_secrets(record: &Record, mut outgoing: OutgoingRequest) -> OutgoingRequest {
     if outgoing.head.method == Method::TRACE {
         let plan = &record.installed().plan;

@@ -1,9 +1,8 @@
 //! The path of one call: parse → select → decide → forward or translate → respond.
 //!
 //! The listener calls [`handle`] for each HTTP request. A REST request is one call. An RPC request is one call per
-//! message,
-//! and the same function serves a single message and each message of a batch. Each call has one record, which logs and
-//! counts it exactly once. Each failure is rendered in one place, `response`.
+//! message, and the same function serves a single message and each message of a batch. Each call has one record, which
+//! logs and counts it exactly once. Each failure is rendered in one place, `response`.
 
 mod cancellation;
 mod cors;
@@ -211,8 +210,7 @@ impl RequestOrigin {
     }
 
     /// Returns true when server state kept for this WebSocket client is lost or about to be lost. The connection will
-    /// close,
-    /// and no further calls are sent for it.
+    /// close, and no further calls are sent for it.
     fn has_lost(&self) -> bool {
         self.links().has_lost() || self.sockets().has_lost()
     }

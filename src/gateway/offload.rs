@@ -1,8 +1,8 @@
-//! Work on long texts, done on other threads than the worker's so that it delays no other call.
+//! Parsing of large bodies on other threads, so that it does not delay other calls of a worker.
 //!
-//! The code that reads and translates bodies calls this. Laws: short texts are read on the worker, where that costs less
-//! than to hand them over; as many long ones as there are permits are read at a time, in the order of arrival; work owns
-//! all that it touches.
+//! Used by the code that parses and translates bodies. Laws: short texts are parsed on the worker, where that costs
+//! less than the hand-over; at most as many long ones as there are permits are parsed at once, in order of arrival;
+//! jobs own all their data.
 
 use std::sync::Arc;
 
@@ -11,19 +11,18 @@ use tokio::task::spawn_blocking;
 
 use crate::domain::failure::{Failure, Reason};
 
-/// The shortest text that is long: a worker scans a shorter one in about a millisecond or less.
+/// The length from which a text is offloaded; a worker scans a shorter one in about a millisecond or less.
 const LONG: usize = 64 * 1024;
 
-/// The shortest body with a content coding that is handled as long: it may decode to a thousand times as much.
+/// The length from which an encoded body is offloaded; it may decode to a thousand times its size.
 const LONG_CODED: usize = 1024;
 
-/// Bounds how many long texts all workers read at a time.
+/// The limit of texts that all workers parse on other threads at the same time.
 #[derive(Debug, Clone)]
 pub struct Offload(Arc<Semaphore>);
 
 impl Offload {
-    /// Returns a bound for so many workers: half as many texts as workers are read at a time, and at least one, so that
-    /// workers keep a part of the processors.
+    /// Creates the limit for a number of workers: half of them, at least one, so that workers keep part of the CPUs.
     #[must_use]
     pub fn for_workers(workers: usize) -> Offload {
         Offload::new((workers / 2).max(1))
@@ -33,17 +32,18 @@ impl Offload {
         Offload(Arc::new(Semaphore::new(permits)))
     }
 
-    /// Returns an offload that never begins anything.
+    /// Returns an offload that never starts a job.
     #[cfg(test)]
     pub(super) fn stopped() -> Offload {
         Offload::new(0)
     }
 
-    /// Runs work on a thread of the blocking pool and returns its result. Work that has begun runs to its end, also when
-    /// nobody waits for it any more.
+    /// Runs a job on the blocking pool and returns its result. A job that has started runs to its end, even if its
+    /// caller is gone.
     ///
     /// # Errors
-    /// Fails when the work panics.
+    ///
+    /// Fails when the job panics.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -71,13 +71,13 @@ fn not_done() -> Failure {
     )
 }
 
-/// Returns whether a text of so many bytes is long.
+/// Returns true when a text of this length is offloaded.
 #[inline]
 pub(super) const fn is_long(bytes: usize) -> bool {
     bytes >= LONG
 }
 
-/// Returns whether a body of so many bytes that has a content coding may be long without it.
+/// Returns true when an encoded body of this length is offloaded.
 pub(super) const fn is_long_coded(bytes: usize) -> bool {
     bytes >= LONG_CODED
 }

@@ -194,10 +194,8 @@ fn response_headers(
 /// the connection that would change its protocol.
 ///
 /// A request with content is not forwarded as one. A server that ignores content before an upgrade would parse it as
-/// the
-/// next request, and its responses would reach other clients of the pool. Empty chunked content counts as content,
-/// because
-/// its last chunk is sent. Without `Upgrade`, the request is an ordinary one (RFC 9110 §7.8).
+/// the next request, and its responses would reach other clients of the pool. Empty chunked content counts as content,
+/// because its last chunk is sent. Without `Upgrade`, the request is an ordinary one (RFC 9110 §7.8).
 fn agreed_upgrade(
     head: &request::Parts,
     (body, client): (&Body, Option<&OnUpgrade>),

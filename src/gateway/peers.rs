@@ -1,7 +1,7 @@
-//! The connections and calls of each peer, so that no peer takes what others need.
+//! Connection and call counts by peer, so that no peer uses up the limits of the others.
 //!
-//! A peer is an IPv4 address or an IPv6 network of 64 bits. A trusted hop is no peer: calls that come by it are those of the
-//! client that it names. Law: an entry lives as long as a connection or a call of its peer.
+//! A peer is an IPv4 address or an IPv6 /64 network. A trusted hop is not a peer: its calls count for the client that
+//! it names. Law: an entry lives as long as a connection or a call of its peer.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ impl Peers {
     }
 }
 
-/// One host of IPv6 has all addresses of a network.
+/// Returns the address that identifies a peer. An IPv6 host may use any address of its /64 network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -55,7 +55,7 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 impl Peer {
-    /// Returns whether it may open one more connection where `taken` of `limit` are open.
+    /// Returns true when the peer may open another connection while `taken` of `limit` are open.
     pub(super) fn may_connect(&self, limit: usize, taken: usize) -> bool {
         let may = may_take(limit, taken, self.connections.get());
         if !may {
@@ -64,7 +64,7 @@ impl Peer {
         may
     }
 
-    /// Returns whether the call that has just begun may go on, where `taken` of `limit` were in progress before it.
+    /// Returns true when a call that was just counted may proceed; `taken` of `limit` were in progress before it.
     pub(super) fn may_call(&self, limit: usize, taken: usize) -> bool {
         let may = may_take(limit, taken, self.calls.get().saturating_sub(1));
         if !may {

@@ -372,8 +372,8 @@ impl Record {
         }
     }
 
-    /// Returns `limits.total_timeout` if the deadline has passed because of the client.
-    /// The client's share is the time of its head and body plus `waited`, the time it took to send or receive since.
+    /// Returns `limits.total_timeout` if the deadline has passed because of the client. The client's share is the time
+    /// of its head and body plus `waited`, the time it took to send or receive since.
     pub(super) fn is_slow_client(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
         let took = self.took.head + self.took.body + waited;

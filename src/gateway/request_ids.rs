@@ -1,17 +1,17 @@
-//! The ids of the proxy's own that calls go with.
+//! Request ids that the proxy assigns to upstream calls.
 //!
-//! Workers share where they come from, and take some at a time. Law: no two calls of the process have one.
+//! Workers share the allocator and take ids in blocks. Law: an id is assigned once per process.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many ids a worker takes at a time.
+/// Number of ids in a block.
 const BLOCK: u64 = 64;
 
-/// Where the ids come from.
+/// The allocator of request ids.
 #[derive(Debug)]
 pub struct RequestIdAllocator {
-    /// Where the next block begins.
+    /// First id of the next block.
     next: AtomicU64,
 }
 
@@ -24,7 +24,7 @@ impl Default for RequestIdAllocator {
 }
 
 impl RequestIdAllocator {
-    /// Ids that no worker has had before.
+    /// Returns a block of ids that no other worker has.
     pub(super) fn block(&self) -> Range<u64> {
         let first = self.next.fetch_add(BLOCK, Ordering::Relaxed);
         first..first + BLOCK

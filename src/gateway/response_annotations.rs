@@ -1,5 +1,5 @@
-//! What an answer bears beside its own headers: that its route ends, and, where the configuration asks for it, the
-//! decision that its call was served by.
+//! Headers that the proxy adds to responses: the deprecation of the route and, if configured, the decision that served
+//! the call.
 
 use http::{HeaderMap, HeaderValue};
 
@@ -7,7 +7,7 @@ use super::record::Record;
 use crate::domain::plan::Plan;
 use crate::domain::side::Side;
 
-/// The marks of one answer, whoever makes it.
+/// The annotations of one response.
 pub(super) struct ResponseAnnotations {
     route: Option<usize>,
     side: Side,
@@ -15,7 +15,7 @@ pub(super) struct ResponseAnnotations {
 }
 
 impl ResponseAnnotations {
-    /// Those of a call that has been served.
+    /// Creates the annotations of a call that was served.
     pub(super) fn new(record: &Record) -> ResponseAnnotations {
         let rollout = &record.installed().plan.rollout;
         let decision = rollout.decision_header.as_ref().map(|_| {
@@ -25,12 +25,12 @@ impl ResponseAnnotations {
         ResponseAnnotations {
             route: record.route(),
             side: record.side(),
-            // A name of a flag may hold what cannot stand in a header.
+            // A flag name may contain characters that a header value cannot.
             decision: decision.and_then(|decision| HeaderValue::try_from(decision).ok()),
         }
     }
 
-    /// Puts them on the answer.
+    /// Writes the annotations to the response headers.
     pub(super) fn write(self, plan: &Plan, headers: &mut HeaderMap) {
         plan.lifecycle.announce(self.route, self.side, headers);
         if let (Some(name), Some(decision)) = (&plan.rollout.decision_header, self.decision) {

@@ -2,8 +2,7 @@
 //!
 //! A streamed body owns the call's record and the upstream connection. It ends in one of three ways. Complete: the
 //! connection returns to the pool. Cut: the client's connection is closed too, so that the client notices the
-//! truncation.
-//! Dropped: the client disconnected.
+//! truncation. Dropped: the client disconnected.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -164,8 +163,7 @@ impl ResponseBody {
     }
 
     /// Creates an empty body that announces `length`, as 304 and responses to HEAD may (RFC 9110 §8.6). hyper would not
-    /// write
-    /// a length that the body does not have.
+    /// write a length that the body does not have.
     pub(super) fn withheld(length: u64) -> ResponseBody {
         ResponseBody::new(BodyKind::Withheld(length))
     }
@@ -296,8 +294,7 @@ impl StreamingBody {
     }
 
     /// Returns the error if the deadline has passed. The upstream is to blame, unless the client used up too much of
-    /// the
-    /// time; see [`Record::is_slow_client`]. Which side was waited for last does not matter.
+    /// the time; see [`Record::is_slow_client`]. Which side was waited for last does not matter.
     fn overdue(&self) -> Option<ResponseBodyError> {
         let (end, limit) = self.due?;
         let blame = match self.record.is_slow_client(self.waited) {

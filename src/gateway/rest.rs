@@ -1,4 +1,4 @@
-//! The REST face.
+//! The REST side: one call per HTTP request.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ pub(super) async fn serve(delivery: IncomingRequest) -> Response<ResponseBody> {
     serve_content(record, (head, RequestBody::Coming(body, None)), arrival).await
 }
 
-/// Serves one REST call whose body may have been read.
+/// Serves one REST call whose body may already be read.
 pub(super) async fn serve_content(
     mut record: Box<Record>,
     (head, content): (Box<request::Parts>, RequestBody),
@@ -51,8 +51,7 @@ pub(super) async fn serve_content(
     respond((record, &installed.plan), answer, origin.as_ref())
 }
 
-/// What a client of the REST face gets: the answer, what is announced of its route, and whether the page that asked
-/// may read it.
+/// Renders the response for a REST client, with the annotations of the route and the CORS headers.
 pub(super) fn respond(
     (record, plan): (Box<Record>, &Plan),
     answer: Result<CallResponse, Failure>,
@@ -127,21 +126,21 @@ async fn call(
     }
 }
 
-/// The upstream that a call passes to.
+/// Returns the upstream that a call passes through to.
 fn passing<'i>(
     installed: &'i RuntimePlan,
     route: Option<usize>,
     path: &str,
 ) -> Option<&'i Rc<HttpUpstream>> {
     let upstream = installed.upstream(route, Side::Rest).or_else(|| {
-        // Without a REST upstream a call of no route is the RPC upstream's.
+        // Without a REST upstream, unrouted calls go to the RPC upstream.
         routing::other_path(&installed.plan, path)?;
         installed.upstream(None, Side::Rpc)
     });
     upstream?.http()
 }
 
-/// Reads the body that tells which route a call is of.
+/// Reads a body that is needed to match the route.
 async fn read(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure> {
     let (worker, installed) = (record.worker().clone(), record.installed().clone());
     let since = body.is_awaited().then(clock::now);
@@ -150,7 +149,7 @@ async fn read(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure>
     Ok(body)
 }
 
-/// Decides for a call, and notes it. What belongs to no route passes through.
+/// Decides the stage of a call and records it. Unrouted calls pass through.
 pub(super) fn decide(
     record: &mut Record,
     plan: &Plan,

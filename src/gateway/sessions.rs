@@ -1,12 +1,9 @@
 //! Sessions and the plan generation that each started with, as far as this process has seen.
 //!
 //! A session belongs to its caller. Its key is the `Mcp-Session-Id` of an RPC call, or the value of the hole that its
-//! route
-//! names with `affinity`. Its calls arrive on any connection and so on any worker, which is why the table is shared.
-//! Only
-//! calls with a session use it, under one of many short locks. The table is bounded: an evicted session starts anew.
-//! Keys
-//! are keyed hashes, never the session id itself.
+//! route names with `affinity`. Its calls arrive on any connection and so on any worker, which is why the table is
+//! shared. Only calls with a session use it, under one of many short locks. The table is bounded: an evicted session
+//! starts anew. Keys are keyed hashes, never the session id itself.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -1,7 +1,7 @@
-//! How a stream of events ends by itself: at its age, or while the program drains; where no event is cut.
+//! Graceful ends of event streams, at their maximum age or while the process drains. No event is cut.
 //!
-//! Its client begins it anew, with the id of the last event (WHATWG HTML Living Standard §9.2.3), wherever calls are
-//! taken then. A stream that ends on its own within the first half of the drain is let do so.
+//! The client reconnects with the id of the last event (WHATWG HTML Living Standard §9.2.3), to any instance that
+//! accepts calls. During a drain, streams get half of the drain time to end on their own.
 
 use std::fmt;
 use std::future::pending;
@@ -20,20 +20,20 @@ use super::record::Record;
 use crate::domain::sse::{self, EventBoundary};
 use crate::telemetry::clock;
 
-/// What ends a stream.
+/// The state that decides when a stream ends.
 pub(super) struct GracefulStreamEnd {
     alarm: Pin<Box<dyn Future<Output = ()>>>,
     state: State,
-    /// Where the stream stands; nothing is known of one that is encoded, or is no stream of events.
+    /// Position in the stream; `None` for encoded bodies and for bodies that are not event streams.
     border: Option<EventBoundary>,
 }
 
-/// Whether it is time.
+/// Progress towards the end of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Early,
     Due,
-    /// It stands where it may end, and does.
+    /// The stream is at an event boundary and ends.
     Over,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Debug for GracefulStreamEnd {
 }
 
 impl GracefulStreamEnd {
-    /// What ends an answer with this head, if anything does.
+    /// Returns the end of a response with this head, if it needs one.
     pub(super) fn new(
         headers: &HeaderMap,
         max_age: Option<Duration>,
@@ -56,7 +56,8 @@ impl GracefulStreamEnd {
             return None;
         }
         let end = max_age.map(|age| clock::now() + age);
-        // The answer to any other method is the end of a call, and nobody would ask for the rest of it.
+        // A response to another method belongs to a call, and the client would not fetch the rest of it after a
+        // reconnect.
         let is_endless = is_stream && *record.method() == Method::GET;
         let drain = record.installed().plan.limits.drain;
         let leaving = is_endless.then(|| record.worker().leaving());
@@ -69,7 +70,7 @@ impl GracefulStreamEnd {
         let left = async move {
             match leaving {
                 Some(mut leaving) => {
-                    // The worker that would tell is there for as long as this is.
+                    // An error means that the worker is gone, but a worker outlives its streams.
                     let _ = leaving.wait_for(|leaves| *leaves).await;
                     sleep_until(clock::now() + drain / 2).await;
                 }
@@ -89,7 +90,7 @@ impl GracefulStreamEnd {
         })
     }
 
-    /// Whether the stream ends here and now.
+    /// Returns `Ready` when the stream must end now.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.state == State::Early {
             if self.alarm.as_mut().poll(cx).is_pending() {
@@ -106,7 +107,7 @@ impl GracefulStreamEnd {
         }
     }
 
-    /// What leaves of the stream: of the last piece only what stands before the end of an event.
+    /// Passes a frame on. The last frame is truncated at the end of an event.
     pub(super) fn pass(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
         let (Some(border), Some(bytes)) = (&mut self.border, frame.data_ref()) else {
             return frame;
@@ -121,7 +122,7 @@ impl GracefulStreamEnd {
     }
 }
 
-/// Whether an answer is a stream of events whose bytes can be read.
+/// Returns true when the response is an event stream without content coding.
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
     let said = |name: HeaderName| first_value(headers, &name).and_then(|value| value.to_str().ok());
     said(CONTENT_TYPE).is_some_and(sse::is_event_stream)

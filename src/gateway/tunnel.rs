@@ -1,4 +1,5 @@
-//! Upgraded connections: bytes both ways, until one end closes, both are silent for too long, or they are old enough.
+//! Tunnels over upgraded connections. Bytes flow both ways until one end closes, both are idle too long, or the tunnel
+//! reaches its maximum age.
 
 use std::cell::Cell;
 use std::io;
@@ -15,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::record::Record;
 use crate::telemetry::clock;
 
-/// Carries bytes until the end; the record is written then.
+/// Copies bytes until the tunnel ends; the record is reported then.
 pub(super) async fn run(
     mut record: Box<Record>,
     client: OnUpgrade,
@@ -36,10 +37,10 @@ pub(super) async fn run(
     let mut copying = pin!(copy_bidirectional(&mut client, &mut upstream));
     loop {
         let alarm = last.get() + silence;
-        // Every branch is cancel-safe: the copy is polled on, the alarms are made anew.
+        // Every branch is cancel-safe: the copy is pinned outside the loop, and the timers are recreated.
         tokio::select! {
             copied = &mut copying => return settle(record, copied),
-            // Nobody knows where in its protocol the connection stands: it is closed, and that is no fault.
+            // The proxy does not know the tunnelled protocol, so it just closes the connection. This is not an error.
             () = sleep_until(end.unwrap_or(alarm)), if end.is_some() => return,
             () = sleep_until(alarm) => {
                 if last.get() + silence <= clock::now() {
@@ -50,14 +51,14 @@ pub(super) async fn run(
     }
 }
 
-/// An end that broke is told apart from one that closed.
+/// Reports an end that failed; an end that closed is a success.
 fn settle(mut record: Box<Record>, copied: io::Result<(u64, u64)>) {
     if let Err(error) = copied {
         record.cut(error);
     }
 }
 
-/// One end, which notes when something came from it.
+/// One end of the tunnel, which records the time of its last read.
 struct ActivityTracker {
     io: TokioIo<Upgraded>,
     last: Rc<Cell<Instant>>,

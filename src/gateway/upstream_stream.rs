@@ -1,7 +1,7 @@
-//! What comes from an upstream's connection: as it comes, or rewritten event by event for the other side.
+//! Response bodies from an upstream, unchanged or rewritten event by event for the other side.
 //!
-//! Nothing more is read while something waits to be taken, so that a slow reader holds back its own stream only, and
-//! no more of it is here than one chunk and one event.
+//! Reading stops while a frame waits for the client. A slow client therefore holds back only its own stream, and at
+//! most one chunk and one event are buffered.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,16 +16,16 @@ use crate::domain::translate::TranslateContext;
 use crate::telemetry::clock;
 use crate::upstream::{BodyReadError, IncomingBody};
 
-/// A body that comes.
+/// A response body from an upstream.
 #[derive(Debug)]
 pub(super) enum StreamBody {
-    /// As it comes.
+    /// Forwarded unchanged.
     Plain(IncomingBody),
-    /// Event by event.
+    /// Rewritten event by event.
     Events(Box<RewrittenStream>),
 }
 
-/// A stream of events that is rewritten.
+/// An event stream that is rewritten.
 #[derive(Debug)]
 pub(super) struct RewrittenStream {
     incoming: IncomingBody,
@@ -41,14 +41,14 @@ enum RewriteState {
     Over,
 }
 
-/// Whether anything has come since somebody asked.
+/// Whether data has arrived since the last check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progressed {
     Yes,
     No,
 }
 
-/// Whether the log knows that events of this stream cannot be written.
+/// Whether the log already has a line about dropped events of this stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LogOnce {
     Yes,
@@ -78,7 +78,7 @@ impl StreamBody {
         }
     }
 
-    /// Whether anything has come since this was asked last, although nothing of it has left perhaps.
+    /// Returns true when data has arrived since the last call, even if no frame resulted from it.
     pub(super) fn take_progressed(&mut self) -> bool {
         match self {
             StreamBody::Plain(_) => false,
@@ -123,7 +123,7 @@ impl RewrittenStream {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => {
                     self.moved = Progressed::Yes;
-                    // Trailers of the one stream say nothing of the other.
+                    // Trailers of the upstream's stream do not apply to the rewritten one.
                     if let Ok(chunk) = frame.into_data() {
                         self.rewriter.feed(&chunk);
                     }
@@ -140,7 +140,8 @@ impl RewrittenStream {
         }
     }
 
-    /// Counts what became of an event; what leaves of it, if anything does.
+    /// Counts a rewritten event and returns the frame to send, if any. Logs the first event that could not be
+    /// rewritten.
     fn log_unwritable(&mut self, step: RewriteStep, record: &Record) -> Option<Frame<Bytes>> {
         if let Some(became) = step.result {
             let (label, side) = (record.label(), record.side());

@@ -129,8 +129,7 @@ impl Drop for ConnectionGuard {
 
 impl ConnectionGuard {
     /// Counts the connection for its peer, which behind a PROXY header is known only now. Returns `None` when the peer
-    /// has
-    /// used up its share of connections.
+    /// has used up its share of connections.
     #[must_use]
     pub fn count(&mut self, arrival: RequestOrigin) -> Option<RequestOrigin> {
         if self.1.is_none()
@@ -439,8 +438,7 @@ impl Worker {
             }
         };
         // Biased, so that a result that is ready is not discarded. A worker is one thread, so `ends` cannot change
-        // between
-        // the check and the wait.
+        // between the check and the wait.
         tokio::select! {
             biased;
             came = waiting => Ok(came),

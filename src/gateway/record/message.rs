@@ -40,8 +40,7 @@ impl Record {
     }
 
     /// Reads a complete batch response that passes through, up to [`SMALL`] bytes. Errors and tool errors in it count
-    /// for
-    /// their calls.
+    /// for their calls.
     pub(in crate::gateway) fn passed_together(&mut self, others: &mut [Record], body: &Bytes) {
         let depth = self.installed.plan.limits.depth;
         if body.len() > SMALL {

@@ -77,16 +77,14 @@ impl Record {
     }
 
     /// Records a response that an error mapping wrote for this upstream code. A mapped success counts as a success, as
-    /// it
-    /// does when it passes through.
+    /// it does when it passes through.
     pub(in crate::gateway) fn answered_by_row(&mut self, status: u16, code: i64) {
         self.answered(status);
         self.ending.code = Some(code);
     }
 
     /// Records a tool result that reports a failure. If the result was made from a refusing status or a 5xx, the blame
-    /// is
-    /// that of the status.
+    /// is that of the status.
     pub(in crate::gateway) fn answered_tool_failure(&mut self, status: u16, result: &Json) {
         self.answered_tool_error(status);
         if let Some(blame) = blame_behind_tool(result) {
@@ -139,8 +137,7 @@ impl Record {
     }
 
     /// Reads a complete response that passes through, up to [`SMALL`] bytes. On the RPC side the HTTP status does not
-    /// show
-    /// whether the call failed, so an error in the body counts as one.
+    /// show whether the call failed, so an error in the body counts as one.
     pub(in crate::gateway) fn passed(&mut self, body: &Bytes) {
         if self.side != Side::Rpc || body.len() > SMALL {
             return;
@@ -204,8 +201,7 @@ impl Record {
     }
 
     /// Returns true when delivery can be observed: over HTTP/2, where each stream has flow control (RFC 9113 §5.2).
-    /// Over
-    /// HTTP/1.1, written data counts as delivered.
+    /// Over HTTP/1.1, written data counts as delivered.
     pub(in crate::gateway) fn waits_for_its_client(&self) -> bool {
         self.version == Version::HTTP_2 && self.method != Method::HEAD
     }

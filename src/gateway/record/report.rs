@@ -64,8 +64,7 @@ impl Record {
     }
 
     /// Returns the outcome for the guards. The body of a passed-through RPC response is not always parsed: it may be an
-    /// event
-    /// stream, compressed, chunked or large.
+    /// event stream, compressed, chunked or large.
     fn fate(&self, way: Path, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
         let fate = fate(outcome, blame)?;
         let is_unread = fate == CallEnd::Served

@@ -217,8 +217,7 @@ impl Candidate {
     }
 
     /// Starts the candidate after the control's response broke off. Nothing can be compared, but the candidate's
-    /// success is
-    /// counted.
+    /// success is counted.
     pub(super) fn start_without_control(self) {
         self.with_control(RecordedResponse::broken()).start();
     }

@@ -1,8 +1,7 @@
 //! A thread for long comparisons, one job after the other, beside the workers.
 //!
 //! A worker passes owned data and awaits the result. Laws: no job blocks a worker; a full queue rejects new jobs; a
-//! panic
-//! ends only its own job; a job whose caller has gone is not started.
+//! panic ends only its own job; a job whose caller has gone is not started.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -292,8 +292,7 @@ impl ShadowRunner {
     }
 
     /// Drops the mismatches and failed candidates of the matching routes, and returns the routes' names. Learned noise
-    /// stays,
-    /// because it describes servers.
+    /// stays, because it describes servers.
     pub(in crate::gateway) fn forget(&self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
         self.fields.borrow_mut().take();
         self.mismatches.borrow_mut().forget(is_forgotten)
