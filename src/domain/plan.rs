@@ -165,7 +165,7 @@ impl Plan {
 /// All upstreams, and the assignment of calls to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Upstreams {
-    /// All upstreams, in the order of their names in the file.
+    /// All upstreams, sorted by name.
     pub all: Vec<UpstreamPlan>,
     /// The default upstreams, REST then RPC.
     pub defaults: [Option<usize>; 2],

@@ -1,29 +1,30 @@
-//! Eight bytes looked at together, in one register: the highest bit of each byte tells of it, and the first byte is the lowest.
+//! Operations on eight bytes in one register (SWAR): the highest bit of each byte is its flag; the first byte is the
+//! lowest.
 //!
-//! No byte carries into another one, so that each of them is told of by itself.
+//! No byte carries into another, so each flag is exact.
 
 /// One in each byte.
 pub(crate) const ONES: u64 = u64::from_le_bytes([1; 8]);
 const LOW: u64 = 0x7F * ONES;
-/// The bit of each byte that tells of it.
+/// The flag bit of each byte.
 pub(crate) const HIGH: u64 = 0x80 * ONES;
 
-/// The bytes that are this one.
+/// Flags the bytes equal to `BYTE`.
 #[inline]
 pub(crate) const fn equal<const BYTE: u8>(word: u64) -> u64 {
     let other = word ^ (BYTE as u64 * ONES);
-    // A byte that is not zero reaches its highest bit, by itself or by the sum.
+    // A non-zero byte sets its highest bit, either directly or through the sum.
     !(((other & LOW) + LOW) | other | LOW)
 }
 
-/// The bytes that are this one or above.
+/// Flags the bytes that are at least this value.
 #[inline]
 const fn at_least<const BYTE: u8>(word: u64) -> u64 {
     const { assert!(BYTE <= 0x80) };
     (((word & LOW) + (0x80 - BYTE as u64) * ONES) | word) & HIGH
 }
 
-/// The bytes from this one to that one.
+/// Flags the bytes within an inclusive range.
 #[inline]
 pub(crate) const fn within<const FIRST: u8, const LAST: u8>(word: u64) -> u64 {
     const { assert!(FIRST <= LAST && LAST < 0x80) };
@@ -31,19 +32,19 @@ pub(crate) const fn within<const FIRST: u8, const LAST: u8>(word: u64) -> u64 {
     at_least::<FIRST>(word) & !is_above & !word
 }
 
-/// The bytes with letters in lower case.
+/// Returns the bytes with letters in lower case.
 #[inline]
 pub(crate) const fn lowered(word: u64) -> u64 {
     word | within::<b'A', b'Z'>(word) >> 2
 }
 
-/// The place of the first byte that is told of.
+/// Returns the index of the first flagged byte.
 #[inline]
 pub(crate) const fn index_of_first(found: u64) -> usize {
     found.trailing_zeros() as usize / 8
 }
 
-/// How many bytes of a text come before the first one that is told of, by words, or by each of the last few.
+/// Returns the number of bytes before the first flagged one: word by word, then byte by byte.
 #[inline]
 pub(crate) fn length_before(
     text: &[u8],
@@ -61,8 +62,8 @@ pub(crate) fn length_before(
     words.len() * 8 + place.unwrap_or(last.len())
 }
 
-/// How many bytes of a text come before the first one that is told of, where mostly none is: the last bytes are looked at
-/// together with some that come before them.
+/// Returns the number of bytes before the first flagged one, where usually none is flagged: the last word overlaps the
+/// one before.
 #[inline]
 pub(crate) fn plain_length(
     text: &[u8],
@@ -83,7 +84,7 @@ pub(crate) fn plain_length(
     }
 }
 
-/// Four bytes, and four that may overlap them.
+/// Joins four bytes with four that may overlap them.
 #[inline]
 pub(crate) const fn overlapping(first: [u8; 4], last: [u8; 4]) -> u64 {
     u32::from_le_bytes(first) as u64 | (u32::from_le_bytes(last) as u64) << 32

@@ -1,6 +1,6 @@
-//! The calendar: moments as people and headers write them, and back.
+//! Timestamps: parsing and formatting of calendar dates.
 //!
-//! Nothing here knows what time it is. Laws: `parse` reads what `Display` writes; every day follows the one before.
+//! This module does not read a clock. Laws: `parse` reads what `Display` writes; every day follows the one before.
 
 use std::fmt;
 
@@ -13,41 +13,41 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// A moment, in whole seconds since 1970, UTC.
+/// A timestamp in whole seconds since 1970, UTC.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
-/// Why a text is no moment.
+/// The reason why a text is not a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimestampError {
-    /// It has another form.
+    /// The text has another form.
     #[error("write a date such as `2026-06-30`, or a time such as `2026-06-30T12:00:00Z`")]
     Form,
     /// There is no such day or time of day.
     #[error("there is no such day or time in the years 1970 to 9999")]
     NoSuchDay,
-    /// A time of day somewhere: nobody knows where.
+    /// A time of day without an offset from UTC.
     #[error("the offset from UTC is missing; write it behind the time, such as `Z` or `+02:00`")]
     NoOffset,
 }
 
 impl Timestamp {
-    /// The moment so many seconds after 1970 began.
+    /// Returns the timestamp this many seconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn from_unix(seconds: i64) -> Timestamp {
         Timestamp(seconds)
     }
 
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     #[must_use]
     pub const fn unix(self) -> i64 {
         self.0
     }
 
-    /// The seconds since an earlier moment; none where that one is later.
+    /// Returns the seconds since an earlier timestamp; zero if that is later.
     #[must_use]
     pub const fn since(self, earlier: Timestamp) -> u64 {
         let seconds = self.0.saturating_sub(earlier.0);
@@ -58,13 +58,13 @@ impl Timestamp {
         }
     }
 
-    /// The moment so many seconds before.
+    /// Returns the timestamp this many seconds earlier.
     #[must_use]
     pub const fn before(self, seconds: u64) -> Timestamp {
         Timestamp(self.0.saturating_sub_unsigned(seconds))
     }
 
-    /// Reads a time of RFC 3339, or a date, which is meant from its first second in UTC. Parts of a second are cut.
+    /// Parses an RFC 3339 time, or a date, which stands for its first second in UTC. Fractions of a second are dropped.
     ///
     /// # Errors
     /// [`TimestampError`].
@@ -95,7 +95,7 @@ impl Timestamp {
         ))
     }
 
-    /// The moment as HTTP writes it (RFC 9110 §5.6.7): `Mon, 31 Dec 2018 23:59:59 GMT`.
+    /// Formats the timestamp as an HTTP date (RFC 9110 §5.6.7): `Mon, 31 Dec 2018 23:59:59 GMT`.
     #[must_use]
     pub fn http_date(self) -> String {
         let days = self.0.div_euclid(SECONDS_PER_DAY);
@@ -132,7 +132,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// `12:00`, `12:00:00` or `12:00:00.5`, with its offset: the seconds since midnight UTC.
+/// Parses `12:00`, `12:00:00` or `12:00:00.5` with an offset, into seconds since midnight UTC.
 fn seconds_of_day(time: &str) -> Result<i64, TimestampError> {
     let (clock, offset) = match time.find(['Z', 'z', '+', '-']) {
         None => (time, None),
@@ -164,7 +164,7 @@ fn seconds_of_day(time: &str) -> Result<i64, TimestampError> {
     Ok(hour * 3600 + minute * 60 + second - offset)
 }
 
-/// Numbers of fixed widths between separators.
+/// Parses numbers of fixed widths between separators.
 fn numbers<const N: usize>(text: &str, between: char, widths: [usize; N]) -> Option<[i64; N]> {
     let mut found = [0; N];
     let mut pieces = text.split(between);
@@ -188,10 +188,10 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// The date of a number of days since 1970-01-01 in the proleptic Gregorian calendar.
+/// Returns the date of a number of days since 1970-01-01 in the proleptic Gregorian calendar.
 ///
-/// Years begin in March here, so that the leap day is the last of its year, and 400 of them are an era of
-/// 146,097 days that lie the same way in every era.
+/// Years begin in March here, so that the leap day is the last of its year. 400 of them are an era of 146,097 days,
+/// which has the same layout in every era.
 #[must_use]
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468; // from 0000-03-01
@@ -211,7 +211,7 @@ pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// The days since 1970-01-01 of a date; the other way round.
+/// Returns the days since 1970 of a date; the inverse of [`civil_from_days`].
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);

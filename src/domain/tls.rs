@@ -1,7 +1,7 @@
-//! What a connection behind TLS is made of: who shows what, and who believes whom.
+//! TLS settings of the listener and of upstreams: certificates, keys and CAs.
 //!
-//! Only bytes: what they mean was checked when the plan was compiled, and whoever opens a connection reads them again.
-//! Two that are equal make connections alike, so that a plan tells whether anything has changed.
+//! The module keeps raw PEM: it was checked when the plan was compiled, and the code that opens a connection parses it
+//! again. Equal values make equivalent connections, so a plan can tell whether the settings changed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 pub struct Pem(Arc<[u8]>);
 
 impl Pem {
-    /// The text of a file.
+    /// Wraps the text of a file.
     #[must_use]
     pub fn new(text: &[u8]) -> Pem {
         Pem(text.into())
     }
 
-    /// The text itself.
+    /// Returns the text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -30,42 +30,42 @@ impl fmt::Debug for Pem {
     }
 }
 
-/// What one end shows of itself.
+/// The certificate and key that one end presents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsIdentity {
-    /// A chain of certificates, its own first.
+    /// A certificate chain, the leaf first.
     pub certificate: Pem,
-    /// The key of the first.
+    /// The private key of the leaf.
     pub key: Pem,
 }
 
 /// TLS of the listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTls {
-    /// What it shows.
+    /// The certificate and key of the proxy.
     pub own: TlsIdentity,
-    /// Whose certificates of clients are believed; none are asked for where there are none.
+    /// The CAs trusted for client certificates; `None` if no certificate is requested.
     pub client_ca: Option<Pem>,
-    /// Whether HTTP/2 is offered.
+    /// The offer of HTTP/2.
     pub http2: Http2,
 }
 
-/// Whether HTTP/2 is offered beside HTTP/1.1.
+/// The offer of HTTP/2 in addition to HTTP/1.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Http2 {
-    /// It is, and wanted more.
+    /// HTTP/2 is offered and preferred.
     Offered,
-    /// HTTP/1.1 alone is.
+    /// HTTP/1.1 only.
     Off,
 }
 
-/// TLS towards a server.
+/// TLS to an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientTls {
-    /// The name that it is asked by, and that its certificate must bear: a host name or an address.
+    /// The name for SNI and certificate verification: a host name or an address.
     pub server_name: String,
-    /// Whose certificates are believed, if not those of the public authorities.
+    /// The trusted CAs; the public ones if `None`.
     pub ca: Option<Pem>,
-    /// What is shown to a server that asks for it.
+    /// The client certificate, presented if the server requests one.
     pub own: Option<TlsIdentity>,
 }

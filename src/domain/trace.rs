@@ -1,8 +1,8 @@
-//! W3C Trace Context (Recommendation, level 1): which trace a call belongs to, and which span it is in.
+//! W3C Trace Context (Recommendation, level 1): the trace and span of a call.
 //!
-//! Laws: what is written is read back as what it was; what a caller sent is kept to the letter unless this proxy has a
-//! span of its own to name; an unknown later version is read as this one, as §3.2.4 asks; what cannot be read starts a
-//! trace anew, without the state that belonged to it (§3.3).
+//! Laws: parsing reverses writing; a client's values pass unchanged unless this proxy has a span of its own; an unknown
+//! later version is read as this one (§3.2.4); an invalid header starts a new trace without the old `tracestate`
+//! (§3.3).
 
 use std::fmt;
 
@@ -14,22 +14,22 @@ use crate::domain::rollout::Percent;
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// The flag that says that the caller records the trace (§3.2.2.5.1).
+/// The flag of a recorded trace (§3.2.2.5.1).
 const SAMPLED: u8 = 1;
 
-/// A position in a trace: what `traceparent` says.
+/// A position in a trace: the content of `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// Names the trace; never zero.
+    /// The trace id; never zero.
     pub trace: u128,
-    /// Names the span; never zero.
+    /// The span id; never zero.
     pub span: u64,
     /// `trace-flags`.
     pub flags: u8,
 }
 
 impl TraceContext {
-    /// Reads a `traceparent`.
+    /// Parses a `traceparent`.
     ///
     /// ```
     /// use dualgauge::domain::trace::TraceContext;
@@ -46,9 +46,9 @@ impl TraceContext {
         let (body, more) = (rest.get(..53)?, rest.get(53..)?);
         let is_known = match version {
             0 => more.is_empty(),
-            // It is invalid for ever (§3.2.2.1).
+            // Version 255 is invalid (§3.2.2.1).
             255 => false,
-            // Later versions add behind a dash, if anything (§3.2.4).
+            // Later versions may append fields after a dash (§3.2.4).
             1..=254 => more.is_empty() || more.starts_with('-'),
         };
         let mut parts = body.strip_prefix('-')?.split('-');
@@ -65,7 +65,7 @@ impl TraceContext {
         (context.trace != 0 && context.span != 0).then_some(context)
     }
 
-    /// What a request says; none where it says nothing, says it twice, or says what cannot be read.
+    /// Returns the context of a request; `None` if the header is missing, repeated or invalid.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<TraceContext> {
         let said = first_value(headers, &TRACEPARENT)?;
@@ -75,7 +75,8 @@ impl TraceContext {
         }
     }
 
-    /// Says it to the next one, in place of what was said before. The state of a trace that begins here goes.
+    /// Writes the context to request headers, replacing the former one. A trace that begins here drops the
+    /// `tracestate`.
     pub fn header_value(self, headers: &mut HeaderMap, from: TraceOrigin) {
         if let Ok(value) = HeaderValue::try_from(self.to_string()) {
             headers.insert(TRACEPARENT, value);
@@ -85,13 +86,13 @@ impl TraceContext {
         }
     }
 
-    /// Another span of the same trace.
+    /// Returns another span of the same trace.
     #[must_use]
     pub fn with_span(self, span: u64) -> TraceContext {
         TraceContext { span, ..self }
     }
 
-    /// Whether the caller records the trace.
+    /// Returns whether the caller records the trace.
     #[must_use]
     pub fn is_sampled(self) -> bool {
         self.flags & SAMPLED != 0
@@ -108,46 +109,46 @@ impl fmt::Display for TraceContext {
     }
 }
 
-/// Where a trace has begun.
+/// The origin of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceOrigin {
-    /// At the caller, or before it.
+    /// The caller, or an earlier hop.
     Caller,
-    /// With this call.
+    /// This call.
     Here,
 }
 
-/// What is done about traces.
+/// The tracing configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracePlan {
-    /// The share of the traces that begin here which is recorded.
+    /// The share of traces begun here that are recorded.
     pub sample: Percent,
-    /// Where spans are sent; without it the spans of callers stay those that servers see.
+    /// The collector of spans; without it, upstreams see the spans of the callers.
     pub export: Option<ExportPlan>,
 }
 
-/// Where spans are sent: a collector that takes OTLP over HTTP.
+/// A collector that takes OTLP over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportPlan {
     /// `http://host:port/v1/traces`
     pub endpoint: String,
-    /// What this proxy is called there: `service.name`.
+    /// The name of this proxy there: `service.name`.
     pub service: String,
 }
 
 /// The trace of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace {
-    /// What the servers behind are told.
+    /// The context that upstreams get.
     pub context: TraceContext,
-    /// The span of the caller, if it named one.
+    /// The span of the caller, if any.
     pub parent: Option<u64>,
-    /// Where the trace has begun.
+    /// The origin of the trace.
     pub from: TraceOrigin,
 }
 
 impl Trace {
-    /// The trace of a call with these headers, if it has one.
+    /// Returns the trace of a call with these headers, if it has one.
     #[must_use]
     pub fn new(
         plan: Option<&TracePlan>,
@@ -174,7 +175,7 @@ impl Trace {
         }
     }
 
-    /// Tells the next one, where it would not learn it from what the caller said.
+    /// Writes the context to request headers, unless the caller's own headers already contain it.
     pub fn tell(&self, headers: &mut HeaderMap) {
         if self.parent.is_some() || self.from == TraceOrigin::Here {
             self.context.header_value(headers, self.from);
@@ -182,14 +183,14 @@ impl Trace {
     }
 }
 
-/// Where new ids come from: numbers that look random, and are not for secrets (SplitMix64).
+/// A generator of ids that look random but are not for secrets (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct IdGenerator {
     state: u64,
 }
 
 impl IdGenerator {
-    /// Ids that depend on a seed.
+    /// Returns a generator with a seed.
     #[must_use]
     pub const fn new(seed: u64) -> IdGenerator {
         IdGenerator { state: seed }
@@ -202,12 +203,12 @@ impl IdGenerator {
         mixed ^ (mixed >> 31)
     }
 
-    /// The id of a span.
+    /// Returns a span id.
     pub fn span(&mut self) -> u64 {
         self.next().max(1)
     }
 
-    /// The first span of a trace.
+    /// Returns the first span of a trace.
     fn begin(&mut self, sample: Percent) -> TraceContext {
         let trace = u128::from(self.span()) << 64 | u128::from(self.next());
         let is_sampled =
@@ -220,7 +221,7 @@ impl IdGenerator {
     }
 }
 
-/// A number of lower-case hexadecimal digits, and nothing else.
+/// Parses a number of lower-case hexadecimal digits.
 fn hex(text: &str) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
     let digits = text.bytes().all(is_digit);

@@ -1,7 +1,7 @@
-//! One side read, the other written: total functions over a route and a call.
+//! Translation between the two sides: total functions over a route and a call.
 //!
-//! Laws: what no hole names stays the bytes it was and where it was; a call that is translated there and
-//! back is the call or its normal form; an object that a rule opens has each name once, in any letter case.
+//! Laws: content that no hole names keeps its bytes and its place; translating a call there and back gives the call or
+//! its normal form; an object that a rule opens has each name once, in any letter case.
 
 use std::borrow::Cow;
 
@@ -19,12 +19,12 @@ use super::route::{
 };
 use super::schema::{Schema, SchemaError};
 
-/// What holds for every translation of a plan.
+/// The settings of every translation of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct TranslateContext {
     /// The deepest nesting of arrays and objects.
     pub depth: u16,
-    /// Tells the time.
+    /// The clock.
     pub now: Now,
 }
 
@@ -46,32 +46,32 @@ pub struct ToRpc<'r> {
     pub method: Cow<'r, str>,
     /// The params.
     pub params: Rope,
-    /// What the holes are, for the answer.
+    /// The values of the holes, for the response.
     pub call: Bindings,
-    /// Members and query parameters that the route does not know.
+    /// Members and query parameters unknown to the route.
     pub dropped: usize,
 }
 
-/// An RPC call as a REST call; the HTTP method is the route's.
+/// An RPC call as a REST call; the route determines the HTTP method.
 #[derive(Debug)]
 pub struct ToRest {
     /// Path and query.
     pub target: String,
-    /// The headers of the pattern.
+    /// The headers written by the pattern.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body, where there is one.
     pub body: Option<Rope>,
-    /// What the holes are, for the answer.
+    /// The values of the holes, for the response.
     pub call: Bindings,
-    /// Members that the route has no place for.
+    /// Members without a place in the route.
     pub dropped: usize,
 }
 
-/// What a client may add to params of every method; it belongs to the protocol, not to the route.
+/// The member that a client may add to the params of every method; it belongs to the protocol, not to the route.
 const PROTOCOL_MEMBER: &str = "_meta";
 
-/// Reads the head of a REST call: all that can be said of it before its body is read. Which route a call belongs to does
-/// not depend on the names in its query that no route knows.
+/// Reads the head of a REST call, before its body. Query parameters unknown to all routes do not affect the choice of a
+/// route.
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
@@ -92,8 +92,7 @@ pub fn read_rest(
     Ok(reading)
 }
 
-/// Reads the head of a REST call that is translated: names in the query that the route does not know are refused, unless
-/// it drops them.
+/// Reads the head of a translated REST call. Query parameters unknown to the route are rejected, unless it drops them.
 ///
 /// # Errors
 /// [`BindError`] names the place that does not fit.
@@ -103,14 +102,14 @@ pub fn read_rest_call(
     terms: TranslateContext,
 ) -> Result<PatternReader, BindError> {
     let reading = read_rest(route, head, terms)?;
-    // Nothing of a head but its query has names that could be dropped.
+    // Only the query of a head has names that could be dropped.
     if reading.dropped > 0 {
         refuse_unknown(route, &Query::parse(head.query)?)?;
     }
     Ok(reading)
 }
 
-/// Reads the named headers; others do not matter.
+/// Reads the headers that the pattern names, and ignores others.
 pub(in crate::domain) fn read_headers(
     items: &[HeaderItem],
     headers: &HeaderMap,
@@ -130,7 +129,7 @@ pub(in crate::domain) fn read_headers(
     Ok(())
 }
 
-/// Writes the named headers.
+/// Writes the headers that the pattern names.
 pub(in crate::domain) fn write_headers(
     items: &[HeaderItem],
     writing: &PatternWriter<'_>,
@@ -162,7 +161,7 @@ pub fn read_body(
             Some(body) => unexpected_body(route, body, reading),
         };
     };
-    // An absent body is the empty object, where the pattern is one.
+    // A missing body counts as the empty object if the pattern is an object.
     let empty = Json::literal("{}");
     let body = match pattern {
         Pattern::Object(_) => body.or(Some(&empty)),
@@ -176,7 +175,7 @@ pub fn read_body(
     read.map_err(|misfit| misfit.within(route.speech.content()))
 }
 
-/// A route without a body takes one whose members may be dropped.
+/// Accepts a body for a route without one, if its members may be dropped.
 fn unexpected_body(
     route: &Route,
     body: &Json,
@@ -242,7 +241,7 @@ pub fn rest_to_rpc(
     })
 }
 
-/// What a body carries to params must not be taken for the protocol's own member.
+/// Rejects a body that would set the protocol's own member of params.
 fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> {
     let carries =
         matches!(&route.rpc_call.params, Pattern::Object(params) if params.rest.is_some());
@@ -259,20 +258,20 @@ fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> 
 }
 
 fn names_protocol(value: &Json) -> bool {
-    // Few values have the member, and looking for its first letter costs next to nothing.
+    // Few values contain the member, and the search for its first letter is cheap.
     let text = value.as_bytes();
     memchr_iter(b'_', text).any(|at| text[at..].starts_with(b"_meta\""))
 }
 
-/// About as much as writing a value anew will copy, so that the buffer does not grow.
+/// Estimates the bytes that writing a value copies, so that the buffer does not grow.
 fn size_hint(value: Option<&Json>) -> usize {
     256 + value.map_or(0, |value| value.as_bytes().len().min(512))
 }
 
-/// Checks a value against the schema of its route.
+/// Validates a value against the schema of its route.
 ///
 /// # Errors
-/// [`BindError`] with the JSON pointer of the fault behind the name of the whole, or with what was exceeded.
+/// [`BindError`] with the JSON pointer of the violation after the name of the whole, or with the exceeded limit.
 pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), BindError> {
     schema.check(value).map_err(|error| match error {
         SchemaError::Violation(violation) => {
@@ -290,7 +289,7 @@ fn writing(bindings: &Bindings, terms: TranslateContext) -> PatternWriter<'_> {
     })
 }
 
-/// What a body gets where the route has none.
+/// Returns the error of a body for a route without one.
 #[must_use]
 pub fn no_body(route: &Route) -> BindError {
     BindError::new(
@@ -316,7 +315,7 @@ pub fn read_rpc(
         read.map_err(|misfit| misfit.within("method"))?;
     }
     let params = named_params(route, params);
-    // What is read at once has no other members than those of the pattern.
+    // A fast read accepts only the members of the pattern.
     if let Some(params) = params
         && call.params.read_at_once(params, &mut reading).is_some()
     {
@@ -324,7 +323,7 @@ pub fn read_rpc(
     }
     let own = params.map(|params| without_protocol(&call.params, params));
     let own = own.transpose().map_err(|misfit| misfit.within("params"))?;
-    // Absent params are the empty object, whatever the pattern makes of it.
+    // Missing params count as the empty object, whatever the pattern is.
     let empty = || match &call.params {
         Pattern::List(_) | Pattern::Each(_) => Json::literal("[]"),
         Pattern::Object(_) | Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => {
@@ -346,7 +345,7 @@ fn named_params<'p>(route: &Route, params: Option<&'p Json>) -> Option<&'p Json>
     })
 }
 
-/// The params without the protocol's own member, unless the pattern names it.
+/// Returns the params without the protocol's own member, unless the pattern names it.
 fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError> {
     let names_it = match pattern {
         Pattern::Object(object) => object
@@ -359,7 +358,7 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
         | Pattern::List(_)
         | Pattern::Each(_) => true,
     };
-    // Deeper down it is none of the protocol's, and what is not opened stays the bytes it was.
+    // Nested members of this name do not belong to the protocol, and an unopened value keeps its bytes.
     let occurs = || names_protocol(params) && params.has(PROTOCOL_MEMBER);
     if names_it || params.kind() != JsonKind::Object || !occurs() {
         return Ok(params.clone());
@@ -402,7 +401,7 @@ pub(in crate::domain) fn write_rest_call(
     }
     let writing = writing(&reading.bindings, terms);
     let in_params = |misfit: BindError| {
-        // Writing knows the hole; the caller wants to know where its value stood.
+        // Writing knows the hole; the error for the caller names the place that its value came from.
         let hole = route.facts.find(&misfit.place);
         let place = hole.and_then(|hole| route.rpc_call.params.place_of(hole));
         match place {
@@ -428,7 +427,7 @@ pub(in crate::domain) fn write_rest_call(
     })
 }
 
-/// Writes the body of a REST call. One that may be absent and has no members is sent only where the route says so.
+/// Writes the body of a REST call. An optional body without members is sent only if the route asks for it.
 pub(in crate::domain) fn write_body(
     (pattern, empty): (&Pattern, EmptyBody),
     writing: &PatternWriter<'_>,
@@ -447,7 +446,7 @@ pub(in crate::domain) fn write_body(
                 .iter()
                 .all(u8::is_ascii_whitespace)
     };
-    // A hole whose value is the empty object has something to say.
+    // A hole whose value is the empty object still counts as content.
     let may_be_absent = matches!(pattern, Pattern::Object(object) if object.is_empty())
         || (matches!(pattern, Pattern::Object(_)) && pattern.may_be_absent());
     let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));

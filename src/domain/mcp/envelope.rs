@@ -1,4 +1,4 @@
-//! What a request of a revision without sessions says of itself: in its params, and in headers that repeat them.
+//! Request metadata of revisions without sessions: in the params, and in the headers that repeat it.
 
 use std::fmt::Write;
 
@@ -12,17 +12,17 @@ pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A request that says who asks, and the name that it is about.
+/// A request with its metadata, and the name that it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotatedRequest {
     /// The request.
     pub body: Bytes,
-    /// The tool, prompt or resource, for the methods that have one.
+    /// The tool, prompt or resource, for methods that have one.
     pub name: Option<String>,
 }
 
-/// A request in the form of a revision without sessions. What the caller says of itself stays; the revision is the one
-/// that is spoken here. Every other byte is what it was.
+/// Returns a request with the metadata of a revision without sessions. The caller's own metadata stays, except that the
+/// revision becomes `version`. Every other byte is unchanged.
 #[must_use]
 pub fn annotated(message: &Bytes, method: &str, version: &str, depth: u16) -> AnnotatedRequest {
     let whole = Json::parse(message.clone(), depth).ok();
@@ -36,7 +36,7 @@ pub fn annotated(message: &Bytes, method: &str, version: &str, depth: u16) -> An
     }
 }
 
-/// The member of the params that a header repeats (MCP 2026-07-28, "Standard Request Headers").
+/// Returns the member of the params that a header repeats (MCP 2026-07-28, "Standard Request Headers").
 pub(super) fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -45,7 +45,7 @@ pub(super) fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
-/// Nothing where the params are no object, or one that cannot be read in one way only; the server says so then.
+/// Returns `None` if the params are not an object or can be read in two ways; the server reports that.
 fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     let own = [
         (VERSION_KEY, Json::string(version)),
@@ -77,7 +77,7 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     Some(replaced(whole, place, &params).into_bytes())
 }
 
-/// An object with more members before its own. One that it has already stays as it is, but for the revision.
+/// Returns an object with additional members in front. Existing ones stay unchanged, except the revision.
 fn with(object: &Json, more: &[(&str, Json)]) -> Option<Json> {
     if object.kind() != JsonKind::Object {
         return None;
@@ -121,8 +121,8 @@ fn replaced(object: &Json, place: std::ops::Range<usize>, value: &Json) -> Json 
     Json::sent(writer.finish())
 }
 
-/// A text as the value of a header: as it is, or, where a header cannot bear it, in base64 between marks
-/// (MCP 2026-07-28, "Value Encoding").
+/// Returns a text as a header value: unchanged, or in marked base64 if a header cannot contain it (MCP 2026-07-28,
+/// "Value Encoding").
 #[must_use]
 pub fn header_value(text: &str) -> String {
     let printable = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
@@ -133,7 +133,7 @@ pub fn header_value(text: &str) -> String {
     marked(text)
 }
 
-/// A text in base64 between marks.
+/// Returns a text in marked base64.
 pub(super) fn marked(text: &str) -> String {
     let mut out = String::with_capacity(text.len() / 3 * 4 + 16);
     out.push_str("=?base64?");
@@ -155,7 +155,7 @@ fn base64(bytes: &[u8], out: &mut String) {
             }
             let index = bits >> (18 - 6 * place) & 0x3f;
             let letter = ALPHABET.get(index as usize).copied().unwrap_or(b'=');
-            // A `String` takes any character.
+            // Writing to a `String` cannot fail.
             let _ = out.write_char(char::from(letter));
         }
     }

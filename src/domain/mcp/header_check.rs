@@ -1,8 +1,8 @@
-//! What a client of MCP says twice: in its message, and in headers that repeat it for those on the way who read no bodies.
+//! Checks that MCP request headers agree with the message, which they repeat for intermediaries that read no bodies.
 //!
-//! Laws: a request of a revision without sessions that says two things is refused, whatever the two are; what clients of
-//! the revisions before say in headers is theirs, but a revision that is not spoken is refused in any case
-//! (MCP 2026-07-28, "Server Validation"; 2025-11-25, "Protocol Version Header").
+//! Laws: a request of a revision without sessions whose header and message differ is rejected; headers of earlier
+//! revisions are not checked, but an unsupported revision is rejected in any case (MCP 2026-07-28, "Server Validation";
+//! 2025-11-25, "Protocol Version Header").
 
 use http::{HeaderMap, HeaderName};
 
@@ -16,24 +16,24 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Why a request is refused.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderMismatch {
-    /// A header is not what the message says.
+    /// A header differs from the message.
     Mismatch(String),
-    /// This revision is not spoken.
+    /// The revision is not supported.
     Unspoken(String),
 }
 
-/// Whether a client speaks a revision without sessions, as far as headers tell.
+/// Returns whether a client uses a revision without sessions, according to its headers.
 #[must_use]
 pub fn is_modern(headers: &HeaderMap) -> bool {
     let said = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
     said.is_some_and(|said| !HANDSHAKES.iter().any(|known| known.as_bytes() == said))
 }
 
-/// Checks that the headers of a request repeat what it says, and that its revision is one of these; any is where there
-/// are none.
+/// Checks that the headers of a request repeat its message, and that its revision is supported; an empty list supports
+/// all.
 ///
 /// # Errors
 /// A [`HeaderMismatch`].
@@ -47,7 +47,7 @@ pub fn check(headers: &HeaderMap, call: &Call, spoken: &[String]) -> Result<(), 
     let is_old = |said: &str| HANDSHAKES.contains(&said);
     let version = match (header, body) {
         (None, None) => return Ok(()),
-        // What both will speak is only being agreed on.
+        // The revision is still being negotiated.
         (Some(_), None) if *call.method == *"initialize" => return Ok(()),
         (Some(said), None) if is_old(said) || !is_spoken(said, spoken) => {
             return unless_spoken(said, spoken);
@@ -55,7 +55,7 @@ pub fn check(headers: &HeaderMap, call: &Call, spoken: &[String]) -> Result<(), 
         (Some(_), None) => {
             return mismatch(format!("`params._meta` does not say `{VERSION_KEY}`"));
         }
-        // A member that the revisions before do not know.
+        // Earlier revisions do not know this member.
         (None, Some(said)) if is_old(&said) => return Ok(()),
         (None, Some(_)) => return mismatch("`MCP-Protocol-Version` is missing".to_owned()),
         (Some(header), Some(body)) if header != body => {
@@ -69,7 +69,7 @@ pub fn check(headers: &HeaderMap, call: &Call, spoken: &[String]) -> Result<(), 
     unless_spoken(version, spoken)
 }
 
-/// The method, and the name where the method has one.
+/// Checks the method, and the name if the method has one.
 fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), HeaderMismatch> {
     match one(headers, &METHOD)? {
         None => return mismatch("`Mcp-Method` is missing".to_owned()),
@@ -89,23 +89,23 @@ fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), HeaderMismatch> {
     }
 }
 
-/// Checks that the revision of a message without headers of its own is one of these. A message that names none is of an
-/// older client.
+/// Checks that the revision of a message without headers is supported. A message without a revision comes from an older
+/// client.
 ///
 /// # Errors
 /// [`HeaderMismatch::Unspoken`].
 pub fn check_message(call: &Call, spoken: &[String]) -> Result<(), HeaderMismatch> {
     match version(call) {
         Ok(Some(version)) => unless_spoken(&version, spoken),
-        // There is no header that it could differ from.
+        // There is no header to contradict.
         Ok(None) | Err(_) => Ok(()),
     }
 }
 
-/// Checks that the name or the URI that a call is about is a string, where there is one.
+/// Checks that the name or URI of a call is a string, if present.
 ///
 /// # Errors
-/// Which member has another type.
+/// A text that names the member of the wrong type.
 pub fn named(call: &Call) -> Result<(), String> {
     let Some(key) = named_by(&call.method) else {
         return Ok(());
@@ -118,11 +118,11 @@ pub fn named(call: &Call) -> Result<(), String> {
     }
 }
 
-/// Checks that a call of a client without sessions says what the client can do (MCP 2026-07-28, "Per-Request Protocol
-/// Fields"). [`check`] has seen the revision.
+/// Checks that a call of a client without sessions lists the client's capabilities (MCP 2026-07-28, "Per-Request
+/// Protocol Fields"). [`check`] has checked the revision.
 ///
 /// # Errors
-/// Which member is missing, or has another type.
+/// A text that names the member that is missing or of the wrong type.
 pub fn complete(era: ClientRevision, call: &Call) -> Result<(), String> {
     if era == ClientRevision::Sessions {
         return Ok(());
@@ -140,7 +140,7 @@ pub fn complete(era: ClientRevision, call: &Call) -> Result<(), String> {
     }
 }
 
-/// Whether a header bears a text, as it is or in base64 between marks ("Value Encoding").
+/// Returns whether a header contains a text, either unchanged or in marked base64 ("Value Encoding").
 fn has_header(said: &str, text: &str) -> bool {
     if said.starts_with("=?base64?") && said.ends_with("?=") {
         return said == marked(text);
@@ -148,7 +148,7 @@ fn has_header(said: &str, text: &str) -> bool {
     said == text
 }
 
-/// The revision that the message itself says.
+/// Returns the revision according to the message.
 fn version(call: &Call) -> Result<Option<String>, HeaderMismatch> {
     let said = call
         .params
@@ -163,7 +163,7 @@ fn version(call: &Call) -> Result<Option<String>, HeaderMismatch> {
     }
 }
 
-/// The value of a header that may be said once, in characters that a header may have.
+/// Returns the value of a header, if present. A repeated header, or one that is not visible ASCII, is a mismatch.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, HeaderMismatch> {
     let mut all = headers.get_all(name).iter();
     let Some(said) = all.next() else {

@@ -1,8 +1,7 @@
-//! MCP over Streamable HTTP, as a client speaks it: which revision a server knows, and how a message and its answer
-//! look there.
+//! MCP over Streamable HTTP, client side: the server's revision, and the form of messages and responses.
 //!
 //! Revisions 2024-11-05 to 2025-11-25 begin with `initialize` and have sessions; 2026-07-28 has neither, and each
-//! request says by itself who asks. No I/O is done here.
+//! request names its client. The module does no I/O.
 
 mod envelope;
 mod header_check;

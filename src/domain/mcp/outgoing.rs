@@ -1,34 +1,34 @@
-//! What a message of the proxy is, for the request that carries it.
+//! Classification of the proxy's outgoing messages, for the request that carries them.
 
 use bytes::Bytes;
 
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::PeerMessage;
 
-/// A message of the proxy.
+/// An outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpMessage {
-    /// The greeting of a link.
+    /// The `initialize` request of a link.
     Initialize(u64),
-    /// What ends the greeting.
+    /// The notification that ends the handshake.
     Initialized,
     /// A call.
     Call {
         /// Its id.
         id: u64,
-        /// What it asks for.
+        /// The method.
         method: String,
     },
-    /// Nobody waits for the call with this id any more.
+    /// The cancellation of the call with this id.
     Cancelled(u64),
     /// Another notification.
     Notice,
-    /// The answer to a request of the server.
+    /// The response to a server's request.
     Response,
 }
 
 impl McpMessage {
-    /// Reads a message that the proxy has written, or checked.
+    /// Classifies a message that the proxy wrote or checked.
     #[must_use]
     pub fn new(message: &Bytes, depth: u16) -> McpMessage {
         match PeerMessage::new(message, depth) {

@@ -1,7 +1,7 @@
-//! Arguments that a tool wants to have in headers as well (MCP 2026-07-28, "Custom Headers from Tool Parameters").
+//! Tool arguments that are repeated in headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
 //!
-//! What a tool wants is in the schema of its arguments, which `tools/list` tells. Laws: one that breaks the rules for
-//! that gets no such header; an argument that is absent or null has none; every list is bounded.
+//! The schemas in `tools/list` name these arguments. Laws: a schema that breaks the rules gets no such headers; an
+//! argument that is absent or null has none; every list is bounded.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::header_value;
 use crate::domain::json::{Json, JsonKind};
 
-/// What a schema says of a header.
+/// The schema keyword that names a header.
 const KEY: &str = "x-mcp-header";
-/// How many tools are known at most, how many headers each may want, and how deep in its arguments.
+/// The maximum number of tools, of headers for each, and the nesting depth of arguments.
 const TOOLS: usize = 4096;
 const HEADERS: usize = 32;
 const DEPTH: usize = 16;
@@ -25,7 +25,7 @@ struct ParamHeader {
     path: Vec<String>,
 }
 
-/// The tools of a server that want headers.
+/// The tools of a server with parameter headers.
 #[derive(Debug, Clone, Default)]
 pub struct ParamHeaders(BTreeMap<String, Vec<ParamHeader>>);
 
@@ -50,7 +50,7 @@ impl ParamHeaders {
         }
     }
 
-    /// The headers of a call of a tool with these params.
+    /// Returns the headers of a tool call with these params.
     #[must_use]
     pub fn headers(&self, params: &Json) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -75,13 +75,13 @@ impl ParamHeaders {
     }
 }
 
-/// The rest of a list of tools, if there is more of it.
+/// Returns the cursor of the next page of tools, if there is one.
 #[must_use]
 pub fn next_page(result: &Json) -> Option<String> {
     result.member("nextCursor")?.text()?.ok()
 }
 
-/// The question for the tools, with its id; from the beginning, or from where a list went on.
+/// Returns a `tools/list` request, for the first page or from a cursor.
 #[must_use]
 pub fn list_tools(id: u64, cursor: Option<&str>) -> String {
     let params = match cursor {
@@ -91,7 +91,7 @@ pub fn list_tools(id: u64, cursor: Option<&str>) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{params}}}"#)
 }
 
-/// A value as a header bears it; nothing where it has none.
+/// Returns a value as header text; `None` if it has no such form.
 fn text_of(value: &Json) -> Option<String> {
     match value.kind() {
         JsonKind::String => value.text()?.ok(),
@@ -100,7 +100,7 @@ fn text_of(value: &Json) -> Option<String> {
     }
 }
 
-/// Finds the headers of a schema; tells whether all of them are as they may be. They stand in members of members only.
+/// Collects the headers of a schema and returns whether all are valid. Only nested `properties` may define them.
 fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) -> bool {
     let Some(schema) = schema.as_object() else {
         return !mentions(schema);
@@ -139,14 +139,14 @@ fn note(
     let Some(header) = header.filter(|_| is_primitive && !path.is_empty()) else {
         return false;
     };
-    // Names of headers are the same in any case.
+    // Header names are case-insensitive.
     let is_new = found.iter().all(|known| known.header != header);
     let path = path.to_vec();
     found.push(ParamHeader { header, path });
     is_new && found.len() <= HEADERS
 }
 
-/// Whether a header is asked for where none may be.
+/// Returns whether a schema defines a header where none is allowed.
 fn mentions(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.contains_key(KEY) || members.values().any(mentions),

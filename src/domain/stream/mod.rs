@@ -1,8 +1,8 @@
-//! Streams: one stream of events seen from both sides, at a path of each.
+//! Event streams that exist on both sides, at a path of each.
 //!
-//! Who gets which of the two is decided as for routes; what becomes of each event on its way from one side to the
-//! other is said here. Laws: what leaves does not depend on how the stream was cut on its way; a stream none of whose
-//! events a pair takes leaves as the bytes it was.
+//! The choice of a side follows the same rules as for routes; this module translates the events. Laws: the output does
+//! not depend on how the stream was split into chunks; a stream without events that a definition matches passes byte
+//! for byte.
 
 mod path;
 mod rewrite;
@@ -22,18 +22,18 @@ pub use rewrite::{EventResult, EventResultKind, RewriteStep, Rewriter};
 /// One stream, seen from both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// The name that flags, metrics and logs know it by.
+    /// Its name in flags, metrics and logs.
     pub name: String,
-    /// The path that its legacy clients ask for.
+    /// The path for legacy clients.
     pub rest: StreamPath,
-    /// Its path at the RPC upstream.
+    /// The path at the RPC upstream.
     pub rpc: StreamPath,
-    /// After what time it is ended, so that its client begins it anew.
+    /// The age at which it is closed, so that its client reconnects.
     pub max_age: Option<Duration>,
 }
 
 impl Stream {
-    /// Its path on a side.
+    /// Returns its path on a side.
     #[must_use]
     pub fn path(&self, side: Side) -> &StreamPath {
         match side {
@@ -44,12 +44,12 @@ impl Stream {
 }
 
 impl Stream {
-    /// The path on the other side of what was asked for on one.
+    /// Returns the path on the other side for a requested path.
     #[must_use]
     pub fn other_path(&self, side: Side, asked: &str) -> Option<String> {
         let asked = Segments::split(asked).normal();
         let path = self.path(side);
-        // An RPC path works with a slash at its end as well.
+        // An RPC path also matches with a trailing slash.
         let holes = path
             .read(&asked)
             .or_else(|| path.read(without_slash(&asked)))?;
@@ -63,29 +63,29 @@ pub struct Streams {
     all: Vec<Stream>,
 }
 
-/// A stream that a client asks for.
+/// A stream that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamMatch {
-    /// The stream, by its place.
+    /// The index of the stream.
     pub stream: usize,
-    /// The side whose path was asked for.
+    /// The side of the requested path.
     pub side: Side,
 }
 
 impl Streams {
-    /// The streams; of two that fit a path the first has it.
+    /// Returns the table of streams; the first match of a path wins.
     #[must_use]
     pub fn new(all: Vec<Stream>) -> Streams {
         Streams { all }
     }
 
-    /// All of them, as they are declared.
+    /// Returns all streams in their declared order.
     #[must_use]
     pub fn all(&self) -> &[Stream] {
         &self.all
     }
 
-    /// The stream that a request asks for.
+    /// Finds the stream of a request.
     #[must_use]
     pub fn find(&self, method: &Method, path: &str) -> Option<StreamMatch> {
         if self.all.is_empty() || *method != Method::GET {
@@ -95,7 +95,7 @@ impl Streams {
         self.each(|own| own.read(&path).is_some()).next()
     }
 
-    /// The streams that another program may take a path for, though it is the path of none.
+    /// Returns the streams that another server may match with a path that matches none here.
     #[must_use]
     pub fn near(&self, method: &Method, path: &str) -> Vec<StreamMatch> {
         if self.all.is_empty() || *method != Method::GET {
@@ -113,7 +113,7 @@ impl Streams {
         self.each(near).collect()
     }
 
-    /// Each path of a stream that is as wanted.
+    /// Iterates over the paths of streams that `fits` accepts.
     fn each(&self, fits: impl Fn(&StreamPath) -> bool) -> impl Iterator<Item = StreamMatch> {
         let all = self.all.iter().enumerate();
         let each = all.flat_map(|(stream, own)| Side::ALL.map(|side| (stream, own, side)));
@@ -122,7 +122,7 @@ impl Streams {
     }
 }
 
-/// Decides for a client that asks for a stream now. A second stream is never opened only to compare.
+/// Decides the side for a client that requests a stream. Streams are never shadowed.
 #[must_use]
 pub fn decide(
     plan: &Plan,

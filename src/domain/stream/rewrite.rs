@@ -1,4 +1,4 @@
-//! A stream on its way to the other side, event by event.
+//! The translation of a stream for the other side, event by event.
 
 use bytes::Bytes;
 
@@ -16,34 +16,34 @@ pub struct Rewriter {
     before: LastEvent,
 }
 
-/// What was made of the event before, for a line feed that may belong to its end.
+/// The result of the previous event, for a line feed that may belong to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastEvent {
     Left,
     Gone,
 }
 
-/// A piece of the stream for the client.
+/// A part of the stream for the client.
 #[derive(Debug, Default)]
 pub struct RewriteStep {
-    /// What leaves; nothing where nobody hears of an event.
+    /// The output; empty if the event is swallowed.
     pub out: Bytes,
-    /// What became of an event, if this was one.
+    /// The result, if this was an event.
     pub result: Option<EventResult>,
     /// Members that no pattern named.
     pub dropped: usize,
 }
 
-/// What became of an event.
+/// The kind of an event's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventResultKind {
-    /// It was written for the other side.
+    /// The event was written for the other side.
     Rewritten,
-    /// No pair takes it: it went on as the bytes it was.
+    /// No definition matches: the event passed byte for byte.
     Untouched,
-    /// Its pair has one side only: it was left out.
+    /// Its definition has one side only: the event was dropped.
     Swallowed,
-    /// A pair takes it and cannot write it, or it is too large: it was left out.
+    /// A definition matches but cannot write the event, or the event is too large: it was dropped.
     Failed,
 }
 
@@ -68,12 +68,12 @@ impl EventResultKind {
     }
 }
 
-/// What became of an event, with the reason where it failed.
+/// The result of an event, with the reason of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventResult {
-    /// What.
+    /// The kind of result.
     pub kind: EventResultKind,
-    /// The key of the pair, and what it could not write.
+    /// The key of the definition, and the reason of the failure.
     pub why: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl EventResult {
 }
 
 impl Rewriter {
-    /// A stream of a side's server, for clients of the other side; an event may have so many bytes.
+    /// Returns a rewriter for the stream of a side's upstream; `limit` is the maximum size of an event in bytes.
     #[must_use]
     pub fn new(from: Side, limit: usize) -> Rewriter {
         Rewriter {
@@ -101,18 +101,18 @@ impl Rewriter {
         }
     }
 
-    /// More has come. What there was before must have been taken.
+    /// Adds input. Call [`Self::step`] until it returns `None` first.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.reader.feed(chunk);
     }
 
-    /// What leaves next, if anything is there.
+    /// Returns the next output, if any is ready.
     pub fn step(&mut self, events: &Events, terms: TranslateContext) -> Option<RewriteStep> {
         let piece = self.reader.next()?;
         Some(self.piece(piece, events, terms))
     }
 
-    /// The stream has ended: what is left of it.
+    /// Ends the stream, and returns the rest of it.
     pub fn finish(&mut self, events: &Events, terms: TranslateContext) -> Option<RewriteStep> {
         let piece = self.reader.finish()?;
         Some(self.piece(piece, events, terms))
@@ -145,7 +145,7 @@ impl Rewriter {
                 ..RewriteStep::default()
             },
             StreamPiece::Event(text) => self.event(text, events, terms),
-            // Nobody hears of it, but what is rewritten must not leave as it was.
+            // The client ignores it, but content to rewrite must not leave unchanged.
             StreamPiece::Unfinished(text) => RewriteStep {
                 result: None,
                 ..self.event(text, events, terms)
@@ -164,7 +164,7 @@ impl Rewriter {
             return untouched(text);
         };
         let Some(data) = block.data() else {
-            // It only sets an id, or the time to wait; that is no event.
+            // The event only sets an id or the retry time; it has no data.
             return RewriteStep {
                 out: text,
                 ..RewriteStep::default()
@@ -182,7 +182,7 @@ impl Rewriter {
             Side::Rpc => (call(), Some(shown()), EventForm::Sse),
             Side::Rest => (Some(shown()), call(), EventForm::Rpc),
         };
-        // An event in the other form than its stream's may still be one that nobody shall hear of.
+        // An event in the form of the other side may also match a definition that drops it.
         for told in own.into_iter().chain(other) {
             match events.rewrite(&told, to, terms) {
                 EventAction::Untouched => {}
@@ -222,7 +222,7 @@ fn failed(block: &RawEvent, why: String) -> RewriteStep {
 fn rewritten(block: &RawEvent, told: &EventValue, dropped: usize) -> RewriteStep {
     let said = told.fields();
     let message = told.message().map(|message| {
-        // Between the parts of a value a line end is as good as another.
+        // Line ends are interchangeable between the parts of a JSON value.
         String::from_utf8_lossy(message.as_bytes()).replace('\r', "\n")
     });
     let content = match (&said, &message) {

@@ -1,6 +1,6 @@
 //! A message that came at once with all of its body.
 //!
-//! Law: where one is found, its body is what its `Content-ExpectedLength` says and nothing else (RFC 9112 §6.3); with that length
+//! Law: where one is found, its body is what its `Content-Length` says and nothing else (RFC 9112 §6.3); with that length
 //! blanked, its head is that of the same message without a body. What is unusual in any way is not found.
 
 use std::ops::Range;

@@ -24,7 +24,7 @@ pub struct HeaderCase(HeaderNames);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HeaderNames {
-    /// `X-HttpFileRequest-Id`.
+    /// `X-Request-Id`.
     Title,
     /// In their order, each behind its length, see [`split`].
     Listed(Rc<Vec<u8>>),

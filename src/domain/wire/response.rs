@@ -1,4 +1,4 @@
-//! The start of a response and its framing: interim responses, folded fields, `Content-ExpectedLength` beside `Transfer-Encoding`.
+//! The start of a response and its framing: interim responses, folded fields, `Content-Length` beside `Transfer-Encoding`.
 //!
 //! [`is_ready`] looks at bytes before an HTTP parser reads them, [`unfold`] changes them, and [`settle_response`] checks the
 //! parsed fields. Laws: a response that is not unusual stays as it is; a change never moves a byte.
@@ -122,14 +122,14 @@ pub fn unfold(head: &mut [u8]) {
 pub enum BodyEnd {
     /// In one way.
     Clear,
-    /// By `Transfer-Encoding`, beside a `Content-ExpectedLength`, which was removed (RFC 9112 §6.3): its connection must be closed.
+    /// By `Transfer-Encoding`, beside a `Content-Length`, which was removed (RFC 9112 §6.3): its connection must be closed.
     Conflicting,
 }
 
 /// Why nobody can tell where the body of a response ends, or what it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFraming {
-    /// A `Content-ExpectedLength` that is no length, or more than one.
+    /// A `Content-Length` that is no length, or more than one.
     #[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
     Length(String),
     /// A `Transfer-Encoding` that is not undone here: it is of one connection, so nobody behind could undo it.
@@ -137,7 +137,7 @@ pub enum InvalidFraming {
     Coding(String),
 }
 
-/// Leaves one `Content-ExpectedLength`, or none beside a `Transfer-Encoding`.
+/// Leaves one `Content-Length`, or none beside a `Transfer-Encoding`.
 ///
 /// # Errors
 /// [`InvalidFraming`] where the length is no number, or says two (RFC 9110 §8.6), and where the body has another transfer

@@ -55,11 +55,11 @@ pub enum Violation {
     HostRepeated,
     /// A `Host` that is not `uri-host [":" port]` (RFC 9110 §7.2).
     Host,
-    /// A `Content-ExpectedLength` that is not a decimal number, or is beyond 2^63 - 1 (RFC 9110 §8.6).
+    /// A `Content-Length` that is not a decimal number, or is beyond 2^63 - 1 (RFC 9110 §8.6).
     ContentLength,
-    /// `Content-ExpectedLength` more than once, even if equal (RFC 9110 §8.6 lets a recipient refuse).
+    /// `Content-Length` more than once, even if equal (RFC 9110 §8.6 lets a recipient refuse).
     ContentLengthRepeated,
-    /// Both `Content-ExpectedLength` and `Transfer-Encoding` (RFC 9112 §6.1).
+    /// Both `Content-Length` and `Transfer-Encoding` (RFC 9112 §6.1).
     TwoFramings,
     /// `Transfer-Encoding` other than one `chunked` (RFC 9112 §6.1, §6.3).
     TransferEncoding,
