@@ -1,9 +1,9 @@
-//! Documents made from the route table: OpenAPI of its REST side, OpenRPC of its RPC side.
+//! API documents generated from the route table: OpenAPI of the REST side, OpenRPC of the RPC side.
 //!
-//! They say what a caller may send and what comes back, as far as patterns say it; a value that a pattern
-//! carries unopened is `{}`. Every operation bears the name of its route as `x-dualgauge-route`, a list where
-//! several routes share it. Laws: the same routes give the same document, whatever their order in a file is
-//! not hidden; a route that is entered from the other side only is in none.
+//! They describe requests and responses as far as patterns do; a value that a pattern carries unopened is `{}`. Every
+//! operation has the name of its route as `x-dualgauge-route`, or a list if several routes share it. Laws: the same
+//! routes give the same document; their order in a file stays visible; a route that clients can call only on the other
+//! side is left out.
 
 mod openapi;
 mod openrpc;
@@ -21,19 +21,19 @@ use super::route::Route;
 pub use openapi::openapi;
 pub use openrpc::openrpc;
 
-/// What a document is called that nobody has given a title.
+/// The title of a document without a configured one.
 pub const TITLE: &str = "dualgauge";
 
-/// The extension that leads back to the route table.
+/// The extension that names the routes of an operation.
 const ROUTE: &str = "x-dualgauge-route";
 
-/// A document as bytes to serve, made once for each plan.
+/// Renders a document for serving; called once for each plan.
 #[must_use]
 pub fn rendered(document: &Value) -> Json {
     Json::written(document.to_string())
 }
 
-/// The names of the routes of one operation.
+/// Returns the names of the routes of one operation.
 fn names(routes: &[&Route]) -> Value {
     match routes {
         [route] => json!(route.name),
@@ -41,7 +41,7 @@ fn names(routes: &[&Route]) -> Value {
     }
 }
 
-/// What a document says of itself. Route tables have no version of their own.
+/// Returns the `info` object. Route tables have no version of their own.
 fn info(title: &str) -> Value {
     json!({ "title": title, "version": "1" })
 }

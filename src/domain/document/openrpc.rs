@@ -12,8 +12,8 @@ use crate::domain::pattern::{Pattern, Scalar, Shape, TextPatterns};
 use crate::domain::route::{ExpectsReply, Extra, Route};
 use crate::domain::side::Side;
 
-/// What the routes are for an RPC client. Several routes on one method are one method: a param that differs has a
-/// schema for each of them, and `x-dualgauge-params` says which belong together.
+/// Returns the OpenRPC document of the routes. Routes that share a method become one method: a param that differs has a
+/// schema for each route, and `x-dualgauge-params` says which belong together.
 #[must_use]
 pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
     let mut methods: BTreeMap<String, Vec<&'r Route>> = BTreeMap::new();
@@ -31,7 +31,7 @@ pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
     json!({ "openrpc": "1.3.2", "info": info(title), "methods": methods })
 }
 
-/// The methods that words spell: each word of an `enum`; a hole of another type stays in its braces.
+/// Returns the methods that a pattern matches: one for each word of an `enum`; another hole stays in its braces.
 fn method_names(words: &TextPatterns) -> Vec<String> {
     match words {
         TextPatterns::Hole(slot) => match &slot.shape {
@@ -73,13 +73,13 @@ fn method(name: &str, routes: &[&Route]) -> Value {
     method
 }
 
-/// The params of one route, by name or by position: name, schema, whether it must be there.
+/// The params of one route, by name or by position: name, schema and presence.
 struct Params {
     structure: &'static str,
     list: Vec<(String, Value, Presence)>,
 }
 
-/// Whether a param must be there.
+/// The presence of a param.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Required,
@@ -139,7 +139,7 @@ fn params(route: &Route) -> Params {
                 list: list.collect(),
             }
         }
-        // Params as a whole are one value, whose names nobody says.
+        // The params are one value without known names.
         Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) | Pattern::Each(_) => Params {
             structure: "either",
             list: Vec::new(),
@@ -157,14 +157,14 @@ fn structure(all: &[Params]) -> &'static str {
     }
 }
 
-/// The whole params of a route.
+/// Returns the schema of all params of a route.
 fn whole(route: &Route) -> Value {
     let mut schema = of_pattern(&route.rpc_call.params, more(route));
     schema[ROUTE] = json!(route.name);
     schema
 }
 
-/// One list of params for all routes of a method: required where each requires it.
+/// Merges the params of all routes of a method; a param is required if every route requires it.
 fn merged(all: &[Params]) -> Vec<Value> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _, _) in all.iter().flat_map(|params| &params.list) {
@@ -187,7 +187,7 @@ fn merged(all: &[Params]) -> Vec<Value> {
     params.collect()
 }
 
-/// What comes back: the results of the rows, or whatever the server says.
+/// Returns the result: that of the rows, or any value the server sends.
 fn result(routes: &[&Route]) -> Value {
     let mut schemas = Vec::new();
     for route in routes {
@@ -206,7 +206,7 @@ fn result(routes: &[&Route]) -> Value {
     json!({ "name": "result", "schema": any_of(schemas) })
 }
 
-/// The errors of the rows, each code and message once.
+/// Returns the errors of the rows, each code and message once.
 fn errors(routes: &[&Route]) -> Vec<Value> {
     let mut errors = Vec::new();
     for row in routes.iter().flat_map(|route| route.outcomes.rows()) {
@@ -236,7 +236,7 @@ fn errors_of(row: &OutcomeRow) -> Vec<Value> {
     let error = |code: i64| {
         let mut error = json!({ "code": code, "message": said });
         if let Some(data) = data {
-            // `data` is a value there, so what varies is said beside it.
+            // `data` holds one value in OpenRPC, so variants go into an extension.
             match data {
                 Pattern::Literal(literal) => error["data"] = value(literal),
                 Pattern::Hole(_)
@@ -250,14 +250,14 @@ fn errors_of(row: &OutcomeRow) -> Vec<Value> {
         }
         error
     };
-    // A code of its own for every answer is said by no document.
+    // A document cannot describe a code that differs for each response.
     match code {
         NumberPattern::Hole(_) => Vec::new(),
         NumberPattern::Among(..) => code.numbers().map(error).collect(),
     }
 }
 
-/// What an error says whose row does not say it.
+/// Returns the message of an error whose row has none.
 fn title(status: &NumberPattern) -> &'static str {
     let status = status.numbers().next();
     let status = status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());

@@ -1,4 +1,4 @@
-//! Answers of a REST call, for OpenAPI: by status, from the rows of its routes.
+//! OpenAPI responses of a REST call, by status, from the rows of its routes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
 use crate::domain::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::domain::route::{ExpectsReply, Route};
 
-/// What is known of the answers with one status.
+/// The documented responses with one status.
 #[derive(Debug, Default)]
 struct ResponseDocs {
     /// Schemas by content type.
@@ -17,7 +17,7 @@ struct ResponseDocs {
     headers: Map<String, Value>,
 }
 
-/// The responses of one operation.
+/// Returns the responses of one operation.
 pub(super) fn responses(routes: &[&Route]) -> Value {
     let mut found: BTreeMap<String, ResponseDocs> = BTreeMap::new();
     for route in routes {
@@ -33,7 +33,7 @@ pub(super) fn responses(routes: &[&Route]) -> Value {
         }
         let succeeds = |row: &OutcomeRow| matches!(row.rpc, RpcReplyPattern::Result(_));
         if !rows.iter().any(succeeds) {
-            // The built-in table: a result is the body, `null` is none.
+            // The built-in table: a result is the body, and `null` is no body.
             let fine = found.entry("200".to_owned()).or_default();
             fine.content.entry(JSON).or_default().push(json!({}));
             found.entry("204".to_owned()).or_default();
@@ -103,7 +103,7 @@ fn render(status: &str, answers: ResponseDocs) -> Value {
     response
 }
 
-/// What a status is called.
+/// Returns the description of a status.
 fn title(status: &str) -> String {
     let code = status.parse().ok();
     let code = code.and_then(|code| StatusCode::from_u16(code).ok());
@@ -111,7 +111,7 @@ fn title(status: &str) -> String {
     reason.unwrap_or("Any other answer").to_owned()
 }
 
-/// The document of a failure (RFC 9457), which every operation may answer with.
+/// Returns the response for a failure (RFC 9457), which every operation may send.
 pub(super) fn problem() -> Value {
     json!({
         "description": "A failure, as RFC 9457 writes it, with the JSON-RPC error inside",
@@ -119,7 +119,7 @@ pub(super) fn problem() -> Value {
     })
 }
 
-/// The schema of that document.
+/// Returns the schema of a failure.
 pub(super) fn problem_schema() -> Value {
     json!({
         "type": "object",

@@ -1,10 +1,10 @@
-//! Events: what a server says unasked, on each side.
+//! Events: messages that a server sends without a request, in the form of each side.
 //!
-//! An event is declared as a pair of patterns that share holes, as an outcome is: a JSON-RPC notification, and a
-//! frame of a legacy socket or an event of a stream. Whatever its form, an event is looked at as one JSON value, so
-//! that there is one language of patterns and one order of them. How streams and sockets are cut is not known here.
-//! Laws: which pair an event gets does not depend on the order in which pairs are declared, unless two take the same
-//! events; of those that fit, the most specific is taken; what no pair fits stays as it is.
+//! An event is declared, like an outcome, as a pair of patterns that share holes: a JSON-RPC notification, and a frame
+//! of a legacy socket or an event of a stream. Every event is treated as one JSON value, so that there is one pattern
+//! language and one order of patterns. This module does not split streams or sockets into events. Laws: the chosen pair
+//! does not depend on the order of declaration, unless two pairs match the same events; the most specific matching pair
+//! is chosen; an event that no pair matches stays unchanged.
 
 mod draft;
 mod table;
@@ -16,7 +16,7 @@ pub use draft::{EventSource, OtherSide, RpcEventSource, SseSource};
 pub use table::Events;
 pub use value::{EventValue, SseFields};
 
-/// What an event looks like.
+/// The form of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventForm {
     /// A JSON-RPC notification.
@@ -31,7 +31,7 @@ impl EventForm {
     /// Every form.
     pub const ALL: [EventForm; 3] = [EventForm::Rpc, EventForm::Frame, EventForm::Sse];
 
-    /// The key of the configuration.
+    /// Returns the configuration key.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl EventForm {
     }
 }
 
-/// One declared event.
+/// A declared event.
 #[derive(Debug, Clone)]
 pub struct EventDefinition {
     /// The key of its table, for messages.
@@ -51,37 +51,37 @@ pub struct EventDefinition {
     pub facts: HoleFacts,
     /// The notification.
     pub rpc: Option<Pattern>,
-    /// The other side, in its form.
+    /// The pattern of the other side, with its form.
     pub shown: Option<(EventForm, Pattern)>,
-    /// Why it may lose something.
+    /// The declared reason why translation may lose content.
     pub lossy: Option<String>,
 }
 
-/// What is to be done with an event.
+/// The action for an event.
 #[derive(Debug)]
 pub enum EventAction {
-    /// No pair takes it: it stays as it is.
+    /// No definition matches: the event stays unchanged.
     Untouched,
-    /// It has no other side, so nobody hears of it.
+    /// The definition has no other side: the event is dropped.
     Swallowed,
-    /// This is it on the other side.
+    /// The event is rewritten for the other side.
     Rewritten {
-        /// The event.
+        /// The rewritten event.
         told: EventValue,
         /// Members that no pattern named.
         dropped: usize,
     },
-    /// A pair takes it, and cannot write it.
+    /// A definition matches but cannot write the event.
     Failed {
-        /// The key of the pair.
+        /// The key of the definition.
         key: String,
-        /// Why not.
+        /// The reason.
         why: MatchError,
     },
 }
 
 impl EventDefinition {
-    /// What it looks like in a form.
+    /// Returns the pattern for a form.
     #[must_use]
     pub fn face(&self, form: EventForm) -> Option<&Pattern> {
         if form == EventForm::Rpc {
@@ -91,7 +91,7 @@ impl EventDefinition {
         (*own == form).then_some(pattern)
     }
 
-    /// The form on the other side of a form; none where it has one side only.
+    /// Returns the form on the other side; `None` if there is none.
     #[must_use]
     pub fn other(&self, from: EventForm) -> Option<EventForm> {
         match (from, &self.rpc, &self.shown) {
@@ -101,7 +101,7 @@ impl EventDefinition {
         }
     }
 
-    /// Whether it says what becomes of events of one form for those who want another one.
+    /// Returns whether the definition applies to events of one form for clients that expect another.
     fn speaks_of(&self, from: EventForm, to: EventForm) -> bool {
         self.face(from).is_some() && self.other(from).is_none_or(|other| other == to)
     }

@@ -1,4 +1,4 @@
-//! All declared events: which of them an event fits, and what becomes of it.
+//! The table of declared events, and the rewriting of an event by the definition that matches it.
 
 use std::cmp::Reverse;
 
@@ -15,15 +15,15 @@ use crate::domain::translate::TranslateContext;
 #[derive(Debug, Clone, Default)]
 pub struct Events {
     events: Vec<EventDefinition>,
-    /// The order in which they are tried on events of each form: the most specific first.
+    /// The order of trial for events of each form: the most specific first.
     orders: [Vec<usize>; EventForm::ALL.len()],
 }
 
 impl Events {
-    /// Compiles what is declared.
+    /// Compiles the declared events.
     ///
     /// # Errors
-    /// Every event that is wrong, by its key.
+    /// Every invalid event, by its key.
     pub fn build(sources: Vec<EventSource>) -> Result<Events, Vec<PatternError>> {
         let mut errors = Vec::new();
         let mut events = Vec::with_capacity(sources.len());
@@ -55,13 +55,13 @@ impl Events {
         }
     }
 
-    /// The events as they are declared.
+    /// Returns the events in their declared order.
     #[must_use]
     pub fn all(&self) -> &[EventDefinition] {
         &self.events
     }
 
-    /// The event that takes all events of a form that this one fits.
+    /// Returns an event that matches everything of a form that this one matches.
     #[must_use]
     pub fn hides(&self, event: usize, from: EventForm) -> Option<usize> {
         let own = self.events.get(event)?.face(from)?;
@@ -76,7 +76,7 @@ impl Events {
         })
     }
 
-    /// Tells what becomes of an event for those who want the form `to`.
+    /// Returns the action for an event on its way to clients that expect the form `to`.
     #[must_use]
     pub fn rewrite(
         &self,
@@ -115,12 +115,12 @@ impl Events {
 }
 
 impl EventDefinition {
-    /// Reads an event; none where it does not fit.
+    /// Reads an event; returns `None` if it does not match.
     fn read(&self, told: &EventValue, depth: u16) -> Option<PatternReader> {
         let pattern = self.face(told.form())?;
         let mut reading = PatternReader::new(self.facts.holes.len(), UnknownMembers::Open, depth);
         pattern.read(Some(&told.view), &mut reading).ok()?;
-        // The id of a stream's event stays in its line.
+        // The id of a stream event stays in its own line.
         if !names_id(pattern) {
             reading.dropped = reading.dropped.saturating_sub(told.unnamed);
         }
@@ -145,7 +145,7 @@ impl EventDefinition {
         EventValue::written(to, Json::sent(written.ok_or_else(missing)?))
     }
 
-    /// How many places of a form bind a hole.
+    /// Counts the holes that a form binds.
     fn binds(&self, form: EventForm) -> usize {
         let mut count = 0;
         if let Some(pattern) = self.face(form) {
@@ -160,13 +160,13 @@ fn names_id(pattern: &Pattern) -> bool {
         if object.members.iter().any(|(name, _)| name == ID))
 }
 
-/// Whether two events are ever asked for the same.
+/// Returns whether two events apply to the same direction.
 fn share(one: &EventDefinition, other: &EventDefinition, from: EventForm) -> bool {
     let mut all = EventForm::ALL.into_iter();
     all.any(|to| one.speaks_of(from, to) && other.speaks_of(from, to))
 }
 
-/// The most specific first; between equals that of the table.
+/// Sorts events by specificity, then by their place in the table.
 fn order(
     events: &[EventDefinition],
     from: EventForm,
@@ -203,7 +203,7 @@ fn order(
     let mut order: Vec<usize> = places
         .filter(|place| events[*place].face(from).is_some())
         .collect();
-    // Of two that fit the same events, the one that names more of them loses less.
+    // Of two events that match the same messages, the one that names more members loses less.
     let rank = |place: &usize| {
         (
             Reverse(refined[*place]),

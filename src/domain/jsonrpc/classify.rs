@@ -1,6 +1,6 @@
-//! What a server says on a connection where it may say anything at any time.
+//! Classification of server messages on a connection where the server may send at any time.
 //!
-//! Only as much is read as is needed to know whom it is for; what an answer says is read by the one who waits for it.
+//! Only the members that determine the recipient are read; the recipient reads the content of a response.
 
 use bytes::Bytes;
 
@@ -10,35 +10,35 @@ use super::RequestId;
 use super::message::{ERROR, Envelope, ID, JSONRPC, METHOD, PARAMS, RESULT};
 use super::progress::{find, spliced};
 
-/// One message of a server.
+/// A message of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerMessage {
-    /// It answers a request with an id of the kind that the proxy gives, be it with neither a result nor an error, or with
-    /// content that cannot be read.
+    /// A response to a request with an id of the proxy's kind. It may lack a result and an error, or its content may be
+    /// unreadable.
     Answer(u64),
-    /// It reports an error, and does not say of which request: the id is null or missing.
+    /// An error response without an id, or with a null one.
     Unaddressed,
-    /// It answers a request with an id of another kind than the proxy gives. The number is the one that the id spells in
-    /// another form, such as `"1"` and `1.0`.
+    /// A response with an id that the proxy does not issue. The number is the id in another form, such as `"1"` or
+    /// `1.0`.
     Misnumbered(Option<u64>),
     /// A request of the server.
     Request {
         /// The server's id.
         id: RequestId,
-        /// What it asks for.
+        /// The method.
         method: String,
     },
     /// A notification.
     Notification {
-        /// What it tells of.
+        /// The method.
         method: String,
     },
-    /// No message.
+    /// Not a message.
     Noise,
 }
 
 impl PeerMessage {
-    /// Reads who a message is for.
+    /// Determines the recipient of a message.
     #[must_use]
     pub fn new(text: &Bytes, depth: u16) -> PeerMessage {
         let mut envelope = Envelope::default();
@@ -67,19 +67,19 @@ impl PeerMessage {
     }
 }
 
-/// Whether it is a message of JSON-RPC that says nothing.
+/// Returns whether it is a JSON-RPC message with neither a method nor a result or error.
 fn is_empty_reply(envelope: &Envelope) -> bool {
     let is_there = |index: usize| envelope.places[index].is_some();
     is_there(JSONRPC) && ![METHOD, PARAMS, RESULT, ERROR].into_iter().any(is_there)
 }
 
-/// Some servers answer with neither a result nor an error: no answer, but nothing else will come for who waits for it.
+/// Some servers respond with neither a result nor an error. That still ends the wait, since nothing else will arrive.
 fn without_members(id: Option<Json>) -> PeerMessage {
     id.and_then(|id| own(id.as_bytes()))
         .map_or(PeerMessage::Noise, PeerMessage::Answer)
 }
 
-/// The id of the call that a `notifications/cancelled` names, as it is written there (MCP, "Cancellation").
+/// Returns the raw id of the call that a `notifications/cancelled` names (MCP, "Cancellation").
 #[must_use]
 pub fn cancelled_id(notification: &Bytes, depth: u16) -> Option<Bytes> {
     let whole = Json::parse(notification.clone(), depth).ok()?;
@@ -87,7 +87,7 @@ pub fn cancelled_id(notification: &Bytes, depth: u16) -> Option<Bytes> {
     Some(Bytes::copy_from_slice(id.as_bytes()))
 }
 
-/// The same notification for a server that knows the call by another id; every other byte stays what it is.
+/// Returns the notification with another id of the call; every other byte is unchanged.
 #[must_use]
 pub fn with_cancelled_id(notification: &Bytes, id: u64, depth: u16) -> Option<Bytes> {
     let place = find(notification, &["params", "requestId"], depth)?;
@@ -115,8 +115,8 @@ fn addressed(id: &[u8]) -> PeerMessage {
     )
 }
 
-/// A response that is nested too deeply, is not valid JSON or has a member twice still ends the wait of its call, where its
-/// envelope has one id. The content is not read here; whoever waits for it reads it and refuses it.
+/// Returns the recipient of an unreadable response. A response that is nested too deeply, is invalid JSON or repeats a
+/// member still ends its call, if its envelope has one id. The recipient reads the content and rejects it.
 fn unreadable(text: &Bytes) -> PeerMessage {
     let white = text.len() - text.trim_ascii_start().len();
     let Some(members) = Members::new(text, white) else {
@@ -138,7 +138,7 @@ fn unreadable(text: &Bytes) -> PeerMessage {
     }
 }
 
-/// Returns the number of the proxy's that an id spells in another form: as a string, or with a fraction of zeros.
+/// Returns the number of a proxy id in another form: as a string, or with a fraction of zeros.
 fn spelled(id: &[u8]) -> Option<u64> {
     let inside = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\""));
     if let Some(inside) = inside {
@@ -150,8 +150,8 @@ fn spelled(id: &[u8]) -> Option<u64> {
     own(whole.as_bytes()).filter(|_| is_whole)
 }
 
-/// The proxy's ids are whole numbers in their shortest form; an answer that bears one in another form is not believed
-/// by the one who waits for it, either.
+/// Returns the number of a proxy id. Proxy ids are integers in their shortest form; the recipient rejects any other
+/// form, too.
 fn own(id: &[u8]) -> Option<u64> {
     let number: u64 = std::str::from_utf8(id).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == id).then_some(number)

@@ -1,8 +1,8 @@
-//! What can be read of a message that is not valid JSON-RPC 2.0: another version, a member of another type, a name given
-//! twice.
+//! Lenient reading of messages that are not valid JSON-RPC 2.0: another version, a member of another type, a repeated
+//! name.
 //!
-//! Nothing here decides what becomes of the message. Laws: the method is read only where every parser reads the same one;
-//! a message that the strict reader takes as a call is read as the same call.
+//! The caller decides the treatment of the message. Laws: a method is returned only if every parser reads the same one;
+//! a message that the strict reader accepts as a call is read as the same call.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,33 +17,33 @@ use crate::domain::json::{
 use super::RequestId;
 use super::message::{Call, ID, JSONRPC, METHOD, NAMES, PARAMS};
 
-/// What a message calls.
+/// The call that a message makes.
 #[derive(Debug, Clone)]
 pub enum LooseCall {
-    /// One method. A value that params or an id cannot have is left out; a call without an id has a null one.
+    /// One method. Invalid params or ids are left out; a call without an id gets a null one.
     Call(Box<Call>),
-    /// Two parsers may read two calls: the method or the params are given twice, or a name of the envelope is written in
-    /// another letter case.
+    /// Two parsers may read two calls: the method or the params are repeated, or an envelope name is written in another
+    /// letter case.
     Ambiguous,
-    /// None.
+    /// No call.
     Unreadable,
 }
 
-/// What can be read of one message.
+/// The readable content of one message.
 #[derive(Debug, Clone)]
 pub struct Loose {
-    /// What it calls.
+    /// The call.
     pub reading: LooseCall,
-    /// Whether it says that it is JSON-RPC, of whatever version.
+    /// True if it has a JSON-RPC version, whatever that is.
     pub has_version: bool,
     /// Each method that a parser may read.
     pub methods: Vec<String>,
 }
 
-/// How many members named `method` are looked at.
+/// The maximum number of `method` members that are read.
 const MOST_METHODS: usize = 8;
 
-/// Reads a message as far as it can be read; one that is broken off, up to there.
+/// Reads a message as far as possible; a truncated one up to its end.
 #[must_use]
 pub fn read_loosely(text: &Bytes, depth: u16) -> Loose {
     let mut members = LooseMembers::default();
@@ -65,7 +65,7 @@ pub fn read_loosely(text: &Bytes, depth: u16) -> Loose {
     }
 }
 
-/// The members of the envelope that were found.
+/// The envelope members that were found.
 #[derive(Default)]
 struct LooseMembers {
     has_version: bool,

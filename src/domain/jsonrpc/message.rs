@@ -1,4 +1,4 @@
-//! What a client sends to an RPC path.
+//! Messages that clients send to an RPC path.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,12 +13,12 @@ use crate::domain::json::{
 
 use super::RequestId;
 
-/// What bounds the reading of a body.
+/// The limits of reading a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageLimits {
     /// The deepest nesting of arrays and objects.
     pub depth: u16,
-    /// The most messages in one batch.
+    /// The maximum number of messages in one batch.
     pub batch: usize,
 }
 
@@ -32,7 +32,7 @@ pub enum Incoming {
 }
 
 impl Incoming {
-    /// Whether there is a valid message in it.
+    /// Returns whether it has at least one valid message.
     #[must_use]
     pub fn has_message(&self) -> bool {
         match self {
@@ -42,19 +42,19 @@ impl Incoming {
     }
 }
 
-/// One message, or what stands in its place.
+/// One message, or an invalid value in its place.
 #[derive(Debug)]
 pub enum MessageItem {
     /// A request or a notification.
     Call(Call),
     /// A response of the client to a request of the server.
     Response(Json),
-    /// Valid JSON that is no message.
+    /// Valid JSON that is not a message.
     Invalid(Invalid),
 }
 
 impl MessageItem {
-    /// Whether it is valid.
+    /// Returns whether it is a valid message.
     #[must_use]
     pub fn is_message(&self) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl MessageItem {
     }
 }
 
-/// A request, or a notification where the id is absent.
+/// A request, or a notification if the id is absent.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The whole message.
@@ -79,7 +79,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The message with another id in the place of its own, every other byte unchanged.
+    /// Returns the message with another id; every other byte is unchanged.
     #[must_use]
     pub fn with_id(&self, id: u64) -> Bytes {
         let text = self.text.as_bytes();
@@ -95,7 +95,7 @@ impl Call {
         .into()
     }
 
-    /// The call as one whose answer is awaited, with a null id where it has none.
+    /// Returns the call as a request, with a null id if it has none.
     #[must_use]
     pub fn answered(self) -> Call {
         Call {
@@ -104,10 +104,10 @@ impl Call {
         }
     }
 
-    /// The message without some of its members; nothing where it has none of them.
+    /// Returns the message without some of its members; `None` if it has none of them.
     #[must_use]
     pub fn without(&self, unwelcome: impl Fn(&str) -> bool) -> Option<Bytes> {
-        // The message was opened when it was read.
+        // The message was opened successfully when it was read.
         let members = self.text.open().ok()?;
         if !members.iter().any(|member| unwelcome(&member.name)) {
             return None;
@@ -122,35 +122,35 @@ impl Call {
     }
 }
 
-/// Why a JSON value is no message.
+/// The reason why a JSON value is not a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
-    /// The id that the answer bears: the sender's where one could be read, else null.
+    /// The id for the error response: the sender's if readable, else null.
     pub id: RequestId,
-    /// What is wrong, naming the member.
+    /// The fault, with the name of the member.
     pub why: Cow<'static, str>,
     /// The value.
     pub text: Bytes,
 }
 
-/// Why a body is not looked into.
+/// The reason why the messages of a body are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// The body is no JSON.
+    /// The body is not JSON.
     #[error("the body is not JSON: {0}")]
     Json(JsonFault),
     /// The body is nested beyond the limit.
     #[error("{0}")]
     TooDeep(JsonFault),
-    /// A batch without messages.
+    /// An empty batch.
     #[error("the batch is empty; send at least one message (JSON-RPC 2.0 §6)")]
     EmptyBatch,
     /// More messages than the limit.
     #[error("the batch has {found} messages; at most {limit} are read")]
     BatchTooLarge {
-        /// How many messages it has.
+        /// The number of messages.
         found: usize,
-        /// How many are read at most.
+        /// The limit.
         limit: usize,
     },
 }
@@ -165,17 +165,17 @@ impl From<JsonFault> for MessageError {
     }
 }
 
-/// Reads a body.
+/// Parses a body.
 ///
 /// # Errors
-/// [`MessageError`] where nothing in the body can be answered on its own.
+/// [`MessageError`] if no part of the body can be answered individually.
 pub fn parse(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => Ok(Incoming::Single(single(body, limits.depth)?)),
         Some(b'[') => batch(body, limits),
         _ if body.starts_with(BYTE_ORDER_MARK) => {
             let text = body.slice(BYTE_ORDER_MARK.len()..);
-            // Only one is ignored.
+            // Only one byte order mark is ignored.
             if text.starts_with(BYTE_ORDER_MARK) {
                 scan_value(&text, limits.depth)?;
             }
@@ -241,7 +241,7 @@ fn single(text: &Bytes, depth: u16) -> Result<MessageItem, JsonFault> {
     Ok(envelope.into_item(text, whole))
 }
 
-/// Whether a value is the string `2.0`, however it is spelled.
+/// Returns whether a value is the string `2.0`, with or without escapes.
 fn is_two(value: &[u8]) -> bool {
     let escaped = || {
         let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -250,7 +250,7 @@ fn is_two(value: &[u8]) -> bool {
     value == b"\"2.0\"" || escaped() == Some(true)
 }
 
-/// The places of the members that the specification names.
+/// The ranges of the members that the specification defines.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
     pub(super) places: [Option<Range<usize>>; 6],
@@ -280,9 +280,9 @@ impl Envelope {
         self.put(index, member.value);
     }
 
-    /// Notes a member that has none of the names, but may have one of them in another spelling.
+    /// Records an unknown member whose name may be another spelling of a known one.
     fn note_unknown(&mut self, raw: &[u8], value: Range<usize>) {
-        // The longest name has seven letters; an escape or a letter beyond ASCII makes a name longer.
+        // The longest name has seven letters; an escape or a non-ASCII letter makes a name longer.
         let plain = raw.is_ascii() && !raw.contains(&b'\\');
         if plain && raw.len() > 7 {
             return;
@@ -336,7 +336,7 @@ impl Envelope {
             })
         };
         if let Some(fault) = self.fault {
-            // With a name given twice nothing of the envelope can be trusted, the id least of all.
+            // With a repeated name, nothing in the envelope can be trusted, least of all the id.
             return no_message(text.slice(whole), fault);
         }
         match self.places[JSONRPC].clone().map(|place| &text[place]) {

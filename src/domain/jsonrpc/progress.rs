@@ -1,7 +1,7 @@
-//! Tokens by which callers know what a server tells of the progress of their calls (MCP, "Progress").
+//! Progress tokens, which link progress notifications to calls (MCP, "Progress").
 //!
-//! Callers choose them, so that those of two callers may be the same. On a link that they share each gets another one,
-//! and what the server tells gets the caller's back. Law: every other byte stays what it is.
+//! Clients choose them, so two clients may choose the same one. On a shared link each call gets a unique token, and
+//! progress notifications get the client's token back. Law: every other byte is unchanged.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use bytes::Bytes;
 use super::RequestTemplate;
 use crate::domain::json::{Json, JsonKind};
 
-/// The notification that tells.
+/// The method of progress notifications.
 pub const PROGRESS: &str = "notifications/progress";
 
 const TOKEN: &str = "progressToken";
 
 impl RequestTemplate {
-    /// The same call with another token, and the one that it had; nothing where it has none.
+    /// Returns the call with another token, and the original token; `None` if it has none.
     #[must_use]
     pub fn with_token(&self, token: &str, depth: u16) -> Option<(RequestTemplate, Json)> {
-        // Most calls have none, and need no closer look.
+        // Fast path: most calls have no token.
         let said = |part: &Bytes| memchr::memmem::find(part, TOKEN.as_bytes()).is_some();
         if !said(&self.before) && !said(&self.after) {
             return None;
@@ -33,7 +33,7 @@ impl RequestTemplate {
         if place.end <= split {
             changed.before = spliced(&self.before, place, &token);
         } else {
-            // Behind the digit of the id.
+            // After the digit of the id.
             let behind = split + 1;
             let place = place.start.checked_sub(behind)?..place.end - behind;
             changed.after = spliced(&self.after, place, &token);
@@ -42,7 +42,7 @@ impl RequestTemplate {
     }
 }
 
-/// The token that a notification of progress bears.
+/// Returns the token of a progress notification.
 #[must_use]
 pub fn progress_token(notification: &Bytes, depth: u16) -> Option<String> {
     let place = find(notification, &["params", TOKEN], depth)?;
@@ -52,7 +52,7 @@ pub fn progress_token(notification: &Bytes, depth: u16) -> Option<String> {
         .ok()
 }
 
-/// A notification of progress with another token.
+/// Returns a progress notification with another token.
 #[must_use]
 pub fn with_progress_token(notification: &Bytes, token: &Json, depth: u16) -> Option<Bytes> {
     let place = find(notification, &["params", TOKEN], depth)?;
@@ -64,7 +64,7 @@ fn token_at(whole: &Bytes, place: Range<usize>) -> Option<Json> {
     matches!(token.kind(), JsonKind::String | JsonKind::Number).then_some(token)
 }
 
-/// The place of a member of members.
+/// Returns the range of a nested member.
 pub(super) fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usize>> {
     let mut value = Json::parse(text.clone(), depth).ok()?;
     if value.as_bytes().len() != text.len() {

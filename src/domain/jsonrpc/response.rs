@@ -1,4 +1,4 @@
-//! What an RPC upstream answers.
+//! Responses of RPC upstreams.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use super::{RequestId, write};
 /// One response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The id as the upstream wrote it; absent where it wrote none.
+    /// The id as the upstream wrote it, if present.
     pub id: Option<Json>,
-    /// What it says.
+    /// The result or error.
     pub reply: ResponseReply,
     whole: Range<usize>,
     id_place: Option<Range<usize>>,
@@ -23,7 +23,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The same response, which was read from so many bytes further on.
+    /// Returns the response with its ranges shifted by a number of bytes.
     fn moved(self, by: usize) -> Response {
         let moved = |place: Range<usize>| place.start + by..place.end + by;
         Response {
@@ -34,7 +34,7 @@ impl Response {
         }
     }
 
-    /// The response with another id, every other byte of `body`, which it was read from, unchanged.
+    /// Returns the response with another id; every other byte of its source `body` is unchanged.
     #[must_use]
     pub fn with_id(&self, body: &Bytes, id: &RequestId) -> Rope {
         let Some(place) = self.id_place.clone() else {
@@ -52,7 +52,7 @@ impl Response {
         writer.finish()
     }
 
-    /// The response with another id and another result, every other byte of `body`, which it was read from, unchanged.
+    /// Returns the response with another id and result; every other byte of its source `body` is unchanged.
     #[must_use]
     pub fn with_result(&self, body: &Bytes, id: &RequestId, result: Rope) -> Rope {
         let places = self.id_place.clone().zip(self.result_place.clone());
@@ -74,7 +74,7 @@ impl Response {
     }
 }
 
-/// The content of a response: one or the other, never both.
+/// The content of a response: a result or an error, never both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseReply {
     /// The call succeeded.
@@ -90,17 +90,17 @@ pub struct ErrorObject {
     pub code: i64,
     /// The message, as the JSON string it came in.
     pub message: Json,
-    /// What else the server says, unopened.
+    /// Additional data from the server, unopened.
     pub data: Option<Json>,
 }
 
-/// Why a body is not one response.
+/// The reason why a body is not one response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseFault {
-    /// No JSON, or nested beyond the limit.
+    /// The body is not JSON, or is nested beyond the limit.
     #[error("the answer is not JSON: {0}")]
     Json(JsonFault),
-    /// JSON, but not one response.
+    /// The body is JSON, but not one response.
     #[error("the answer is no JSON-RPC 2.0 response: {0}")]
     Protocol(String),
 }
@@ -109,20 +109,20 @@ fn protocol(what: impl Into<String>) -> ResponseFault {
     ResponseFault::Protocol(what.into())
 }
 
-/// Reads one response.
+/// Parses one response.
 ///
-/// Lenient where real servers are and nothing is ambiguous: a missing `jsonrpc`, and JSON-RPC 1.0's
-/// `"error": null` beside a result.
+/// Accepts unambiguous deviations of real servers: a missing `jsonrpc`, and JSON-RPC 1.0's `"error": null` next to a
+/// result.
 ///
 /// # Errors
-/// [`ResponseFault`] tells what stands there instead.
+/// [`ResponseFault`] describes the content.
 pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFault> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
         _ if body.starts_with(BYTE_ORDER_MARK) => {
             let behind = BYTE_ORDER_MARK.len();
             let text = body.slice(behind..);
-            // Only one is ignored.
+            // Only one byte order mark is ignored.
             if text.starts_with(BYTE_ORDER_MARK) {
                 Json::parse(text.clone(), depth).map_err(ResponseFault::Json)?;
             }

@@ -1,29 +1,29 @@
-//! The id of a subscription, which everything that its server tells of it bears (MCP 2026-07-28, "Subscriptions").
+//! Subscription ids, which every message of a subscription contains (MCP 2026-07-28, "Subscriptions").
 //!
-//! It is the id of the request that opened it. On a link that is an id of the proxy's own, and the client gets its own
-//! back. Law: every other byte stays what it is.
+//! The id is that of the request that opened the subscription. On a link that is an id of the proxy, and the client's
+//! own id is restored. Law: every other byte is unchanged.
 
 use bytes::Bytes;
 
 use super::RequestId;
 use super::progress::find;
 
-/// The request that opens a subscription. Its response ends it.
+/// The method that opens a subscription. Its response ends it.
 pub const LISTEN: &str = "subscriptions/listen";
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Returns the subscription that a notification is told of, if it names one.
+/// Returns the subscription that a notification names, if any.
 #[must_use]
 pub fn subscription_of(notification: &Bytes, depth: u16) -> Option<u64> {
-    // Most name none, and need no closer look.
+    // Fast path: most notifications name none.
     memchr::memmem::find(notification, KEY.as_bytes())?;
     let place = find(notification, &["params", "_meta", KEY], depth)?;
     std::str::from_utf8(&notification[place]).ok()?.parse().ok()
 }
 
-/// Returns a message of a subscription, a notification or its result, with the id that the client gave it. A message that
-/// names no subscription stays what it is.
+/// Returns a subscription's message, a notification or its result, with the client's id. A message without a
+/// subscription id stays unchanged.
 #[must_use]
 pub fn of_subscription(message: &Bytes, id: &RequestId, depth: u16) -> Bytes {
     let paths = [["params", "_meta", KEY], ["result", "_meta", KEY]];
@@ -37,7 +37,7 @@ pub fn of_subscription(message: &Bytes, id: &RequestId, depth: u16) -> Bytes {
     }
 }
 
-/// Returns the response that ends a subscription in good order.
+/// Returns the response that ends a subscription normally.
 #[must_use]
 pub fn ended_subscription(id: u64, client: &RequestId) -> Bytes {
     let client = String::from_utf8_lossy(client.as_bytes());

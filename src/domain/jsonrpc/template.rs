@@ -1,5 +1,4 @@
-//! A request that gets its id from whoever sends it: calls of many clients share one connection there, and with it
-//! one row of ids.
+//! A request without its id, which the sender fills in: calls of many clients share one connection and its id space.
 
 use bytes::Bytes;
 
@@ -7,7 +6,7 @@ use crate::domain::rope::Rope;
 
 use super::{Call, ExtraMembers, write};
 
-/// A request around the place of its id.
+/// A request, split at its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestTemplate {
     pub(super) before: Bytes,
@@ -15,19 +14,19 @@ pub struct RequestTemplate {
 }
 
 impl RequestTemplate {
-    /// A request of the proxy's own writing.
+    /// Returns a request that the proxy writes itself.
     #[must_use]
     pub fn new(method: &str, params: Rope, members: ExtraMembers<'_>) -> RequestTemplate {
         const BEFORE: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
         let whole = write::request(0, method, params, members).into_bytes();
         RequestTemplate {
             before: Bytes::from_static(BEFORE),
-            // Behind the digit that stands there.
+            // After the placeholder digit.
             after: whole.slice(BEFORE.len() + 1..),
         }
     }
 
-    /// The request with an id.
+    /// Returns the request with an id.
     #[must_use]
     pub fn with_id(&self, id: u64) -> Bytes {
         [&self.before, id.to_string().as_bytes(), &self.after]
@@ -35,13 +34,13 @@ impl RequestTemplate {
             .into()
     }
 
-    /// How many bytes it has, without an id.
+    /// Returns its length in bytes, without an id.
     #[must_use]
     pub fn len(&self) -> usize {
         self.before.len() + self.after.len()
     }
 
-    /// Never: a request has at least its method.
+    /// Returns false: a request has at least its method.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -49,7 +48,7 @@ impl RequestTemplate {
 }
 
 impl Call {
-    /// The call without its id; nothing where it is a notification.
+    /// Returns the call without its id; `None` for a notification.
     #[must_use]
     pub fn template(&self) -> Option<RequestTemplate> {
         let place = self.id_place.clone()?;

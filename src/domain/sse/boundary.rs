@@ -1,25 +1,25 @@
-//! Whether a stream may end where it stands: nothing of an event has left that its reader would have to throw away
-//! (WHATWG HTML Living Standard §9.2.6, "discard an incomplete event").
+//! Detection of places where a stream may end without an incomplete event, which its reader would discard (WHATWG HTML
+//! Living Standard §9.2.6).
 
-/// What has left of a stream, as far as its end depends on it.
+/// The state of the sent part of a stream, as far as its end depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventBoundary {
     line: LinePosition,
     event: EventPosition,
 }
 
-/// Where in a line the next byte stands.
+/// The position of the next byte in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinePosition {
     Start,
-    /// A line feed still belongs to the line before.
+    /// After a carriage return: a line feed still belongs to the line before.
     BehindReturn,
     /// Within a comment, which is no part of an event.
     Comment,
     Field,
 }
 
-/// Whether lines of an event have left whose blank line has not.
+/// The presence of event lines that were sent without their blank line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventPosition {
     None,
@@ -36,15 +36,15 @@ impl Default for EventBoundary {
 }
 
 impl EventBoundary {
-    /// Whether the stream may end here.
+    /// Returns whether the stream may end here.
     #[must_use]
     pub fn is_here(self) -> bool {
         self.event == EventPosition::None
             && matches!(self.line, LinePosition::Start | LinePosition::BehindReturn)
     }
 
-    /// More of the stream passes by. How much of it stands before the last place where the stream may end, if there is
-    /// one in it.
+    /// Follows the next chunk of the stream. Returns the number of bytes up to the last place where the stream may end,
+    /// if the chunk has one.
     pub fn pass(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut last = None;
         for (at, byte) in bytes.iter().enumerate() {

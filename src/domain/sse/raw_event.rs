@@ -1,4 +1,4 @@
-//! One event: its lines, what they say, and the same event written anew.
+//! One server-sent event: parsing of its lines, and rewriting.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use bytes::Bytes;
 use memchr::memchr2;
 
-/// The type of an event that says none (§9.2.6).
+/// The default event type (§9.2.6).
 pub const MESSAGE: &str = "message";
 
-/// An event as it came.
+/// An event as received.
 #[derive(Debug)]
 pub struct RawEvent {
     text: Bytes,
@@ -19,10 +19,10 @@ pub struct RawEvent {
 #[derive(Debug)]
 struct RawLine {
     kind: LineKind,
-    /// What stands behind the colon and one space.
+    /// The value after the colon and one space.
     value: Range<usize>,
     whole: Range<usize>,
-    /// Where the end of the line begins.
+    /// The start of the line end.
     end: usize,
 }
 
@@ -33,41 +33,41 @@ enum LineKind {
     Id,
     Retry,
     Comment,
-    /// A field that nobody knows, or that has a value which is ignored.
+    /// An unknown field, or one with a value that readers ignore.
     Ignored,
     Blank,
 }
 
-/// What an event says, for the lines that are written anew.
+/// The new content of a rewritten event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventContent<'c> {
     /// Its type.
     pub event: &'c str,
     /// Its data.
     pub data: &'c str,
-    /// Its id, where it has another one now.
+    /// The new id, if it changes.
     pub id: Option<&'c str>,
 }
 
-/// No event can say this.
+/// The reason why no event can have a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unwritable {
-    /// Each of them ends a line (§9.2.6), so that it would be another field.
+    /// The value contains a line end, which would start another field (§9.2.6).
     #[error("the {0} of an event has no line ends")]
     LineEnd(&'static str),
-    /// A carriage return in data would be read as a line feed.
+    /// Readers treat a carriage return in data as a line feed.
     #[error("the data of an event has no carriage returns")]
     Return,
-    /// Such an id is ignored.
+    /// Readers ignore an id with NUL.
     #[error("the id of an event has no NUL")]
     Nul,
-    /// An event without a type is a message.
+    /// An event without a type is read as `message`.
     #[error("the type of an event is not empty")]
     NoType,
 }
 
 impl RawEvent {
-    /// Reads the lines of an event; none where they are no UTF-8, so that no rule can be meant.
+    /// Parses the lines of an event; returns `None` if they are not UTF-8, which no rule can match.
     #[must_use]
     pub fn read(text: &Bytes) -> Option<RawEvent> {
         std::str::from_utf8(text).ok()?;
@@ -93,7 +93,7 @@ impl RawEvent {
         Some(RawEvent { text, lines })
     }
 
-    /// Its type.
+    /// Returns the type.
     #[must_use]
     pub fn event(&self) -> &str {
         match self.last(LineKind::Event) {
@@ -102,13 +102,13 @@ impl RawEvent {
         }
     }
 
-    /// The id that it sets.
+    /// Returns the id that the event sets.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.last(LineKind::Id)
     }
 
-    /// Its data, the lines joined by line feeds; one without data is no event for those who listen.
+    /// Returns the data, with lines joined by line feeds. Clients do not dispatch an event without data.
     #[must_use]
     pub fn data(&self) -> Option<Cow<'_, str>> {
         let mut all = self.lines.iter().filter(|line| line.kind == LineKind::Data);
@@ -122,11 +122,11 @@ impl RawEvent {
         Some(data)
     }
 
-    /// The event with another content. Id, retry, comments and fields that nobody knows stay where they are, and
-    /// lines end as they did.
+    /// Returns the event with another content. Id, retry, comments and unknown fields stay in place, and line ends are
+    /// kept.
     ///
     /// # Errors
-    /// [`Unwritable`] where no event can say it.
+    /// [`Unwritable`] if an event cannot have this content.
     pub fn rewritten(&self, content: EventContent<'_>) -> Result<Vec<u8>, Unwritable> {
         content.check()?;
         let mut out = Vec::with_capacity(self.text.len() + content.data.len());
@@ -157,8 +157,8 @@ impl RawEvent {
         Ok(out)
     }
 
-    /// What is left of the event where nobody shall hear of it: its id, its retry and its comments, which are no event
-    /// without data. Nothing, where it has none of them.
+    /// Returns the part of a dropped event that must still be sent: its id, retry and comments. Without data, clients
+    /// dispatch no event. Empty if there are none.
     #[must_use]
     pub fn emptied(&self) -> Vec<u8> {
         let stays =
@@ -173,7 +173,7 @@ impl RawEvent {
     }
 
     fn value(&self, line: &RawLine) -> &str {
-        // The whole was found to be UTF-8, and fields end at ASCII.
+        // The whole event was checked to be UTF-8, and fields end at ASCII characters.
         std::str::from_utf8(&self.text[line.value.clone()]).unwrap_or_default()
     }
 
@@ -184,7 +184,7 @@ impl RawEvent {
             .map(|line| self.value(line))
     }
 
-    /// How a line ends; the last line of a stream may have no end, and a written one behind it needs one.
+    /// Returns the end of a line; the last line of a stream may have none, but a line written after it needs one.
     fn end_of(&self, line: &RawLine) -> &[u8] {
         match &self.text[line.end..line.whole.end] {
             [] => {
@@ -225,7 +225,7 @@ fn put(out: &mut Vec<u8>, name: &str, value: Option<&str>, end: &[u8]) {
     out.extend_from_slice(end);
 }
 
-/// What a line is, and where its value begins (§9.2.6).
+/// Returns the kind of a line, and the offset of its value (§9.2.6).
 fn field(line: &[u8]) -> (LineKind, usize) {
     let colon = memchr::memchr(b':', line);
     let name = &line[..colon.unwrap_or(line.len())];

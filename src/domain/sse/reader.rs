@@ -1,62 +1,62 @@
-//! Where events end: a stream cut into pieces as it comes.
+//! Splits a stream of server-sent events into pieces as it arrives.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
 
-/// A byte order mark, which may stand at the beginning of a stream (§9.2.5).
+/// The byte order mark that may begin a stream (§9.2.5).
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A piece of a stream. What has been read of it so far is all of its pieces, one behind the other.
+/// A piece of a stream. The pieces, concatenated, are the stream so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamPiece {
-    /// What belongs to no event: comments between events, blank lines, the mark at the beginning.
+    /// Bytes outside of events: comments between events, blank lines, the byte order mark.
     Between(Bytes),
-    /// The lines of an event, with the blank line that ends it.
+    /// The lines of an event, with the blank line at its end.
     Event(Bytes),
-    /// The line feed of the carriage return that ended the event before. That was handed out when the return came,
-    /// for nobody knew whether a line feed would follow.
+    /// The line feed after the carriage return that ended the previous event. The event was returned at the carriage
+    /// return, since a line feed might not follow.
     Feed(Bytes),
-    /// An event was larger than the limit, and is gone.
+    /// An event larger than the limit, which was discarded.
     Oversize,
-    /// What is left where the stream has ended within an event.
+    /// The rest of a stream that ended within an event.
     Unfinished(Bytes),
 }
 
-/// Cuts a stream.
+/// A splitter of one stream.
 #[derive(Debug)]
 pub struct SseReader {
-    /// What has come and belongs to no piece yet.
+    /// Bytes that belong to no piece yet.
     held: BytesMut,
-    /// Where the current line begins.
+    /// The start of the current line.
     line: usize,
-    /// Up to where the current line was searched for its end.
+    /// The offset up to which the current line was searched for its end.
     searched: usize,
-    /// The most bytes of one event.
+    /// The maximum size of one event, in bytes.
     limit: usize,
     start: MarkPosition,
     event: HeldEvent,
     before: LastPiece,
 }
 
-/// Whether a mark may come.
+/// The possibility of a byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MarkPosition {
     Yes,
     No,
 }
 
-/// Whether what is held has lines of an event.
+/// The presence of event lines in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HeldEvent {
     None,
     Begun,
-    /// Too large: its lines are thrown away.
+    /// Too large: its lines are discarded.
     Lost(LostEvent),
-    /// No event: a comment that is too large to be held.
+    /// A comment that is too large to buffer, outside of an event.
     Comment,
 }
 
-/// Where in a lost event the next byte stands.
+/// The position of the next byte in a discarded event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LostEvent {
     AtStart,
@@ -64,18 +64,19 @@ enum LostEvent {
     BehindReturn,
 }
 
-/// What was handed out last, as far as the next byte depends on it.
+/// The last piece that was returned, as far as the next byte depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastPiece {
     Any,
-    /// An event whose blank line is a carriage return, so that a line feed may belong to it.
+    /// An event whose blank line ends in a carriage return, which a line feed may follow.
     Return,
-    /// Something between events that ended so.
+    /// Bytes between events that end in a carriage return.
     ReturnBetween,
 }
 
 impl SseReader {
-    /// Nothing has come yet; an event may have so many bytes without its blank line.
+    /// Returns a reader at the start of a stream; `limit` is the maximum size of an event without its blank line, in
+    /// bytes.
     #[must_use]
     pub fn new(limit: usize) -> SseReader {
         SseReader {
@@ -89,12 +90,12 @@ impl SseReader {
         }
     }
 
-    /// More has come. What was there before must have been read.
+    /// Adds input. All pieces of the input before must have been read.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.held.extend_from_slice(chunk);
     }
 
-    /// The next piece, if there is one yet.
+    /// Returns the next piece, if it is complete.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator that goes on after its end surprises"
@@ -116,7 +117,7 @@ impl SseReader {
         }
     }
 
-    /// The stream has ended: what is left of it.
+    /// Ends the stream, and returns the rest of it.
     pub fn finish(&mut self) -> Option<StreamPiece> {
         let rest = self.held.split().freeze();
         (self.line, self.searched) = (0, 0);
@@ -128,19 +129,20 @@ impl SseReader {
         }
     }
 
-    /// Whether what comes belongs to an event that is larger than the limit.
+    /// Returns whether the input belongs to an event larger than the limit.
     #[must_use]
     pub fn is_losing(&self) -> bool {
         matches!(self.event, HeldEvent::Lost(_))
     }
 
-    /// How many bytes are held.
+    /// Returns the number of buffered bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// The mark, or the line feed that belongs to what came before; `Some(None)` where more must come first.
+    /// Reads a byte order mark, or a line feed that belongs to the previous piece; returns `Some(None)` if more input
+    /// is needed.
     fn beginning(&mut self) -> Option<Option<StreamPiece>> {
         if self.start == MarkPosition::Yes {
             if self.held.len() < MARK.len() && MARK.starts_with(&self.held) {
@@ -167,7 +169,7 @@ impl SseReader {
         }))
     }
 
-    /// Looks at the current line.
+    /// Processes the current line.
     fn line(&mut self) -> ReadStep {
         let Some(at) = memchr2(b'\r', b'\n', &self.held[self.searched..]) else {
             self.searched = self.held.len();
@@ -181,7 +183,7 @@ impl SseReader {
         let returned = self.held[end] == b'\r';
         let behind = match self.held.get(end + 1) {
             Some(b'\n') if returned => end + 2,
-            // The lines of an event wait for its end anyhow.
+            // The lines of an event wait for its end anyway.
             None if returned && !is_blank && !is_between => return self.unended(),
             Some(_) | None => end + 1,
         };
@@ -208,7 +210,7 @@ impl SseReader {
         ReadStep::Piece(StreamPiece::Event(self.cut(behind)))
     }
 
-    /// What is held has no end yet: it must not grow beyond the limit.
+    /// Checks that the incomplete input in the buffer stays within the limit.
     fn unended(&mut self) -> ReadStep {
         if self.held.len() <= self.limit && self.line <= self.limit {
             return ReadStep::More;
@@ -228,7 +230,7 @@ impl SseReader {
         ReadStep::Again
     }
 
-    /// Throws away what belongs to a lost event.
+    /// Discards the bytes of an event that is too large.
     fn discard_event(&mut self, mut at: LostEvent) -> Option<StreamPiece> {
         while let Some(byte) = self.held.first().copied() {
             at = match (at, byte) {
@@ -268,7 +270,7 @@ impl SseReader {
         None
     }
 
-    /// Hands out what has come of a comment that is too large to be held.
+    /// Returns the available part of a comment that is too large to buffer.
     fn comment(&mut self) -> Option<StreamPiece> {
         if self.held.is_empty() {
             return None;
@@ -284,14 +286,14 @@ impl SseReader {
         Some(StreamPiece::Between(self.cut(end + 1)))
     }
 
-    /// Takes the first bytes; a new line begins behind them.
+    /// Takes the first bytes; a new line begins after them.
     fn cut(&mut self, length: usize) -> Bytes {
         (self.line, self.searched) = (0, 0);
         self.held.split_to(length).freeze()
     }
 }
 
-/// What looking at a line has led to.
+/// The result of processing a line.
 enum ReadStep {
     Piece(StreamPiece),
     Again,

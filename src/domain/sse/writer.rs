@@ -1,10 +1,11 @@
-//! Events that the proxy writes for messages of JSON-RPC (MCP 2025-11-25, "Sending Messages to the Server").
+//! Server-sent events that the proxy writes for JSON-RPC messages (MCP 2025-11-25, "Sending Messages to the Server").
 
 use bytes::Bytes;
 
 use super::EVENT_STREAM;
 
-/// A message as an event. Where JSON has an end of a line it has white space, which an event bears in one line.
+/// Writes a message as an event. Line ends in JSON are white space, so they become spaces and the event has one data
+/// line.
 #[must_use]
 pub fn message(text: &[u8]) -> Bytes {
     const BEFORE: &[u8] = b"event: message\ndata: ";
@@ -18,11 +19,10 @@ pub fn message(text: &[u8]) -> Bytes {
     event.into()
 }
 
-/// Whether a client says by one of its `Accept` headers that it reads streams of events; a range of types does not say
-/// so.
+/// Returns whether an `Accept` header names event streams; a media range such as `*/*` does not count.
 #[must_use]
 pub fn is_accepted(accept: &str) -> bool {
-    // Most clients take JSON alone, which is shorter.
+    // Fast path: most clients accept JSON only, which is shorter.
     let may_name = accept.len() >= EVENT_STREAM.len();
     may_name
         && accept.split(',').any(|range| {
