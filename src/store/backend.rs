@@ -1,4 +1,4 @@
-//! A store, wherever it lies.
+//! The store, on files or on a server.
 
 use std::path::PathBuf;
 
@@ -10,20 +10,20 @@ use crate::store::file::FileStore;
 use crate::store::redis::{RedisSettings, RedisStore};
 use crate::store::state::{Health, ReplicaReport, Reports, Versioned};
 
-/// Where the store is to lie.
+/// The location of the store.
 #[derive(Debug, Clone)]
 pub enum StoreSettings {
-    /// In a folder that this process has for itself.
+    /// A folder that belongs to this process alone.
     File {
-        /// The folder; it is made where it is missing.
+        /// The path of the folder, which is created if missing.
         folder: PathBuf,
     },
-    /// On a server that many replicas share.
+    /// A server that many replicas share.
     Shared(RedisSettings),
 }
 
 impl StoreSettings {
-    /// As the configuration says: on the server of `rollout.store`, or in the folder `rollout.state`.
+    /// Reads the settings from the configuration: the server of `rollout.store`, or else the folder `rollout.state`.
     #[must_use]
     pub fn new(rollout: &RawRollout) -> StoreSettings {
         match &rollout.store {
@@ -32,7 +32,7 @@ impl StoreSettings {
             },
             Some(store) => StoreSettings::Shared(RedisSettings {
                 server: store.url.value.server().clone(),
-                // What is wrong with it was told when it was compiled.
+                // Errors were reported when the configuration was compiled.
                 tls: tls::store(store, &mut Vec::new()).map(Box::new),
                 prefix: store.prefix.value.clone(),
                 timeout: store.timeout.value,
@@ -41,24 +41,25 @@ impl StoreSettings {
     }
 }
 
-/// What changes at run time: a state, and what the processes have counted.
+/// The store of the runtime state, and of the counts of all processes.
 ///
-/// Files are worked on off the task that calls, which waits for so long at most. Every call may be dropped while it waits, and
-/// may be made again.
+/// File operations run in the background, and callers wait for a limited time. Every call is cancel-safe and may be
+/// repeated.
 #[derive(Debug)]
 pub enum Store {
-    /// In a folder.
+    /// A folder.
     File(FileStore),
-    /// On a server.
+    /// A server.
     Shared(Box<RedisStore>),
 }
 
 impl Store {
-    /// Takes the folder and reads its files; of a server nothing is asked yet, so that one which is away shows at the
-    /// first [`Store::read`].
+    /// Opens the store. A folder is locked and read. A server is not contacted yet, so that an unavailable one shows at
+    /// the first [`Store::read`].
     ///
     /// # Errors
-    /// [`StoreError`] where the folder belongs to another process, the system refuses, or a file is damaged.
+    /// Returns a [`StoreError`] if another process owns the folder, the operating system reports an error, or a file is
+    /// damaged.
     pub async fn open(settings: &StoreSettings) -> Result<Store, StoreError> {
         Ok(match settings {
             StoreSettings::File { folder } => {
@@ -69,10 +70,11 @@ impl Store {
         })
     }
 
-    /// Opens it while the process of before still writes: a folder is read, and taken as soon as it is free.
+    /// Opens the store while the previous process still writes to it: a folder is read now, and locked as soon as it is
+    /// free.
     ///
     /// # Errors
-    /// [`StoreError`] where the system refuses, or a file is damaged.
+    /// Returns a [`StoreError`] if the operating system reports an error, or a file is damaged.
     pub async fn await_turn(settings: &StoreSettings) -> Result<Store, StoreError> {
         match settings {
             StoreSettings::File { folder } => {
@@ -84,10 +86,10 @@ impl Store {
         }
     }
 
-    /// Takes a folder that the process of before has left since; [`Store::read`] tells what it has written.
+    /// Locks a folder that the previous process has released; [`Store::read`] then returns what that process wrote.
     ///
     /// # Errors
-    /// [`StoreError`] where the system refuses, or a file is damaged.
+    /// Returns a [`StoreError`] if the operating system reports an error, or a file is damaged.
     pub async fn acquire(&mut self) -> Result<(), StoreError> {
         match self {
             Store::File(store) => store.acquire().await,
@@ -95,16 +97,16 @@ impl Store {
         }
     }
 
-    /// Leaves a folder to the process that follows: nothing is written from here on.
+    /// Releases a folder for the next process. Nothing is written from here on.
     pub fn release(&mut self) {
         match self {
             Store::File(store) => store.release(),
-            // Replicas share it.
+            // Replicas share the server, so there is nothing to release.
             Store::Shared(_) => {}
         }
     }
 
-    /// Whether it waits for a folder that the other process of a restart has.
+    /// Returns true if the folder is still owned by the other process of a restart.
     #[must_use]
     pub const fn is_elsewhere(&self) -> bool {
         match self {
@@ -113,11 +115,11 @@ impl Store {
         }
     }
 
-    /// The state, or `None` where it is still the one that is known. After a store has forgotten, it may be another
-    /// one with the same revision: whatever is told is what holds.
+    /// Returns the state, or `None` if it is still the known revision. After a store has lost data, the same revision
+    /// may return with another text; the returned one is valid.
     ///
     /// # Errors
-    /// [`StoreError::Forgot`] where the store is behind that revision; others where it fails.
+    /// Returns [`StoreError::Forgot`] if the store is behind `known`, and other errors if it fails.
     pub async fn read(&mut self, known: u64) -> Result<Option<Versioned>, StoreError> {
         match self {
             Store::File(store) => store.read(known),
@@ -125,21 +127,23 @@ impl Store {
         }
     }
 
-    /// Takes it that this state was told before, to another process: [`Store::read`] tells what differs from it.
+    /// Marks a state as known because it was read earlier, by another process. [`Store::read`] then returns only a
+    /// different one.
     pub fn recall(&mut self, good: &Versioned) {
         match self {
-            // Nobody else writes it.
+            // No other process writes the file.
             Store::File(_) => {}
             Store::Shared(store) => store.recall(good),
         }
     }
 
-    /// Replaces the state by a JSON text if its revision is still the expected one. Tells the new revision, which is
-    /// the next one.
+    /// Replaces the state by a JSON text if its revision is still `expected`. Returns the new revision, which is the
+    /// next one.
     ///
     /// # Errors
-    /// [`CommitError::Conflict`] where somebody else was first; what it tells is then known. With [`CommitError::Store`] the text may be stored
-    /// all the same; the same call again tells, and never stores it twice.
+    /// Returns [`CommitError::Conflict`] with the current state if another writer was first; that state then counts as
+    /// known. After [`CommitError::Store`], the text may be stored all the same; repeating the call finds out, and
+    /// never stores it twice.
     pub async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
         match self {
             Store::File(store) => store.commit(expected, text).await,
@@ -147,11 +151,11 @@ impl Store {
         }
     }
 
-    /// Gives a store that has forgotten its state back, unless somebody has been faster: it is written only over a
-    /// lower revision. [`Store::read`] tells what is there then.
+    /// Restores the state of a store that has lost it. It overwrites only a lower revision, so another replica may have
+    /// been faster; [`Store::read`] returns what is there then.
     ///
     /// # Errors
-    /// [`StoreError`] where the store fails.
+    /// Returns a [`StoreError`] if the store fails.
     pub async fn restore(&mut self, good: &Versioned) -> Result<(), StoreError> {
         match self {
             Store::File(store) => store.restore(good).await,
@@ -159,11 +163,11 @@ impl Store {
         }
     }
 
-    /// Leaves the report of this process in place of its last one, and tells everybody's. Into a folder it is written
-    /// later, and so is a fold: [`Store::tend`] goes on with it, [`Store::flush`] ends it, [`Store::health`] tells.
+    /// Replaces the report of this process and returns the reports of all. Into a folder, reports and folds are written
+    /// later: [`Store::tend`] continues the write, [`Store::flush`] completes it, and [`Store::health`] shows failures.
     ///
     /// # Errors
-    /// [`StoreError`] where the store fails.
+    /// Returns a [`StoreError`] if the store fails.
     pub async fn exchange(&mut self, own: &ReplicaReport) -> Result<Reports, StoreError> {
         match self {
             Store::File(store) => store.exchange(own).await,
@@ -171,12 +175,12 @@ impl Store {
         }
     }
 
-    /// Replaces the archive by a JSON text if its revision is still the expected one, and removes the reports that
-    /// were folded into it, in one step. Nothing happens where one of them was removed or left anew since.
+    /// Replaces the archive by a JSON text if its revision is still `expected`, and removes the folded reports, in one
+    /// step. Does nothing if one of them was removed or replaced since.
     ///
     /// # Errors
-    /// [`CommitError::Conflict`] with the archive where it or a report has changed: exchange again. That is also
-    /// what is told of a fold that was made, but whose answer was lost.
+    /// Returns [`CommitError::Conflict`] with the archive if it or a report has changed; exchange again. A repeated
+    /// fold whose first result was lost returns this too.
     pub async fn fold(
         &mut self,
         expected: u64,
@@ -189,11 +193,11 @@ impl Store {
         }
     }
 
-    /// Gives a store that has no archive any more its archive back. An older archive is left alone: the reports that
-    /// were folded since are then there as well.
+    /// Restores the archive of a store that has none any more. An older archive is kept: the store then still has the
+    /// reports that were folded since.
     ///
     /// # Errors
-    /// [`StoreError`] where the store fails.
+    /// Returns a [`StoreError`] if the store fails.
     pub async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
         match self {
             Store::File(store) => store.restore_archive(good).await,
@@ -201,25 +205,25 @@ impl Store {
         }
     }
 
-    /// Takes what work on the folder has led to, and begins what is due. Waits for nothing.
+    /// Collects the results of file operations and starts due ones, without waiting.
     pub async fn tend(&mut self) {
         match self {
             Store::File(store) => store.tend().await,
-            // Each call has waited for the server.
+            // Calls to a server have completed already.
             Store::Shared(_) => {}
         }
     }
 
-    /// Ends what is still to be written into the folder, within a time: the process is about to end.
+    /// Completes pending file operations, within a time limit, before the process ends.
     pub async fn flush(&mut self) {
         match self {
             Store::File(store) => store.flush().await,
-            // As above.
+            // Calls to a server have completed already.
             Store::Shared(_) => {}
         }
     }
 
-    /// How the store fares.
+    /// Returns the health of the store.
     #[must_use]
     pub fn health(&self) -> Health {
         match self {

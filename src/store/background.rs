@@ -1,7 +1,7 @@
-//! Work on files, off the task that waits for it: a file system may not answer for long, or never again.
+//! File operations in background threads: a file system may take long to respond, or may never do so.
 //!
-//! Laws: one piece of work at a time for each [`Background`], so a file system that hangs holds one thread and no more;
-//! nobody can end such work, so it is given up by those who wait, and left behind when the process ends.
+//! Laws: each [`Background`] runs one operation at a time, so a hanging file system blocks one thread and no more. Such
+//! an operation cannot be aborted: its callers give up, and it is abandoned when the process ends.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use tokio::time::{Instant, timeout_at};
 use crate::config::progress::Progress;
 use crate::telemetry::clock::now;
 
-/// How long work on the state folder may take before those who wait for it are told.
+/// The time after which an operation on the state folder is reported late.
 pub(super) const LIMIT: Duration = Duration::from_secs(2);
-/// How long files may take at a start.
+/// The time limit of file operations at the start.
 pub const START_LIMIT: Duration = Duration::from_secs(30);
 
-/// A file system that has not answered in time.
+/// A file system that has not responded in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} not answered within {} s; is its file system there?", shown(file.as_ref()), limit.as_secs())]
 pub struct Late {
-    /// The file or folder, where it is known.
+    /// The file or folder, if known.
     pub file: Option<PathBuf>,
-    /// The time that it had.
+    /// The time limit.
     pub limit: Duration,
 }
 
@@ -34,7 +34,7 @@ fn shown(file: Option<&PathBuf>) -> String {
     }
 }
 
-/// Work on files on a thread of its own, one piece at a time.
+/// A background thread for file operations, one at a time.
 #[derive(Debug)]
 pub struct Background<T>(Option<UnderWay<T>>);
 
@@ -52,13 +52,13 @@ impl<T> Default for Background<T> {
 }
 
 impl<T: Send + 'static> Background<T> {
-    /// Returns whether no work is under way.
+    /// Returns true if no operation is running.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Begins work. Does nothing while other work is under way.
+    /// Starts an operation. Does nothing while another one is running.
     pub fn begin(&mut self, work: impl FnOnce() -> T + Send + 'static) {
         if !self.is_idle() {
             return;
@@ -77,8 +77,8 @@ impl<T: Send + 'static> Background<T> {
         });
     }
 
-    /// Returns what the work has led to, once it has; `None` where it has panicked. Never returns while no work is under
-    /// way. Cancel-safe: the work goes on.
+    /// Waits for the running operation and returns its result, or `None` if it panicked. Never completes if none is
+    /// running. Cancel-safe: the operation continues.
     pub async fn ended(&mut self) -> Option<T> {
         let Some(UnderWay { work, .. }) = &mut self.0 else {
             return std::future::pending().await;
@@ -89,7 +89,7 @@ impl<T: Send + 'static> Background<T> {
             .ok()
     }
 
-    /// The same where the work has ended; `None` at once where it has not.
+    /// Returns the result of an operation that has ended, or `None` at once if it has not.
     pub async fn ended_by_now(&mut self) -> Option<T> {
         match &self.0 {
             Some(under_way) if under_way.work.is_finished() => self.ended().await,
@@ -97,7 +97,7 @@ impl<T: Send + 'static> Background<T> {
         }
     }
 
-    /// Returns that the work is late, where it takes longer than `limit`.
+    /// Returns an error if the operation has been running for at least `limit`.
     #[must_use]
     pub fn late(&self, limit: Duration) -> Option<Late> {
         let UnderWay {
@@ -109,17 +109,17 @@ impl<T: Send + 'static> Background<T> {
         })
     }
 
-    /// Returns the file or folder that the work has turned to last.
+    /// Returns the file or folder that the operation accessed last.
     #[must_use]
     pub fn file(&self) -> Option<PathBuf> {
         self.0.as_ref()?.progress.last()
     }
 }
 
-/// Does work off this task, and waits for it. For a start, where there is nothing else to do meanwhile.
+/// Runs an operation in the background and waits for it. Meant for the start, when nothing else can be done meanwhile.
 ///
 /// # Errors
-/// [`DeferredWrites`] after `limit`; the work is then left behind. The same where it panics.
+/// Returns [`Late`] after `limit`, when the operation is abandoned, and if it panics.
 pub async fn within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,

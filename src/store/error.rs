@@ -1,4 +1,4 @@
-//! Why something cannot be read or stored.
+//! Errors of a store.
 
 use std::error::Error;
 use std::io;
@@ -9,7 +9,7 @@ use crate::domain::json::JsonFault;
 use crate::store::background::Late;
 use crate::store::state::Versioned;
 
-/// Why something cannot be read or stored.
+/// The reason why data cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process owns the folder.
@@ -18,26 +18,26 @@ pub enum StoreError {
         .0.display()
     )]
     InUse(PathBuf),
-    /// Another process of the same restart owns the folder at this moment.
+    /// The other process of a restart owns the folder at this moment.
     #[error(
         "the state folder `{}` (`rollout.state`) is with the other process of a restart; try again in a second",
         .0.display()
     )]
     Elsewhere(PathBuf),
-    /// The system refuses.
+    /// The operating system reports an error.
     #[error("the state folder (`rollout.state`): `{}` cannot be {action}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried with it.
+        /// The attempted action.
         action: &'static str,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file system does not answer. What was to be written may be written later.
+    /// The file system does not respond. A pending write may still happen later.
     #[error("the state folder (`rollout.state`) cannot be used")]
     Late(#[from] Late),
-    /// The file is not what this program writes.
+    /// The file was not written by this program, or is damaged.
     #[error(
         "the state folder (`rollout.state`): `{}` is damaged; mend it, or move it away to begin without it",
         path.display()
@@ -45,106 +45,106 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         source: Corruption,
     },
-    /// The shared store cannot be asked.
+    /// The shared store is unavailable.
     #[error("the shared store at {address} is away")]
     Away {
-        /// Where it should be; never with a password.
+        /// The address of the store, without a password.
         address: String,
-        /// What was noticed.
+        /// The cause.
         source: Unreachable,
     },
-    /// The shared store holds under our keys what this program does not write.
+    /// The shared store holds data under our keys that this program did not write.
     #[error(
         "the shared store holds under `{key}` {what}; another program writes there, or a newer version of this one"
     )]
     Foreign {
         /// The key.
         key: String,
-        /// What was found.
+        /// The data that was found.
         what: &'static str,
     },
-    /// The store came back without what it had confirmed: emptied, or from an older copy.
+    /// The store has lost confirmed data: it was emptied, or restored from an older copy.
     #[error("the store has forgotten: it is at revision {found}, and was at {known}")]
     Forgot {
-        /// The revision that it has confirmed.
+        /// The revision that the store confirmed.
         known: u64,
-        /// The revision that it is at now; 0 where nothing is left.
+        /// The revision that the store has now; 0 if it is empty.
         found: u64,
     },
-    /// More than a store takes.
+    /// The text exceeds the size limit.
     #[error("a text of {size} bytes is too long for the store, which takes {longest}")]
     TooLong {
-        /// The bytes of the text.
+        /// The size of the text in bytes.
         size: usize,
-        /// The most that are taken.
+        /// The limit in bytes.
         longest: usize,
     },
-    /// What was to be stored is no JSON.
+    /// The text is not JSON.
     #[error("only JSON can be stored: {0}")]
     NoJson(JsonFault),
 }
 
-/// What was noticed of a shared store that cannot be asked.
+/// The reason why a shared store is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
-    /// It takes longer than `rollout.store.timeout`.
+    /// A call exceeded `rollout.store.timeout`.
     #[error("it has not answered within {} ms", .0.as_millis())]
     Timeout(Duration),
-    /// It was away just now, and is not asked again yet.
+    /// A call failed just before, and the store is not tried again yet.
     #[error("it is asked again in a moment; before: {0}")]
     Waiting(String),
-    /// The connection fails, or the server refuses.
+    /// The connection failed, or the server reported an error.
     #[error(transparent)]
     Redis(#[from] redis::RedisError),
 }
 
-/// What is wrong with a file of the store.
+/// The damage of a stored file.
 #[derive(Debug, thiserror::Error)]
 pub enum Corruption {
-    /// No JSON, or other members than there should be.
+    /// The file is not JSON, or has unexpected members.
     #[error(transparent)]
     Form(#[from] serde_json::Error),
-    /// A form that this version does not know.
+    /// This version does not know the file's format version.
     #[error("its version is {found}, and this program knows version {known}")]
     Version {
-        /// What the file says.
+        /// The version in the file.
         found: u32,
-        /// What is known.
+        /// The version that is supported.
         known: u32,
     },
-    /// A revision that no write can have left.
+    /// The revision cannot result from any write.
     #[error("its revision is {0}")]
     Revision(u64),
-    /// Deeper nested than anything that is stored.
+    /// The JSON is invalid, or nested too deeply.
     #[error("what it holds cannot be read: {0}")]
     Text(JsonFault),
-    /// No stage.
+    /// The stage is unknown.
     #[error("`{0}` is no stage")]
     Stage(String),
-    /// No percentage.
+    /// The percentage is invalid.
     #[error("`{0}` is no percentage from 0 to 100 in steps of 0.001")]
     Percent(String),
-    /// Two flips of one flag.
+    /// One flag has two flips.
     #[error("the flag `{0}` is flipped twice")]
     Twice(String),
 }
 
-/// Why a text was not replaced.
+/// The reason why a text was not replaced.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Somebody else was first; this is what is there now.
+    /// Another writer was first; contains the current text.
     #[error("somebody else was first: the store is at revision {}", .0.revision)]
     Conflict(Versioned),
-    /// The store fails. Where it is [`StoreError::Away`], [`StoreError::DeferredWrites`], or [`StoreError::Io`] at the flush of the folder, the
-    /// text may be there all the same: the same call again tells, and never stores it twice.
+    /// The store failed. After [`StoreError::Away`], [`StoreError::Late`], or [`StoreError::Io`] at the flush of the
+    /// folder, the text may be stored all the same. Repeating the call finds out, and never stores it twice.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// An error with its causes, for people.
+/// Formats an error with all its causes.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,10 +1,10 @@
-//! The store of one process: `rollout.json` and `watch.json` in the state folder, each replaced whole.
+//! The store of one process: `rollout.json` and `watch.json` in the state folder, each replaced atomically.
 //!
-//! What was stored is kept in memory too, since nobody else writes the files. They are laid out for people; a text
-//! without white space between its tokens comes back byte for byte.
+//! The contents are kept in memory too, since no other process writes the files. They are formatted for people; a text
+//! without insignificant white space is read back byte for byte.
 //!
-//! Files are written off the task that owns the store, one at a time. A change waits for its write, within a time; one that
-//! is late is refused, and so is each further one until that write has ended. Counts wait for nothing.
+//! A background thread writes the files, one at a time. A change waits for its write within a time limit. A late change
+//! is refused, and so is each further one until that write has ended. Counts never wait.
 
 mod contents;
 #[cfg(test)]
@@ -26,12 +26,12 @@ use contents::WatchContents;
 
 const ROLLOUT: &str = "rollout.json";
 const WATCH: &str = "watch.json";
-/// How long a folder is waited for that the process of before may just have left; else the next look finds it.
+/// The time to wait for a folder that the previous process may just have released; later attempts follow.
 const MOMENT: Duration = Duration::from_millis(100);
-/// How often the end of the process tries to write what is left.
+/// The number of attempts to write pending data at the end of the process.
 const LAST_ATTEMPTS: usize = 3;
 
-/// The state and the counts on disk. Whoever holds this is the only owner of the state folder.
+/// The state and the counts on disk. The process that holds this owns the state folder.
 #[derive(Debug)]
 pub struct FileStore {
     folder: StateDir,
@@ -43,35 +43,35 @@ pub struct FileStore {
     faring: HealthTracker,
 }
 
-/// Whether the state survives a loss of power.
+/// The durability of the state: `Yes` if it survives a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flushed {
     Yes,
-    /// It is in its place, but the folder could not be flushed.
+    /// The file is replaced, but the folder could not be flushed.
     NotYet,
 }
 
-/// Whether `watch.json` is to be written.
+/// The state of `watch.json`: `NotYet` if it must be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Yes,
     NotYet,
 }
 
-/// What work on the folder has led to.
+/// The result of a file operation.
 #[derive(Debug)]
 enum Done {
-    /// `rollout.json` was to hold this.
+    /// `rollout.json` was to be replaced by this state.
     State(Versioned, Result<(), StoreError>),
-    /// `rollout.json` was to survive a loss of power.
+    /// The folder was to be flushed, so that `rollout.json` survives a power failure.
     Flushed(Result<(), StoreError>),
     /// `watch.json` was to be written.
     Watch(Result<(), StoreError>),
-    /// The folder was to be taken: it is, with what is in it, or is another process's still.
+    /// The folder was to be locked. Contains its contents, or `None` if another process still owns it.
     Taken(Result<Option<(StateDir, Versioned, WatchContents)>, StoreError>),
 }
 
-/// What was watched is no reason not to serve: guards watch anew, and the damaged file is kept for people.
+/// Sets a damaged `watch.json` aside for people and starts with empty counts: losing them is no reason not to serve.
 fn begin_anew(folder: &StateDir, damage: &Corruption) -> Result<WatchContents, StoreError> {
     let aside = folder.set_aside(WATCH)?;
     tracing::warn!(
@@ -82,7 +82,7 @@ fn begin_anew(folder: &StateDir, damage: &Corruption) -> Result<WatchContents, S
     Ok(WatchContents::default())
 }
 
-/// Takes the folder if it is free, and reads what is in it.
+/// Locks the folder if it is free, and reads its contents.
 fn take(mut folder: StateDir) -> Result<Option<(StateDir, Versioned, WatchContents)>, StoreError> {
     if !folder.acquire()? {
         return Ok(None);
@@ -91,7 +91,7 @@ fn take(mut folder: StateDir) -> Result<Option<(StateDir, Versioned, WatchConten
     Ok(Some((folder, state, watch)))
 }
 
-/// What is in the folder. Only its owner tidies up.
+/// Reads the contents of the folder. Only its owner cleans up.
 fn load(folder: &StateDir) -> Result<(Versioned, WatchContents), StoreError> {
     if folder.is_owned() {
         folder.clean(ROLLOUT)?;
@@ -114,24 +114,24 @@ fn load(folder: &StateDir) -> Result<(Versioned, WatchContents), StoreError> {
 }
 
 impl FileStore {
-    /// Takes the state folder, which is made where it is missing, and reads what is in it.
+    /// Locks the state folder, which is created if missing, and reads its contents.
     ///
     /// # Errors
-    /// [`StoreError`] where another process has the folder, the system refuses, or what was changed is damaged.
+    /// Returns a [`StoreError`] if another process owns the folder, the operating system reports an error, or the state
+    /// is damaged.
     pub fn open(folder: &Path) -> Result<FileStore, StoreError> {
         FileStore::new(StateDir::take(folder)?)
     }
 
-    /// Reads what is in a state folder that the process of before still owns. Nothing can be written until
-    /// `acquire` has taken it.
+    /// Reads a state folder that the previous process still owns. Nothing can be written until `acquire` has locked it.
     ///
     /// # Errors
-    /// [`StoreError`] where the system refuses, or what was changed is damaged.
+    /// Returns a [`StoreError`] if the operating system reports an error, or the state is damaged.
     pub fn await_turn(folder: &Path) -> Result<FileStore, StoreError> {
         FileStore::new(StateDir::await_turn(folder))
     }
 
-    /// Takes the folder if the process of before has left it, and reads what it has written since.
+    /// Locks the folder if the previous process has released it, and reads what that process wrote.
     pub(super) async fn acquire(&mut self) -> Result<(), StoreError> {
         if let Some(done) = self.work.ended_by_now().await {
             self.settle(Some(done))?;
@@ -146,7 +146,7 @@ impl FileStore {
         }
     }
 
-    /// Leaves the folder to the process that follows.
+    /// Releases the folder for the next process.
     pub(super) fn release(&mut self) {
         self.folder.release();
     }
@@ -263,10 +263,10 @@ impl FileStore {
         self.faring.health()
     }
 
-    /// Takes what work has led to, and begins what is due. Waits for nothing.
+    /// Collects the result of a file operation and starts the next due one, without waiting.
     pub(super) async fn tend(&mut self) {
         if let Some(done) = self.work.ended_by_now().await {
-            // The health tells.
+            // The error is visible in the health.
             let _ = self.settle(Some(done));
         }
         if self.work.late(LIMIT).is_some() {
@@ -287,7 +287,7 @@ impl FileStore {
         }
     }
 
-    /// Writes what is left, within a time.
+    /// Writes pending data, within a time limit.
     pub(super) async fn flush(&mut self) {
         let until = now() + LIMIT;
         for _ in 0..LAST_ATTEMPTS {
@@ -317,13 +317,13 @@ impl FileStore {
         self.wait(until).await
     }
 
-    /// Begins work on the folder, where none is under way.
+    /// Starts a file operation; none may be running.
     fn begin(&mut self, work: impl FnOnce(StateDir) -> Done + Send + 'static) {
         let folder = self.folder.clone();
         self.work.begin(move || work(folder));
     }
 
-    /// Waits for the work that is under way, and takes what it has led to.
+    /// Waits for the running operation and processes its result.
     async fn wait(&mut self, until: Instant) -> Result<(), StoreError> {
         match timeout_at(until, self.work.ended()).await {
             Ok(done) => self.settle(done),
@@ -331,8 +331,8 @@ impl FileStore {
         }
     }
 
-    /// Waits until no work is under way, but not for work that is late already. What it has led to concerns those who have
-    /// begun it, and the health.
+    /// Waits until no operation is running, but not for one that is late already. Its result matters only to the caller
+    /// that started it, and to the health.
     async fn idle(&mut self, until: Instant) -> Result<(), StoreError> {
         let until = match self.work.late(LIMIT) {
             Some(_) => now(),
@@ -347,7 +347,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// Notes that the folder does not answer.
+    /// Records that the folder does not respond.
     fn is_late(&mut self) -> StoreError {
         let late = || {
             StoreError::Late(Late {
@@ -360,12 +360,12 @@ impl FileStore {
         told
     }
 
-    /// Takes what work has led to.
+    /// Processes the result of a file operation.
     fn settle(&mut self, done: Option<Done>) -> Result<(), StoreError> {
         let result = match done {
             Some(Done::State(state, replaced)) => {
                 if replaced.is_ok() {
-                    // From here on the file has this revision, whatever follows.
+                    // The file has this revision from here on, even if the flush fails.
                     self.state = state;
                     self.flushed = Flushed::NotYet;
                 }

@@ -1,5 +1,5 @@
-//! What earlier versions left: `flips.json`, of version 1. It is read once, so that no flip is lost, and never
-//! written again by whoever has a [`crate::store::Store`].
+//! The file `flips.json` that earlier versions left. It is read once, so that no flip is lost. A process that has a
+//! [`crate::store::Store`] never writes it.
 
 use std::io;
 use std::path::Path;
@@ -11,40 +11,41 @@ use crate::domain::rollout::{Percent, Stage};
 use crate::store::error::{Corruption, StoreError};
 use crate::store::state_dir::refused;
 
-/// The file of flips.
+/// The name of the file.
 pub(super) const FLIPS: &str = "flips.json";
-/// Its only version.
+/// The only version of its format.
 pub(super) const VERSION: u32 = 1;
 
-/// A change of one flag at run time.
+/// A runtime change of one flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flip {
     /// The name of the flag.
     pub flag: String,
-    /// The hash of the text of the flag that was flipped, as [`crate::config::raw::RawFlag::text_hash`] gives it.
+    /// The hash of the flag's configuration text at the time of the flip, as returned by
+    /// [`crate::config::raw::RawFlag::text_hash`].
     pub text_hash: String,
-    /// Its stage from then on.
+    /// The new stage.
     pub stage: Stage,
-    /// Its share from then on.
+    /// The new percentage.
     pub percent: Percent,
-    /// Who flipped it.
+    /// The author of the change.
     pub who: String,
-    /// When, in RFC 3339.
+    /// The time of the change, in RFC 3339.
     pub at: String,
 }
 
-/// The flips that an earlier version left in a state folder; none where there is no such file.
+/// Returns the flips in the state folder, or `None` if there is no such file.
 ///
-/// The file stays. It is for a store at revision 0: one that holds a state has taken the flips over, or has begun
-/// without them.
+/// The file is kept. Its contents apply only to a store at revision 0: a store with a state has already imported the
+/// flips, or has started without them.
 ///
 /// # Errors
-/// [`StoreError`] where the system refuses or the file is damaged.
+/// Returns a [`StoreError`] if the operating system reports an error or the file is damaged.
 pub fn legacy(folder: &Path) -> Result<Option<Vec<Flip>>, StoreError> {
     Ok(read(&folder.join(FLIPS))?.map(|(_, flips)| flips))
 }
 
-/// The file as a whole.
+/// The contents of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LegacyContents {
@@ -59,19 +60,19 @@ pub(super) struct LegacyRecord {
     pub(super) flag: String,
     pub(super) text_hash: String,
     pub(super) stage: String,
-    /// A decimal; as a JSON number it would be read through `f64`.
+    /// A decimal number as a string: a JSON number would be parsed as `f64`.
     pub(super) percent: String,
     pub(super) who: String,
     pub(super) at: String,
 }
 
-/// What every version of every file says.
+/// The part of a file that every version has.
 #[derive(Deserialize)]
 pub(super) struct Header {
     pub(super) version: u32,
 }
 
-/// The revision and the flips of the file, if there is one.
+/// Returns the revision and the flips in the file, if it exists.
 pub(super) fn read(path: &Path) -> Result<Option<(u64, Vec<Flip>)>, StoreError> {
     let text = match regular::read(path, regular::LONGEST_STATE) {
         Ok(text) => text,

@@ -1,21 +1,21 @@
-//! What changes at run time, kept where a restart and other replicas find it.
+//! Storage of the runtime state, for restarts and for other replicas.
 //!
 //! ```text
-//! choice   a store: a file or a shared one, with the same contract
-//! state    what lies in it: texts with revisions, reports, health
-//! error    why it fails
-//! file     the state folder of one process: `rollout.json`, `watch.json`
-//! shared   Redis or Valkey, for many replicas
-//! copy     the state of a shared store, for a start without it
-//! background  work on files, off the task that waits for it
-//! folder   one owner, and files that are replaced whole
-//! layout   JSON for people
-//! record   a report as it is stored
-//! legacy   `flips.json` of earlier versions
+//! backend     a store: files or a server, with the same contract
+//! state       the stored data: texts with revisions, reports, health
+//! error       the errors of a store
+//! file        the files of one process: `rollout.json`, `watch.json`
+//! redis       Redis or Valkey, for many replicas
+//! snapshot    a local copy of a shared store's state, for a start without the store
+//! background  file operations in background threads
+//! state_dir   the locked state folder, whose files are replaced atomically
+//! pretty_json JSON with line breaks and indentation
+//! record      the stored form of a report
+//! legacy      `flips.json` of earlier versions
 //! ```
 //!
-//! Laws: what is said to be stored survives `kill -9`; nobody overwrites what he has not seen; what cannot be read is
-//! never thrown away.
+//! Laws: confirmed data survives `kill -9`; a write never overwrites a revision that its writer has not seen;
+//! unreadable data is never discarded.
 
 mod backend;
 mod background;

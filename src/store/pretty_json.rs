@@ -1,9 +1,9 @@
-//! JSON for people: one member or element a line.
+//! JSON formatted for people, with one member or element per line.
 
-/// Deeper lines are not indented further, so that no text grows beyond a bound.
+/// The maximum indentation depth, which bounds the growth of a text.
 const DEEPEST: usize = 8;
 
-/// A valid JSON text with line breaks and indentation in place of its own white space; every token is as it was.
+/// Formats a valid JSON text with line breaks and indentation; every token is kept as it is.
 pub(super) fn pretty(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 2);
     let mut depth = 0_usize;

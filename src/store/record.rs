@@ -1,4 +1,4 @@
-//! A report as it is stored, which is the same in a file and on a server.
+//! The stored form of a report, the same in a file and on a server.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use crate::domain::json::Json;
 use crate::store::error::Corruption;
 use crate::store::state::{DEPTH, ReplicaReport};
 
-/// The form of a report; its text stands in it as JSON.
+/// The form of a report, which contains the counts as JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record<'t> {
@@ -19,7 +19,7 @@ pub(super) struct Record<'t> {
     report: &'t RawValue,
 }
 
-/// The record of a report. It begins with [`beginning`].
+/// Returns the record of a report. It begins with [`beginning`].
 pub(super) fn record(report: &ReplicaReport) -> String {
     let quoted = |text: &str| text_of(&Json::string(text));
     format!(
@@ -31,7 +31,7 @@ pub(super) fn record(report: &ReplicaReport) -> String {
     )
 }
 
-/// By which the record of one time is told from those of other times, without reading it.
+/// Returns the beginning of a record, which identifies its time without parsing.
 pub(super) fn beginning(report: &ReplicaReport) -> String {
     format!(r#"{{"at":{},"#, report.at)
 }
@@ -49,14 +49,14 @@ impl TryFrom<Record<'_>> for ReplicaReport {
     }
 }
 
-/// A text without the layout that it may have got.
+/// Returns a text without insignificant white space.
 pub(super) fn compact(text: &RawValue) -> Result<String, Corruption> {
     let text = Bytes::copy_from_slice(text.get().as_bytes());
     let json = Json::parse(text, DEPTH).map_err(Corruption::Text)?;
     Ok(text_of(&json.compact()))
 }
 
-/// JSON is always UTF-8, so nothing is lost.
+/// Converts JSON to a string. JSON is always UTF-8, so the conversion is lossless.
 fn text_of(json: &Json) -> String {
     String::from_utf8_lossy(json.as_bytes()).into_owned()
 }

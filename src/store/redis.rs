@@ -1,13 +1,14 @@
 //! The store of many replicas: Redis or Valkey.
 //!
 //! ```text
-//! line      one connection, a time for every call, pauses while the server is away
-//! door      how a connection is opened, in the clear or behind TLS
-//! script    what the server runs in one step each
+//! connection  one connection, with a timeout for every call and a backoff after failures
+//! connect     opening a connection, plain or with TLS
+//! script      the scripts that the server runs atomically
 //! ```
 //!
-//! Laws: a call ends within its timeout; two replicas at one revision have the same text, or the next read tells; a commit that was confirmed is on the server; one whose answer was lost is
-//! never made twice, and the same call again tells whether it was made.
+//! Laws: a call ends within its timeout; two replicas at one revision have the same text, or the next read reports the
+//! difference; a confirmed commit is on the server; a commit whose reply was lost is never made twice, and repeating
+//! the call finds out if it was made.
 
 mod connect;
 mod connection;
@@ -31,22 +32,22 @@ use connect::Connector;
 use connection::RedisConnection;
 use script::Script;
 
-/// The most bytes of reports that are told at once.
+/// The maximum total size of the reports returned at once, in bytes.
 const MOST_REPORTED: usize = 64 << 20;
-/// How many commits are remembered by their marks. A commit whose answer was lost is found again as long as others
-/// have not made as many since.
+/// The number of commits whose marks are kept. A commit whose reply was lost is found as long as fewer commits
+/// followed.
 const MARKS: usize = 128;
 
-/// Where a shared store is, and how it is used. Its `Debug` shows no password.
+/// The location of a shared store and its options. `Debug` shows no password.
 #[derive(Debug, Clone)]
 pub struct RedisSettings {
-    /// The server, with credentials and the number of the database.
+    /// The server, with credentials and the database number.
     pub server: ConnectionInfo,
-    /// How connections are secured, where they are.
+    /// The TLS settings, if TLS is used.
     pub tls: Option<Box<ClientTls>>,
-    /// What the keys begin with.
+    /// The prefix of the keys.
     pub prefix: String,
-    /// How long a call may take, connecting included.
+    /// The timeout of a call, including the connection setup.
     pub timeout: Duration,
 }
 
@@ -54,22 +55,22 @@ pub struct RedisSettings {
 pub struct RedisStore {
     line: RedisConnection,
     keys: RedisKeys,
-    /// By which the commits of this store are told from those of others.
+    /// Identifies the commits of this store.
     writer: String,
-    /// The state that was last told or stored.
+    /// The state that was last read or stored.
     seen: Option<SeenRevision>,
     faring: HealthTracker,
 }
 
-/// A state that was seen.
+/// A known state.
 #[derive(Debug)]
 struct SeenRevision {
     revision: u64,
-    /// With the digest of its text.
+    /// The revision with the digest of its text, as stored.
     stored: String,
 }
 
-/// The braces are a hash tag: a cluster keeps these keys together, as scripts need them.
+/// The keys. The braces are a hash tag: a cluster keeps these keys on one node, as scripts need them.
 #[derive(Debug)]
 struct RedisKeys {
     text: String,
@@ -80,7 +81,7 @@ struct RedisKeys {
     reports: String,
 }
 
-/// What became of a commit: a word, a revision, and the text where it is another's.
+/// The reply to a commit: a status, a revision, and the current text if it is another one.
 type CommitOutcome = (String, String, Option<String>);
 
 impl RedisKeys {
@@ -116,8 +117,7 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisSettings {
-    /// By which one store is told from another: where it is, which database, and what the keys begin with. Nothing of
-    /// it is secret.
+    /// Returns the identity of the store: its address, database and key prefix. Contains no secrets.
     #[must_use]
     pub fn place(&self) -> String {
         let database = self.server.redis_settings().db();
@@ -126,7 +126,7 @@ impl RedisSettings {
 }
 
 impl RedisStore {
-    /// Nothing is connected yet.
+    /// Creates the store without connecting.
     pub fn open(settings: &RedisSettings) -> Result<RedisStore, StoreError> {
         let door = Connector::new(settings).map_err(|error| StoreError::Away {
             address: settings.server.addr().to_string(),
@@ -243,7 +243,7 @@ impl RedisStore {
         self.faring.note(answer, wall())
     }
 
-    /// The same for the same commit of this store, and for no other one.
+    /// Returns the mark of a commit: the same for a repetition by this store, different for all others.
     fn mark(&self, expected: u64, text: &str) -> String {
         digest(&[
             self.writer.as_bytes(),
@@ -275,14 +275,14 @@ impl RedisStore {
         Err(CommitError::Conflict(found))
     }
 
-    /// What the caller is told of is known. A state from before what is known is not: that the other one holds is
-    /// to be told when it is back, by the digest of its text.
+    /// Records a state that is returned to the caller. A state behind the known one is not recorded: if the known one
+    /// returns with another text, its digest must show the difference.
     fn see(&mut self, found: &Versioned, stored: String) {
         let revision = found.revision;
         self.seen = Some(SeenRevision { revision, stored });
     }
 
-    /// How a revision is stored, as far as this store knows: with the digest of its text where that was seen.
+    /// Returns the stored form of a revision: with the digest of its text if this store has seen it.
     fn stored(&self, revision: u64) -> String {
         match &self.seen {
             Some(seen) if seen.revision == revision => seen.stored.clone(),
@@ -327,19 +327,19 @@ impl RedisStore {
     }
 }
 
-/// Which of the texts with a revision.
+/// The two texts that have revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StorePart {
     State,
     Archive,
 }
 
-/// The revision of a state, as it is stored.
+/// Returns the stored form of a state's revision.
 fn with_digest(revision: u64, text: &str) -> String {
     format!("{revision}:{}", digest(&[text.as_bytes()]))
 }
 
-/// As much of a SHA-256 as no two texts share.
+/// Returns the first 16 bytes of a SHA-256 in hexadecimal, enough to tell any two texts apart.
 fn digest(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

@@ -1,9 +1,9 @@
-//! The last good state of a shared store, copied into the state folder: a process that starts while the store is away
-//! begins with it.
+//! A copy of the last good state of a shared store in the state folder, for a process that starts while the store is
+//! unavailable.
 //!
-//! Laws: a copy is replaced whole, by a copy of what the store has told or taken; the copy of another store is never
-//! told; what goes wrong with a copy is logged and changes nothing else. Copies are made off the task that owns the state, one at
-//! a time, and the latest state is the one that counts.
+//! Laws: a copy is replaced atomically, and only by a state that the store returned or accepted; the copy of another
+//! store is never used; failures are logged and have no other effect. Copies are written in the background, one at a
+//! time, and only the latest state is kept.
 
 use std::path::{Path, PathBuf};
 
@@ -22,46 +22,46 @@ use crate::store::state_dir::StateDir;
 const COPY: &str = "rollout.copy.json";
 const VERSION: u32 = 1;
 
-/// The folder in which the state of a shared store is copied, where this process may write there.
+/// The folder for copies of a shared store's state; absent if this process cannot write there.
 #[derive(Debug)]
 pub struct SnapshotDir {
     folder: Option<StateDir>,
-    /// Which store; nothing of it is secret.
+    /// The identity of the store, without secrets.
     of: String,
     fares: SnapshotHealth,
-    /// What is to be copied, and when that was noted.
+    /// The state to copy, and the time at which it was noted.
     due: Option<(Versioned, String)>,
     work: Background<Done>,
 }
 
-/// Whether the last copy could be made.
+/// The result of the last copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SnapshotHealth {
     Well,
     Badly,
 }
 
-/// What making a copy has led to.
+/// The result of writing a copy.
 #[derive(Debug)]
 enum Done {
-    /// The folder is this process's; the copy is made, or could not be.
+    /// This process owns the folder; the copy was written, or failed.
     Tried(StateDir, Result<(), StoreError>),
-    /// Another process still has the folder.
+    /// Another process still owns the folder.
     Elsewhere(Versioned, String),
-    /// The folder cannot be taken.
+    /// The folder cannot be locked.
     Refused(StoreError),
 }
 
-/// A state that was good once.
+/// A copied state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotContents {
     /// The state.
     pub state: Versioned,
-    /// When it was copied, in RFC 3339.
+    /// The time of the copy, in RFC 3339.
     pub at: String,
 }
 
-/// The form on disk.
+/// The format on disk.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SnapshotFile<'t> {
@@ -74,8 +74,7 @@ struct SnapshotFile<'t> {
 }
 
 impl SnapshotDir {
-    /// Takes the folder. Where that fails, for instance because another replica has the same one, this process goes
-    /// without copies.
+    /// Locks the folder. If that fails, for instance because another replica uses it, this process keeps no copies.
     #[must_use]
     pub fn open(folder: &Path, of: String) -> SnapshotDir {
         let taken = StateDir::take(folder).and_then(|folder| {
@@ -95,7 +94,7 @@ impl SnapshotDir {
         }
     }
 
-    /// Reads the copy while the process of before still has the folder, and takes the folder as soon as it is free.
+    /// Opens the folder while the previous process still owns it, and locks it as soon as it is free.
     #[must_use]
     pub fn await_turn(folder: &Path, of: String) -> SnapshotDir {
         SnapshotDir {
@@ -107,7 +106,7 @@ impl SnapshotDir {
         }
     }
 
-    /// Opens them off this task. Where the folder does not answer, this process goes without copies.
+    /// Opens the folder in the background. If the folder does not respond, this process keeps no copies.
     pub async fn begin(
         folder: PathBuf,
         of: String,
@@ -127,7 +126,7 @@ impl SnapshotDir {
         })
     }
 
-    /// Reads the copy off this task: see [`SnapshotDir::read`].
+    /// Reads the copy in the background: see [`SnapshotDir::read`].
     pub async fn recall(&self) -> Option<SnapshotContents> {
         let (folder, of) = (self.folder.clone()?, self.of.clone());
         match within(START_LIMIT, move || read(&folder, &of)).await {
@@ -139,25 +138,25 @@ impl SnapshotDir {
         }
     }
 
-    /// Leaves the folder to the process that follows.
+    /// Releases the folder for the next process.
     pub fn release(&mut self) {
         self.folder = None;
     }
 
-    /// The copy, if there is one of this store. One that is damaged is set aside.
+    /// Returns the copy, if there is one of this store. A damaged one is set aside.
     #[must_use]
     pub fn read(&self) -> Option<SnapshotContents> {
         read(self.folder.as_ref()?, &self.of)
     }
 
-    /// Copies a state later, in place of one that is still to be copied.
+    /// Schedules a copy of a state, in place of one that is still pending.
     pub fn note(&mut self, state: &Versioned, at: String) {
         if state.revision > 0 && self.folder.is_some() {
             self.due = Some((state.clone(), at));
         }
     }
 
-    /// Begins the copy that is due, once the last one has ended. Waits for nothing.
+    /// Starts the pending copy once the last one has ended, without waiting.
     pub async fn tend(&mut self) {
         if let Some(done) = self.work.ended_by_now().await {
             self.settle(done);
@@ -171,7 +170,7 @@ impl SnapshotDir {
         self.start();
     }
 
-    /// Makes the copy that is due, within a time.
+    /// Writes the pending copy, within a time limit.
     pub async fn flush(&mut self) {
         self.start();
         while !self.work.is_idle() {
@@ -197,7 +196,7 @@ impl SnapshotDir {
         }
     }
 
-    /// Takes what making a copy has led to. That this fails is said once, until it works again.
+    /// Processes the result of a copy. A failure is logged once, until a copy succeeds again.
     fn settle(&mut self, done: Done) {
         let tried = match done {
             Done::Elsewhere(state, at) => {
@@ -210,7 +209,7 @@ impl SnapshotDir {
                 self.folder = None;
                 return;
             }
-            // One that was left meanwhile stays so.
+            // A folder that was released meanwhile stays released.
             Done::Tried(folder, tried) => {
                 self.folder = self.folder.take().map(|_| folder);
                 tried
@@ -229,7 +228,7 @@ impl SnapshotDir {
     }
 }
 
-/// Reads the copy in a folder, if it is of this store.
+/// Reads the copy in a folder, if it belongs to this store.
 fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
     let text = match folder.read(COPY) {
         Ok(text) => text?,
@@ -254,7 +253,7 @@ fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
     }
 }
 
-/// Takes the folder if the process of before has left it, and copies a state.
+/// Locks the folder if the previous process has released it, and copies a state.
 fn copy(mut folder: StateDir, of: &str, (state, at): (Versioned, String)) -> Done {
     match folder.acquire() {
         Ok(_) if folder.is_owned() => {
@@ -283,7 +282,7 @@ fn write(folder: &StateDir, of: &str, state: &Versioned, at: String) -> Result<(
     folder.flush(COPY)
 }
 
-/// Of which store it is, and the copy.
+/// Parses the file into the identity of its store and the copy.
 fn parse(text: &[u8]) -> Result<(String, SnapshotContents), Corruption> {
     let header: Header = serde_json::from_slice(text)?;
     if header.version != VERSION {

@@ -1,4 +1,4 @@
-//! What lies in a store: texts of JSON that it does not look into, with their revisions, and how it fares.
+//! The data in a store: JSON texts with revisions, which the store does not interpret, and the health of a store.
 
 use std::time::SystemTime;
 
@@ -7,68 +7,68 @@ use bytes::Bytes;
 use crate::domain::json::Json;
 use crate::store::error::{StoreError, chain};
 
-/// The bytes of the longest text that is stored.
+/// The maximum size of a stored text in bytes.
 pub const LONGEST_TEXT: usize = 8 << 20;
-/// The most reports that are told at once; the others are told when some of these have been folded.
+/// The maximum number of reports returned at once. The others are returned after some of these have been folded.
 pub const MOST_REPORTS: usize = 1_000;
-/// More replacements than can ever be made, and the last whole number that Lua counts up to.
+/// The highest revision: more than can ever be reached, and the last integer that Lua counts up to exactly.
 pub(super) const HIGHEST_REVISION: u64 = 1 << 53;
-/// How deep a text may be nested.
+/// The maximum nesting depth of a stored text.
 pub(super) const DEPTH: u16 = 128;
 
 /// A text with its revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Versioned {
-    /// How often it was replaced; 0 is "nothing was ever written".
+    /// The number of replacements so far; 0 if the text was never written.
     pub revision: u64,
     /// The text; empty at revision 0.
     pub text: String,
 }
 
-/// What one process has counted since it began. Only that process writes it.
+/// The counts of one process since its start. Only that process writes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaReport {
     /// The name of the replica.
     pub replica: String,
-    /// What tells this start of the process from every other one, such as [`boot`] gives.
+    /// The id of this start of the process, as returned by [`boot`].
     pub boot: String,
-    /// When it was left, in milliseconds since 1970.
+    /// The time of the report, in milliseconds since 1970.
     pub at: u64,
-    /// What was counted, as JSON.
+    /// The counts, as JSON.
     pub text: String,
 }
 
-/// What all processes have counted.
+/// The counts of all processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reports {
-    /// What was folded of processes that are gone.
+    /// The folded counts of processes that have ended.
     pub archive: Versioned,
-    /// One report for each process: the own one first, at most [`MOST_REPORTS`].
+    /// One report for each process, this one's first, at most [`MOST_REPORTS`].
     pub reports: Vec<ReplicaReport>,
 }
 
-/// Whether a store can be relied on.
+/// The health of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// Its last answer was one, or it was not asked yet.
+    /// The last call succeeded, or there was none yet.
     Fine,
-    /// It fails; what it would tell and take is unknown.
+    /// The store fails, so its contents are unknown.
     Away {
-        /// Since when.
+        /// The time of the first failure.
         since: SystemTime,
-        /// Why, with every cause; for people.
+        /// The last error with all its causes, for people.
         error: String,
     },
 }
 
-/// Keeps count of how a store fares.
+/// Tracks the health of a store.
 #[derive(Debug, Default)]
 pub(super) struct HealthTracker {
     away: Option<(SystemTime, String)>,
 }
 
 impl HealthTracker {
-    /// Notes how a call has ended.
+    /// Records the result of a call and returns it.
     pub(super) fn note<T>(
         &mut self,
         result: Result<T, StoreError>,
@@ -102,27 +102,27 @@ impl HealthTracker {
                 let since = self.away.as_ref().map_or(at, |(since, _)| *since);
                 self.away = Some((since, chain(error)));
             }
-            // It has answered.
+            // The store has responded.
             StoreError::Forgot { .. } => self.away = None,
-            // It was not asked.
+            // The store was not called.
             StoreError::Elsewhere(_) | StoreError::TooLong { .. } | StoreError::NoJson(_) => {}
         }
     }
 }
 
-/// A name that no other start of any process has.
+/// Returns an id that no other start of any process has.
 #[must_use]
 pub fn boot() -> String {
     format!("{:016x}{:016x}", unforeseen(), unforeseen())
 }
 
-/// A number that nobody can foresee: the keys of a hasher are random, and each has its own.
+/// Returns an unpredictable number: each hasher has its own random keys.
 pub(super) fn unforeseen() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
 }
 
-/// Whether a text can be stored.
+/// Checks that a text can be stored.
 pub(super) fn check(text: &str) -> Result<(), StoreError> {
     if text.len() > LONGEST_TEXT {
         return Err(StoreError::TooLong {
@@ -135,7 +135,7 @@ pub(super) fn check(text: &str) -> Result<(), StoreError> {
 }
 
 impl ReplicaReport {
-    /// Whether both are of one start of one process.
+    /// Returns true if both reports are from the same start of the same process.
     pub(super) fn is_of(&self, other: &ReplicaReport) -> bool {
         self.replica == other.replica && self.boot == other.boot
     }

@@ -1,7 +1,7 @@
-//! The state folder: one owner, and files that are replaced whole.
+//! The state folder, which has one owner and whose files are replaced atomically.
 //!
-//! Laws: a file is as it was or as it was to become, whenever the process is killed or the power fails; what has
-//! been replaced survives both. A file that is a symlink stays one: its target is replaced, in the folder of the target.
+//! Laws: after a kill or a power failure, a file has either its old or its new contents; a confirmed replacement
+//! survives both. A symlink stays a symlink: its target is replaced, in the target's folder.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -12,22 +12,22 @@ use crate::config::{progress, regular};
 use crate::store::error::StoreError;
 
 const LOCK: &str = "lock";
-/// How many damaged files of one name are kept; the last one is replaced.
+/// The maximum number of damaged files kept per name; the last one is overwritten.
 const MOST_ASIDE: u32 = 9;
-/// How many symlinks are followed to a file.
+/// The maximum number of symlinks followed to a file.
 const MOST_LINKS: usize = 16;
 
-/// The folder. Whoever holds this is its only owner, or waits to be. A copy is for work off the task that owns it: the folder
-/// is free once the last copy is gone.
+/// The state folder, owned by this process or waiting to be. Clones are for background operations; the folder is free
+/// once the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct StateDir {
     path: PathBuf,
-    /// Locked as long as it is open. Without it nothing is written.
+    /// The lock, held as long as the file is open. Without it nothing is written.
     lock: Option<Arc<File>>,
 }
 
 impl StateDir {
-    /// Takes the folder, which is made where it is missing.
+    /// Locks the folder, which is created if missing.
     pub(super) fn take(path: &Path) -> Result<StateDir, StoreError> {
         progress::note(path);
         fs::create_dir_all(path).map_err(refused(path, "made"))?;
@@ -37,7 +37,7 @@ impl StateDir {
         })
     }
 
-    /// Reads a folder that the process of before still owns.
+    /// Opens a folder that the previous process still owns.
     pub(super) fn await_turn(path: &Path) -> StateDir {
         StateDir {
             path: path.to_path_buf(),
@@ -45,12 +45,12 @@ impl StateDir {
         }
     }
 
-    /// Whether this is its owner.
+    /// Returns true if this process owns the folder.
     pub(super) const fn is_owned(&self) -> bool {
         self.lock.is_some()
     }
 
-    /// Takes it if it is free: whether this is its owner from here on, and was not before.
+    /// Locks the folder if it is free. Returns true if this call has locked it.
     pub(super) fn acquire(&mut self) -> Result<bool, StoreError> {
         if self.is_owned() {
             return Ok(false);
@@ -63,30 +63,30 @@ impl StateDir {
         Ok(true)
     }
 
-    /// Leaves it to the next owner.
+    /// Releases the folder for the next owner.
     pub(super) fn release(&mut self) {
         self.lock = None;
     }
 
-    /// Returns where it is.
+    /// Returns the path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in the folder.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Returns where a file is: symlinks are followed, also where nothing is at their end yet.
+    /// Returns the path of a file after following symlinks, even dangling ones.
     ///
     /// # Errors
-    /// Fails when the symlinks do not end.
+    /// Fails if there are too many symlinks.
     fn target(&self, name: &str) -> Result<PathBuf, StoreError> {
         let mut path = self.file(name);
         progress::note(&path);
         for _ in 0..MOST_LINKS {
-            // No symlink, or nothing there: the action on it tells.
+            // Not a symlink, or missing: the following operation reports it.
             let Ok(next) = fs::read_link(&path) else {
                 return Ok(path);
             };
@@ -96,7 +96,7 @@ impl StateDir {
         Err(refused(&self.file(name), "followed")(error))
     }
 
-    /// Removes a replacement that was never finished, and so was never said to be stored.
+    /// Removes an unfinished replacement, which was never confirmed.
     pub(super) fn clean(&self, name: &str) -> Result<(), StoreError> {
         let unfinished = unfinished(&self.target(name)?);
         match fs::remove_file(&unfinished) {
@@ -107,7 +107,7 @@ impl StateDir {
         }
     }
 
-    /// What a file holds, if there is one.
+    /// Reads a file, if it exists.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.file(name);
         match regular::read(&path, regular::LONGEST_STATE) {
@@ -117,7 +117,7 @@ impl StateDir {
         }
     }
 
-    /// Moves a file out of the way, where it stays until somebody looks at it. Tells how it is called from then on.
+    /// Renames a damaged file, so that people can examine it. Returns its new path.
     pub(super) fn set_aside(&self, name: &str) -> Result<PathBuf, StoreError> {
         let path = self.target(name)?;
         let free = (1..MOST_ASIDE).map(|number| aside(&path, number));
@@ -127,7 +127,7 @@ impl StateDir {
         Ok(aside)
     }
 
-    /// Replaces a file whole. It is as it was where this fails, and it survives a loss of power once
+    /// Replaces a file atomically; on failure it is unchanged. The replacement survives a power failure once
     /// [`StateDir::flush`] has returned as well.
     pub(super) fn replace(&self, name: &str, text: &[u8]) -> Result<(), StoreError> {
         if !self.is_owned() {
@@ -139,7 +139,7 @@ impl StateDir {
         fs::rename(&unfinished, &path).map_err(refused(&path, "replaced"))
     }
 
-    /// Makes the replacement of a file survive a loss of power.
+    /// Makes the replacement of a file durable.
     pub(super) fn flush(&self, name: &str) -> Result<(), StoreError> {
         let path = self.target(name)?;
         let folder = folder_of(&path);
@@ -158,7 +158,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Returns the path of a replacement until it is complete.
+/// Returns the path of an unfinished replacement.
 fn unfinished(path: &Path) -> PathBuf {
     beside(path, ".new")
 }
@@ -167,14 +167,14 @@ fn aside(path: &Path, number: u32) -> PathBuf {
     beside(path, &format!(".damaged-{number}"))
 }
 
-/// Returns the path with more at the end of its name.
+/// Returns the path with a suffix.
 fn beside(path: &Path, more: &str) -> PathBuf {
     let mut longer = path.as_os_str().to_owned();
     longer.push(more);
     PathBuf::from(longer)
 }
 
-/// The error of an action that the system refuses.
+/// Returns a function that adds the path and the action to an I/O error.
 pub(super) fn refused(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_path_buf();
     move |source| StoreError::Io {

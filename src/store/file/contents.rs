@@ -1,4 +1,4 @@
-//! The forms of `rollout.json` and `watch.json`: what is stored stands in them as JSON, not as a string of it.
+//! The formats of `rollout.json` and `watch.json`, which contain the stored texts as JSON, not as strings.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ use crate::store::state::{HIGHEST_REVISION, ReplicaReport, Versioned};
 
 const VERSION: u32 = 1;
 
-/// What `watch.json` holds.
+/// The contents of `watch.json`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WatchContents {
     pub(super) archive: Versioned,
-    /// The newest first.
+    /// The reports, newest first.
     pub(super) reports: VecDeque<ReplicaReport>,
 }
 
@@ -36,7 +36,7 @@ struct StateFile<'t> {
 struct WatchFile<'t> {
     #[serde(rename = "version")]
     _version: u32,
-    /// Nothing was ever folded where there is none.
+    /// Absent if nothing was ever folded.
     #[serde(borrow)]
     archive: Option<ArchiveRecord<'t>>,
     #[serde(borrow)]

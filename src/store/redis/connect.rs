@@ -1,8 +1,8 @@
-//! How a connection to the server is opened: in the clear by the library that speaks its protocol, behind TLS by this
-//! program, with the cryptography that it has anyway.
+//! Opening of connections to the server: plain ones through the Redis library, TLS ones through this program's own TLS
+//! stack.
 //!
-//! Laws: a certificate is verified or there is no connection; nothing runs for a connection behind TLS but while it is
-//! asked, so that dropping it leaves nothing behind.
+//! Laws: without a verified certificate there is no connection; a TLS connection is driven only during a call, so
+//! dropping it leaves nothing behind.
 
 use std::future::Future;
 use std::io;
@@ -23,15 +23,15 @@ use crate::config::compile::tls::{self, Alpn};
 use crate::domain::tls::ClientTls;
 use crate::store::redis::RedisSettings;
 
-/// Where a server is, and how it is come to.
+/// The address of a server and the way to connect.
 pub(super) enum Connector {
-    /// In the clear.
+    /// A plain connection.
     Open(Client),
-    /// Behind TLS.
+    /// A connection with TLS.
     Secured(Tls),
 }
 
-/// A server that shows a certificate.
+/// The settings of a TLS connection.
 pub(super) struct Tls {
     host: String,
     port: u16,
@@ -40,18 +40,18 @@ pub(super) struct Tls {
     login: RedisConnectionInfo,
 }
 
-/// A connection that is logged in.
+/// An authenticated connection.
 pub(super) enum Connection {
-    /// It ends its own task when it is dropped.
+    /// The library's task ends when this is dropped.
     Open(MultiplexedConnection),
-    /// With what reads and writes it, which runs while something is asked.
+    /// The connection and its driver, which runs only during a call.
     Secured(MultiplexedConnection, Driver),
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Connector {
-    /// Nothing is connected yet.
+    /// Creates a connector without connecting.
     pub(super) fn new(settings: &RedisSettings) -> Result<Connector, RedisError> {
         let server = settings.server.clone();
         let Some(tls) = &settings.tls else {
@@ -65,7 +65,7 @@ impl Connector {
         Tls::new((host, *port), tls, login).map(Connector::Secured)
     }
 
-    /// Nothing of it is secret.
+    /// Returns the address of the server, without secrets.
     pub(super) fn address(&self) -> String {
         match self {
             Connector::Open(client) => client.get_connection_info().addr().to_string(),
@@ -73,7 +73,7 @@ impl Connector {
         }
     }
 
-    /// A connection, logged in. It has no times of its own: whoever waits for it has.
+    /// Opens an authenticated connection. Has no timeouts: the caller sets them.
     pub(super) async fn open(&self) -> Result<Connection, RedisError> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
@@ -116,12 +116,12 @@ impl Tls {
 }
 
 impl Connection {
-    /// Sends a command and reads its answer. One that has failed is not to be asked again.
+    /// Sends a command and reads its reply. A connection that has failed must not be used again.
     pub(super) async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
         match self {
             Connection::Open(connection) => command.query_async(connection).await,
             Connection::Secured(connection, driver) => {
-                // Dropped at the wait, the whole connection is, so nobody reads the answer of another one.
+                // If this wait is cancelled, the caller drops the whole connection, so no later call reads this reply.
                 tokio::select! {
                     answer = command.query_async(connection) => answer,
                     () = driver => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),

@@ -1,8 +1,7 @@
-//! The connection to the server: one, made when it is needed, and every call over it within a time.
+//! The connection to the server, opened on demand, with a timeout for every call.
 //!
-//! Laws: a call ends within the timeout, connecting included; a connection on which anything went wrong is not used
-//! again; a server that is away is asked again after a pause that grows to [`LONGEST_PAUSE`], and calls in between
-//! fail at once.
+//! Laws: a call ends within the timeout, including the connection setup; a connection that failed is not reused; after
+//! a failure the server is retried with a backoff of up to [`LONGEST_PAUSE`], and calls in between fail at once.
 
 use std::time::Duration;
 
@@ -14,20 +13,20 @@ use crate::store::redis::connect::{Connection, Connector};
 use crate::telemetry::clock::now;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// Short, since a server that is back is to be used within a second.
+/// The maximum backoff, short so that a recovered server is used within a second.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The line to the server.
+/// The connection to the server.
 pub(super) struct RedisConnection {
     door: Connector,
     timeout: Duration,
     connection: Option<Connection>,
     pause: Option<Backoff>,
-    /// So that replicas that lost the same server do not come back in step.
+    /// Desynchronizes the retries of replicas that lost the same server.
     seed: u64,
 }
 
-/// After a failure.
+/// The backoff after a failure.
 struct Backoff {
     failures: u32,
     until: Instant,
@@ -45,13 +44,13 @@ impl RedisConnection {
         }
     }
 
-    /// Where the server should be; nothing of it is secret.
+    /// Returns the address of the server, without secrets.
     pub(super) fn address(&self) -> String {
         self.door.address()
     }
 
-    /// Sends a command and reads its answer. The command must do no harm when it is run twice: a kept connection may
-    /// have broken since, before or after the server had read it, and is then replaced at once.
+    /// Sends a command and reads its reply. The command must be safe to run twice: if a kept connection broke, before
+    /// or after the server read the command, it is replaced and the command is sent again.
     pub(super) async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, Unreachable> {
         if let Some(pause) = &self.pause
             && now() < pause.until
@@ -71,7 +70,7 @@ impl RedisConnection {
         answer
     }
 
-    /// The connection is taken out meanwhile, so that one whose answer was not awaited is dropped.
+    /// Sends a command. The connection is taken out meanwhile, so that a cancelled call drops it.
     async fn send<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
         if let Some(mut kept) = self.connection.take()
             && let Ok(answer) = kept.ask(command).await
@@ -95,7 +94,7 @@ impl RedisConnection {
     }
 }
 
-/// Twice as long after each failure, and up to a quarter of it shorter.
+/// Returns the backoff: doubled after each failure, and shortened by up to a quarter.
 fn pause_after(failures: u32, seed: u64) -> Duration {
     let whole = FIRST_PAUSE
         .saturating_mul(1 << failures.min(10))

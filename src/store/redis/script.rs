@@ -1,10 +1,10 @@
-//! What the server runs in one step each, in the Lua of Redis 5 and later and of Valkey.
+//! The scripts that the server runs atomically, in the Lua of Redis 5 and later and of Valkey.
 //!
-//! A revision is a decimal number, and for the state a colon and a digest of its text behind it: after a server has
-//! forgotten, two replicas may hold different texts of one number. A text without its revision, or a revision
-//! without its text, counts as nothing: both are written together, so the server has lost one of them.
+//! A revision is a decimal number, followed for the state by a colon and a digest of its text: after a server has lost
+//! data, two replicas may hold different texts with the same number. A text without a revision, or a revision without a
+//! text, counts as nothing: both are written together, so the server has lost one of them.
 
-/// What every script begins with.
+/// The functions that every script begins with.
 const COMMON: &str = "\
 local function revision(text, at)
   local found = redis.call('GET', at)
@@ -23,17 +23,19 @@ local function bounded(text, longest)
 end
 ";
 
-/// Text, revision; known, longest → nothing, or what is there.
+/// Keys: text, revision. Arguments: known revision, maximum length. Returns nothing if the revision is known, else the
+/// revision and the text.
 const READ: &str = "\
 local found = revision(KEYS[1], KEYS[2])
 if is(found, ARGV[1]) then return false end
 return {found, bounded(KEYS[1], ARGV[2])}
 ";
 
-/// Text, revision, marks; longest, expected, next, text, mark, how many marks are kept → what became of it.
+/// Keys: text, revision, marks. Arguments: maximum length, expected revision, next revision, text, mark, number of
+/// marks kept. Returns the outcome.
 ///
-/// A commit is known by its mark, so that one whose answer was lost can be sent again: it is not made twice, and
-/// it is found when others have been made since.
+/// The mark identifies a commit, so that one whose reply was lost can be sent again: it is not made twice, and it is
+/// found even if others have followed.
 const COMMIT: &str = "\
 local found = revision(KEYS[1], KEYS[2])
 if is(found, ARGV[2]) then
@@ -50,15 +52,15 @@ end
 return {'conflict', found, bounded(KEYS[1], ARGV[1])}
 ";
 
-/// Text, revision; below which revision, revision, text → 1 where it was written.
+/// Keys: text, revision. Arguments: the number below which to write, revision, text. Returns 1 if written.
 const RESTORE: &str = "\
 if number(revision(KEYS[1], KEYS[2])) >= tonumber(ARGV[1]) then return 0 end
 redis.call('MSET', KEYS[1], ARGV[3], KEYS[2], ARGV[2])
 return 1
 ";
 
-/// Archive, its revision, reports; longest, own field, own record, most reports, most bytes of them → the archive
-/// and the reports of the others.
+/// Keys: archive, its revision, reports. Arguments: maximum length, own field, own record, maximum number of reports,
+/// maximum bytes of them. Returns the archive and the reports of the others.
 const EXCHANGE: &str = "\
 redis.call('HSET', KEYS[3], ARGV[2], ARGV[3])
 local fields = redis.call('HKEYS', KEYS[3])
@@ -74,8 +76,8 @@ end
 return {revision(KEYS[1], KEYS[2]), bounded(KEYS[1], ARGV[1]), told}
 ";
 
-/// Archive, its revision, reports; longest, expected, next, text, then of each report its field and the beginning
-/// of its record → what became of it.
+/// Keys: archive, its revision, reports. Arguments: maximum length, expected revision, next revision, text, then the
+/// field and the beginning of the record of each report. Returns the outcome.
 const FOLD: &str = "\
 local found = revision(KEYS[1], KEYS[2])
 local same = is(found, ARGV[2])
@@ -89,7 +91,7 @@ for i = 5, #ARGV, 2 do redis.call('HDEL', KEYS[3], ARGV[i]) end
 return {'done', ARGV[3], false}
 ";
 
-/// One of the scripts.
+/// A script.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Script {
     Read,
@@ -100,7 +102,7 @@ pub(super) enum Script {
 }
 
 impl Script {
-    /// A command that runs it on these keys; its arguments are still to follow.
+    /// Creates a command that runs the script on `keys`; the caller appends its arguments.
     pub(super) fn on(self, keys: &[&str]) -> redis::Cmd {
         let body = match self {
             Script::Read => READ,
