@@ -67,7 +67,7 @@ pub async fn collect_accounted(
     Ok(held.by(whole))
 }
 
-/// Does the same for a body that is complete already.
+/// Takes and charges a body that is in memory already; `None` for any other.
 fn take_accounted(
     body: &mut IncomingBody,
     limit: usize,

@@ -1,9 +1,9 @@
-//! A connection of HTTP/2 (RFC 9113) to a server, which calls share.
+//! An HTTP/2 connection to a server (RFC 9113), shared by calls.
 //!
-//! It is open when the server has said how many calls it takes at a time. Laws: no more calls are on it than that; a call
-//! that nobody waits for is reset, its upload included; one that the server has refused was not looked at, and may go
-//! again; a connection on which calls wait and nothing comes is asked for a sign of life, and ends without one, as does one
-//! that the server floods.
+//! It counts as open once the server has announced how many concurrent streams it accepts. Laws: no more calls use it
+//! than that; a call that is dropped is reset, its upload included; a call that the server refused was not processed
+//! and may be retried; a connection that is silent while calls wait gets a PING and ends without a reply; so does one
+//! that the server floods. [`super`] shows its I/O layers.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -31,59 +31,59 @@ use super::{Body, IncomingBody, Socket, Tasks};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 
-/// What a server may send of one answer before somebody reads it. All calls together may be sent as much each, so that a
-/// client that takes nothing holds up no other one.
+/// The bytes of one response that a server may send before they are read. The window of the connection is the sum for
+/// all calls, so that a slow client does not stall other calls.
 const STREAM_WINDOW: u32 = 128 * 1024;
-/// RFC 9113 §6.9.1.
+/// The largest flow-control window (RFC 9113 §6.9.1).
 const LARGEST_WINDOW: usize = (1 << 31) - 1;
-/// What of a request's body may wait to be sent.
+/// The bytes of a request body that may be buffered for sending.
 const SEND_BUFFER: usize = 128 * 1024;
-/// The most bytes of an answer's header list (RFC 9113 §10.5.1).
+/// The limit for the header list of a response, in bytes (RFC 9113 §10.5.1).
 const HEADERS: u32 = 64 * 1024;
-/// How many faults of a server are forgiven.
+/// The number of stream errors of a server that are tolerated.
 const FAULTS: usize = 100;
-/// While calls wait, a sign of life is asked for after so many times as much silence as connecting may take, and may take
-/// as long as connecting.
+/// The silence before a PING while calls wait, as a multiple of the connect timeout. The reply must come within one
+/// connect timeout.
 const SILENCE: u32 = 2;
 
-/// A connection that calls share. Dropped, it is closed where it stands.
+/// A shared connection. Dropped, it is closed at once.
 #[derive(Debug)]
 pub(super) struct Http2Connection {
     sender: SendRequest<UploadBody>,
     scheme: Scheme,
-    /// By which the server is asked where a call names none.
+    /// The `:authority` of calls that name none.
     authority: Option<Authority>,
     streams: Cell<usize>,
-    /// When the last call on it ended.
+    /// The time when the last call on it ended.
     idle_since: Cell<Instant>,
     opened: Instant,
-    /// How many calls the server takes at a time.
+    /// The number of concurrent streams that the server accepts.
     most: Rc<Cell<usize>>,
     prospect: Cell<ConnectionState>,
     _ends: watch::Sender<()>,
 }
 
-/// Whether it takes further calls.
+/// The availability of a connection for further calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionState {
     Open,
-    /// The server goes away, the connection is broken, or a call on it had no answer in time.
+    /// The server sent `GOAWAY`, the connection is broken, or a call on it timed out.
     Leaving,
 }
 
-/// HTTP/2 did not begin.
+/// The reason why HTTP/2 did not start.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Http2HandshakeError {
-    /// What came is no HTTP/2.
+    /// The received bytes are not HTTP/2.
     #[error("the server does not speak HTTP/2")]
     Fault(#[source] hyper::Error),
-    /// Nothing came.
+    /// The server closed the connection without a preface.
     #[error("the server closed the connection before HTTP/2 began")]
     Closed,
 }
 
 impl Http2Connection {
-    /// Begins HTTP/2 over a socket that was just opened. Dropped, it leaves nothing behind.
+    /// Starts HTTP/2 on a new socket. Cancel-safe: dropping the future leaves nothing behind.
     pub(super) async fn over(
         socket: Socket,
         (open, cuts): (OpenCount, AbuseCounter),
@@ -104,7 +104,7 @@ impl Http2Connection {
         let (sender, mut connection) = handshake.map_err(Http2HandshakeError::Fault)?;
         let most = Rc::new(Cell::new(0));
         while most.get() == 0 {
-            // Both branches are cancel-safe: the connection is polled on.
+            // Both branches are cancel-safe: the connection is polled again.
             tokio::select! {
                 ended = &mut connection => return Err(match ended {
                     Ok(()) => Http2HandshakeError::Closed,
@@ -146,27 +146,27 @@ impl Http2Connection {
         }))
     }
 
-    /// Whether another call may go on it.
+    /// Returns true when another call may use the connection.
     pub(super) fn has_capacity(&self) -> bool {
         !self.is_over() && self.streams.get() < self.most.get()
     }
 
-    /// Whether no call may go on it any more.
+    /// Returns true when the connection takes no further calls.
     pub(super) fn is_over(&self) -> bool {
         self.prospect.get() == ConnectionState::Leaving || self.sender.is_closed()
     }
 
-    /// It takes no further calls; those that are on it go on, and it ends with the last of them.
+    /// Stops taking calls. Those in progress go on, and the connection ends with the last of them.
     pub(super) fn retire(&self) {
         self.prospect.set(ConnectionState::Leaving);
     }
 
-    /// Whether no call is on it.
+    /// Returns true when no call uses the connection.
     pub(super) fn is_idle(&self) -> bool {
         self.streams.get() == 0
     }
 
-    /// Since when no call is on it, if none is.
+    /// Returns the time since when no call uses the connection; `None` while one does.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.is_idle().then(|| self.idle_since.get())
     }
@@ -182,7 +182,7 @@ fn builder(starter: TaskExecutor, plan: &UpstreamPlan) -> Builder<TaskExecutor> 
     let mut builder = Builder::new(starter);
     builder
         .timer(TokioTimer::new())
-        // Until the server has said how many it takes.
+        // No streams until the server has announced its limit.
         .initial_max_send_streams(0)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(all)
@@ -194,7 +194,7 @@ fn builder(starter: TaskExecutor, plan: &UpstreamPlan) -> Builder<TaskExecutor> 
     builder
 }
 
-/// Starts the tasks of a connection, which end with it.
+/// An executor for the tasks of a connection, which end with it.
 #[derive(Debug, Clone)]
 struct TaskExecutor {
     tasks: Tasks,
@@ -205,7 +205,8 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
     fn execute(&self, task: F) {
         let mut ended = self.ended.clone();
         self.tasks.start(async move {
-            // Nothing is ever said there: the other end is dropped.
+            // Nothing is ever sent on `ended`: a change means that the sender was dropped. Both branches are
+            // cancel-safe.
             tokio::select! {
                 () = task => {}
                 _ = ended.changed() => {}
@@ -214,7 +215,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
     }
 }
 
-/// One call on a connection. Dropped, its upload ends.
+/// A call on a connection. Dropped, its upload ends.
 #[derive(Debug)]
 pub(super) struct Http2Stream {
     trunk: Rc<Http2Connection>,
@@ -229,7 +230,7 @@ impl Drop for Http2Stream {
 }
 
 impl Http2Stream {
-    /// A place on a connection, which has room for it.
+    /// Reserves a stream on a connection that has capacity.
     pub(super) fn on(trunk: &Rc<Http2Connection>) -> Http2Stream {
         trunk.streams.set(trunk.streams.get() + 1);
         Http2Stream {
@@ -242,7 +243,7 @@ impl Http2Stream {
         &self.trunk
     }
 
-    /// Sends a call and waits for the head of its answer.
+    /// Sends a call and waits for the head of its response.
     pub(super) async fn offer(
         &mut self,
         request: Request<Body>,
@@ -277,8 +278,8 @@ impl Http2Stream {
         }))
     }
 
-    /// A head of HTTP/1.1 in the form of HTTP/2: nothing of one connection (RFC 9113 §8.2.2), and `:authority` in place of
-    /// `HostField` (§8.3.1).
+    /// Converts an HTTP/1.1 request head to HTTP/2: removes connection-specific fields (RFC 9113 §8.2.2) and replaces
+    /// `Host` by `:authority` (§8.3.1).
     fn conform(&self, mut head: request::Parts) -> request::Parts {
         for name in [CONNECTION, TRANSFER_ENCODING] {
             head.headers.remove(name);
@@ -300,11 +301,11 @@ impl Http2Stream {
     }
 }
 
-/// The body of a request on its way; it breaks off when nobody waits for its call any more.
+/// The body of a request. It ends with an error when its call is dropped.
 #[derive(Debug)]
 struct UploadBody {
     body: Body,
-    /// Of an upload, which may last.
+    /// Closed when the call is dropped; set for streamed bodies only, which may last.
     wanted: Option<oneshot::Receiver<Infallible>>,
 }
 

@@ -1,7 +1,7 @@
-//! The connections of HTTP/2 to one address: as a rule one, and another only while none has room.
+//! The HTTP/2 connections to one endpoint: usually one, and another only while none has capacity.
 //!
-//! One is opened at a time, and who comes meanwhile waits for it: for the connection, or for the fault. Where the server has
-//! chosen HTTP/1.1 nobody waits, since each call needs a connection of its own.
+//! One is opened at a time; calls that arrive meanwhile wait for the connection, or share its error. If the server
+//! chose HTTP/1.1, calls do not wait, since each needs a connection of its own.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -15,10 +15,10 @@ use super::http2::{Http2Connection, Http2Stream};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
 
-/// The connections to an address.
+/// The HTTP/2 connections to one endpoint.
 #[derive(Debug)]
 pub(super) struct Http2Pool {
-    /// Offers HTTP/2.
+    /// The connector that offers HTTP/2.
     connector: Connector,
     all: RefCell<Vec<Rc<Http2Connection>>>,
     turn: Semaphore,
@@ -26,16 +26,16 @@ pub(super) struct Http2Pool {
     faults: RefCell<OpenFailures>,
 }
 
-/// What the server chose last.
+/// The version that the server chose last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NegotiatedVersion {
-    /// HTTP/2; so it is taken to be before it has said anything.
+    /// HTTP/2, also assumed before the first connection.
     Http2,
     /// HTTP/1.1.
     Http1,
 }
 
-/// How often no connection came to be, and why the last one did not.
+/// The number of failures to open a connection, and the last error.
 #[derive(Debug, Default)]
 struct OpenFailures {
     count: u64,
@@ -57,7 +57,7 @@ impl Http2Pool {
         &self.connector
     }
 
-    /// A place on a connection that is there.
+    /// Returns a stream on an open connection that has capacity.
     pub(super) fn take(&self, plan: &UpstreamPlan) -> Option<Http2Stream> {
         let now = clock::now();
         let is_young = |trunk: &&Rc<Http2Connection>| {
@@ -73,14 +73,14 @@ impl Http2Pool {
             .map(Http2Stream::on)
     }
 
-    /// Another connection, for other calls as well.
+    /// Adds a connection for other calls to share.
     pub(super) fn add(&self, trunk: Rc<Http2Connection>) {
         let mut all = self.all.borrow_mut();
         all.retain(|trunk| !trunk.is_over());
         all.push(trunk);
     }
 
-    /// Lets go of those that have no use: the calls on them end in peace.
+    /// Drops connections that are closed, too old, or idle for too long. Calls in progress on them complete.
     pub(super) fn forget_idle(&self, plan: &UpstreamPlan) {
         let now = clock::now();
         self.all.borrow_mut().retain(|trunk| {
@@ -92,12 +92,12 @@ impl Http2Pool {
         });
     }
 
-    /// Lets go of all.
+    /// Drops all connections. Calls in progress on them complete.
     pub(super) fn clear(&self) {
         self.all.borrow_mut().clear();
     }
 
-    /// How many have no call on them.
+    /// Returns the number of connections without calls.
     pub(super) fn idle(&self) -> usize {
         let all = self.all.borrow();
         all.iter().filter(|trunk| trunk.is_idle()).count()
@@ -111,18 +111,18 @@ impl Http2Pool {
         self.chosen.set(chosen);
     }
 
-    /// Waits for the turn to open a connection, in the order of asking.
+    /// Waits for the permit to open a connection, in the order of asking.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.turn.acquire().await.ok()
     }
 
-    /// How many faults there were.
+    /// Returns the number of failures so far.
     pub(super) fn faults(&self) -> u64 {
         self.faults.borrow().count
     }
 
-    /// No connection came to be, which others wait for.
+    /// Records a failure to open a connection, for the calls that wait for it.
     pub(super) fn failed(&self, error: &UpstreamError) {
         let mut faults = self.faults.borrow_mut();
         let last = match error {
@@ -140,7 +140,7 @@ impl Http2Pool {
         };
     }
 
-    /// The fault of another call that this one has waited for.
+    /// Returns the last error if there was a failure since `seen`: the one that this call waited for.
     pub(super) fn fault_since(&self, seen: u64) -> Option<io::Error> {
         let faults = self.faults.borrow();
         let (kind, message) = faults.last.as_ref().filter(|_| faults.count > seen)?;

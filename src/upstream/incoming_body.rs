@@ -1,9 +1,9 @@
-//! A body that comes from a connection, of a client or of a server: what ends is whole, and what was cut is a fault.
+//! A body received from a client or a server. A complete body ends; a truncated one fails.
 //!
-//! Over HTTP/1.1, the framing tells the one from the other. Over HTTP/2, hyper ends a body in peace where its stream was
-//! reset with `NO_ERROR`, and where the connection ends behind a `GOAWAY` that says so; yet whoever sends these has only
-//! said that nothing more comes (RFC 9113 §8.1). There, a body is whole where `END_STREAM` came, or as many bytes as were
-//! announced.
+//! Over HTTP/1.1 the framing shows the difference. Over HTTP/2, hyper ends a body without error when its stream was
+//! reset with `NO_ERROR`, or when the connection closes after a `GOAWAY` with `NO_ERROR`. But these say only that no
+//! more data comes (RFC 9113 §8.1). So an HTTP/2 body is complete only after `END_STREAM`, or after as many bytes as
+//! were declared.
 
 use std::fmt;
 use std::mem;
@@ -22,23 +22,23 @@ use super::upload_pace::UploadPace;
 use super::{InlineBody, WakeFilter};
 use crate::domain::upload_rate::MinimumRate;
 
-/// The body.
+/// A body that is being received.
 #[derive(Debug)]
 pub struct IncomingBody {
     source: BodySource,
-    /// Who asks whether it was read to its end.
+    /// Set when the body has been read to its end, if a caller asked for it.
     read: Option<FullyRead>,
 }
 
-/// Where it comes from.
+/// The source of a body.
 enum BodySource {
     Connection(HyperBody),
-    /// It is here; empty where it was read.
+    /// A body that is in memory; empty once it was read.
     Here(Bytes),
 }
 
 impl fmt::Debug for BodySource {
-    /// What a body says is nobody's business.
+    /// Prints the length only, never the content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BodySource::Connection(coming) => coming.fmt(f),
@@ -47,14 +47,14 @@ impl fmt::Debug for BodySource {
     }
 }
 
-/// By whom more of it is read.
+/// The task that polls the connection for more of the body.
 #[derive(Debug)]
 enum ReadBy {
-    /// Somebody else.
+    /// A task unrelated to the reader.
     Other,
-    /// A task that this bell wakes, and that does nothing else meanwhile.
+    /// The connection's task, which also reads the body; the filter drops its needless wake-ups.
     Bell(WakeFilter),
-    /// Whoever asks for it.
+    /// The reader itself, through the driver.
     Asker(ConnectionDriver),
 }
 
@@ -64,16 +64,16 @@ struct HyperBody {
     incoming: Incoming,
     framing: BodyFraming,
     by: ReadBy,
-    /// How fast it must come, if it is a client's.
+    /// The minimum rate of a client's body, if any.
     pace: Option<Box<UploadPace>>,
 }
 
-/// Whether a body was read to its end.
+/// A flag that is set when a body has been read to its end.
 #[derive(Debug, Clone, Default)]
 pub struct FullyRead(Arc<AtomicBool>);
 
 impl FullyRead {
-    /// Whether it was.
+    /// Returns true when the body has been read to its end.
     #[must_use]
     pub fn is_so(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -84,23 +84,23 @@ impl FullyRead {
     }
 }
 
-/// By what a body ends.
+/// The HTTP version, which defines how a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyFraming {
     Http1,
     Http2,
 }
 
-/// A body that broke off.
+/// The reason why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyReadError {
-    /// By a fault of its connection, or of what came.
+    /// The connection broke, or its bytes are invalid.
     #[error(transparent)]
     Broken(#[from] hyper::Error),
-    /// By one who said that there is no fault.
+    /// The peer ended the stream without reporting an error.
     #[error("the stream ended without error before its body")]
     Unended,
-    /// By a client that sent too slowly.
+    /// A client sent too slowly.
     #[error("the body came more slowly than {} bytes a second", .0.bytes)]
     TooSlow(MinimumRate),
 }
@@ -119,7 +119,7 @@ impl IncomingBody {
         IncomingBody { source, read: None }
     }
 
-    /// A request as it came, by a connection that this bell wakes. Its body may have come with its head.
+    /// Converts a request received on a connection that `bell` wakes. The body may have come with the head.
     #[must_use]
     pub fn from_request(
         mut request: Request<Incoming>,
@@ -136,7 +136,7 @@ impl IncomingBody {
         })
     }
 
-    /// Sets the rate at which a body must come that is not here.
+    /// Sets the minimum rate of a body that is not in memory.
     fn require_rate(&mut self, rate: Option<MinimumRate>) {
         if let (BodySource::Connection(coming), Some(rate)) = (&mut self.source, rate)
             && !coming.incoming.is_end_stream()
@@ -145,14 +145,14 @@ impl IncomingBody {
         }
     }
 
-    /// Lets the rest of the body come at any rate.
+    /// Lifts the minimum rate for the rest of the body.
     pub(super) fn lift_rate(&mut self) {
         if let BodySource::Connection(coming) = &mut self.source {
             coming.pace = None;
         }
     }
 
-    /// An answer as it came, by a connection that is polled so. Its body may have come with its head.
+    /// Converts a response received on a connection that `driver` polls. The body may have come with the head.
     pub(super) fn from_response(
         mut answer: Response<Incoming>,
         driver: Option<&ConnectionDriver>,
@@ -164,23 +164,23 @@ impl IncomingBody {
         answer.map(|incoming| IncomingBody::new(incoming, version, whole, by))
     }
 
-    /// What tells when the body was read to its end.
+    /// Returns a flag that is set when the body has been read to its end.
     pub fn signals_end(&mut self) -> FullyRead {
         self.read.get_or_insert_default().clone()
     }
 
-    /// Whether some of it may have to be waited for.
+    /// Returns true when a read may have to wait.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         matches!(self.source, BodySource::Connection(_)) && !self.is_end_stream()
     }
 
-    /// Whether it came at once with its head, by the one length that is told there.
+    /// Returns true when the body came with the head and its single length.
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.source, BodySource::Here(_))
     }
 
-    /// All of it, where it is here and not empty.
+    /// Takes the complete body if it is in memory and not empty.
     pub(super) fn take_complete(&mut self) -> Option<Bytes> {
         let BodySource::Here(body) = &mut self.source else {
             return None;
@@ -190,14 +190,14 @@ impl IncomingBody {
         Some(body).filter(|body| !body.is_empty())
     }
 
-    /// No more comes than what was read.
+    /// Records that the body has been read to its end.
     fn has_ended(&self) {
         if let Some(read) = &self.read {
             read.is_now();
         }
     }
 
-    /// The next piece, or the end, as hyper has it.
+    /// Polls the next frame, or the end, as hyper reports it.
     fn poll_source(
         &mut self,
         cx: &mut Context<'_>,
@@ -211,7 +211,7 @@ impl IncomingBody {
         }
     }
 
-    /// Whether a body that comes to an end now is not there whole.
+    /// Returns true when a body that ends now is incomplete.
     fn is_unended(&self) -> bool {
         match &self.source {
             BodySource::Connection(coming) => coming.is_unended(),
@@ -226,7 +226,7 @@ impl HyperBody {
             Version::HTTP_2 => BodyFraming::Http2,
             _ => BodyFraming::Http1,
         };
-        // Nobody asks for more of a body that is not there.
+        // A body that has ended is not polled again.
         let by = match incoming.is_end_stream() {
             true => ReadBy::Other,
             false => by(),
@@ -239,7 +239,7 @@ impl HyperBody {
         }
     }
 
-    /// Takes the next piece, which must not be too long in coming.
+    /// Polls the next frame, which must arrive at the minimum rate.
     fn poll_in_time(
         &mut self,
         cx: &mut Context<'_>,
@@ -262,7 +262,7 @@ impl HyperBody {
         }
     }
 
-    /// Takes the next piece. The connection is not woken where it was the last one.
+    /// Polls the next frame. Suppresses the connection's wake-up if it was the last one.
     fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -287,7 +287,7 @@ impl HyperBody {
             }
         };
         if incoming.is_end_stream() || matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            // From now on, the connection may be another call's.
+            // From now on, the connection may serve another call.
             self.by = ReadBy::Other;
         }
         polled

@@ -1,8 +1,7 @@
-//! A body that came at once with its head, and goes past the HTTP library: what a library does for a body that may still
-//! come costs more than a copy of a short one that is there.
+//! A body received together with its head, which bypasses the HTTP library.
 //!
-//! Law: the library reads a message that says it has no body; whoever is given that message has the body, and the length
-//! that was said.
+//! Preparing to receive the rest of a body costs more than a copy of a short one. Law: the library parses a message
+//! with a length of zero; the receiver of that message gets the body and the original length.
 
 use std::fmt;
 
@@ -11,17 +10,17 @@ use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 
 use crate::domain::wire::CompleteMessage;
 
-/// The longest body that is copied. A longer one keeps the room in which it came.
+/// The longest body that is copied, in bytes. A longer one keeps the buffer in which it was read.
 const COPIED: usize = 16 * 1024;
 
-/// The body.
+/// A complete body, and the value of its `Content-Length`.
 pub struct InlineBody {
     body: Bytes,
     length: HeaderValue,
 }
 
 impl fmt::Debug for InlineBody {
-    /// What it says is nobody's business.
+    /// Prints the length only, never the content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = &self.length;
         f.debug_struct("WholeBody")
@@ -31,7 +30,7 @@ impl fmt::Debug for InlineBody {
 }
 
 impl InlineBody {
-    /// Copies a short body, and blanks its length. Of the message, the head is to be read.
+    /// Copies a short body and blanks its length, so that the library parses the head alone.
     pub fn copy(message: &mut [u8], whole: &CompleteMessage) -> Option<InlineBody> {
         let body = &message[whole.head..];
         if body.len() > COPIED {
@@ -45,7 +44,7 @@ impl InlineBody {
         Some(copied)
     }
 
-    /// Takes the body out of a message, of which the head is left with its length blanked.
+    /// Takes the body out of a message, leaving the head with its length blanked.
     pub(super) fn take(message: &mut BytesMut, whole: &CompleteMessage) -> Option<InlineBody> {
         if message.len() - whole.head <= COPIED {
             let copied = InlineBody::copy(message, whole)?;
@@ -58,7 +57,7 @@ impl InlineBody {
         Some(InlineBody { body, length })
     }
 
-    /// Gives the head its length back, which has been read as if there was no body, and gives the body.
+    /// Restores the length in the parsed head and returns the body.
     pub fn restore(self, headers: &mut HeaderMap) -> Bytes {
         if let Some(length) = headers.get_mut(CONTENT_LENGTH) {
             *length = self.length;

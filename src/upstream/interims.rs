@@ -1,14 +1,14 @@
-//! Interim responses on their way from a server to the connection of a client.
+//! Interim responses (1xx) on their way from a server to a client's connection.
 //!
-//! The connection to the server puts them in, the connection of the client takes them out and writes them. Laws: they leave
-//! in the order in which they came; the response behind them waits until they are written; what a client does not take
-//! in time is bounded.
+//! The upstream connection adds them; the client's connection takes and writes them. Laws: they are written in the
+//! order of arrival; the final response waits until they are written; the bytes that wait for a slow client are
+//! bounded.
 
 use std::task::{Context, Poll, Waker};
 
 use super::ThreadBound;
 
-/// How many bytes may wait for a client. Interim responses beyond are dropped.
+/// The bytes that may wait for a client. Further interim responses are dropped.
 const MOST: usize = 64 * 1024;
 
 /// The interim responses of the call that a client's connection serves.
@@ -31,7 +31,7 @@ impl Default for Interims {
 }
 
 impl Interims {
-    /// Adds the head of one.
+    /// Adds the head of an interim response.
     pub(super) fn add(&self, head: &[u8]) {
         let mut waiting = self.0.get();
         if waiting.bytes.len() + head.len() <= MOST {
@@ -39,7 +39,7 @@ impl Interims {
         }
     }
 
-    /// Takes all that wait, to write them: the caller says when they are written.
+    /// Takes all that wait. The caller writes them and then calls [`Interims::are_written`].
     #[must_use]
     pub fn take(&self) -> Vec<u8> {
         let mut waiting = self.0.get();
@@ -50,7 +50,7 @@ impl Interims {
         std::mem::take(&mut waiting.bytes)
     }
 
-    /// Says that those which were taken are written.
+    /// Records that those taken are written.
     pub fn are_written(&self) {
         let mut waiting = self.0.get();
         waiting.is_writing = false;
@@ -59,12 +59,12 @@ impl Interims {
         }
     }
 
-    /// Forgets those that nobody has taken: the response is there.
+    /// Drops those not taken yet, because the final response has arrived.
     pub fn clear(&self) {
         self.0.get().bytes.clear();
     }
 
-    /// Whether there are none, or all are written.
+    /// Returns true when there are none, or all are written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let waiting = self.0.get();

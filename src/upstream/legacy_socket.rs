@@ -1,6 +1,6 @@
-//! A server that speaks in frames over WebSockets: one of them for each connection of a client, since it keeps state there.
+//! A server that exchanges frames over WebSockets, one for each client connection, since it keeps state per socket.
 //!
-//! Who opens one owns it, and reads and writes it; what the frames say is not known here.
+//! The task that opens a socket owns it, and reads and writes it. This module does not know the content of frames.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use super::{MessageStream, Socket};
 use crate::domain::pending::RequestError;
 use crate::domain::plan::{FramesPlan, UpstreamPlan};
 
-/// A server that speaks in frames, as one worker sees it.
+/// A frame server within one worker.
 #[derive(Debug)]
 pub struct LegacySocketUpstream {
     plan: UpstreamPlan,
@@ -24,16 +24,16 @@ pub struct LegacySocketUpstream {
     stats: Arc<LinkStats>,
 }
 
-/// The sockets of a worker at a server, whatever plans they began with.
+/// The sockets of a worker to a server, across plan changes.
 #[derive(Debug, Default)]
 struct OpenSockets {
-    /// How many are open.
+    /// The number of open sockets.
     open: Cell<usize>,
-    /// Whether no plan means the server any more.
+    /// Set when no plan contains the server any more.
     over: Cell<bool>,
 }
 
-/// A place among the sockets that a worker may have open.
+/// A permit for one open socket of a worker.
 #[derive(Debug)]
 pub struct SocketPermit(Rc<OpenSockets>);
 
@@ -45,7 +45,7 @@ impl Drop for SocketPermit {
 }
 
 impl LegacySocketUpstream {
-    /// The server of a plan, whose sockets are counted among those of the process.
+    /// Creates the upstream of a plan; its sockets are counted in the process-wide `stats`.
     #[must_use]
     pub fn new(
         plan: UpstreamPlan,
@@ -61,58 +61,58 @@ impl LegacySocketUpstream {
         }
     }
 
-    /// The same, with the sockets among its own that are open at the server as it was planned before.
+    /// Takes over the sockets that were opened under the previous plan of the same server.
     #[must_use]
     pub fn following(self, before: &LegacySocketUpstream) -> LegacySocketUpstream {
         let sockets = before.sockets.clone();
         LegacySocketUpstream { sockets, ..self }
     }
 
-    /// Whether another one is this very server, spoken to by the same rules, whatever else its plan says.
+    /// Returns true when `other` is the same server with the same rules, even if other settings of the plan differ.
     #[must_use]
     pub fn is_same_server(&self, other: &LegacySocketUpstream) -> bool {
         Rc::ptr_eq(&self.sockets, &other.sockets)
     }
 
-    /// No plan means the server any more, nor will: those who have sockets there are let go.
+    /// Marks the server as removed from all plans: the owners of its sockets close them.
     pub fn end(&self) {
         self.sockets.over.set(true);
     }
 
-    /// Whether no plan means it any more.
+    /// Returns true when no plan contains the server any more.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.sockets.over.get()
     }
 
-    /// What the plan says of it.
+    /// Returns the plan of the upstream.
     #[must_use]
     pub fn plan(&self) -> &UpstreamPlan {
         &self.plan
     }
 
-    /// What the plan says of its sockets.
+    /// Returns the plan of its sockets.
     #[must_use]
     pub fn frames(&self) -> &FramesPlan {
         &self.frames
     }
 
-    /// How the sockets of the process stand.
+    /// Returns the statistics of the process.
     #[must_use]
     pub fn stats(&self) -> &Arc<LinkStats> {
         &self.stats
     }
 
-    /// How many sockets are open.
+    /// Returns the number of open sockets.
     #[must_use]
     pub fn open(&self) -> usize {
         self.sockets.open.get()
     }
 
-    /// Takes a place for one more socket.
+    /// Takes a permit for one more socket.
     ///
     /// # Errors
-    /// [`RequestError::Busy`] where as many as allowed are open.
+    /// [`RequestError::Busy`] when the limit is reached.
     pub fn reserve(&self) -> Result<SocketPermit, RequestError> {
         let open = &self.sockets.open;
         if open.get() >= self.plan.connections {
@@ -122,10 +122,10 @@ impl LegacySocketUpstream {
         Ok(SocketPermit(self.sockets.clone()))
     }
 
-    /// Opens a socket within the time for it.
+    /// Opens a socket within the connect timeout.
     ///
     /// # Errors
-    /// Why there is none, for the log.
+    /// The reason, for the log.
     pub async fn connect(&self) -> Result<MessageStream<Socket>, String> {
         match timeout(self.plan.connect_timeout, self.server.open()).await {
             Ok(opened) => opened,

@@ -1,7 +1,7 @@
-//! The rights of one worker's calls to use a connection of a server.
+//! A semaphore for one worker's calls to a server.
 //!
-//! Laws: as many are out as there may be at most; who waits gets one in the order of asking, before anybody who asks later;
-//! one that nobody takes any more goes to the next. All of them stay on their thread, so that no lock is needed.
+//! Laws: no more permits are out than the limit; waiters get permits in the order of asking, before later callers; a
+//! permit that its receiver abandons goes to the next. All permits stay on their thread, so no lock is needed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,16 +11,16 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// All that there are.
+/// A fair semaphore for one thread.
 #[derive(Debug, Clone)]
 pub(super) struct LocalSemaphore(Rc<SemaphoreState>);
 
 #[derive(Debug)]
 struct SemaphoreState {
     free: Cell<usize>,
-    /// By their numbers, in the order of asking.
+    /// The waiters by number, in the order of asking.
     queue: RefCell<VecDeque<(u64, oneshot::Sender<Permit>)>>,
-    /// How many have ever waited.
+    /// The number of waiters so far.
     numbers: Cell<u64>,
 }
 
@@ -37,40 +37,40 @@ impl LocalSemaphore {
         }))
     }
 
-    /// How many nobody has.
+    /// Returns the number of free permits.
     pub(super) fn free(&self) -> usize {
         self.0.free.get()
     }
 
-    /// How many calls wait for one.
+    /// Returns the number of waiting calls.
     pub(super) fn waiting(&self) -> usize {
         self.0.queue.borrow().len()
     }
 
-    /// One at once. Where one is free, nobody waits.
+    /// Takes a permit without waiting. While one is free, no call waits.
     pub(super) fn take(&self) -> Option<Permit> {
         self.0.free.set(self.free().checked_sub(1)?);
         Some(Permit(self.clone()))
     }
 
-    /// Where none is free, waits for one, so long at most.
+    /// Waits for a permit for at most `limit`. The caller has found none free.
     pub(super) async fn wait(&self, limit: Duration) -> Option<Permit> {
         let number = self.0.numbers.get();
         self.0.numbers.set(number + 1);
-        // Goes behind the receiver, however the wait ends: a sender that nobody listens to takes no room.
+        // Dropped after the receiver, however the wait ends: a closed sender takes no space in the queue.
         let _leaves = CancelGuard(self, number);
         let (gives, taken) = oneshot::channel();
         self.0.queue.borrow_mut().push_back((number, gives));
         timeout(limit, taken).await.ok()?.ok()
     }
 
-    /// Gives one that came back to the next who waits.
+    /// Passes a returned permit on to the next waiter.
     fn pass_on(&self) {
         loop {
             let next = self.0.queue.borrow_mut().pop_front();
             match next {
                 Some((_, next)) if next.is_closed() => {}
-                // Should nobody take it, it comes back once more.
+                // A permit that is not received is dropped, and passed on again.
                 Some((_, next)) => return drop(next.send(Permit(self.clone()))),
                 None => return self.0.free.set(self.free() + 1),
             }
@@ -84,7 +84,7 @@ impl Drop for Permit {
     }
 }
 
-/// Somebody with this number, who waits no longer. Whoever got a permit is in the queue no more.
+/// Removes a waiter that gave up from the queue. One that got its permit is not in the queue any more.
 struct CancelGuard<'p>(&'p LocalSemaphore, u64);
 
 impl Drop for CancelGuard<'_> {

@@ -1,7 +1,7 @@
-//! What all bodies that are kept whole take together, in the whole process.
+//! The memory budget of all complete bodies of the process.
 //!
-//! The bytes themselves carry what they take: wherever they go, it is given back with the last piece of them. No thread
-//! ever waits here; where there is no more room, whoever asks is told so. Law: what is taken is given back exactly once.
+//! The bytes carry their reservation, which is released with the last slice of them. No thread ever waits here:
+//! without space, the caller gets an error. Law: each reservation is released exactly once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::domain::schema::MemoryShare;
 
-/// The room of the process; its clones are the same room.
+/// The memory budget of the process. Clones share the same budget.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryBudget(Arc<BudgetState>);
 
@@ -20,19 +20,19 @@ struct BudgetState {
     held: AtomicUsize,
 }
 
-/// There is no more room.
+/// The error when the budget is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("as many bytes of bodies are held as may be")]
 pub struct BudgetExhausted;
 
-/// A part of the room, which is given back when this is dropped.
+/// A part of the budget, released on drop.
 #[derive(Debug)]
 pub struct Reservation {
     memory: MemoryBudget,
     bytes: usize,
 }
 
-/// Bytes, and the room that they take.
+/// Bytes with their reservation.
 struct AccountedBytes {
     bytes: Bytes,
     _held: Reservation,
@@ -45,7 +45,7 @@ impl AsRef<[u8]> for AccountedBytes {
 }
 
 impl MemoryBudget {
-    /// Space for so many bytes.
+    /// Creates a budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> MemoryBudget {
         let memory = MemoryBudget::default();
@@ -53,24 +53,24 @@ impl MemoryBudget {
         memory
     }
 
-    /// Has room for so many bytes from now on; what is held beyond them is held to its end.
+    /// Sets the limit. Reservations beyond it are kept.
     pub fn allow(&self, limit: usize) {
         self.0.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// How many bytes are held.
+    /// Returns the reserved bytes.
     #[must_use]
     pub fn reserved(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
     }
 
-    /// For how many there is room.
+    /// Returns the limit in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.0.limit.load(Ordering::Relaxed)
     }
 
-    /// A part of the room that is to grow.
+    /// Creates an empty reservation that can grow.
     #[must_use]
     pub fn part(&self) -> Reservation {
         Reservation {
@@ -79,7 +79,7 @@ impl MemoryBudget {
         }
     }
 
-    /// The same bytes, which take their room from here on.
+    /// Returns the same bytes, reserved until the last slice is dropped.
     ///
     /// # Errors
     /// [`BudgetExhausted`]
@@ -89,8 +89,8 @@ impl MemoryBudget {
         Ok(held.by(bytes))
     }
 
-    /// Returns the same bytes, which count from here on even where there is no room: they are here already, and an answer
-    /// that has begun is not refused.
+    /// Returns the same bytes, reserved even beyond the limit: they are in memory already, and a response that has
+    /// begun is not rejected.
     #[must_use]
     pub fn carry(&self, bytes: Bytes) -> Bytes {
         self.0.held.fetch_add(bytes.len(), Ordering::Relaxed);
@@ -102,7 +102,7 @@ impl MemoryBudget {
     }
 }
 
-/// Validations count their memory here, too.
+/// Validations charge their memory to the same budget.
 impl MemoryShare for MemoryBudget {
     fn take(&self, bytes: usize) -> bool {
         self.0.take(bytes).is_ok()
@@ -125,17 +125,17 @@ impl BudgetState {
 }
 
 impl Reservation {
-    /// Takes room for so many bytes more.
+    /// Reserves `bytes` more.
     ///
     /// # Errors
-    /// [`BudgetExhausted`]; what was taken before stays so.
+    /// [`BudgetExhausted`]; the reservation stays as it was.
     pub fn grow(&mut self, bytes: usize) -> Result<(), BudgetExhausted> {
         self.memory.0.take(bytes)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// The bytes that the room was taken for, which keep it from here on.
+    /// Attaches the reservation to its bytes.
     #[must_use]
     pub fn by(self, bytes: Bytes) -> Bytes {
         if bytes.is_empty() {

@@ -1,8 +1,30 @@
-//! Connections to the servers behind the proxy, the bodies that go there, and the tasks that serve them.
+//! Connections to the servers behind the proxy, the bodies sent there, and the tasks that serve them.
 //!
-//! A transport knows connections, frames and deadlines; it knows no route and no flag. Laws: a call is sent
-//! twice only when nothing of the first one was sent, or when its effect allows it; a connection goes back
-//! to the pool only after a whole answer to a whole request.
+//! A transport knows connections, frames and deadlines; it knows neither routes nor flags. Laws: a call is sent twice
+//! only if nothing of the first attempt was processed, or if its effect allows it; a connection returns to the pool
+//! only after a complete response to a complete request.
+//!
+//! The I/O layers of a connection, from the HTTP library down to the kernel:
+//!
+//! ```text
+//! HTTP/1.1 (`http1`)
+//!   hyper             polled by the call or by a task: `ConnectionDriver`
+//!   ReadinessGate     skips reads while the socket has no data
+//!   TokioIo           adapts tokio's traits to hyper's
+//!   ResponseReader    bounds and fixes response heads; `WireCapture` records or replaces requests
+//!   Socket            CoalescingSocket over TCP, or TLS over TCP
+//!
+//! HTTP/2 (`http2`)
+//!   hyper             polled by a task
+//!   TokioIo           adapts tokio's traits to hyper's
+//!   MonitoredSocket   counts frames to detect floods, and notifies of reads
+//!   Socket            TCP, or TLS over TCP
+//!
+//! WebSocket (`message_stream`)
+//!   tungstenite       polled by the owner of the stream
+//!   FloodGuard        not active towards a server
+//!   Socket            TCP, or TLS over TCP
+//! ```
 
 mod body;
 mod body_copy;
@@ -90,19 +112,19 @@ use link::LinkUpstream;
 
 use crate::domain::plan::UpstreamPlan;
 
-/// A server behind the proxy, as one worker sees it.
+/// A server behind the proxy, within one worker.
 #[derive(Debug, Clone)]
 pub enum Upstream {
-    /// Each call has a connection, as long as it lasts.
+    /// Each call has its own connection or stream.
     Http(Rc<HttpUpstream>),
     /// All calls of the process share one link.
     Link(Rc<LinkUpstream>),
-    /// Each connection of a client has a socket, on which the server speaks in frames.
+    /// Each client connection has a socket, on which the server exchanges frames.
     Frames(Rc<LegacySocketUpstream>),
 }
 
 impl Upstream {
-    /// What the plan says of it.
+    /// Returns the plan of the upstream.
     #[must_use]
     pub fn plan(&self) -> &UpstreamPlan {
         match self {
@@ -112,7 +134,7 @@ impl Upstream {
         }
     }
 
-    /// The same, where it speaks HTTP.
+    /// Returns the HTTP upstream, if it is one.
     #[must_use]
     pub fn http(&self) -> Option<&Rc<HttpUpstream>> {
         match self {
@@ -121,7 +143,7 @@ impl Upstream {
         }
     }
 
-    /// The same, where it speaks in frames.
+    /// Returns the frame server, if it is one.
     #[must_use]
     pub fn frames(&self) -> Option<&Rc<LegacySocketUpstream>> {
         match self {

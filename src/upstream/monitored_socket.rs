@@ -1,6 +1,7 @@
-//! A socket that tells when something was read from it, and is counted for as long as it is open.
+//! A socket that notifies of reads, counts as open until it is dropped, and detects floods.
 //!
-//! A server that floods it with frames that bring no call further is cut, by the rule for clients, and counted.
+//! A server that floods the connection with useless frames is disconnected, by the same rule as a client, and
+//! counted.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -19,7 +20,8 @@ use super::http1::OpenCount;
 use crate::domain::wire::FrameCounter;
 use crate::telemetry::clock;
 
-/// Counts the connections to an upstream that were cut, since the server flooded them or broke the protocol.
+/// A counter of the connections to an upstream that were aborted because the server flooded them or broke the
+/// protocol.
 #[derive(Debug, Clone)]
 pub(super) struct AbuseCounter {
     upstream: Rc<str>,
@@ -46,7 +48,7 @@ impl AbuseCounter {
     }
 }
 
-/// The socket.
+/// A socket that is monitored for floods.
 #[derive(Debug)]
 pub(super) struct MonitoredSocket {
     socket: Socket,
@@ -57,7 +59,7 @@ pub(super) struct MonitoredSocket {
     _open: OpenCount,
 }
 
-/// Why the connection ends.
+/// The error that ends a flooded connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the server sends too many frames that bring no call further")]
 struct FloodError;

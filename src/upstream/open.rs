@@ -1,4 +1,4 @@
-//! How a connection to an address of an HTTP upstream comes to be, in the version that its plan and the server want.
+//! Opening of connections to an endpoint, with the HTTP version that the plan and the server agree on.
 
 use std::io;
 use std::rc::Rc;
@@ -19,20 +19,20 @@ use crate::telemetry::clock;
 
 /// A connection that was just opened.
 enum OpenedConnection {
-    /// Of HTTP/1.1.
+    /// HTTP/1.1.
     Http1(Box<Http1Connection>),
-    /// Of HTTP/2.
+    /// HTTP/2.
     Http2(Rc<Http2Connection>),
 }
 
-/// The server does not know what it must.
+/// The error when the server does not offer a required HTTP/2.
 #[derive(Debug, thiserror::Error)]
 #[error("the server does not offer HTTP/2, and `http2 = true` leaves nothing else")]
 struct Http2NotOffered;
 
 impl HttpUpstream {
-    /// What carries a call to an address: a part of a connection that is there, or one that is opened. Few calls open one, so
-    /// that the room for it is none of every call's.
+    /// Returns the channel of a call to an endpoint: a stream of an open connection, or a new connection. Opening is
+    /// boxed, because few calls open one and the others should not reserve space for it.
     pub(super) async fn channel(
         &self,
         place: usize,
@@ -60,14 +60,14 @@ impl HttpUpstream {
         if let Some(fault) = trunks.fault_since(seen) {
             return Err(self.unreachable(fault));
         }
-        // Each of those who wait needs a connection of its own, then.
+        // After a switch to HTTP/1.1, each waiting call needs a connection of its own.
         let turn = turn.filter(|_| trunks.negotiated() == NegotiatedVersion::Http2);
         let opened = Box::pin(self.opened(trunks)).await;
         drop(turn);
         opened
     }
 
-    /// What carries a call that shares nothing with others.
+    /// Opens a channel that shares nothing with other calls.
     pub(super) async fn open_channel(&self, place: usize) -> Result<Channel, UpstreamError> {
         let Some(trunks) = self.endpoints().http2_pool(place) else {
             return Box::pin(self.connect(place)).await.map(Channel::Http1);
@@ -98,7 +98,7 @@ impl HttpUpstream {
         Ok((line, ConnectionAge::No))
     }
 
-    /// Opens a connection of HTTP/1.1.
+    /// Opens an HTTP/1.1 connection.
     async fn connect(&self, place: usize) -> Result<Box<Http1Connection>, UpstreamError> {
         let nowhere = || self.unreachable(io::Error::other("it has no such address"));
         let connector = self.endpoints().connector(place).ok_or_else(nowhere)?;
@@ -107,7 +107,7 @@ impl HttpUpstream {
         Http1Connection::over(socket, self.opens(), self.tasks()).await
     }
 
-    /// Opens a connection of what the server chooses.
+    /// Opens a connection with the version that the server chooses.
     async fn open_any(&self, connector: &Connector) -> Result<OpenedConnection, UpstreamError> {
         let limit = self.plan().connect_timeout;
         let until = clock::now() + limit;

@@ -1,20 +1,20 @@
-//! A request on its way to a server.
+//! A request to be sent to a server.
 
 use http::{HeaderMap, Method, Request, Uri, request};
 
 use super::{Body, boxed};
 
-/// A request on its way to a server. Its head stays in one place until a connection takes it.
+/// A request to be sent to a server. The head is boxed, and stays in place until a connection takes it.
 #[derive(Debug)]
 pub struct OutgoingRequest {
-    /// Its head.
+    /// The head.
     pub head: Box<request::Parts>,
-    /// Its body.
+    /// The body.
     pub body: Body,
 }
 
 impl OutgoingRequest {
-    /// One that this proxy has written.
+    /// Creates a request written by the proxy.
     #[must_use]
     pub fn new(method: Method, target: Uri, headers: HeaderMap, body: Body) -> OutgoingRequest {
         let mut head = boxed(|| Request::new(()).into_parts().0);

@@ -1,7 +1,8 @@
-//! A socket that is asked for bytes only where there may be some.
+//! A gate that polls a socket for reads only when it may have data.
 //!
-//! An HTTP library looks at its socket whenever it is polled, and it is polled for much else: for each look that finds
-//! nothing, a runtime notes once more whom to wake. Law: the socket is asked whenever it has stirred since it had nothing.
+//! An HTTP library reads its socket whenever it is polled, and it is polled for many other reasons. Each read without
+//! data makes the runtime register the waker again. Law: the socket is polled whenever it was woken since it last had
+//! no data.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,20 +12,20 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 
-/// The socket, as the library is given it: all that stands before it is asked only then, too.
+/// A gate around a socket and all layers below it, which are polled for reads only when data may be available.
 #[derive(Debug)]
 pub struct ReadinessGate<S> {
     socket: S,
     watch: Arc<ReadinessState>,
-    /// Wakes whoever reads, by way of the watch.
+    /// Marks the socket as readable and wakes the reader.
     waker: Waker,
 }
 
 #[derive(Debug)]
 struct ReadinessState {
-    /// Something may have come since the socket had nothing.
+    /// Data may have arrived since the socket last had none.
     is_readable: AtomicBool,
-    /// Who reads.
+    /// The waker of the reader.
     reader: Waker,
 }
 
@@ -49,7 +50,7 @@ impl ReadinessState {
 }
 
 impl<S> ReadinessGate<S> {
-    /// Watches a socket.
+    /// Wraps a socket.
     pub fn new(socket: S) -> ReadinessGate<S> {
         let watch = ReadinessState::new(Waker::noop().clone());
         ReadinessGate {
@@ -59,27 +60,28 @@ impl<S> ReadinessGate<S> {
         }
     }
 
-    /// Wakes whoever has asked last. After an upgrade, that may be another task.
+    /// Sets the task to wake: the last one that read. After an upgrade, that may be another task.
     fn set_waker(&mut self, reader: &Waker) {
         if !self.watch.reader.will_wake(reader) {
-            // The socket is asked for its sake, and notes it in place of the one before.
+            // The new state starts as readable, so the socket is polled once and registers the new waker.
             self.watch = ReadinessState::new(reader.clone());
             self.waker = Waker::from(self.watch.clone());
         }
     }
 
-    /// The socket itself.
+    /// Returns the socket.
     pub fn get(&self) -> &S {
         &self.socket
     }
 
-    /// Whether something may have come since the socket had nothing. Where it has not, whoever asks is woken when it does.
+    /// Returns true when data may have arrived since the socket last had none. If false, the reader is woken when it
+    /// does.
     pub fn is_readable(&mut self, cx: &Context<'_>) -> bool {
         self.set_waker(cx.waker());
         self.watch.is_readable.load(Ordering::Acquire)
     }
 
-    /// Asks the socket for what it has, where that may be something.
+    /// Polls the socket with `ask`, if data may be available.
     pub fn poll_for_call<T>(
         &mut self,
         cx: &Context<'_>,
@@ -91,7 +93,7 @@ impl<S> ReadinessGate<S> {
         if !self.is_readable(cx) {
             return Poll::Pending;
         }
-        // Before the socket is asked: what stirs from then on is not forgotten.
+        // Cleared before the poll, so that a wake-up during it is not lost.
         self.watch.is_readable.store(false, Ordering::Release);
         let mut own = Context::from_waker(&self.waker);
         let polled = ask(Pin::new(&mut self.socket), &mut own);

@@ -1,8 +1,8 @@
-//! A connection whose server must come to the point: what it may send before the head of an answer is bounded.
+//! A reader of responses that bounds the bytes before a response head.
 //!
-//! An HTTP parser skips interim responses (1xx) within one read of the connection, so that a server which sends nothing
-//! else would hold its whole worker, timeouts included, for as long as it likes. They are taken out before the parser, and
-//! folded fields are unfolded (RFC 9112 §5.2). A head that needs neither goes on as it was read.
+//! An HTTP parser skips interim responses (1xx) within a single read of the connection. A server that sends nothing
+//! else would block its worker, timeouts included, for as long as it likes. So interim responses are taken out before
+//! the parser, and folded fields are unfolded (RFC 9112 §5.2). A head that needs neither passes as it was read.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -17,13 +17,14 @@ use super::thread_bound::ThreadBound;
 use super::wire_capture::{NextRead, WireCapture};
 use crate::domain::wire::{ResponseHead, is_ready, leading, unfold};
 
-/// What may come before an answer is known to have begun: many interim answers, a head, and the first of a body.
+/// The bytes that may arrive before the response is known to have begun: interim responses, a head, the start of a
+/// body.
 const MOST: usize = 1024 * 1024;
 
-/// Nothing is waited for, or its head is there.
+/// No response is expected, or its head has arrived.
 const UNBOUNDED: usize = usize::MAX;
 
-/// How much more may come before the answer that is waited for.
+/// The bytes that may still arrive before the expected response begins.
 #[derive(Debug, Clone)]
 pub(super) struct HeadByteLimit(ThreadBound<usize>);
 
@@ -32,12 +33,12 @@ impl HeadByteLimit {
         HeadByteLimit(ThreadBound::new(UNBOUNDED))
     }
 
-    /// A call is sent: its answer must begin.
+    /// Starts the limit: a call is sent, and its response must begin.
     pub(super) fn begin(&self) {
         *self.0.get() = MOST;
     }
 
-    /// The head of the answer is there.
+    /// Ends the limit: the head of the response has arrived.
     pub(super) fn end(&self) {
         *self.0.get() = UNBOUNDED;
     }
@@ -55,38 +56,39 @@ impl HeadByteLimit {
     }
 }
 
-/// Where all connections of a worker read the first of their answers, one after another: what is read in one place each time
-/// finds that place in the processor's caches.
+/// The buffer into which all connections of a worker read the start of their responses, one after another: a buffer
+/// that is used each time stays in the CPU caches.
 pub(super) type SharedReadBuffer = ThreadBound<BytesMut>;
 
-/// How large it is.
+/// The size of the shared read buffer, in bytes.
 const ROOM: usize = 32 * 1024;
 
-/// A socket that fails when its patience is at an end, and has a tape of what is written and read: not all that is read goes on.
+/// A socket that fails beyond the head limit, and passes reads and writes to a [`WireCapture`]. Not all that is read
+/// is passed on.
 pub(super) struct ResponseReader<S> {
     socket: S,
     patience: HeadByteLimit,
     tape: WireCapture,
     room: SharedReadBuffer,
-    /// What was read of an answer and did not go on for want of room.
+    /// The bytes of a response that did not fit into the caller's buffer.
     rest: BytesMut,
-    /// The first bytes of a response whose head has not come whole.
+    /// The first bytes of a response whose head is incomplete.
     part: BytesMut,
     length: ExpectedLength,
 }
 
-/// How much of an answer comes at first, as far as the one before tells.
+/// The expected size of the start of a response, from the one before.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum ExpectedLength {
-    /// It has room where all are read.
+    /// It fits into the shared read buffer.
     #[default]
     Short,
-    /// It has not, and is read to where it goes on: it would be copied more often than it is worth.
+    /// It does not fit, and is read directly into the caller's buffer to avoid copies.
     Long,
 }
 
 impl<S: fmt::Debug> fmt::Debug for ResponseReader<S> {
-    /// What was read is nobody's business.
+    /// Prints lengths only, never the content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answering")
             .field("socket", &self.socket)
@@ -115,7 +117,7 @@ impl<S> ResponseReader<S> {
 }
 
 impl<S: AsyncRead + Unpin> ResponseReader<S> {
-    /// Reads the first of an answer; into `part` where it needs more.
+    /// Reads the start of a response; into `part` if the head is incomplete or needs changes.
     fn poll_answer(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let room = &mut *self.room.get();
         room.clear();
@@ -137,7 +139,7 @@ impl<S: AsyncRead + Unpin> ResponseReader<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads until the head of a response has come whole that begins with `part`.
+    /// Reads until the response head that begins in `part` is complete.
     fn poll_part(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         while self.expects_head() {
             self.part.reserve(ROOM);
@@ -153,7 +155,8 @@ impl<S: AsyncRead + Unpin> ResponseReader<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Takes interim responses from the start of `part` and unfolds the head behind them; true where that has not come whole.
+    /// Removes interim responses from the start of `part` and unfolds the head behind them. Returns true while that
+    /// is incomplete.
     fn expects_head(&mut self) -> bool {
         loop {
             match leading(&self.part) {

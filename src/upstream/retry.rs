@@ -1,4 +1,4 @@
-//! A call that may go out a second time: a server may close a kept connection at the very moment at which it is taken.
+//! Retries of calls. A server may close a kept connection at the moment it is taken.
 
 use http::{HeaderMap, Method, Uri};
 
@@ -6,52 +6,52 @@ use super::channel::Channel;
 use super::{Body, Interims, OutgoingRequest};
 use crate::domain::wire::HeaderCase;
 
-/// Whether a call may be sent a second time on another connection.
+/// The condition for sending a call a second time, on another connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryPolicy {
-    /// Only when nothing of it was sent.
+    /// Only when none of it was sent.
     Unsent,
-    /// Also when a kept connection broke before the answer: its effect allows it.
+    /// Also when a kept connection broke before the response: the call's effect allows it.
     Allowed,
 }
 
-/// How a call is sent.
+/// The options for sending a call.
 #[derive(Debug, Clone, Copy)]
 pub struct SendOptions<'a> {
-    /// Whether it may be sent a second time.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// How names are written over HTTP/1.1.
+    /// The case of header names over HTTP/1.1.
     pub heads: HeaderCasing<'a>,
-    /// What it needs of its connection.
+    /// The kind of connection that the call needs.
     pub need: ConnectionNeed,
 }
 
-/// How the heads of a call and of its answer are written, over HTTP/1.1.
+/// The case of the header names of a call and its response, over HTTP/1.1.
 #[derive(Debug, Clone, Copy)]
 pub enum HeaderCasing<'a> {
-    /// In lower case: the heads that go on are made here.
+    /// Lower case: the proxy creates the heads.
     Made,
-    /// As they came. The names of the answer are noted, unless in lower case.
+    /// As received. The case of the response's names is recorded, unless it is lower.
     Passed(PassedHead<'a>),
 }
 
-/// How the head of a call goes on.
+/// The head of a call that is passed on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PassedHead<'a> {
-    /// How its names are written; in lower case without.
+    /// The case of its names; lower case if `None`.
     pub spelling: Option<&'a HeaderCase>,
-    /// The target in place of its own, with raw characters.
+    /// The raw target that replaces the parsed one.
     pub target: Option<&'a [u8]>,
-    /// Where interim responses to it go.
+    /// The receiver of interim responses to the call.
     pub interims: Option<&'a Interims>,
 }
 
-/// What a call needs of its connection.
+/// The kind of connection that a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionNeed {
-    /// One of its own, which may change its protocol (RFC 9110 §7.8); there is no such thing in HTTP/2.
+    /// A connection of its own that can be upgraded (RFC 9110 §7.8); HTTP/2 has no upgrades.
     Upgrade,
-    /// Any.
+    /// Any connection.
     Answer,
 }
 
@@ -65,16 +65,16 @@ impl From<RetryPolicy> for SendOptions<'_> {
     }
 }
 
-/// What is kept of a call while it may have to be sent again.
+/// The copy of a call that may have to be sent again.
 pub(super) enum RetryCopy {
     Nothing,
-    /// The connection keeps its bytes; it asks by this method.
+    /// The connection records the bytes of a request with this method.
     Bytes(Method),
     Copy(OutgoingRequest),
 }
 
 impl RetryCopy {
-    /// Of a call that goes out on a kept connection.
+    /// Prepares a copy of a call that is sent on a kept connection.
     pub(super) fn new(
         outgoing: &OutgoingRequest,
         repeat: RetryPolicy,
@@ -102,7 +102,7 @@ impl RetryCopy {
         ))
     }
 
-    /// The call once more, with the bytes that its connection has kept.
+    /// Returns the request for a retry, given the bytes that the connection recorded.
     pub(super) fn retry_request(self, bytes: Option<Vec<u8>>) -> Option<RetryRequest> {
         match self {
             RetryCopy::Nothing => None,
@@ -112,16 +112,16 @@ impl RetryCopy {
     }
 }
 
-/// A call that is sent once more.
+/// A call to be sent again.
 pub(super) enum RetryRequest {
     Outgoing(OutgoingRequest),
-    /// As it went out the first time.
+    /// The bytes of the first attempt, and their method.
     Bytes(Method, Vec<u8>),
 }
 
 impl RetryRequest {
-    /// What a connection is to be asked, where it can be asked that. Bytes go out in place of a request, by whose method
-    /// the answer is read.
+    /// Returns the request to send on `line`; `None` if it cannot be sent there. Recorded bytes replace a placeholder
+    /// request, whose method tells how to read the response.
     pub(super) fn on(self, line: &Channel) -> Option<OutgoingRequest> {
         match (self, line) {
             (RetryRequest::Outgoing(outgoing), _) => Some(outgoing),
@@ -130,7 +130,7 @@ impl RetryRequest {
                 let (target, headers) = (Uri::default(), HeaderMap::new());
                 Some(OutgoingRequest::new(method, target, headers, Body::empty()))
             }
-            // The server speaks HTTP/2 by now, in which those bytes say nothing.
+            // The server speaks HTTP/2 by now; HTTP/1.1 bytes are useless there.
             (RetryRequest::Bytes(..), Channel::Http2(_)) => None,
         }
     }

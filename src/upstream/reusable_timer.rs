@@ -1,7 +1,8 @@
-//! An alarm that is set for one call after the other. To set a timer and to take it back costs more than most of what it
-//! bounds; this one stays where it is. Should it ring too early, it is set anew: most never ring.
+//! A timer that is reused for successive calls of a connection.
 //!
-//! Laws: it rings at the time that is asked for last, and not before; whoever asked last is woken.
+//! Setting and cancelling a timer costs more than most of the operations it bounds. So this one stays registered, and
+//! is set again if it fires too early; most never fire. Laws: it fires at the deadline of the last poll, and not
+//! before; the task that polled last is woken.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -10,16 +11,16 @@ use std::task::{Context, Poll, Waker};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// An alarm of one connection.
+/// A timer of one connection.
 #[derive(Debug, Default)]
 pub struct ReusableTimer {
     sleep: Option<Pin<Box<Sleep>>>,
-    /// Who is woken by it.
+    /// The waker that the pending sleep has registered.
     woken: Option<Waker>,
 }
 
 impl ReusableTimer {
-    /// Whether it is that time. If not, whoever asks is woken then, and perhaps before.
+    /// Returns ready when the deadline has passed. If pending, the task is woken then, and possibly before.
     pub fn poll(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
         let is_early = sleep.deadline() <= at && !sleep.is_elapsed();
@@ -31,7 +32,7 @@ impl ReusableTimer {
         if sleep.deadline() > at {
             sleep.as_mut().reset(at);
         }
-        // Where a task has run for long, a sleep would else not note whom to wake.
+        // Unconstrained: with its cooperative budget exhausted, the sleep would not register the waker.
         while pin!(unconstrained(sleep.as_mut())).poll(cx).is_ready() {
             if sleep.deadline() >= at {
                 return Poll::Ready(());
@@ -42,7 +43,7 @@ impl ReusableTimer {
         Poll::Pending
     }
 
-    /// Waits for something until that time; none where it has not come.
+    /// Waits for `awaited` until the deadline; returns `None` after it.
     pub async fn until<F: Future>(
         &mut self,
         at: Instant,

@@ -1,4 +1,4 @@
-//! A socket that takes few bytes at a time, for tests of what writes heads.
+//! A socket for tests that accepts few bytes at a time.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 
-/// What goes out of a head and a body through a socket that has so much room.
+/// Writes a head and a body through a socket with `room` bytes of buffer, and returns the bytes that arrive.
 pub(super) async fn through(
     room: usize,
     (head, body): (&str, &str),

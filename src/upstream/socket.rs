@@ -1,4 +1,4 @@
-//! A socket, with TLS or without: everything above reads plain bytes.
+//! A TCP socket, with or without TLS. The layers above read and write plain bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use crate::config::compile::tls::HTTP_2;
 /// A socket, at either end of a connection.
 #[derive(Debug)]
 pub enum Socket {
-    /// As it is.
+    /// Plain TCP.
     Plain(TcpStream),
-    /// So that its messages go out with those of others.
+    /// Plain TCP whose small writes are sent together with those of other sockets.
     Deferring(CoalescingSocket),
-    /// Behind TLS.
+    /// TLS over TCP.
     Secured(Box<TlsStream<TcpStream>>),
 }
 
 impl Socket {
-    /// Whether both ends have agreed on HTTP/2 (RFC 7301).
+    /// Returns true when both ends agreed on HTTP/2 (ALPN, RFC 7301).
     #[must_use]
     pub fn has_chosen_http2(&self) -> bool {
         match self {
@@ -32,7 +32,7 @@ impl Socket {
         }
     }
 
-    /// The same one, deferring its messages, unless it is secured.
+    /// Defers small writes to `outbox`, unless the socket uses TLS.
     #[must_use]
     pub fn deferring(self, outbox: WriteCoalescer) -> Socket {
         match self {
@@ -41,7 +41,7 @@ impl Socket {
         }
     }
 
-    /// For whoever tells it what may wait.
+    /// Returns a handle that controls deferral; it has no effect on a socket that does not defer.
     #[must_use]
     pub fn write_control(&self) -> WriteControl {
         match self {

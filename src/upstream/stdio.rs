@@ -1,8 +1,9 @@
 //! A child process as an upstream: one JSON message per line on its standard input and output.
 //!
-//! The child is started without a shell, in its own process group, with only the environment variables of its plan. Its
-//! standard error is logged, within limits. It is stopped in steps: its input is closed, then its group receives
-//! SIGTERM, then SIGKILL; the remains of the group are always killed. Processes that have left the group are logged.
+//! It is started without a shell, in its own process group, and with only the environment variables that its plan
+//! names. Its standard error is logged, within limits. It is stopped in steps: its input is closed; its group gets
+//! SIGTERM; then SIGKILL, which any processes left in the group always get. Processes that have left the group are
+//! logged.
 
 mod revision;
 mod survivors;
@@ -33,29 +34,29 @@ use crate::domain::plan::StdioPlan;
 use crate::domain::redact::Redaction;
 use crate::telemetry::clock;
 
-/// The time limit of each step of stopping a child.
+/// The time limit of each step.
 const STEP: Duration = Duration::from_secs(2);
-/// The time to wait for output that a child wrote before it ended.
+/// The time to wait for output that a child wrote before its end.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// The bytes of a line on standard error that are logged.
+/// The bytes that are logged of a line on standard error.
 const LOGGED: usize = 1024;
-/// The number of lines logged per second, and in a burst.
+/// The lines logged per second, and at most at once.
 const LOGGED_RATE: u32 = 20;
 const LOGGED_BURST: u32 = 200;
 
-/// A program that can be started as an upstream.
+/// A program that can be started as a child.
 #[derive(Debug, Clone)]
 pub struct Stdio {
     name: Arc<str>,
     plan: Arc<StdioPlan>,
-    /// The results of asking earlier children for their revision.
+    /// The results of probing children for the protocol revision.
     manners: Rc<Cell<ProbeHistory>>,
     /// The soft limit of open files of a child, if it differs from that of this process.
     open_files: Option<u64>,
 }
 
 impl Stdio {
-    /// Creates the transport of an upstream.
+    /// Creates the stdio transport of an upstream.
     #[must_use]
     pub fn new(name: &str, plan: StdioPlan) -> Stdio {
         Stdio {
@@ -66,7 +67,7 @@ impl Stdio {
         }
     }
 
-    /// Sets the soft limit of open files for its children.
+    /// Returns the same with a soft limit of open files for its children.
     #[must_use]
     pub fn with_open_files(self, open_files: Option<u64>) -> Stdio {
         Stdio { open_files, ..self }
@@ -124,7 +125,7 @@ impl Stdio {
 
 /// Sets the soft limit of open files of a child that has just been started.
 ///
-/// Only Linux can do so from outside; doing it in the child before its program runs would need unsafe code.
+/// Only Linux can do so from outside; in the child, before its program runs, it would take unsafe code.
 fn limit_open_files(child: Pid, limit: u64) {
     #[cfg(target_os = "linux")]
     {
@@ -133,19 +134,19 @@ fn limit_open_files(child: Pid, limit: u64) {
             current: Some(limit),
             ..own
         };
-        // Failure is harmless: a child of another user keeps the limit of this process, and an ended one needs none.
+        // A child of another user keeps the limit of this process, and one that has ended needs none.
         let _ = prlimit(Some(child), Resource::Nofile, limits);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (child, limit);
 }
 
-/// A process group; the rest of it is killed with the link.
+/// A process group. Processes left in it are killed with the link.
 #[derive(Debug)]
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
-    /// Returns the group id, which is also the process id of the child.
+    /// Returns its id, which is the child's process id as well.
     fn id(&self) -> Option<u32> {
         let group = self.0?;
         u32::try_from(group.as_raw_nonzero().get()).ok()
@@ -153,7 +154,7 @@ impl ProcessGroup {
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
-            // Failure means that the group is gone already.
+            // A group without processes needs no signal.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -169,13 +170,13 @@ struct RunningChild {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     lines: LineDecoder,
-    /// The bytes that still have to be written.
+    /// The bytes still to be written.
     writing: Bytes,
     log: ChildLog,
     life: Exited,
-    /// The time until which more output is awaited, and the reason for the end.
+    /// The deadline for the last output, and the reason why it is the last.
     last: Option<(Instant, String)>,
-    /// The descendants of the child at the time it was told to end.
+    /// The descendants of the child at the time when it was told to end.
     family: Vec<Process>,
 }
 
@@ -200,7 +201,7 @@ enum ChildEvent {
     Read(usize),
     Wrote(usize),
     Stderr(usize),
-    /// The child no longer reads its input.
+    /// Its input is closed: it does not read any more.
     Stuck(String),
     Ended(String),
     Silent,
@@ -253,14 +254,14 @@ impl Link for RunningChild {
         self.writing = line_of(&message);
     }
 
-    /// Does nothing: the end of a child is noticed without a ping.
+    /// Does nothing: the operating system reports the end of a child.
     fn ping(&mut self) {}
 
     async fn close(mut self) {
         if let Some(child) = self.group.id() {
             self.family = survivors::descendants(child);
         }
-        // Closing the input is the first request to end.
+        // First step: close its input.
         self.stdin = None;
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
             if let Some(signal) = signal {
@@ -275,7 +276,7 @@ impl Link for RunningChild {
 }
 
 impl RunningChild {
-    /// Waits for the next event of the child; cancel-safe, as each branch is.
+    /// Waits for the next event of the child. Cancel-safe, as each branch is.
     async fn next_event(&mut self) -> ChildEvent {
         let RunningChild {
             child,
@@ -311,7 +312,7 @@ impl RunningChild {
         }
     }
 
-    /// Starts the wait for the last output and for the exit status, after which the link is reported lost with `why`.
+    /// Records the reason of the end, and limits the wait for output that was written before.
     fn is_running(&mut self, why: String) {
         let now = clock::now();
         let until = match (self.life, &self.stdout) {
@@ -322,7 +323,7 @@ impl RunningChild {
         self.last = Some((until.min(known), why));
     }
 
-    /// Waits for the end and discards remaining output.
+    /// Waits for the end, and discards the output meanwhile.
     async fn end(&mut self) {
         let (mut rest, mut complaints) = (LineDecoder::new(0), LineDecoder::new(0));
         let RunningChild {
@@ -332,7 +333,7 @@ impl RunningChild {
             ..
         } = self;
         loop {
-            // All branches are cancel-safe: the data is discarded anyway.
+            // All branches are cancel-safe: the output is discarded.
             tokio::select! {
                 _ = child.wait() => return,
                 got = read(stdout.as_mut(), &mut rest), if stdout.is_some() => if got == 0 { *stdout = None },
@@ -345,7 +346,7 @@ impl RunningChild {
 
 async fn read(from: Option<&mut (impl AsyncReadExt + Unpin)>, into: &mut LineDecoder) -> usize {
     match from {
-        // A read error counts as the end of the pipe.
+        // A read error counts as the end of the output.
         Some(from) => from.read_buf(into.spare_capacity()).await.unwrap_or(0),
         None => 0,
     }
@@ -358,7 +359,7 @@ async fn write(to: Option<&mut ChildStdin>, message: &[u8]) -> std::io::Result<u
     }
 }
 
-/// Returns a message as one line. A line break in JSON is white space, and is replaced by a space.
+/// Formats a message as one line. A line end in JSON is white space, so it becomes a space.
 fn line_of(message: &[u8]) -> Bytes {
     let mut line = BytesMut::with_capacity(message.len() + 1);
     line.put_slice(message);
@@ -371,15 +372,15 @@ fn line_of(message: &[u8]) -> Bytes {
     line.freeze()
 }
 
-/// The logger for the standard error of a child.
+/// The log of a child's standard error.
 #[derive(Debug)]
 struct ChildLog {
-    /// The secrets to mask.
+    /// The redaction applied to each line.
     redaction: Arc<Redaction>,
     lines: LineDecoder,
-    /// The number of lines that may be logged now.
+    /// The lines that may be logged now.
     left: u32,
-    /// The time of the last refill.
+    /// The time of the last refill of `left`.
     since: Instant,
     dropped: u64,
 }

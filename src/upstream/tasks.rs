@@ -1,4 +1,4 @@
-//! The one place that starts tasks, so that drain can await every one of them.
+//! The one place that starts tasks, so that a drain can wait for all of them.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -24,7 +24,7 @@ struct TaskState {
     room: SharedReadBuffer,
 }
 
-/// Counts a task as ended however it ends: by its own end, a panic or an abort.
+/// A guard that counts a task as ended, whether it returns, panics or is aborted.
 struct TaskGuard(Rc<TaskState>);
 
 impl Drop for TaskGuard {
@@ -45,12 +45,12 @@ impl Tasks {
             clippy::disallowed_methods,
             reason = "the one owner of tasks; `idle` awaits them"
         )]
-        // The handle is let go: `TaskGuard` tells `idle` when the task has ended.
-        // A block that awaits what it has captured has room for it twice; this has not.
+        // The handle is dropped: `TaskGuard` reports the end to `idle`. `map` instead of an async block, which would
+        // reserve space for the captured future twice.
         drop(tokio::task::spawn_local(task.map(move |()| drop(running))));
     }
 
-    /// The same, behind this turn of the worker: what was written in it is sent by then.
+    /// Starts a task after the current turn of the worker; what was written in this turn is sent by then.
     pub fn start_behind(&self, task: impl Future<Output = ()> + Unpin + 'static) {
         self.start(async move {
             yield_now().await;
@@ -58,7 +58,7 @@ impl Tasks {
         });
     }
 
-    /// Where messages of connections wait for the end of the turn. A task empties it, from the first use on.
+    /// Returns the coalescer of this worker's connections. The first use starts a task that flushes it.
     #[must_use]
     pub fn write_coalescer(&self) -> WriteCoalescer {
         let outbox = self.shared.outbox.get_or_init(|| {
@@ -69,26 +69,26 @@ impl Tasks {
         outbox.clone()
     }
 
-    /// Where connections read.
+    /// Returns the read buffer that this worker's connections share.
     pub(super) fn read_buffer(&self) -> SharedReadBuffer {
         self.shared.room.clone()
     }
 
-    /// How many tasks run.
+    /// Returns the number of running tasks.
     #[must_use]
     pub fn running(&self) -> usize {
         self.shared.running.get()
     }
 
-    /// Waits until no task runs. From now on, what is written is sent at once.
+    /// Waits until no task runs. From now on, writes are sent at once.
     pub async fn idle(&self) {
-        // Also one that is first asked for later: a connection may be opened until the last task has ended.
+        // Also if it is first used later: a connection may be opened until the last task has ended.
         self.shared
             .outbox
             .get_or_init(WriteCoalescer::default)
             .close();
         loop {
-            // Registered before the count is read, so that an end in between is not missed.
+            // Registered before the count is read, so that a task which ends in between is not missed.
             let ended = self.shared.ended.notified();
             if self.running() == 0 {
                 return;

@@ -1,46 +1,45 @@
-//! What stays on the thread of one worker, in a form that a library may take for something that does not.
+//! Thread-bound shared state that satisfies hyper's `Send` bounds.
 //!
-//! hyper hands on the socket of a connection that changes its protocol, and asks for one that may change its thread. None
-//! here does: a task stays with its worker. So the ends of a connection share what they have to tell each other without any
-//! operation that locks out other threads, which would cost more than what it guards. Law: elsewhere, it panics when it is
-//! used or let go, before anything is read.
+//! hyper requires the socket of an upgraded connection to be `Send`. Here a task never leaves its worker, so the ends
+//! of a connection share state without locks or atomic operations, which would cost more than what they protect. Law:
+//! any use or drop on another thread panics before anything is read.
 
 use std::cell::{RefCell, RefMut};
 use std::rc::{Rc, Weak};
 
 use fragile::Fragile;
 
-/// Something of one thread that many have. Nobody calls another one that reads it while it has it in hand.
+/// A value shared by several owners on one thread. Law: an owner that borrows it calls no other owner meanwhile.
 #[derive(Debug)]
 pub struct ThreadBound<T>(Fragile<Rc<RefCell<T>>>);
 
 impl<T> ThreadBound<T> {
-    /// Of this thread.
+    /// Creates a value bound to the current thread.
     pub fn new(value: T) -> ThreadBound<T> {
         ThreadBound(Fragile::new(Rc::new(RefCell::new(value))))
     }
 
-    /// To read and to change it.
+    /// Borrows the value mutably.
     ///
     /// # Panics
-    /// On another thread, and where somebody has it at this moment.
+    /// On another thread, and while it is borrowed already.
     #[must_use]
     pub fn get(&self) -> RefMut<'_, T> {
         self.0.get().borrow_mut()
     }
 
-    /// The same, which does not keep it.
+    /// Returns a weak reference.
     pub(super) fn downgrade(&self) -> WeakThreadBound<T> {
         WeakThreadBound(Fragile::new(Rc::downgrade(self.0.get())))
     }
 }
 
-/// The same, of somebody who does not keep it.
+/// A weak reference, which does not keep the value alive.
 #[derive(Debug)]
 pub(super) struct WeakThreadBound<T>(Fragile<Weak<RefCell<T>>>);
 
 impl<T> WeakThreadBound<T> {
-    /// What is done with it, unless nobody keeps it any more; panics as [`ThreadBound::get`] does.
+    /// Applies `of` to the value, if it is still alive. Panics as [`ThreadBound::get`] does.
     pub(super) fn map<U>(&self, of: impl FnOnce(&mut T) -> U) -> Option<U> {
         let kept = self.0.get().upgrade()?;
         Some(of(&mut kept.borrow_mut()))
@@ -53,7 +52,7 @@ impl<T> Clone for WeakThreadBound<T> {
     }
 }
 
-/// Of what nobody keeps.
+/// A reference to no value.
 impl<T> Default for WeakThreadBound<T> {
     fn default() -> WeakThreadBound<T> {
         WeakThreadBound(Fragile::new(Weak::new()))

@@ -1,7 +1,6 @@
-//! The minimum rate of a body that comes from a client.
+//! The minimum rate of a body sent by a client.
 //!
-//! Law: only the time counts in which the client is waited for, from a read that found nothing to the next one that found
-//! something.
+//! Law: only time spent waiting for the client counts, from a read without data to the next read with data.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,12 +11,12 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::domain::upload_rate::MinimumRate;
 use crate::telemetry::clock;
 
-/// The measure of one body.
+/// The rate measurement of one body.
 #[derive(Debug)]
 pub(super) struct UploadPace {
     rate: MinimumRate,
     received: u64,
-    /// The time in which the client was waited for, before the current wait.
+    /// The time spent waiting for the client, before the current wait.
     waited: Duration,
     waits_since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -34,12 +33,12 @@ impl UploadPace {
         }
     }
 
-    /// Returns the rate that the body must have.
+    /// Returns the minimum rate.
     pub(super) fn rate(&self) -> MinimumRate {
         self.rate
     }
 
-    /// Counts bytes that the client has sent.
+    /// Counts bytes received from the client, and ends the current wait.
     pub(super) fn received(&mut self, bytes: usize) {
         self.received += bytes as u64;
         if let Some(since) = self.waits_since.take() {
@@ -47,14 +46,14 @@ impl UploadPace {
         }
     }
 
-    /// Waits for the client. Ready means that the client has been too slow.
+    /// Waits for the client. Ready means that the client was too slow.
     pub(super) fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let since = *self.waits_since.get_or_insert_with(clock::now);
         let left = self
             .rate
             .allowance(self.received)
             .saturating_sub(self.waited);
-        // Far away is as good as never.
+        // Bounded to a day, which is as good as never.
         let left = left.min(Duration::from_secs(24 * 60 * 60));
         let end = since + left;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(end)));

@@ -1,7 +1,7 @@
-//! The uploads that hold a connection of an upstream while their clients still send.
+//! The uploads that hold a connection to an upstream while their clients still send.
 //!
-//! While other calls wait for a connection, an upload whose client is slower than [`CONTENDED`] is given up. The slowest
-//! ones go first, and no more of them than there are calls that wait.
+//! While other calls wait for a connection, uploads from clients slower than [`CONTENDED`] are aborted: the slowest
+//! first, and no more than calls wait.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -14,18 +14,18 @@ use super::UploadProgress;
 use crate::domain::upload_rate::CONTENDED;
 use crate::telemetry::clock;
 
-/// How often those who wait look for slow uploads.
+/// The interval at which waiting calls look for slow uploads.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// The uploads of one upstream in one worker; as many as its connections at most.
+/// The uploads to one upstream within one worker; at most as many as its connections.
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
     all: RefCell<Vec<Rc<UploadProgress>>>,
-    /// When somebody looked last.
+    /// The time of the last look.
     looked: Cell<Option<Instant>>,
 }
 
-/// Keeps an upload in the list for as long as it lives.
+/// A guard that removes an upload from the list on drop.
 #[derive(Debug)]
 pub(super) struct UploadGuard<'u> {
     uploads: &'u Uploads,
@@ -33,7 +33,7 @@ pub(super) struct UploadGuard<'u> {
 }
 
 impl Uploads {
-    /// Adds an upload that holds a connection now.
+    /// Adds an upload that holds a connection.
     pub(super) fn list(&self, progress: Rc<UploadProgress>) -> UploadGuard<'_> {
         self.all.borrow_mut().push(progress.clone());
         UploadGuard {
@@ -42,7 +42,7 @@ impl Uploads {
         }
     }
 
-    /// Gives up slow uploads for the calls that wait, `waiting` at most. It looks twice in [`LOOK`] at most.
+    /// Aborts slow uploads for the waiting calls, at most `waiting`. Looks at most twice per [`LOOK`].
     pub(super) fn give_up_slow(&self, waiting: usize) {
         if self.all.borrow().is_empty() {
             return;

@@ -1,8 +1,8 @@
-//! The bell that the task of a connection is woken by, so that it is not woken for nothing.
+//! A filter of wake-ups from hyper, so that a connection task is not woken for nothing.
 //!
-//! hyper wakes the task whenever a piece of a body is taken from it, so that it reads the next one: also when that was the
-//! last one, and the task would find nothing to do. Law: a ring is left out only where a body that has a length was taken
-//! whole while the bell was held.
+//! hyper wakes the task whenever a piece of a body is taken, to read the next piece: even after the last one, when
+//! the task has nothing to do. Law: a wake-up is discarded only if a sized body was taken to its end while the filter
+//! suppressed wake-ups.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -11,34 +11,36 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use fragile::Fragile;
 
-/// The bell of one connection. Only on the thread of its task is it held, and only rings from there wait or are left out: a
-/// call may wait for a link of another thread, too. So nothing here needs an operation that locks out other threads.
+/// The filter of one connection.
+///
+/// Only wake-ups on the thread of the connection's task are deferred or discarded, so no lock is needed. Those from
+/// other threads pass: a call may wait for a link on another thread.
 #[derive(Debug, Clone, Default)]
 pub struct WakeFilter(Arc<FilterShared>);
 
 #[derive(Debug, Default)]
 struct FilterShared {
-    /// Who is woken: the task that was the first to poll the connection.
+    /// The task to wake: the first one that polled the connection.
     task: OnceLock<FilteredTask>,
 }
 
 #[derive(Debug)]
 struct FilteredTask {
     waker: Waker,
-    /// Out of reach for other threads.
+    /// Accessible on the task's thread only.
     clapper: Fragile<Cell<WakeState>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WakeState {
     Idle,
-    /// The bell is held, and nobody has rung.
+    /// Wake-ups are suppressed, and none has come.
     Suppressed,
-    /// It is held, and somebody has.
+    /// Wake-ups are suppressed, and one has come.
     Deferred,
 }
 
-/// Polls the connection, which the bell wakes from then on.
+/// The poller of a connection, which receives its wake-ups through the filter.
 #[derive(Debug)]
 pub struct FilteredPoll {
     bell: Arc<FilterShared>,
@@ -59,13 +61,13 @@ impl FilteredPoll {
         if task.waker.will_wake(cx.waker()) {
             return connection.poll(&mut Context::from_waker(&self.waker));
         }
-        // It has changed its task, which is woken by itself, for each ring.
+        // The connection has moved to another task, whose wake-ups are not filtered.
         connection.poll(cx)
     }
 }
 
 impl WakeFilter {
-    /// What polls the connection.
+    /// Returns the poller of the connection.
     #[must_use]
     pub fn filtered_poll(&self) -> FilteredPoll {
         FilteredPoll {
@@ -74,18 +76,19 @@ impl WakeFilter {
         }
     }
 
-    /// Holds it while a piece of a body is taken. Let go, it rings if somebody has rung.
+    /// Suppresses wake-ups while a piece of a body is taken. Dropping the guard delivers a wake-up that came
+    /// meanwhile.
     pub(super) fn suppress(&self) -> SuppressGuard<'_> {
         self.0.set(WakeState::Suppressed);
         SuppressGuard(&self.0)
     }
 }
 
-/// A bell that is held.
+/// A guard that suppresses wake-ups.
 pub(super) struct SuppressGuard<'a>(&'a FilterShared);
 
 impl SuppressGuard<'_> {
-    /// There is nothing to wake anybody for.
+    /// Ends the suppression and discards a wake-up that came meanwhile.
     pub(super) fn discard(self) {
         self.0.set(WakeState::Idle);
     }
@@ -100,7 +103,7 @@ impl Drop for SuppressGuard<'_> {
 }
 
 impl FilterShared {
-    /// Gives how the clapper was, where there is one for this thread.
+    /// Replaces the state and returns the previous one; `None` on another thread, or before the first poll.
     fn set(&self, clapper: WakeState) -> Option<WakeState> {
         self.clapper().map(|own| own.replace(clapper))
     }

@@ -1,7 +1,7 @@
-//! A WebSocket as an upstream, whatever is spoken there: one message is one text message.
+//! A WebSocket server as an upstream, for any protocol: one message is one text message.
 //!
-//! The request for it bears the headers that its plan names, and nothing of any caller. An answer other than 101 is no link,
-//! and a redirect is not followed.
+//! The handshake carries the headers that the plan names, and none of a client. A response other than 101 is an
+//! error, and redirects are not followed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::domain::plan::{FramesPlan, SecretMap, UpstreamPlan, WebSocketPlan};
 #[derive(Debug, Clone)]
 pub struct WebSocket {
     connector: Connector,
-    /// Bounds connecting.
+    /// The connect timeout.
     limit: Duration,
     url: Arc<str>,
     headers: Arc<SecretMap>,
@@ -30,13 +30,13 @@ pub struct WebSocket {
 }
 
 impl WebSocket {
-    /// The server of an upstream that speaks JSON-RPC.
+    /// Creates the server of a JSON-RPC upstream.
     #[must_use]
     pub fn new(upstream: &UpstreamPlan, plan: &WebSocketPlan) -> WebSocket {
         WebSocket::at(upstream, (&plan.headers, plan.message_limit))
     }
 
-    /// The server of an upstream that speaks in frames.
+    /// Creates the server of a frame upstream.
     #[must_use]
     pub fn of_frames(upstream: &UpstreamPlan, plan: &FramesPlan) -> WebSocket {
         WebSocket::at(upstream, (&plan.headers, plan.message_limit))
@@ -46,14 +46,14 @@ impl WebSocket {
         WebSocket {
             connector: Connector::from_plan(upstream, Alpn::WebSocket),
             limit: upstream.connect_timeout,
-            // The scheme is no part of the request (RFC 6455 §4.1).
+            // The scheme is not part of the request (RFC 6455 §4.1).
             url: format!("ws://{}{}", upstream.authority.as_str(), upstream.path).into(),
             headers: Arc::new(headers.clone()),
             message_limit,
         }
     }
 
-    /// The request for a WebSocket, with a key of its own.
+    /// Returns the handshake request, with a new key.
     fn request(&self) -> Result<Request<()>, Error> {
         let mut request = (&*self.url).into_client_request()?;
         for (name, value) in self.headers.iter() {
@@ -76,7 +76,7 @@ impl Transport for WebSocket {
         let stream = message_stream::to_server(stream);
         let config = message_stream::config(self.message_limit);
         let opened = client_async_with_config(request, stream, Some(config)).await;
-        // What a server says in place of 101 is not logged: it may be long, or show what it was sent.
+        // The body of a refusal is not logged: it may be long, or repeat the headers sent.
         opened
             .map(|(stream, _)| MessageStream::client(stream))
             .map_err(|error| format!("it gives no WebSocket: {error}"))

@@ -1,9 +1,9 @@
-//! What a connection writes, where that is not what it is given: names of a head are written as the client wrote them, and
-//! a call without a body is kept as it goes out, so that it can be sent once more, byte for byte. And what it reads: how the
-//! names of an answer are written, and the body of one that came whole.
+//! Changes to the bytes of a connection, and recordings of them.
 //!
-//! Nearly every call is answered at its first attempt. Keeping what was written costs one copy of a head; keeping the
-//! request itself would cost each of its fields.
+//! On write: header names keep the case that the client used, and a call without a body is recorded so that a retry
+//! can send the same bytes. On read: the header case of a response is recorded, and a body that came with its head is
+//! taken out. Nearly every call succeeds at the first attempt. Recording the bytes costs one copy of a head; keeping
+//! the request would cost a copy of each field.
 
 use std::io::{self, IoSlice};
 use std::mem;
@@ -20,60 +20,60 @@ use super::thread_bound::ThreadBound;
 use super::{HeaderCaseOverlay, InlineBody, Interims};
 use crate::domain::wire::{CompleteMessage, HeaderCase, ResponseCaseReader, interim, is_ready};
 
-/// What a connection keeps of the room of its last call.
+/// The capacity that a connection keeps of its last recording, in bytes.
 const ROOM: usize = 2 * 1024;
 
-/// The tape of one connection.
+/// The capture of one connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WireCapture(ThreadBound<CaptureState>);
 
 #[derive(Debug, Default)]
 struct CaptureState {
     running: CaptureMode,
-    /// How the names of the head are written that comes next.
+    /// The header case of the next head.
     spelling: Option<HeaderCase>,
     overlay: HeaderCaseOverlay,
-    /// The target of the head that comes next, where it is another one than the connection is given.
+    /// The target of the next head, if it differs from the one that hyper writes.
     target: Option<TargetOverride>,
-    /// Where interim responses go.
+    /// The receiver of interim responses.
     interims: Option<Interims>,
     waker: Option<Waker>,
     answer: ResponseCaseReader,
     next: NextRead,
-    /// The body of the answer, where it came at once.
+    /// The body of the response, if it came with the head.
     whole: Option<InlineBody>,
 }
 
-/// What is read next.
+/// The expected content of the next read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextRead {
-    /// A response, from its first byte on.
+    /// The start of a response.
     Answer,
-    /// A response without a body, from its first byte on.
+    /// The start of a response without a body.
     Head,
-    /// The rest of one, or nothing.
+    /// The rest of a response, or nothing.
     #[default]
     Other,
 }
 
-/// A target that is written in place of another one.
+/// A request target that replaces the one that hyper writes.
 #[derive(Debug)]
 enum TargetOverride {
-    /// Nothing of it is written.
+    /// Nothing is written yet.
     Given(Vec<u8>),
-    /// So much is written of the method and the target.
+    /// The method and the target, and the number of bytes written.
     Begun { line: Vec<u8>, gone: usize },
-    /// All of it.
+    /// All of it is written.
     Written(Vec<u8>),
 }
 
 #[derive(Debug)]
 enum CaptureMode {
-    /// What is written passes. The room is that of the calls before.
+    /// Writes pass unchanged. The buffer is kept for reuse.
     Off(Vec<u8>),
-    /// What is to be written is kept too; so much of it is written.
+    /// Writes are recorded. `gone` counts the bytes written so far.
     Capturing { bytes: Vec<u8>, gone: usize },
-    /// In place of what is written, this goes out.
+    /// These bytes are sent in place of writes.
     Replaying { bytes: Vec<u8>, gone: usize },
 }
 
@@ -84,7 +84,7 @@ impl Default for CaptureMode {
 }
 
 impl WireCapture {
-    /// A call is sent by this method and with such heads.
+    /// Prepares for a call with this method and header case.
     pub(super) fn begin(&self, method: &Method, heads: HeaderCasing<'_>) {
         let mut reel = self.0.get();
         reel.whole = None;
@@ -102,7 +102,7 @@ impl WireCapture {
         reel.answer.begin();
     }
 
-    /// This is the head of an interim response.
+    /// Passes on the head of an interim response, and wakes the task that waits for the response.
     pub(super) fn expect_interim(&self, head: &[u8]) {
         let mut reel = self.0.get();
         if let Some(interims) = &reel.interims
@@ -115,7 +115,7 @@ impl WireCapture {
         }
     }
 
-    /// Whoever waits for the answer is told of interim responses by this.
+    /// Sets the task that is woken for interim responses.
     pub(super) fn set_waker(&self, cx: &Context<'_>) {
         let mut reel = self.0.get();
         if reel.interims.is_some() {
@@ -123,20 +123,21 @@ impl WireCapture {
         }
     }
 
-    /// This was read.
+    /// Records the bytes of a read.
     pub(super) fn on_read(&self, bytes: &[u8]) {
         let mut reel = self.0.get();
         reel.next = NextRead::Other;
         reel.answer.feed(bytes);
     }
 
-    /// What is read next.
+    /// Returns the expected content of the next read.
     pub(super) fn next(&self) -> NextRead {
         self.0.get().next
     }
 
-    /// This was read of a response that may have a body. If it came whole, its head is left, and its body is had by
-    /// [`WireCapture::take_all`]. False where a parser cannot read it as it is: nothing of it was heard.
+    /// Processes the start of a response that may have a body. If the response is complete, only its head is left in
+    /// `bytes`, and [`WireCapture::take_all`] returns the body. Returns false if a parser cannot read the bytes as
+    /// they are; then nothing is recorded.
     pub(super) fn expect_response(&self, bytes: &mut BytesMut) -> bool {
         let whole = CompleteMessage::answer(bytes);
         if whole.is_none() && !is_ready(bytes) {
@@ -151,12 +152,12 @@ impl WireCapture {
         true
     }
 
-    /// The body of the answer that is there, where it came whole.
+    /// Takes the body of the response, if it came with the head.
     pub(super) fn take_all(&self) -> Option<InlineBody> {
         self.0.get().whole.take()
     }
 
-    /// From now on, what is written is kept.
+    /// Starts recording what is written.
     pub(super) fn start(&self) {
         let running = &mut self.0.get().running;
         let mut room = running.take();
@@ -167,12 +168,12 @@ impl WireCapture {
         };
     }
 
-    /// What is written next is this, in place of what the connection is given.
+    /// Sends these bytes in place of the next head.
     pub(super) fn replay(&self, bytes: Vec<u8>) {
         self.0.get().running = CaptureMode::Replaying { bytes, gone: 0 };
     }
 
-    /// Nothing is to be sent again, since the answer is there: tells how its names were written, where that was noted.
+    /// Stops recording, since the response has arrived. Returns the header case of the response, if it was recorded.
     pub(super) fn stop(&self) -> Option<HeaderCase> {
         let mut reel = self.0.get();
         if let CaptureMode::Capturing { .. } = reel.running {
@@ -187,7 +188,8 @@ impl WireCapture {
         reel.answer.take()
     }
 
-    /// What was to be written since [`WireCapture::start`], if anything was: a connection may have broken under it.
+    /// Returns the bytes passed to the socket since [`WireCapture::start`], if any. The connection may have broken
+    /// before all were sent.
     pub(super) fn recorded(&self) -> Option<Vec<u8>> {
         let reel = &mut *self.0.get();
         let CaptureMode::Capturing { .. } = reel.running else {
@@ -200,7 +202,7 @@ impl WireCapture {
         }
     }
 
-    /// Writes to a socket, or what is played in place of it.
+    /// Writes `given` to the socket, or the bytes that replace it.
     pub(super) fn poll_write<S: AsyncWrite + Unpin>(
         &self,
         (socket, cx): (&mut S, &mut Context<'_>),
@@ -244,7 +246,8 @@ impl WireCapture {
 }
 
 impl CaptureState {
-    /// Writes the start of a request line with another target: as much as is given up to the end of the target.
+    /// Writes the start of a request line with another target. Returns the number of given bytes that it replaces: up
+    /// to the end of the target.
     #[cold]
     fn poll_target<S: AsyncWrite + Unpin>(
         &mut self,

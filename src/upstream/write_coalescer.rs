@@ -1,10 +1,9 @@
-//! What the connections of one worker write in a turn of its loop is sent at the end of that turn, one message right behind
-//! the other.
+//! Coalesced writes: the writes of a worker's connections within one turn of its event loop are sent at the end of
+//! that turn, one after another.
 //!
-//! To send to a peer that sleeps is to wake it, which costs the system as much again. Of messages that go out together, the
-//! first one finds it asleep, and the others do not. Laws: what is deferred is sent when each task that was ready has had its
-//! turn, or before, in the order of writing; no end waits for more than [`FULL`] others, nor with more than [`MANY`]
-//! bytes; once closed, nothing waits.
+//! A write to a sleeping peer wakes it, which doubles the cost. Of writes sent together, only the first finds it
+//! asleep. Laws: a deferred write is sent, in the order of writing, once each ready task has had its turn, or before;
+//! at most [`FULL`] sockets and [`MANY`] bytes are deferred; after closing, nothing is.
 
 use std::future::poll_fn;
 use std::mem;
@@ -13,24 +12,26 @@ use std::task::{Context, Poll, Waker};
 use super::coalescing_socket::SocketHandle;
 use super::thread_bound::ThreadBound;
 
-/// So many ends are sent at once: whoever serves very many connections at a time lets none wait for all of them.
+/// The number of sockets that are sent at once, so that a worker with very many connections delays none for all
+/// others.
 pub(super) const FULL: usize = 64;
 
-/// And so many bytes: they are held meanwhile, and of more of them, each is a small part of what it costs to wake a peer.
+/// The number of bytes that are sent at once. They occupy memory until then, and beside larger writes the cost of
+/// waking a peer is small.
 pub(super) const MANY: usize = 128 * 1024;
 
-/// The outbox of one worker.
+/// The coalescer of one worker.
 #[derive(Debug, Clone, Default)]
 pub struct WriteCoalescer(ThreadBound<CoalescerState>);
 
 #[derive(Debug)]
 struct CoalescerState {
     ends: Vec<SocketHandle>,
-    /// For small messages: the room of those that were sent.
+    /// The buffers of sent messages, for reuse.
     buffers: Vec<Vec<u8>>,
-    /// Where this many have come together, they are sent.
+    /// The number of sockets at which all are sent; 0 once closed.
     full: usize,
-    /// What they have to send.
+    /// The deferred bytes of all sockets.
     bytes: usize,
     waker: Waker,
 }
@@ -47,13 +48,13 @@ impl Default for CoalescerState {
     }
 }
 
-/// Ends to be sent now, by whoever has them, and uses none of them.
+/// Sockets to be sent now. The caller must not borrow any of them while it sends the batch.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Batch(Vec<SocketHandle>);
 
 impl WriteCoalescer {
-    /// Adds an end that is not in it. Where that makes enough of them, all are to be sent now.
+    /// Adds a socket. Returns the batch to send now when a limit is reached.
     pub(super) fn add(&self, end: &SocketHandle, bytes: usize) -> Option<Batch> {
         let mut tray = self.0.get();
         tray.ends.push(end.clone());
@@ -63,31 +64,31 @@ impl WriteCoalescer {
         tray.record_size(bytes)
     }
 
-    /// An end that is in it has more to send. Where that makes enough, all are to be sent now.
+    /// Counts more bytes of a socket that was added. Returns the batch to send now when a limit is reached.
     pub(super) fn grow(&self, bytes: usize) -> Option<Batch> {
         self.0.get().record_size(bytes)
     }
 
-    /// Sends what has come together.
+    /// Sends a batch.
     pub(super) fn send(&self, Batch(mut ends): Batch) {
         for end in ends.drain(..) {
             if let Some(room) = end.send() {
                 self.0.get().return_buffer(room);
             }
         }
-        // Its room is for the next ones.
+        // Keeps the allocation for the next batch.
         let mut tray = self.0.get();
         if tray.ends.capacity() == 0 {
             tray.ends = ends;
         }
     }
 
-    /// An empty room for small messages, which most of the time another one has had before.
+    /// Returns an empty buffer, usually one used before.
     pub(super) fn take_buffer(&self) -> Vec<u8> {
         self.0.get().buffers.pop().unwrap_or_default()
     }
 
-    /// Sends what is deferred, at the end of each turn, until the outbox is closed.
+    /// Sends deferred writes at the end of each turn, until the coalescer is closed.
     pub(super) async fn flush(self) {
         poll_fn(|cx| self.poll_flush_all(cx)).await;
     }
@@ -106,7 +107,7 @@ impl WriteCoalescer {
         }
     }
 
-    /// From now on, what is written is sent at once.
+    /// Closes the coalescer: from now on, writes are sent at once.
     pub(super) fn close(&self) {
         let mut tray = self.0.get();
         tray.full = 0;
@@ -125,7 +126,7 @@ impl CoalescerState {
         Batch(mem::take(&mut self.ends))
     }
 
-    /// No more of them than are sent at once, of 2 KiB each at most.
+    /// Keeps a buffer for reuse: at most as many as sockets are sent at once, of at most 2 KiB each.
     fn return_buffer(&mut self, room: Vec<u8>) {
         if self.buffers.len() < FULL && room.capacity() > 0 {
             self.buffers.push(room);
