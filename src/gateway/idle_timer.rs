@@ -8,7 +8,7 @@ use crate::domain::pending::Heartbeat;
 use crate::telemetry::clock;
 use crate::upstream::ReadMode;
 
-/// Whether calls are in progress on a socket.
+/// The state of a socket: busy with calls, or idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
     /// At least one call is in progress.

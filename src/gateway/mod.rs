@@ -100,7 +100,7 @@ struct ConnectionContext {
     reach: Reach,
     /// The scheme of its requests.
     scheme: &'static str,
-    /// The forwarding headers sent to servers last, cached for reuse.
+    /// The `Forwarded` value sent last, cached for reuse.
     told: HeaderCache,
     /// The subject of its verified client certificate.
     subject: Option<Subject>,

@@ -131,7 +131,7 @@ pub(super) async fn forward(
     };
     let exchange = exchange::send_and_wait_head(record, upstream, outgoing, wait).await?;
     if let Some(interims) = interims.filter(|interims| !interims.is_empty()) {
-        // The final response follows the interim ones. The write timeout bounds this wait.
+        // The final response follows the interim ones. `limits.write_timeout` bounds this wait.
         poll_fn(|cx| interims.poll_written(cx)).await;
     }
     let progress = progress.as_deref();
@@ -178,7 +178,7 @@ fn response_headers(
     *response.version_mut() = Version::HTTP_11;
     let mut lease = exchange.lease;
     if progress.is_some_and(UploadProgress::is_running) {
-        // The response precedes the end of the request, whose rest is still to be written to the connection.
+        // The server responded before the whole request was sent, so the connection cannot be reused.
         lease.mark_unusable();
     }
     Ok(CallResponse::Streaming(boxed(|| StreamingResponse {

@@ -76,8 +76,7 @@ pub(super) struct Record {
     arrival: Option<RequestOrigin>,
     /// Peer whose in-progress limit the call counts towards.
     peer: Option<Rc<CountedPeer>>,
-    /// Receiver of the server notifications sent while this call is open; unset if they go to the connection's
-    /// receiver.
+    /// Receiver of server notifications for this call alone; if unset, they go to the connection's receiver.
     notifications: Option<NotificationSender>,
     /// Trace context of the call.
     trace: Option<Trace>,
@@ -109,7 +108,7 @@ enum RecordRole {
     Noise(BodyCopy),
 }
 
-/// Whether the caller has a key that percentages can be applied to.
+/// The presence of a caller's key, which percentages need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HasKey {
     Yes,
@@ -125,7 +124,7 @@ struct CallOutcome {
     reason: Option<Reason>,
     upstream_status: Option<u16>,
     cause: Option<String>,
-    /// Whether the proxy parsed the result of the RPC server.
+    /// The read state of the RPC server's result.
     result: outcome::ResultRead,
 }
 
@@ -329,7 +328,7 @@ impl Record {
         self.route
     }
 
-    /// Returns the stage; `None` if the proxy itself answers.
+    /// Returns the stage; `None` if the proxy itself responds.
     pub(super) fn stage(&self) -> Option<Stage> {
         self.stage
     }
@@ -372,8 +371,8 @@ impl Record {
         }
     }
 
-    /// Returns `limits.total_timeout` if the deadline has passed because of the client. The client's share is the time
-    /// of its head and body plus `waited`, the time it took to send or receive since.
+    /// Returns `limits.total_timeout` if the deadline has passed and the client used more than 1/10 of it. The client's
+    /// time is that of its head and body, plus `waited`, the time it took to send or receive since.
     pub(super) fn is_slow_client(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
         let took = self.took.head + self.took.body + waited;
@@ -440,7 +439,7 @@ impl Record {
         self.stream
     }
 
-    /// Records that the proxy itself answers, and why.
+    /// Records that the proxy itself responds, and why.
     pub(super) fn handle_locally(&mut self, why: DecisionReason) {
         self.stage = None;
         self.why = why;

@@ -84,7 +84,7 @@ struct StreamingBody {
     part: FirstFrame,
 }
 
-/// Whether the next frame is the first.
+/// The position in the body: at the first frame or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstFrame {
     First,

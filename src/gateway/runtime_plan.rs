@@ -44,7 +44,7 @@ pub struct RuntimePlan {
     targets: Vec<OnceCell<PathAndQuery>>,
     /// Verified tokens, by the keys of this plan.
     tokens: RefCell<TokenCache>,
-    /// Whether any server may send messages in the response stream of a call.
+    /// Set if any server may send messages in the response stream of a call.
     has_response_streams: bool,
 }
 
@@ -98,7 +98,7 @@ impl RuntimePlan {
                     (None, _) => {
                         let before = before.map(|before| &before.shadow_upstreams[..]);
                         let mut wanted = lowered(wanted, concurrency, budget);
-                        // A circuit breaker or a health check of their own must not affect second runs.
+                        // Second runs have no circuit breaker and start no health checks.
                         (wanted.watch.breaker, wanted.watch.check) = (None, None);
                         Upstream::Http(kept_or_opened(&wanted, before, tasks))
                     }

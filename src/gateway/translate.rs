@@ -319,7 +319,7 @@ async fn rpc_answer(
     })
 }
 
-/// Returns the blame for an error sent to an RPC client. If an error mapping chose a code that blames the client, that
+/// Returns the blame for an error sent to an RPC client. If an outcome row chose a code that blames the client, that
 /// takes precedence, as it does for the same error of an RPC server.
 fn blame(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
     let by_code = Blame::of_code(code);

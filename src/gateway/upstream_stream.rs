@@ -41,14 +41,14 @@ enum RewriteState {
     Over,
 }
 
-/// Whether data has arrived since the last check.
+/// The arrival of data since the last check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progressed {
     Yes,
     No,
 }
 
-/// Whether the log already has a line about dropped events of this stream.
+/// The state of the one log line about events of this stream that could not be rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LogOnce {
     Yes,

@@ -105,7 +105,7 @@ impl Shared {
     }
 }
 
-/// Whether calls in progress may complete.
+/// The treatment of calls in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DrainMode {
     /// They may complete.
@@ -401,7 +401,7 @@ impl Worker {
         self.leaving.subscribe()
     }
 
-    /// Fails the calls that the proxy answers itself with [`Reason::Draining`].
+    /// Ends the calls whose responses the proxy writes itself: each fails with [`Reason::Draining`].
     pub fn end_calls(&self) {
         self.ends.set(true);
         self.ended.notify_waiters();

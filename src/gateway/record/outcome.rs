@@ -15,7 +15,7 @@ use crate::telemetry::metrics::Outcome;
 /// The largest passed-through response that is parsed for the record, in bytes.
 pub(super) const SMALL: usize = 64 * 1024;
 
-/// Whether the proxy parsed the result of the RPC server, and so knows whether a tool failed.
+/// The read state of the RPC server's result. Only a parsed one shows a tool failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ResultRead {
     #[default]
@@ -76,7 +76,7 @@ impl Record {
         self.ending.code = Some(code);
     }
 
-    /// Records a response that an error mapping wrote for this upstream code. A mapped success counts as a success, as
+    /// Records a response that an outcome row wrote for an upstream error with this code. A success counts as one, as
     /// it does when it passes through.
     pub(in crate::gateway) fn answered_by_row(&mut self, status: u16, code: i64) {
         self.answered(status);

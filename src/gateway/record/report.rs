@@ -172,7 +172,7 @@ impl Record {
     /// Counts which client used which route, so that operators know when a route can be removed.
     fn count_usage(&self, shard: &mut Shard, labels: CallLabels) {
         let Some(stage) = labels.stage else {
-            // The proxy itself answered.
+            // The proxy itself responded.
             return;
         };
         if self.route.is_some() || self.stream.is_some() {

@@ -330,7 +330,7 @@ impl ShadowRunner {
 #[derive(Debug)]
 pub(super) struct Judgement {
     pub(super) verdict: Verdict,
-    /// Whether a guard may act on the verdict.
+    /// The confidence, which must be sure for a guard to act on the verdict.
     pub(super) confidence: Confidence,
     /// JSON pointers of the differences that count.
     pub(super) pointers: Vec<String>,
