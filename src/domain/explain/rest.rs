@@ -155,7 +155,7 @@ pub(super) fn sent(
         authority: upstream.authority.as_str().to_owned(),
         method: method.to_owned(),
         target: match upstream.transport {
-            // A line has none.
+            // A line has no target.
             Transport::Stdio(_) => String::new(),
             Transport::Http
             | Transport::Mcp(_)

@@ -13,7 +13,7 @@ pub(super) use crate::domain::redact::HIDDEN;
 /// The shortest value, in characters, that is hidden everywhere: shorter ones such as `1` occur too often.
 const SHORTEST: usize = 3;
 
-/// A mark whether a member of a hidden name encloses the value.
+/// A named boolean: a member of a hidden name encloses the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeenSecrets {
     Open,

@@ -236,7 +236,7 @@ impl Serialize for Value {
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        // A text that is not JSON is empty here: the document of a notification.
+        // `""` stands for the empty text: the document of a notification.
         let text = raw.get();
         Ok(Value(if text == "\"\"" {
             String::new()

@@ -26,7 +26,7 @@ pub(super) enum Type {
     Enum(Vec<String>),
 }
 
-/// A mark whether a call without the value is refused.
+/// A named boolean: a call without the value is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Requirement {
     Required,
@@ -44,7 +44,7 @@ impl Requirement {
     }
 }
 
-/// A mark whether an object has members that the schema does not name.
+/// A named boolean: an object has members that the schema does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Others {
     Allowed,

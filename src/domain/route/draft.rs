@@ -1,4 +1,4 @@
-//! From what the table says of a route to the route: each part is read on its own, then all parts together.
+//! Compilation of one route: each part is parsed on its own, then all parts are resolved together.
 
 use http::HeaderName;
 
@@ -17,16 +17,16 @@ use crate::domain::pattern::{
 };
 use crate::domain::side::Side;
 
-/// The hole of what a short form, or `extra = "carry"`, carries; no pattern can name it.
+/// The hole for the members that a short form or `extra = "carry"` carries; no pattern can use this name.
 const CARRIED: &str = "...";
 
-/// The method whose results may say that they are failures (MCP, "Tools").
+/// The method whose results may be marked as errors (MCP, "Tools").
 pub const TOOL_CALL: &str = "tools/call";
 
-/// The parts of a route, as they are spelled.
+/// The parts of a route, as spelled.
 struct RouteDraft {
     speech: Wire,
-    /// Whether a short form has a body.
+    /// Records whether a short form has a body.
     carries: HasRequestBody,
     rest: RestSpelling,
     headers: Vec<HeaderItem<HoleRef>>,
@@ -38,7 +38,7 @@ struct RouteDraft {
 /// Compiles one route.
 ///
 /// # Errors
-/// Every part that is wrong, by its key, and why.
+/// Returns all faults, each with its key.
 pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> {
     if source.notify == Notify::Yes && source.from == Some(Side::Rest) && !source.rows.is_empty() {
         let what = "nobody waits for the answer of a notification, so no outcome can be used";
@@ -200,7 +200,7 @@ fn header_name(name: &str) -> Result<HeaderName, PatternError> {
     Ok(parsed)
 }
 
-/// A pattern of a text: numbers and booleans are texts there, too.
+/// Parses the pattern of a text; numbers and booleans count as texts here.
 pub(in crate::domain) fn words(tree: &SourceTree) -> Result<TextPatterns<HoleRef>, PatternError> {
     match tree {
         SourceTree::Text(text) => TextPatterns::parse(text),
@@ -214,7 +214,7 @@ pub(in crate::domain) fn words(tree: &SourceTree) -> Result<TextPatterns<HoleRef
 }
 
 impl RouteDraft {
-    /// Spells out what the short form means.
+    /// Expands the short form.
     fn spell_out(&mut self, extra: Extra) {
         let mentions: Vec<&HoleRef> = self.head_mentions().collect();
         let in_method = self.method.mentions();
@@ -241,7 +241,7 @@ impl RouteDraft {
         self.params = Pattern::Object(ObjectPattern::new(members, rest));
     }
 
-    /// Pairs the unknown members of the body with those of params.
+    /// Binds the unknown members of the body to those of params.
     fn carry(&mut self) -> Result<(), PatternError> {
         let carried = mention_named(CARRIED, HoleUse::Both, None);
         match (&mut self.params, &mut self.body) {
@@ -365,7 +365,7 @@ impl RouteDraft {
         })
     }
 
-    /// The hole that is the id of the call: the RPC side has it beside its params.
+    /// Returns the hole that is the id of the call, which JSON-RPC carries outside its params.
     fn id(&self, facts: &HoleFacts) -> Option<usize> {
         let own = facts
             .find(frame::ID)
@@ -380,8 +380,8 @@ impl RouteDraft {
         (!named).then_some(own)
     }
 
-    /// The hole that tells sessions apart. A REST call that passes through is decided before its body is there, so its
-    /// head has the hole.
+    /// Returns the hole that identifies a session. It must be in the head: a REST call that passes through is decided
+    /// before its body has arrived.
     fn affinity(
         &self,
         source: &RouteSource,
@@ -405,7 +405,7 @@ impl RouteDraft {
         Ok(Some(hole))
     }
 
-    /// The holes of the path, the query and the headers.
+    /// Returns the holes of the path, the query and the headers.
     fn head_mentions(&self) -> impl Iterator<Item = &HoleRef> {
         let path = self.rest.path.holes.iter().map(|hole| &hole.slot);
         let words = self.rest.query.iter().map(|item| &item.words);
@@ -473,7 +473,7 @@ impl RouteDraft {
     }
 }
 
-/// The headers with their slots.
+/// Resolves the slots of headers.
 pub(in crate::domain) fn resolve_headers(
     headers: &[HeaderItem<HoleRef>],
     facts: &HoleFacts,

@@ -1,14 +1,14 @@
-//! What a route does with members and query names that it does not know, unless it says so.
+//! The treatment of members and query names that a route does not know.
 
 use http::Method;
 
 use super::{Extra, HasRequestBody, RouteForm, RouteSource, has_content};
 use crate::domain::pattern::PatternError;
 
-/// Returns whether a short form has a body, and what the route does with what it does not know.
+/// Returns whether a short form has a body, and the treatment of unknown names.
 ///
 /// # Errors
-/// [`PatternError`] where members are to be carried and nothing carries them.
+/// Returns [`PatternError`] if members are to be carried, but no hole can carry them.
 pub(super) fn chosen(
     source: &RouteSource,
     form: RouteForm,
@@ -26,9 +26,8 @@ pub(super) fn chosen(
     Ok((carries, extra))
 }
 
-/// Returns what a route does with members and query names that it does not know, unless it says so: a short form
-/// with a body carries them, every other route refuses the call. A call whose unknown parts were dropped could do
-/// more than the caller asked for.
+/// Returns the default treatment: a short form with a body carries unknown members, every other route refuses the call.
+/// With unknown parts dropped, a call could do more than its caller asked for.
 fn default_extra(form: RouteForm, carries: HasRequestBody) -> Extra {
     match (form, carries) {
         (RouteForm::Short, HasRequestBody::Body) => Extra::Carry,
@@ -36,7 +35,7 @@ fn default_extra(form: RouteForm, carries: HasRequestBody) -> Extra {
     }
 }
 
-/// The error of `extra = "carry"` on a short form without a body.
+/// Returns the error of `extra = "carry"` on a short form without a body.
 fn nothing_carries(method: &Method) -> PatternError {
     let what = format!(
         "{method} of this route has no body that could carry further params; write `params` and `body = {{ \"...\" = \"{{others}}\" }}`, or `extra = \"reject\"`"

@@ -1,8 +1,8 @@
 //! Routes whose REST side is a frame of a legacy socket: one JSON value in place of an HTTP request.
 //!
-//! A frame is a body without a head, so that such a route has the patterns, the order and the proof of every other one;
-//! only its calls are never looked for among those of HTTP. Laws: a frame is no HTTP call and never the other way
-//! round; `{id}` in a frame whose RPC side names no `id` is the id of the call, which both protocols carry beside it.
+//! A frame is treated as a body without a head, so such a route shares patterns, order and checks with all others. Its
+//! calls are looked up separately. Laws: a frame never matches an HTTP route, nor an HTTP call a frame. `{id}` in a
+//! frame whose RPC side has no `id` is the id of the call, which JSON-RPC carries outside its params.
 
 use http::{HeaderMap, Method};
 
@@ -15,18 +15,18 @@ use crate::domain::translate::RestHead;
 
 use super::segments::Segments;
 
-/// How the REST side of a route is spoken.
+/// The protocol of a route's REST side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wire {
-    /// An HTTP request, and its answer.
+    /// An HTTP request, answered by a response.
     #[default]
     Http,
-    /// A frame of a socket, and a frame or silence.
+    /// A frame of a socket, answered by a frame or silence.
     Frame,
 }
 
 impl Wire {
-    /// The key of the configuration.
+    /// Returns the key used in the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Wire {
         }
     }
 
-    /// What its content is called.
+    /// Returns the name of its content, for messages.
     pub(in crate::domain) const fn content(self) -> &'static str {
         match self {
             Wire::Http => "body",
@@ -47,17 +47,17 @@ impl Wire {
 /// The hole of a frame that is the id of the call.
 pub(super) const ID: &str = "id";
 
-/// What stands for the method of a frame. No HTTP call is compared with it.
+/// Placeholder for the method of a frame; never compared with that of an HTTP call.
 const METHOD: &[u8] = b"FRAME";
 
-/// What stands for the line of a frame in examples.
+/// Placeholder for the request line of a frame in examples.
 pub const FRAME: &str = "FRAME /";
 
 fn method() -> Method {
     Method::from_bytes(METHOD).unwrap_or(Method::POST)
 }
 
-/// The head that a frame has not.
+/// Returns the empty head of a frame.
 pub(super) fn spelling() -> RestSpelling {
     RestSpelling {
         method: method(),
@@ -70,7 +70,7 @@ pub(super) fn spelling() -> RestSpelling {
     }
 }
 
-/// A frame in one line, for people: the texts that tell it from others.
+/// Renders a frame in one line, for people: the literals that identify it.
 #[must_use]
 pub fn frame_line(frame: &SourceTree) -> String {
     let mut line = "frame".to_owned();
@@ -86,7 +86,7 @@ pub fn frame_line(frame: &SourceTree) -> String {
     line
 }
 
-/// A frame is an object: nothing else can be told from a message of another kind.
+/// Fails unless the frame is an object with members: nothing else can be told from other messages.
 pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
     match frame {
         SourceTree::Table(members) if !members.is_empty() => Ok(()),
@@ -100,7 +100,7 @@ pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
     }
 }
 
-/// Frames are answered by frames, requests by answers.
+/// Fails when a row answers in the other protocol.
 pub(super) fn refuse_other_speech(
     rows: &[RowSource],
     speech: Wire,
@@ -122,7 +122,7 @@ pub(super) fn refuse_other_speech(
     }
 }
 
-/// A silence is read as a row, so there must be one.
+/// Fails when the route has a `silence` but no row for it.
 pub(super) fn hears_silence(route: &Route) -> Result<(), PatternError> {
     let mut rows = route.outcomes.rows().iter();
     if route.silence.is_none() || rows.any(|row| matches!(row.rest.body, BodyPattern::Nothing)) {
@@ -134,13 +134,13 @@ pub(super) fn hears_silence(route: &Route) -> Result<(), PatternError> {
 }
 
 impl Route {
-    /// Whether its REST side is a frame.
+    /// Returns true when the REST side is a frame.
     #[must_use]
     pub fn is_frame(&self) -> bool {
         self.speech == Wire::Frame
     }
 
-    /// The id of a call as its frame has it; none where the frame has no place for one.
+    /// Returns the id of a call in the type that its frame has; absent if the frame has no place for one.
     #[must_use]
     pub fn id_for(&self, number: u64) -> BoundValue {
         let Some(hole) = self.id else {
@@ -155,7 +155,7 @@ impl Route {
         })
     }
 
-    /// What is known of a call whose frame does not fit: its id, so that it can be told so.
+    /// Returns the bindings of a frame that does not match: only its id, so that an error can be addressed.
     #[must_use]
     pub fn unread(&self, frame: &Json) -> Bindings {
         let mut call = Bindings::new(self.facts.holes.len());
@@ -178,7 +178,7 @@ impl Route {
 }
 
 impl RouteTable {
-    /// Finds the route of a frame: the nearest one where none fits that has the literals of the frame.
+    /// Finds the route of a frame. If none matches, returns the nearest one whose literals the frame has.
     #[must_use]
     pub fn select_frame(&self, frame: &Json) -> Option<usize> {
         let segments = Segments::split("/");

@@ -1,9 +1,9 @@
 //! Routes: one operation seen from both sides, and the table that finds the route of a call.
 //!
-//! A route is a pair of patterns with shared holes: an HTTP request and a JSON-RPC call. Reading one side
-//! binds the holes, writing the other fills them. Laws: which route a call gets does not depend on the
-//! order in which routes are declared; among those that fit, the most specific one is taken, and two that
-//! share a call without either being more specific cannot be loaded.
+//! A route is a pair of patterns with shared holes: an HTTP request and a JSON-RPC call. Reading one side binds the
+//! holes, writing the other fills them. Laws: the route of a call does not depend on the order of declaration. Among
+//! the matching routes the most specific one wins. Two routes that match the same call, neither of them more specific,
+//! are refused.
 
 mod draft;
 mod extra;
@@ -41,19 +41,19 @@ pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas
 pub use table::{RestSelection, RouteTable, TableError};
 pub use url::{Query, read as read_url, refuse_unknown, write as write_url};
 
-/// Why a call cannot be translated.
+/// The reason why a call cannot be translated.
 pub use super::pattern::MatchError as BindError;
 
 /// One operation seen from both sides.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// The name that flags, metrics and logs know it by.
+    /// The name used by flags, metrics and logs.
     pub name: String,
-    /// The REST side as it was written: `GET /items/{id}`.
+    /// The REST side, as written: `GET /items/{id}`.
     pub rest: String,
-    /// The RPC method as it was written.
+    /// The RPC method, as written.
     pub rpc: String,
-    /// How its REST side is spoken.
+    /// The protocol of the REST side.
     pub speech: Wire,
     /// The HTTP method.
     pub method: Method,
@@ -63,35 +63,35 @@ pub struct Route {
     pub rest_call: RestCall,
     /// The JSON-RPC call.
     pub rpc_call: RpcCall,
-    /// What happens to members and query names that the route does not know.
+    /// The treatment of members and query names that the route does not know.
     pub extra: Extra,
-    /// What happens to query names that the route does not know, on translated calls.
+    /// The treatment of unknown query names in translated calls.
     pub unknown_query: UnknownQuery,
-    /// Whether it spells out `params` and `body`.
+    /// The form of the declaration: short, or with `params` and `body`.
     pub form: RouteForm,
-    /// The only side that it is entered from, if there is one.
+    /// The only side from which the route can be called, if it is limited to one.
     pub from: Option<Side>,
-    /// Whether the caller waits for an answer.
+    /// Records whether the caller waits for an answer.
     pub waits: ExpectsReply,
-    /// What a second call would do.
+    /// The effect of a second call.
     pub effect: Effect,
     /// The hole of a frame that is the id of the call.
     pub id: Option<usize>,
-    /// After what time without an answer the silence is one.
+    /// The time without an answer after which silence counts as the answer.
     pub silence: Option<Duration>,
-    /// Bounds the upstream's answer in place of the upstream's own timeout.
+    /// The timeout for the upstream's answer, in place of the upstream's own.
     pub timeout: Option<Duration>,
-    /// The hole whose value tells the sessions of its callers apart.
+    /// The hole whose value identifies the session of a caller.
     pub affinity: Option<usize>,
-    /// What to call instead, once the route is retired; in the words of each side's reader.
+    /// The replacement of the route, once it is retired; a text for each side.
     pub successor: Option<String>,
-    /// What answers look like on each side.
+    /// The answers on each side.
     pub outcomes: Outcomes,
-    /// Why it may lose something, in the words of who wrote it.
+    /// The reason why it may lose data, as written by its author.
     pub lossy: Option<String>,
-    /// Calls that show what it does.
+    /// Example calls.
     pub examples: Vec<Example>,
-    /// What params and results must be like.
+    /// The schemas of params and results.
     pub schema: Schemas,
 }
 
@@ -100,28 +100,28 @@ pub struct Route {
 pub struct RestCall {
     /// The path.
     pub path: Template,
-    /// The query, parameter by parameter.
+    /// The query, by parameter.
     pub query: Vec<QueryItem>,
-    /// The headers that are read and written; no other one matters.
+    /// The headers that are read and written; all others are ignored.
     pub headers: Vec<HeaderItem>,
-    /// The body, where there is one.
+    /// The body, if there is one.
     pub body: Option<Pattern>,
-    /// What is sent where the body has no members.
+    /// The content that is sent where the body has no members.
     pub empty: EmptyBody,
-    /// Query names that only siblings of this route know: a call that bears one is not its.
+    /// Query names of overlapping routes only: a call with one is not for this route.
     pub foreign: Vec<String>,
-    /// Members of a body that only siblings of this route know, where it has no body of its own.
+    /// Body members of overlapping routes only, if this route has no body of its own.
     pub foreign_members: Vec<String>,
 }
 
 impl RestCall {
-    /// Whether the target is the same for every call: nothing of it is a hole, nor of a query.
+    /// Returns true when every call has the same target: path and query have no holes.
     #[must_use]
     pub fn has_one_target(&self) -> bool {
         self.path.holes.is_empty() && self.query.is_empty()
     }
 
-    /// Whether a parameter of the query must be a certain text.
+    /// Returns true when a query parameter must have a literal value.
     fn has_literal(&self) -> bool {
         let mut items = self.query.iter();
         items.any(|item| matches!(item.words, TextPatterns::Literal(_)))
@@ -137,7 +137,7 @@ pub struct RpcCall {
     pub params: Pattern,
 }
 
-/// What is sent where a body that is an object has no members.
+/// The content that is sent where an object body has no members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyBody {
     /// `{}`: servers that expect a body refuse a request without content.
@@ -146,37 +146,37 @@ pub enum EmptyBody {
     Omitted,
 }
 
-/// What happens to members and query names that a route does not know.
+/// The treatment of members and query names that a route does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// They are dropped, and counted.
+    /// Dropped and counted.
     Drop,
-    /// They are the caller's error.
+    /// Refused as an error of the caller.
     Reject,
-    /// Members of the body are members of params, and back.
+    /// Carried: unknown members of the body become members of params, and the other way round.
     Carry,
 }
 
-/// What happens to query names that a route does not know, on translated calls.
+/// The treatment of unknown query names in translated calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownQuery {
     /// The names that are dropped and counted.
     pub ignored: Vec<Glob>,
-    /// What happens to the others.
+    /// The treatment of all other names.
     pub others: UnknownNames,
 }
 
-/// What happens to names that a route does not know.
+/// The treatment of names that a route does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownNames {
-    /// They are the caller's error.
+    /// Refused as an error of the caller.
     Refused,
-    /// They are dropped, and counted: the route says `extra = "drop"`.
+    /// Dropped and counted: the route has `extra = "drop"`.
     Dropped,
 }
 
 impl UnknownQuery {
-    /// Returns what a route does whose `ignore_query` and `extra` are these.
+    /// Returns the treatment for a route's `ignore_query` and `extra`.
     fn new(ignored: Vec<Glob>, extra: Option<Extra>) -> UnknownQuery {
         let others = match extra {
             Some(Extra::Drop) => UnknownNames::Dropped,
@@ -185,7 +185,7 @@ impl UnknownQuery {
         UnknownQuery { ignored, others }
     }
 
-    /// Whether a name is dropped.
+    /// Returns true when a name is dropped.
     #[must_use]
     pub fn drops(&self, name: &str) -> bool {
         self.others == UnknownNames::Dropped || self.ignored.iter().any(|glob| glob.fits(name))
@@ -193,7 +193,7 @@ impl UnknownQuery {
 }
 
 impl Extra {
-    /// What reading does with them. What is carried has a place of its own, and is no stranger.
+    /// Returns the treatment by a pattern reader. A carried member has a place, so it is not unknown.
     #[must_use]
     pub fn unknown_members(self) -> UnknownMembers {
         match self {
@@ -202,7 +202,7 @@ impl Extra {
         }
     }
 
-    /// The word used in configuration and reports.
+    /// Returns the word used in configuration and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -213,37 +213,37 @@ impl Extra {
     }
 }
 
-/// How a route is declared.
+/// The form of a route's declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteForm {
-    /// Params is an object of the holes by name and of the body's members.
+    /// The params are an object of the holes by name and of the body's members.
     Short,
     /// `params` and `body` are spelled out.
     Full,
 }
 
-/// Whether the caller of a route waits for an answer.
+/// A named boolean: the caller of a route waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpectsReply {
     /// The call is answered.
     Yes,
-    /// `notify = true`: a notification is sent, and the caller is answered at once.
+    /// `notify = true`: a notification is sent, and the caller is answered immediately.
     No,
 }
 
-/// What a second call would do (RFC 9110 §9.2).
+/// The effect of a second call (RFC 9110 §9.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Reads only.
     Safe,
-    /// Doing it twice is doing it once.
+    /// A second call has no further effect.
     Idempotent,
     /// Anything else.
     Unsafe,
 }
 
 impl Effect {
-    /// The word used in configuration and reports.
+    /// Returns the word used in configuration and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -253,7 +253,7 @@ impl Effect {
         }
     }
 
-    /// What an HTTP method promises.
+    /// Returns the effect that an HTTP method promises.
     #[must_use]
     pub fn from_method(method: &Method) -> Effect {
         if method.is_safe() {
@@ -265,7 +265,7 @@ impl Effect {
         }
     }
 
-    /// Whether the call may be sent again when it is not known to have been processed.
+    /// Returns true when the call may be repeated although the first one may have been processed.
     #[must_use]
     pub fn may_repeat(self) -> bool {
         match self {
@@ -275,17 +275,17 @@ impl Effect {
     }
 }
 
-/// Whether calls of a route carry a body.
+/// A named boolean: calls of a route have a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HasRequestBody {
     /// The body is read and written.
     Body,
-    /// GET, HEAD, DELETE, OPTIONS and TRACE that declare none: content has no defined meaning there
-    /// (RFC 9110 §9.3).
+    /// GET, HEAD, DELETE, OPTIONS or TRACE without a declared body: content has no defined meaning there (RFC 9110
+    /// §9.3).
     Nothing,
 }
 
-/// Whether content has a meaning in a request with this method.
+/// Returns whether content has a defined meaning in requests with this method.
 #[must_use]
 pub fn has_content(method: &Method) -> HasRequestBody {
     match *method {
@@ -297,7 +297,7 @@ pub fn has_content(method: &Method) -> HasRequestBody {
 }
 
 impl Route {
-    /// Whether calls of this route carry a body.
+    /// Returns whether calls of this route have a body.
     #[must_use]
     pub fn carries(&self) -> HasRequestBody {
         match self.rest_call.body {
@@ -306,20 +306,20 @@ impl Route {
         }
     }
 
-    /// Returns whether a success without content is a result. It is one for calls that are not safe, because a caller
-    /// would repeat a write that is reported as failed, and where the schema allows `null`.
+    /// Returns true when a success without content is a result: where the schema allows `null`, and for unsafe calls,
+    /// whose caller would repeat a write that is reported as failed.
     fn may_succeed_empty(&self) -> bool {
         let result = self.schema.result.as_ref();
         self.effect != Effect::Safe || result.is_some_and(|schema| schema.promises_null())
     }
 
-    /// Whether a call may enter the route from a side.
+    /// Returns true when a side may call the route.
     #[must_use]
     pub fn enters_from(&self, side: Side) -> bool {
         self.from.is_none_or(|only| only == side)
     }
 
-    /// The slots of the REST side.
+    /// Returns the slots of the REST side.
     #[must_use]
     pub fn rest_slots(&self) -> Vec<&Slot> {
         let call = &self.rest_call;
@@ -332,7 +332,7 @@ impl Route {
         slots
     }
 
-    /// The slots of the RPC side.
+    /// Returns the slots of the RPC side.
     #[must_use]
     pub fn rpc_slots(&self) -> Vec<&Slot> {
         let mut slots = self.rpc_call.method.slots();
@@ -344,16 +344,16 @@ impl Route {
 /// The path of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template<H = Slot> {
-    /// What each segment must be. The last one is the empty text where the path ends in a slash.
+    /// The pattern of each segment. The last one is the empty text if the path ends in a slash.
     pub segments: Vec<SegmentPattern>,
-    /// Where the holes lie.
+    /// The holes with their segments.
     pub holes: Vec<PlacedHole<H>>,
-    /// The literal behind the last `:`, as in `/v1/{name}:cancel`.
+    /// The literal after the last `:`, as in `/v1/{name}:cancel`.
     pub verb: Option<String>,
 }
 
 impl<H> Template<H> {
-    /// Whether the path ends in a slash, and the segments before it.
+    /// Returns the segments before a trailing slash, and whether there is such a slash.
     pub(in crate::domain) fn before_slash(&self) -> (&[SegmentPattern], bool) {
         match self.segments.split_last() {
             Some((SegmentPattern::Literal(last), before)) if last.is_empty() => (before, true),
@@ -361,7 +361,7 @@ impl<H> Template<H> {
         }
     }
 
-    /// The place of a hole: all of one segment, or several.
+    /// Returns the place of a hole: one whole segment, or several.
     pub(in crate::domain) fn place(&self, placed: &PlacedHole<H>) -> HolePlace {
         match self.segments[placed.start..placed.end] {
             [SegmentPattern::One] => HolePlace::Segment,
@@ -369,7 +369,7 @@ impl<H> Template<H> {
         }
     }
 
-    /// The only path that fits, in normal form, where there is no hole.
+    /// Returns the only path that matches, in normal form; `None` if there is a hole.
     #[must_use]
     pub fn literal(&self) -> Option<String> {
         let mut path = String::new();
@@ -388,25 +388,25 @@ impl<H> Template<H> {
     }
 }
 
-/// What a segment of a path must be.
+/// The pattern of one segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SegmentPattern {
     /// This text, in normal form.
     Literal(String),
-    /// Anything that is not empty.
+    /// Any text that is not empty.
     One,
-    /// Any number of segments, none among them; always the last.
+    /// Any number of segments, including none; always the last pattern.
     Rest,
 }
 
-/// A hole and the segments that are its value.
+/// A hole with its segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedHole<H = Slot> {
     /// The hole.
     pub slot: H,
-    /// Its first segment.
+    /// The index of its first segment.
     pub start: usize,
-    /// The segment behind its last one; a [`SegmentPattern::Rest`] counts as one here.
+    /// The index after its last segment; a [`SegmentPattern::Rest`] counts as one.
     pub end: usize,
 }
 
@@ -415,21 +415,21 @@ pub struct PlacedHole<H = Slot> {
 pub struct QueryItem<H = Slot> {
     /// The name in the URL.
     pub key: String,
-    /// What stands behind it.
+    /// The pattern of the value.
     pub words: TextPatterns<H>,
 }
 
 impl<H> HeaderItem<H> {
-    /// Whether the header is a URL (RFC 9110 §10.2.2, §8.7).
+    /// Returns true when the value of the header is a URL (RFC 9110 §10.2.2, §8.7).
     #[must_use]
     pub fn is_url(&self) -> bool {
         self.name == LOCATION || self.name == CONTENT_LOCATION
     }
 
-    /// A text as the value of this header, if it comes out of a message as it went into it.
+    /// Returns a text as the value of this header. Fails when a message cannot carry it unchanged.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Returns the fault of the text.
     pub fn value(&self, text: &str) -> Result<HeaderValue, &'static str> {
         let trimmed = text.trim_matches([' ', '\t']) == text;
         let fits = trimmed && (!self.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
@@ -443,7 +443,7 @@ impl<H> HeaderItem<H> {
 pub struct HeaderItem<H = Slot> {
     /// The name.
     pub name: HeaderName,
-    /// What stands behind it.
+    /// The pattern of the value.
     pub words: TextPatterns<H>,
 }
 

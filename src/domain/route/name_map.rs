@@ -1,17 +1,17 @@
-//! Maps by names that the route table gives: only their owner chooses what falls together in them, so that a hash
-//! which is cheap and no secret will do.
+//! Hash maps with names of the route table as keys. Only the owner of the table can cause collisions, so a fast hash
+//! without a secret suffices.
 
-/// What a route table says under each name.
+/// A map from names of the route table to values.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NameMap<T> {
     entries: Vec<(String, T)>,
-    /// Where in the entries a name is, at its hash or behind it. At least half of them are [`FREE`], and a power of two.
+    /// An open-addressing index into the entries. Its length is a power of two, and at least half of it is [`FREE`].
     places: Vec<usize>,
 }
 
-/// So many names are sooner compared than hashed.
+/// Up to this many names are compared without hashing.
 const FEW: usize = 4;
-/// No entry is here.
+/// Marks an empty place of the index.
 const FREE: usize = usize::MAX;
 
 impl<T> NameMap<T> {
@@ -19,7 +19,7 @@ impl<T> NameMap<T> {
         self.entries.is_empty()
     }
 
-    /// The name that is alone, with what stands under it.
+    /// Returns the only entry, if there is exactly one.
     #[inline]
     pub(super) fn only(&self) -> Option<(&str, &T)> {
         match &self.entries[..] {
@@ -60,7 +60,7 @@ impl<T> NameMap<T> {
 }
 
 impl<T: Default> NameMap<T> {
-    /// What stands under a name; nothing yet, where the name is new.
+    /// Returns the value of a name, inserting the default for a new name.
     pub(super) fn under(&mut self, name: &str) -> &mut T {
         if self.entries.len() * 2 >= self.places.len() {
             self.hash_index();
@@ -73,7 +73,7 @@ impl<T: Default> NameMap<T> {
         &mut self.entries[self.places[place]].1
     }
 
-    /// Where a name is, or would be.
+    /// Returns the place of a name in the index, or the empty place for it.
     fn place(&self, name: &str) -> usize {
         let last = self.places.len() - 1;
         let mut at = hash(name) & last;
@@ -85,7 +85,7 @@ impl<T: Default> NameMap<T> {
         at
     }
 
-    /// Makes room for as many entries again.
+    /// Doubles the index.
     fn hash_index(&mut self) {
         let room = (self.places.len() * 2).max(2 * FEW);
         self.places = vec![FREE; room];
@@ -105,7 +105,7 @@ impl<T> Default for NameMap<T> {
     }
 }
 
-/// Eight bytes at a time, each upon those before it; the last eight may be some of them again.
+/// Hashes eight bytes at a time. The last eight may overlap those before them.
 fn hash(name: &str) -> usize {
     let bytes = name.as_bytes();
     let (words, _) = bytes.as_chunks::<8>();
@@ -120,9 +120,9 @@ fn hash(name: &str) -> usize {
     mix(hash, last) as usize
 }
 
-/// Both halves of a product, upon each other, so that each bit of the word has a part in all bits.
+/// Folds both halves of a product, so that each bit of the word affects all bits.
 fn mix(hash: u64, word: u64) -> u64 {
-    /// Any odd number with ones all over it.
+    /// An odd number with ones spread over it.
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
     let product = u128::from(hash.rotate_left(23) ^ word) * u128::from(SPREAD);
     product as u64 ^ (product >> 64) as u64

@@ -1,44 +1,44 @@
-//! Paths that are no call of a route, but that another program may take for one.
+//! Paths that match no route, but that another program may take for the path of one.
 //!
-//! A path is near a route when a program that tidies it up reads the path of the route: it removes empty and dot
-//! segments, and removes or adds a slash at the end. A path is near as well when it would fit if a hole could be empty.
+//! A path is near a route if a program that normalizes it gets the path of the route: by removing empty and dot
+//! segments, or by removing or adding a slash at the end. A path is also near if it would match with an empty hole.
 
 use http::Method;
 
 use super::path::{EmptyHole, PathMatch, PathTree};
 use super::{AmbiguousPath, Segments};
 
-/// The routes that a path is near to.
+/// The routes near a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NearRoutes {
-    /// The routes, by their place, and how the path is like theirs.
+    /// The routes by index, each with the difference of the path.
     pub routes: Vec<(usize, Likeness)>,
-    /// The methods that routes of exactly this path have.
+    /// The methods of routes with exactly this path.
     pub methods: Vec<Method>,
 }
 
-/// How a path is like that of a route.
+/// The difference of a path from that of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
-    /// Without this, it is the path of the route.
+    /// The path matches without this irregularity.
     Without(AmbiguousPath),
-    /// With a slash at its end, it is the path of the route.
+    /// The path matches with a slash at its end.
     WithSlash,
-    /// It fits if a hole may be empty.
+    /// The path matches if a hole may be empty.
     EmptyHole,
 }
 
-/// Both trees of paths, and the method that is asked for.
+/// A search in both trees of paths, for one method.
 pub(super) struct NearSearch<'t, 'm> {
     /// The routes whose paths do not end in a slash.
     pub(super) plain: &'t PathTree,
-    /// The routes whose paths end in one.
+    /// The routes whose paths end in a slash.
     pub(super) slashed: &'t PathTree,
     pub(super) method: &'m Method,
 }
 
 impl NearSearch<'_, '_> {
-    /// The routes that a path is near to which is the path of no route.
+    /// Returns the routes near a path that matches none.
     pub(super) fn of(&self, segments: &Segments<'_>) -> Vec<(usize, Likeness)> {
         let mut found = Vec::new();
         match segments.ambiguity() {
@@ -48,7 +48,7 @@ impl NearSearch<'_, '_> {
         found
     }
 
-    /// Of a path without empty and dot segments.
+    /// Handles a path without empty and dot segments.
     fn even(&self, segments: &Segments<'_>, found: &mut Vec<(usize, Likeness)>) {
         let path = segments.path();
         if !self.slashed.is_empty() {
@@ -70,7 +70,7 @@ impl NearSearch<'_, '_> {
         let tidy = Segments::split(&tidied);
         self.add((self.plain, tidy.path()), without, found);
         self.add((self.slashed, tidy.path()), without, found);
-        // As it came, and as RFC 3986 §5.2.4 removes dots: `/items/7/..` is `/items/`.
+        // Tries the path as received, and after dot removal by RFC 3986 §5.2.4: `/items/7/..` is `/items/`.
         let undotted = segments.undotted();
         let undotted = Segments::split(&undotted);
         for path in [segments.path(), undotted.path()] {

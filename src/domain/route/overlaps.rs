@@ -1,7 +1,7 @@
-//! Siblings: routes that one side cannot tell apart by path and method, or by RPC method, alone.
+//! Groups of routes that path and method, or the RPC method, alone do not distinguish.
 //!
-//! They are ordered by specificity when the table is built, each learns the names that only the others
-//! know, and where they differ by a literal in params, that literal finds them without trying each.
+//! The routes of a group are ordered by specificity when the table is built. Each learns the names that only the others
+//! have. If they differ by a literal in params, a map finds the route by that literal.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use crate::domain::json::Json;
 use crate::domain::pattern::Pattern;
 use crate::domain::side::Side;
 
-/// Siblings, the most specific first.
+/// A group of overlapping routes, the most specific first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OverlapGroup {
     routes: Vec<usize>,
     by_body: ByBody,
     told: Option<Discriminator>,
-    /// The route that takes every call of its path and method: it is alone, and no literal is asked of the call.
+    /// The route for every call of its path and method: it is the only one and requires no literal.
     only: Option<usize>,
 }
 
-/// Whether the body tells siblings apart.
+/// A named boolean: the body distinguishes the routes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ByBody {
     #[default]
@@ -30,7 +30,7 @@ enum ByBody {
     Yes,
 }
 
-/// The place of params where most siblings have a literal, and who has which.
+/// The place of params at which most routes have a literal, with the routes of each literal.
 #[derive(Debug, PartialEq, Eq)]
 struct Discriminator {
     path: Vec<String>,
@@ -43,24 +43,24 @@ impl OverlapGroup {
         self.routes.push(route);
     }
 
-    /// The siblings, the most specific first.
+    /// Returns the routes, the most specific first.
     #[must_use]
     pub fn routes(&self) -> &[usize] {
         &self.routes
     }
 
-    /// The route that takes every call of its path and method, if one does.
+    /// Returns the route for every call of its path and method, if there is one.
     pub(super) fn only(&self) -> Option<usize> {
         self.only
     }
 
-    /// Whether the head of a call may not tell whose it is.
+    /// Returns true when the head of a call may not suffice to find its route.
     #[must_use]
     pub fn needs_body(&self) -> bool {
         self.by_body == ByBody::Yes
     }
 
-    /// The siblings that a literal text in params leaves.
+    /// Returns the routes that remain after the literal of params is known.
     pub(super) fn discriminated_by(&self, params: Option<&Json>) -> &[usize] {
         let Some(told) = &self.told else {
             return &self.routes;
@@ -91,7 +91,7 @@ pub(super) fn duplicate_names(routes: &[Route]) -> Vec<TableError> {
     errors
 }
 
-/// Makes siblings of the routes that one side cannot tell apart by path or method, most specific first.
+/// Orders the routes of a group by specificity, and reports those that cannot be distinguished.
 pub(super) fn arrange(
     group: &mut OverlapGroup,
     routes: &mut [Route],
@@ -125,7 +125,7 @@ pub(super) fn arrange(
             }
             continue;
         }
-        // What one takes of a body and the other refuses tells them apart as well.
+        // Different bodies, or different treatment of unknown members, distinguish routes as well.
         let takes = |route: &Route| (route.rest_call.body.clone(), route.extra);
         if side == Side::Rest && takes(first) != takes(second) {
             group.by_body = ByBody::Yes;
@@ -155,7 +155,7 @@ pub(super) fn arrange(
     make_rivals(&rivals, routes, side);
 }
 
-/// The pairs that no literal in params tells apart already.
+/// Returns the pairs that no literal in params distinguishes.
 fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut each = |among: &[usize], and: &[usize]| {
@@ -170,7 +170,7 @@ fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
             let mut texts: Vec<&Vec<usize>> = told.by_text.values().collect();
             texts.sort();
             for among in texts {
-                // Behind its own routes each text has those that have no literal there.
+                // The routes of a text are followed by those without a literal there.
                 let own = among.len() - told.others.len();
                 each(&among[..own], &told.others);
             }
@@ -180,7 +180,7 @@ fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
     found
 }
 
-/// Where most routes have a literal text.
+/// Returns the place where most routes have a literal text.
 fn told(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
     let mut places: HashMap<Vec<String>, HashMap<String, Vec<usize>>> = HashMap::new();
     for route in group {
@@ -203,7 +203,7 @@ fn told(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
     others.retain(|route| by_text.values().all(|routes| !routes.contains(route)));
     let mut told = NameMap::<Vec<usize>>::default();
     for (text, routes) in by_text {
-        // Those without a literal there may fit as well.
+        // Routes without a literal there may match as well.
         told.under(&text).extend(routes.iter().chain(&others));
     }
     Some(Discriminator {
@@ -213,7 +213,7 @@ fn told(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
     })
 }
 
-/// Whether two routes may be taken for each other: no literal tells them apart.
+/// Returns true when no literal distinguishes two routes.
 fn may_be_confused(one: &Route, other: &Route, side: Side) -> bool {
     use crate::domain::pattern::{TextPatterns, words_meeting};
     match side {
@@ -259,7 +259,7 @@ fn overlap(routes: &[Route], first: usize, second: usize, side: Side) -> TableEr
     }
 }
 
-/// The members that a pattern of params names.
+/// Returns the member names of a pattern of params.
 pub(super) fn names(pattern: &Pattern) -> Vec<&str> {
     match pattern {
         Pattern::Object(object) => object.members.iter().map(|(name, _)| &**name).collect(),
@@ -271,7 +271,7 @@ pub(super) fn names(pattern: &Pattern) -> Vec<&str> {
     }
 }
 
-/// Tells each of two rivals the names that only the other one knows.
+/// Gives each of two rivals the names that only the other one has.
 fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
     for (one, other) in rivals
         .iter()
@@ -313,14 +313,14 @@ fn learn(foreign: &mut Vec<String>, new: Vec<String>) {
     foreign.dedup();
 }
 
-/// Notes at each object the names that the other pattern has at the same place.
+/// Records at each object the names that the other pattern has at the same place.
 fn mark(pattern: &mut Pattern, twin: &Pattern) {
     match (pattern, twin) {
         (Pattern::Object(object), Pattern::Object(twin)) => {
             let knows = |name: &String| object.members.iter().any(|(own, _)| own == name);
             let new = twin.members.iter().map(|(name, _)| name);
             let new: Vec<String> = new.filter(|name| !knows(name)).cloned().collect();
-            // What takes all members ignores none of them.
+            // An object that takes all members ignores none of them.
             if object.rest.is_none() {
                 learn(&mut object.foreign, new);
             }
@@ -358,7 +358,7 @@ fn mark(pattern: &mut Pattern, twin: &Pattern) {
     }
 }
 
-/// Whether a value has the literals of a pattern in their places: else it cannot be meant.
+/// Returns true when a value has the literals of a pattern in their places.
 pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
     match pattern {
         Pattern::Literal(literal) => value.is_some_and(|value| literal.same(value)),
@@ -370,7 +370,7 @@ pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
     }
 }
 
-/// Whether there are literals in a pattern, but for those in lists.
+/// Returns true when a pattern has literals outside of lists.
 fn holds_literal(pattern: &Pattern) -> bool {
     match pattern {
         Pattern::Literal(_) => true,

@@ -1,4 +1,4 @@
-//! The spelling of the REST side: `METHOD /path/{hole}?key={hole}`, by the grammar of `google.api.http`.
+//! The parser of the REST side: `METHOD /path/{hole}?key={hole}`, by the grammar of `google.api.http`.
 
 use http::Method;
 
@@ -9,7 +9,7 @@ use crate::domain::pattern::{
 };
 use crate::domain::percent;
 
-/// Method, path and query, as they are spelled.
+/// Method, path and query, as spelled.
 #[derive(Debug)]
 pub(super) struct RestSpelling {
     pub(super) method: Method,
@@ -17,7 +17,7 @@ pub(super) struct RestSpelling {
     pub(super) query: Vec<QueryItem<HoleRef>>,
 }
 
-/// Reads `METHOD /path?query`.
+/// Parses `METHOD /path?query`.
 pub(super) fn parse_rest(text: &str) -> Result<RestSpelling, PatternError> {
     let (method, url) = text.split_once(' ').ok_or_else(|| {
         PatternError::new("write an HTTP method, one space and a path, such as `GET /items/{id}`")
@@ -46,7 +46,7 @@ fn parse_method(text: &str) -> Result<Method, PatternError> {
     }
 }
 
-/// Cuts at the first `?` outside of braces.
+/// Splits at the first `?` outside of braces.
 fn cut_query(url: &str) -> (&str, Option<&str>) {
     match outside_braces(url, '?').next() {
         Some(at) => (&url[..at], Some(&url[at + 1..])),
@@ -54,7 +54,7 @@ fn cut_query(url: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The places of a character outside of braces.
+/// Returns the positions of a character outside of braces.
 fn outside_braces(text: &str, wanted: char) -> impl Iterator<Item = usize> {
     let mut open = 0_i32;
     text.char_indices().filter_map(move |(at, letter)| {
@@ -102,7 +102,7 @@ fn parse_path(path: &str) -> Result<Template<HoleRef>, PatternError> {
             ));
         }
         if segment.is_empty() && at > 0 && at == last && template.verb.is_none() {
-            // The slash at the end of `/items/`.
+            // The trailing slash of `/items/`.
             let empty = SegmentPattern::Literal(String::new());
             template.segments.push(empty);
         } else {
@@ -130,7 +130,7 @@ fn parse_segment(segment: &str, template: &mut Template<HoleRef>) -> Result<(), 
     }
 }
 
-/// A literal segment in normal form.
+/// Parses a literal segment into normal form.
 fn literal(text: &str) -> Result<String, PatternError> {
     if text.is_empty() || text == "." || text == ".." {
         return Err(PatternError::new(format!(
@@ -144,7 +144,7 @@ fn literal(text: &str) -> Result<String, PatternError> {
     }
     let mut escaped = String::new();
     for letter in text.chars() {
-        // What RFC 3986 §3.3 allows in a segment stays; an escape that the pattern spells out as well.
+        // Keeps the characters that RFC 3986 §3.3 allows in a segment, and escapes in the pattern.
         if letter.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@%".contains(letter) {
             escaped.push(letter);
         } else {

@@ -1,6 +1,6 @@
-//! Paths, matched against the templates of all routes at once.
+//! A matcher of paths against the templates of all routes at once.
 //!
-//! An irregular path is never matched as it is, only asked whether it would name a route after tidying it up.
+//! An irregular path never matches; [`super::near`] only searches for routes that it would match after normalization.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::{Route, SegmentPattern, Segments, Template};
 use crate::domain::percent::normalise;
 
 impl Template {
-    /// Whether a path has the segments of this template, whatever other templates say of it.
+    /// Returns true when a path has the segments of this template, regardless of other templates.
     #[must_use]
     pub fn fits(&self, segments: &Segments<'_>) -> bool {
         let mut found: Vec<Cow<'_, str>> = segments.iter().map(normalise).collect();
@@ -29,7 +29,7 @@ impl Template {
         let open = self.segments.last() == Some(&SegmentPattern::Rest);
         let fixed = self.segments.len() - usize::from(open);
         let longer = found.len() > fixed && !open;
-        // Nothing of what `**` takes is empty.
+        // The segments that `**` takes must not be empty.
         let behind = found.get(fixed..).unwrap_or_default();
         let empty = open && behind.iter().any(|text| text.is_empty());
         !longer
@@ -46,22 +46,22 @@ impl Template {
     }
 }
 
-/// What the templates say of a path and a method.
+/// The result of looking up a path and a method.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PathMatch<'t> {
-    /// The routes that have this path and method; they differ in their queries only.
+    /// The routes with this path and method; they differ beyond path and method.
     Routes(&'t OverlapGroup),
-    /// The path has other methods.
+    /// Routes have this path, but with these methods only.
     OtherMethods(Vec<Method>),
     /// No route has this path.
     Nothing,
 }
 
-/// All templates, as a tree of segments.
+/// A tree of the segments of all templates.
 #[derive(Debug, Default)]
 pub(super) struct PathTree {
     root: PathNode,
-    /// Whether any template has a verb: else none is looked for.
+    /// Records whether any template has a verb; if none has, no verb is parsed.
     has_verbs: bool,
 }
 
@@ -120,7 +120,7 @@ impl PathEnd {
         }
     }
 
-    /// Whether another route with this method ends here.
+    /// Returns true when another route with this method ends here.
     fn has_other(&self, (method, index): (&Method, usize)) -> bool {
         let mut ends = self.plain.iter().chain(self.verbs.values().flatten());
         ends.any(|(known, group)| {
@@ -141,14 +141,14 @@ struct PathSearch<'a> {
     others: Vec<Method>,
 }
 
-/// Whether the hole before a verb may be empty.
+/// A named boolean: holes may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EmptyHole {
     Refused,
     Allowed,
 }
 
-/// The last segment of a path as `head:verb`, the verb in normal form.
+/// Splits the last segment of a path as `head:verb`, with the verb in normal form.
 #[inline(never)]
 fn cut_verb(path: &str) -> Option<(&str, Cow<'_, str>)> {
     let (_, last) = path.rsplit_once('/').unwrap_or(("", path));
@@ -157,7 +157,7 @@ fn cut_verb(path: &str) -> Option<(&str, Cow<'_, str>)> {
 }
 
 impl PathSearch<'_> {
-    /// HEAD is GET without the content (RFC 9110 §9.3.2); any other method that is not here is told those that are.
+    /// Falls back from HEAD to GET (RFC 9110 §9.3.2). For any other missing method, collects the existing ones.
     #[cold]
     fn nearest<'t>(&mut self, methods: &'t [(Method, OverlapGroup)]) -> Option<&'t OverlapGroup> {
         let get = methods.iter().find(|(method, _)| *method == Method::GET);
@@ -191,13 +191,13 @@ impl PathTree {
         found
     }
 
-    /// Whether a path that a template makes may be the path of another route with its method.
+    /// Returns true when a path that a route writes may be the path of another route with its method.
     pub(super) fn contests(&self, route: &Route, index: usize) -> bool {
         let (segments, _) = route.rest_call.path.before_slash();
         self.root.contests(segments, (&route.method, index))
     }
 
-    /// Whether there is no template in it.
+    /// Returns true when the tree has no template.
     pub(super) fn is_empty(&self) -> bool {
         let root = &self.root;
         root.literals.is_empty()
@@ -206,17 +206,17 @@ impl PathTree {
             && root.rest.is_empty()
     }
 
-    /// Whether a template has a verb.
+    /// Returns true when a template has a verb.
     pub(super) fn has_verbs(&self) -> bool {
         self.has_verbs
     }
 
-    /// The routes of a path, which is what stands behind its first slash.
+    /// Returns the routes of a path, given without its first slash.
     pub(super) fn find<'t>(&'t self, path: Option<&str>, method: &Method) -> PathMatch<'t> {
         self.find_with(path, method, EmptyHole::Refused)
     }
 
-    /// The same, where holes may be empty: a hole takes any segment that the path has.
+    /// Does the same with empty holes allowed: a hole takes any segment of the path.
     pub(super) fn find_with<'t>(
         &'t self,
         path: Option<&str>,
@@ -244,7 +244,7 @@ impl PathTree {
 }
 
 impl PathNode {
-    /// A literal beats a hole, one segment beats many, a verb beats none.
+    /// Returns the best match: a literal beats a hole, one segment beats many, a verb beats none.
     fn find<'t>(
         &'t self,
         mut path: Option<&str>,
@@ -265,7 +265,7 @@ impl PathNode {
             }
             let (literal, one) = (node.literal(segment), node.one.as_deref());
             node = match (literal, one) {
-                // Where one way leads on, there is none to come back for.
+                // With a single way on, no backtracking is needed.
                 (Some(next), None) | (None, Some(next)) if node.rest.is_empty() => next,
                 ways => return node.fork(ways, behind, search),
             };
@@ -274,7 +274,7 @@ impl PathNode {
         node.end(search)
     }
 
-    /// The way along a literal that is alone and leads on: it is found without cutting.
+    /// Follows a literal that is the only child, without splitting the path.
     #[inline]
     fn along<'t, 'p>(&'t self, path: &'p str) -> Option<(&'t PathNode, &'p str)> {
         let (literal, next) = self.literals.only()?;
@@ -285,7 +285,7 @@ impl PathNode {
         Some((next, behind))
     }
 
-    /// Each way in turn, until one leads to an end.
+    /// Tries each way in turn, until one matches.
     #[inline(never)]
     fn fork<'t>(
         &'t self,
@@ -300,13 +300,13 @@ impl PathNode {
             .or_else(|| self.rest.find(None, search))
     }
 
-    /// Where the path ends.
+    /// Returns the match where the path ends.
     fn end<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let here = self.here.find(None, search);
         here.or_else(|| self.rest.find(None, search))
     }
 
-    /// The literals are in normal form, so a segment that is one of them is as well.
+    /// Returns the child of a literal segment. Literals are in normal form, so an equal segment needs no normalization.
     #[inline]
     fn literal(&self, segment: &str) -> Option<&PathNode> {
         if self.literals.is_empty() {
@@ -324,7 +324,7 @@ impl PathNode {
         }
     }
 
-    /// The last segment as `head:verb`.
+    /// Matches the last segment as `head:verb`.
     #[inline(never)]
     fn find_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let (head, verb) = search.verb.clone()?;
@@ -341,7 +341,7 @@ impl PathNode {
         self.rest.find(Some(&verb), search)
     }
 
-    /// Verbs are not told apart here: what may be another route's is looked at when it is written.
+    /// Returns true when another route may match. Verbs are ignored here: `write_rest` checks the written URL.
     fn contests(&self, segments: &[SegmentPattern], own: (&Method, usize)) -> bool {
         if self.rest.has_other(own) {
             return true;

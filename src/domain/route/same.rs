@@ -1,14 +1,14 @@
-//! Whether two compiled routes treat calls alike, although they come from different texts.
+//! The comparison of compiled routes, independent of the text they were compiled from.
 
 use super::{Route, Schemas};
 use crate::domain::schema::Schema;
 
 impl Route {
-    /// Returns whether both routes read, write and answer every call in the same way. Their names, places in the file,
+    /// Returns true when both routes read, write and answer every call in the same way. Names, places in the file,
     /// examples and notes for people may differ.
     #[must_use]
     pub fn translates_like(&self, other: &Route) -> bool {
-        // All fields are named, so that a new one is not overlooked here.
+        // Names all fields, so that a new one cannot be forgotten here.
         let Route {
             name: _,
             rest,

@@ -1,29 +1,29 @@
-//! The segments of a path, and what is irregular about it.
+//! The segments of a path, and its irregularities.
 //!
-//! Segments are compared in normal form. A path with empty or dot segments is irregular: two programs may read it
-//! in two ways. A slash at the end is not: the path has one more segment, which is empty, and names another resource
-//! (RFC 3986 §3.3). Segments are cut where they are looked at, which costs less than to keep where they are.
+//! Segments are compared in normal form. A path with empty or dot segments is irregular: two programs may read it in
+//! two ways. A slash at the end is not irregular: the path has one more segment, which is empty, and names another
+//! resource (RFC 3986 §3.3). Segments are split on demand, which costs less than storing their positions.
 
 use std::borrow::Cow;
 
 use crate::domain::percent::{self, normalise};
 use crate::domain::swar::{equal, index_of_first};
 
-/// A path, cut at its slashes.
+/// A path, split at its slashes.
 #[derive(Debug, Clone, Copy)]
 pub struct Segments<'a> {
-    /// Behind the first slash.
+    /// The path after its first slash.
     path: &'a str,
     ambiguity: Option<AmbiguousPath>,
 }
 
-/// Why two programs may read a path in two ways.
+/// The reason why two programs may read a path in two ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmbiguousPath {
     /// `//`
     #[error("an empty segment")]
     EmptySegment,
-    /// A slash at the end, and nothing else.
+    /// A slash at the end, without another irregularity.
     #[error("a slash at the end")]
     TrailingSlash,
     /// `.` or `..`, plain or percent-encoded.
@@ -32,7 +32,7 @@ pub enum AmbiguousPath {
 }
 
 impl<'a> Segments<'a> {
-    /// Cuts a path; `/` has no segments.
+    /// Splits a path; `/` has no segments.
     #[must_use]
     #[inline]
     pub fn split(path: &'a str) -> Segments<'a> {
@@ -47,33 +47,33 @@ impl<'a> Segments<'a> {
         segments
     }
 
-    /// What is irregular about the path, if anything is. A slash at the end is not.
+    /// Returns the irregularity of the path, if it has one. A slash at the end is none.
     #[must_use]
     pub fn irregular(&self) -> Option<AmbiguousPath> {
         self.ambiguity
             .filter(|why| *why != AmbiguousPath::TrailingSlash)
     }
 
-    /// The same, or the slash at its end.
+    /// Returns the irregularity of the path, or else its trailing slash.
     #[must_use]
     #[inline]
     pub fn ambiguity(&self) -> Option<AmbiguousPath> {
         self.ambiguity
     }
 
-    /// Whether the path ends in a slash that is not its only one.
+    /// Returns true when the path ends in a slash and is not `/`.
     #[must_use]
     pub fn ends_in_slash(&self) -> bool {
         self.path.ends_with('/')
     }
 
-    /// All of them with the slashes between them, if there are any.
+    /// Returns the segments with the slashes between them; `None` if there are none.
     #[inline]
     pub(super) fn path(&self) -> Option<&'a str> {
         Some(self.path).filter(|path| !path.is_empty())
     }
 
-    /// The segments as they came.
+    /// Returns the segments as received.
     pub fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut path = self.path();
         std::iter::from_fn(move || {
@@ -83,13 +83,14 @@ impl<'a> Segments<'a> {
         })
     }
 
-    /// The path with each segment in normal form.
+    /// Returns the path with each segment in normal form.
     #[must_use]
     pub fn normal(&self) -> String {
         path_of(self.iter().map(normalise))
     }
 
-    /// The path as a program that tidies up would read it, with each segment in normal form and no slash at the end.
+    /// Returns the path as a normalizing program would read it: each segment in normal form, without a slash at the
+    /// end.
     #[must_use]
     pub fn tidied(&self) -> String {
         let mut kept = Vec::new();
@@ -103,7 +104,7 @@ impl<'a> Segments<'a> {
         path_of(kept)
     }
 
-    /// The path without dot segments and with the empty ones, each segment in normal form (RFC 3986 §5.2.4).
+    /// Returns the path without dot segments, but with empty ones; each segment in normal form (RFC 3986 §5.2.4).
     pub(super) fn undotted(&self) -> String {
         let mut kept = Vec::new();
         let mut open = false;
@@ -133,13 +134,13 @@ fn path_of<'a>(segments: impl IntoIterator<Item = Cow<'a, str>>) -> String {
     path
 }
 
-/// The first segment, and what is behind its slash.
+/// Splits off the first segment and its slash.
 #[inline]
 pub(super) fn cut(path: &str) -> (&str, Option<&str>) {
     percent::cut::<b'/'>(path)
 }
 
-/// Whether a segment is empty, or begins like a dot segment: with a dot, or with one that is escaped.
+/// Returns true when a segment is empty, or begins with a dot or an escape. A fast check before the exact one.
 fn may_be_ambiguous(path: &[u8]) -> bool {
     let begins = |at: usize| matches!(path.get(at), None | Some(b'/' | b'.' | b'%'));
     if path.is_empty() {
@@ -160,7 +161,7 @@ fn may_be_ambiguous(path: &[u8]) -> bool {
     begins(0) || last.any(|(index, byte)| *byte == b'/' && begins(behind + index))
 }
 
-/// What is irregular about a path, or that it ends in a slash.
+/// Returns the irregularity of a path, or its trailing slash.
 fn oddity(path: &str) -> Option<AmbiguousPath> {
     let (inside, slash) = match path.strip_suffix('/') {
         Some(inside) => (inside, Some(AmbiguousPath::TrailingSlash)),
@@ -169,7 +170,7 @@ fn oddity(path: &str) -> Option<AmbiguousPath> {
     inside.split('/').find_map(fault).or(slash)
 }
 
-/// What is irregular about a segment, if anything is.
+/// Returns the irregularity of a segment.
 fn fault(segment: &str) -> Option<AmbiguousPath> {
     match &*normalise(segment) {
         "" => Some(AmbiguousPath::EmptySegment),

@@ -1,4 +1,4 @@
-//! What a route table says of one route, before it is understood.
+//! The text of a route table, decoded but not yet compiled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::domain::side::Side;
 
 use super::{Effect, Extra, Wire};
 
-/// What the route table says of one route.
+/// One route, as the route table declares it.
 #[derive(Debug, Clone, Default)]
 pub struct RouteSource {
     /// The key of the route's table: `route[3]`.
@@ -21,7 +21,7 @@ pub struct RouteSource {
     pub name: String,
     /// `rest = "METHOD /path?query"`
     pub rest: String,
-    /// `frame`, in place of `rest`; that is a line for people then.
+    /// `frame`, in place of `rest`, which is then a text for people.
     pub frame: Option<SourceTree>,
     /// `silence`
     pub silence: Option<Duration>,
@@ -29,7 +29,7 @@ pub struct RouteSource {
     pub rpc: String,
     /// `params`
     pub params: Option<SourceTree>,
-    /// `body`; the text `none` says that requests have no content.
+    /// `body`; the text `none` means that requests have no content.
     pub body: Option<SourceTree>,
     /// `query = { key = "{hole}" }`
     pub query: Vec<(String, SourceTree)>,
@@ -37,13 +37,13 @@ pub struct RouteSource {
     pub headers: Vec<(String, SourceTree)>,
     /// `extra`
     pub extra: Option<Extra>,
-    /// `ignore_query` of the route, else of all routes.
+    /// `ignore_query` of the route, or that of all routes.
     pub ignore_query: Vec<Glob>,
     /// `from`
     pub from: Option<Side>,
     /// `notify = true`
     pub notify: Notify,
-    /// `effect`; by the HTTP method where absent.
+    /// `effect`; the HTTP method decides if it is absent.
     pub effect: Option<Effect>,
     /// `timeout`
     pub timeout: Option<Duration>,
@@ -51,7 +51,7 @@ pub struct RouteSource {
     pub affinity: Option<String>,
     /// `successor`
     pub successor: Option<String>,
-    /// The rows of the route, then those of the sets that it names, in order.
+    /// The rows of the route, followed by those of its outcome sets, in order.
     pub rows: Vec<RowSource>,
     /// `lossy`
     pub lossy: Option<String>,
@@ -61,23 +61,23 @@ pub struct RouteSource {
     pub schema: Schemas,
 }
 
-/// The value of `body` that says that requests have no content.
+/// The value of `body` for requests without content.
 const NO_BODY: &str = "none";
 
 impl RouteSource {
-    /// Returns whether `body = "none"` is said.
+    /// Returns true when the route has `body = "none"`.
     #[must_use]
     pub fn has_no_body(&self) -> bool {
         matches!(&self.body, Some(SourceTree::Text(text)) if text == NO_BODY)
     }
 
-    /// Returns the pattern of the body, if one is named.
+    /// Returns the pattern of the body, if there is one.
     #[must_use]
     pub fn named_body(&self) -> Option<&SourceTree> {
         self.body.as_ref().filter(|_| !self.has_no_body())
     }
 
-    /// How its REST side is spoken.
+    /// Returns the protocol of the REST side.
     #[must_use]
     pub fn speech(&self) -> Wire {
         match self.frame {
@@ -87,12 +87,12 @@ impl RouteSource {
     }
 }
 
-/// `schema`: what params and results must be like, beside what the patterns say.
+/// `schema`: the schemas of params and results, in addition to the patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Schemas {
-    /// The params of a call, whichever side it comes from.
+    /// The params of a call from either side.
     pub params: Option<Arc<Schema>>,
-    /// The result of an answer, whichever side it comes from.
+    /// The result of an answer from either side.
     pub result: Option<Arc<Schema>>,
 }
 
@@ -102,16 +102,16 @@ pub enum Notify {
     /// The call is answered.
     #[default]
     No,
-    /// A notification is sent, and the caller is answered at once.
+    /// A notification is sent, and the caller is answered immediately.
     Yes,
 }
 
-/// A call that shows what a route does; `check` runs it.
+/// An example call of a route; `check` executes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// `example[2]` of its route: where the table says it.
+    /// The key of the example in its route: `example[2]`.
     pub key: String,
-    /// The directions in which it holds.
+    /// The directions in which the example holds.
     pub way: ExampleWay,
     /// `rest.call`: `GET /api/trainers/7`
     pub call: String,
@@ -133,7 +133,7 @@ pub enum ExampleWay {
     /// Both.
     #[default]
     Both,
-    /// What comes from one side only: a call of a client of that side, the answer of the other side's server.
+    /// Only for calls of a client of this side and answers of the other side's server.
     From(Side),
 }
 

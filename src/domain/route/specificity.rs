@@ -1,8 +1,8 @@
-//! Which of two routes is more specific: A is when every call that fits A fits B.
+//! The order of routes by specificity: A is more specific than B if every call that matches A matches B.
 //!
-//! A route is compared on one side at a time, as that side's callers see it: on the REST side by its path,
-//! query, headers and body, on the RPC side by its method and params. Requests live in a closed world: a
-//! name that one route has and the other does not makes a call foreign to the other.
+//! Routes are compared on one side at a time, as the callers of that side see them: the REST side by path, query,
+//! headers and body, the RPC side by method and params. The comparison assumes a closed world: a call with a name that
+//! a route does not have does not match it.
 
 use super::{HeaderItem, PlacedHole, QueryItem, Route};
 use crate::domain::json::Json;
@@ -11,7 +11,7 @@ use crate::domain::pattern::{
 };
 use crate::domain::side::Side;
 
-/// Whether every call that fits `one` fits `other`.
+/// Returns true when every call that matches `one` matches `other`.
 pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
     let mut compared = Subsumption::new(MemberPolicy::Closed);
     let each = match side {
@@ -28,11 +28,11 @@ pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
                 && compared.place(one.body.as_ref(), other.body.as_ref())
         }
     };
-    // A hole may stand in the path and in the body: then both have the same value.
+    // A hole may occur in both path and body: then both have the same value.
     each && compared.agrees()
 }
 
-/// Whether some call fits both.
+/// Returns true when some call matches both.
 pub(super) fn share(one: &Route, other: &Route, side: Side) -> bool {
     match side {
         Side::Rpc => {
@@ -58,12 +58,12 @@ pub(super) fn share(one: &Route, other: &Route, side: Side) -> bool {
     }
 }
 
-/// Whether a call without a body fits a pattern: it is read as the empty object.
+/// Returns true when a call without a body matches a pattern: it is read as the empty object.
 fn reads_nothing(body: &Pattern) -> bool {
     body.may_be_absent() || matches!(body, Pattern::Object(object) if object.is_empty())
 }
 
-/// Whether some call fits the heads of both, whatever its body is.
+/// Returns true when some call matches the heads of both, for some body.
 pub(super) fn heads_share(one: &Route, other: &Route) -> bool {
     let (one, other) = (&one.rest_call, &other.rest_call);
     let meet = |one: &TextPatterns, other: &TextPatterns| words_meeting(one, other).is_some();
@@ -81,7 +81,7 @@ pub(super) fn heads_share(one: &Route, other: &Route) -> bool {
         && headers_meet(&one.headers, &other.headers)
 }
 
-/// Holes of one path are told by their place, whatever their names.
+/// Compares the holes of two paths by their position, regardless of their names.
 fn path(
     one: &[PlacedHole],
     other: &[PlacedHole],
@@ -97,7 +97,8 @@ fn path(
     })
 }
 
-/// The same, of all texts. A hole that lies across those of the other route must take any text.
+/// Returns true when all texts of the first path's holes fit the second. A hole that overlaps those of the other route
+/// must take any text.
 fn path_within<'r>(
     one: &'r [PlacedHole],
     other: &'r [PlacedHole],
@@ -127,7 +128,7 @@ fn query_within<'r>(
             .all(|item| compared.words(None, &item.words))
 }
 
-/// Headers that a pattern does not name do not matter.
+/// Compares headers. Headers that a pattern does not name are ignored.
 fn headers_within<'r>(
     one: &'r [HeaderItem],
     other: &'r [HeaderItem],
@@ -146,7 +147,7 @@ fn headers_meet(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
     })
 }
 
-/// A value at a place of the params that tells routes apart: the same place is a literal in many of them.
+/// Returns the literals of a pattern of params, each with its path.
 pub(super) fn literals(pattern: &Pattern) -> Vec<(Vec<String>, Json)> {
     fn collect(pattern: &Pattern, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Json)>) {
         match pattern {

@@ -1,4 +1,4 @@
-//! The table of all routes: which one a call belongs to.
+//! The table of all routes, with the lookup of the route of a call.
 
 use http::{HeaderMap, Method};
 
@@ -15,15 +15,15 @@ use crate::domain::translate::{
     RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
 };
 
-/// Why routes cannot stand in one table.
+/// The reason why routes cannot be in one table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct TableError {
-    /// The route that is refused, by its place in the list.
+    /// The index of the refused route in the list.
     pub route: usize,
-    /// The key that is wrong.
+    /// The faulty key.
     pub key: &'static str,
-    /// Why, naming the other route.
+    /// The reason, with the name of the other route.
     pub what: String,
 }
 
@@ -33,46 +33,46 @@ pub struct RouteTable {
     routes: Vec<Route>,
     http: RouteIndex,
     frames: RouteIndex,
-    /// Whether what a route writes may be the URL of another one.
+    /// Records, for each route, whether its written URL may match another route.
     contested: Vec<UrlConflict>,
 }
 
-/// Where the calls of one speech find their routes.
+/// The lookup of routes for one protocol.
 #[derive(Debug, Default)]
 struct RouteIndex {
     tree: PathTree,
-    /// Those whose paths end in a slash, by what stands before it.
+    /// The routes whose paths end in a slash, by the path before it.
     slashed: PathTree,
     by_rpc: NameMap<OverlapGroup>,
-    /// Routes whose RPC method has holes; they come behind those that spell theirs out.
+    /// The routes whose RPC method has holes; they are tried after the literal ones.
     by_rpc_pattern: OverlapGroup,
 }
 
-/// Whether what a route writes may be the URL of another one.
+/// A named boolean: the written URL of a route may match another route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UrlConflict {
     No,
     Yes,
 }
 
-/// What the table says of a REST call.
+/// The result of looking up a REST call.
 #[derive(Debug)]
 pub enum RestSelection<'t> {
-    /// The route of the call, or the nearest one, which will say what does not fit.
+    /// The route of the call, or the nearest one, which reports the mismatch.
     Route(usize),
-    /// The body decides among these, the most specific first.
+    /// The body decides among these routes, the most specific first.
     ByBody(&'t OverlapGroup),
-    /// The path has other methods.
+    /// Routes have this path, but with these methods only.
     OtherMethods(Vec<Method>),
-    /// Routes have this path and method, but each has a literal that the call has not.
+    /// Routes have this path and method, but each requires a literal that the call does not have.
     OtherLiterals,
     /// No route has this path.
     Unrouted,
-    /// No route has this path and method, but another program may take it for the path of one.
+    /// No route matches this path and method, but another program may take it for the path of one.
     Near(NearRoutes),
 }
 
-/// The first route that fits and ignores nothing, else the first that fits.
+/// Returns the first matching route that ignores nothing, or else the first matching one.
 fn first_whole(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
     let mut fitting = None;
     for route in routes {
@@ -85,7 +85,7 @@ fn first_whole(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> O
     fitting
 }
 
-/// What the selection of a route needs of the terms: it writes nothing, so it tells no time.
+/// The context for selecting a route. Selection writes nothing, so it needs no time.
 const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: String::new,
@@ -111,7 +111,7 @@ impl RouteIndex {
         index
     }
 
-    /// The tree that the path of a route stands in.
+    /// Returns the tree for the path of a route.
     fn tree_of(&mut self, route: &Route) -> &mut PathTree {
         match route.rest_call.path.before_slash() {
             (_, true) => &mut self.slashed,
@@ -119,7 +119,7 @@ impl RouteIndex {
         }
     }
 
-    /// The routes of exactly this path.
+    /// Returns the routes of exactly this path.
     fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> PathMatch<'t> {
         let path = segments.path();
         match segments.ambiguity() {
@@ -132,7 +132,7 @@ impl RouteIndex {
         }
     }
 
-    /// Whether a path that a route writes may be the path of another one.
+    /// Returns true when a path that a route writes may be the path of another one.
     fn contests(&self, route: &Route, place: usize) -> bool {
         let tree = match route.rest_call.path.before_slash() {
             (_, true) => &self.slashed,
@@ -158,7 +158,7 @@ impl RouteTable {
     /// Compiles the table.
     ///
     /// # Errors
-    /// Every pair of routes that cannot be told apart, and every name given twice.
+    /// Returns every pair of routes that cannot be distinguished, and every duplicate name.
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
         let [http, frames] = [Wire::Http, Wire::Frame].map(|speech| {
@@ -190,13 +190,13 @@ impl RouteTable {
         }
     }
 
-    /// All routes, in the order in which they were declared.
+    /// Returns all routes, in the order of declaration.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// The route at a place that a selection has named.
+    /// Returns the route at an index from a selection.
     #[must_use]
     pub fn route(&self, index: usize) -> &Route {
         &self.routes[index]
@@ -228,7 +228,7 @@ impl RouteTable {
         }
     }
 
-    /// What is said of a path that no route has with this method.
+    /// Returns the result for a path that no route has with this method.
     #[inline(never)]
     fn beside<'t>(
         &'t self,
@@ -249,17 +249,17 @@ impl RouteTable {
         }
     }
 
-    /// The methods that routes have at a path.
+    /// Returns the methods of the routes at a path.
     #[must_use]
     pub fn methods(&self, segments: &Segments<'_>) -> Vec<Method> {
-        // No route has CONNECT, so that all others are told.
+        // No route has CONNECT, so the result lists all methods.
         match self.http.find(segments, &Method::CONNECT) {
             PathMatch::OtherMethods(methods) => methods,
             PathMatch::Routes(_) | PathMatch::Nothing => Vec::new(),
         }
     }
 
-    /// Finds the route of a REST call whose body decides; none where no route has the literals that it has.
+    /// Finds the route of a REST call by its body. Returns `None` if no route's literals match.
     #[must_use]
     pub fn select_by_body(
         &self,
@@ -282,13 +282,13 @@ impl RouteTable {
         found.or_else(|| self.among_rest(&routes, head))
     }
 
-    /// Finds the route of an RPC call; the nearest one where none fits that has the literals of the call.
+    /// Finds the route of an RPC call. If none matches, returns the nearest one whose literals the call has.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
         self.select_rpc_to(Wire::Http, (method, params))
     }
 
-    /// The same for an upstream that is spoken to in this way.
+    /// Does the same, for an upstream with this protocol.
     #[must_use]
     pub fn select_rpc_to(&self, speech: Wire, call: (&str, Option<&Json>)) -> Option<usize> {
         let (method, params) = call;
@@ -309,7 +309,7 @@ impl RouteTable {
         }
     }
 
-    /// Whether some route has this RPC method, whatever its params.
+    /// Returns true when a route has this RPC method, regardless of params.
     #[must_use]
     pub fn knows_rpc(&self, method: &str) -> bool {
         let mut patterns = self.http.by_rpc_pattern.routes().iter();
@@ -317,7 +317,7 @@ impl RouteTable {
             || patterns.any(|route| self.has_method(*route, method))
     }
 
-    /// Whether a method fits the pattern of a route.
+    /// Returns true when a method matches the pattern of a route.
     fn has_method(&self, route: usize, method: &str) -> bool {
         let route = self.route(route);
         let mut reading = PatternReader::new(
@@ -328,11 +328,11 @@ impl RouteTable {
         route.rpc_call.method.read(&[method], &mut reading).is_ok()
     }
 
-    /// Writes the REST call of an RPC call that belongs to a route.
+    /// Writes the REST call of an RPC call that matches a route.
     ///
     /// # Errors
-    /// [`BindError`] names the member that does not fit, among others one that would make it the call of
-    /// another route: `GET /items/{id}` is never `GET /items/search`.
+    /// Returns [`BindError`] with the member that does not fit, such as one that would turn the call into that of
+    /// another route: `GET /items/{id}` never becomes `GET /items/search`.
     pub fn write_rest(
         &self,
         index: usize,
@@ -342,7 +342,7 @@ impl RouteTable {
         self.write_rest_of(index, (call, BoundValue::Absent), terms)
     }
 
-    /// The same for a call whose frame is to have this id.
+    /// Does the same for a call whose frame gets this id.
     ///
     /// # Errors
     /// The same.
@@ -362,7 +362,7 @@ impl RouteTable {
             return Ok(written);
         }
         if let Some(taken) = self.ambiguous_url(route, &written).filter(|taken| *taken != index)
-            // An alias that is entered from the other side only has a twin in its place.
+            // An alias that only the other side calls has the same path as its twin.
             && !self.is_alias(index, taken)
         {
             return Err(BindError::new(
@@ -376,7 +376,7 @@ impl RouteTable {
         Ok(written)
     }
 
-    /// The route that REST callers enter by what is written.
+    /// Returns the route that a REST client would reach by the written call.
     fn ambiguous_url(&self, route: &Route, written: &ToRest) -> Option<usize> {
         if route.is_frame() {
             let frame = written.body.clone().map(Json::sent)?;
@@ -413,7 +413,7 @@ impl RouteTable {
         }
     }
 
-    /// All routes that frames enter.
+    /// Returns all routes for frames.
     pub(super) fn entered_by(
         &self,
         (segments, method): (&Segments<'_>, &Method),
@@ -424,7 +424,7 @@ impl RouteTable {
         }
     }
 
-    /// Whether a route stands for another one that REST callers enter at the same path.
+    /// Returns true when a route is an alias of another one that REST clients call at the same path.
     fn is_alias(&self, index: usize, twin: usize) -> bool {
         let (route, twin) = (self.route(index), self.route(twin));
         !route.enters_from(Side::Rest)
@@ -432,8 +432,8 @@ impl RouteTable {
             && route.rest_call.path.verb == twin.rest_call.path.verb
     }
 
-    /// Among routes of one path and method, those whose literals the query has: the most specific that fits, else
-    /// the nearest.
+    /// Selects among routes of one path and method whose literals the query has: the most specific that matches, or
+    /// else the nearest.
     fn among_rest(&self, routes: &[usize], head: RestHead<'_>) -> Option<usize> {
         if let [route] = routes
             && !self.route(*route).rest_call.has_literal()
@@ -450,7 +450,7 @@ impl RouteTable {
             items.iter().filter(|item| query.has(&item.key)).count()
         };
         let possible = || routes.iter().filter(possible);
-        // `max_by_key` takes the last of equals, and the first in the order of the group is wanted.
+        // `max_by_key` returns the last of equals; the first one in the group is needed, hence `rev`.
         let nearest = || possible().rev().max_by_key(named);
         possible().find(fits).or_else(nearest).copied()
     }
@@ -472,7 +472,7 @@ impl RouteTable {
         found.or_else(|| self.nearest_rpc(&possible, call.1))
     }
 
-    /// The route that knows most of what the call names.
+    /// Returns the route that knows the most members of the call.
     fn nearest_rpc(&self, routes: &[usize], params: Option<&Json>) -> Option<usize> {
         let members = params
             .and_then(|params| params.open().ok())

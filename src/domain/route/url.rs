@@ -1,4 +1,4 @@
-//! A URL read into values, and written from them.
+//! The URL of a REST call: reading the values of holes from it, and writing it.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ use crate::domain::json::same_ignoring_case;
 use crate::domain::pattern::{PatternReader, PatternWriter, Shape, TextPatterns};
 use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
-/// A query, cut into its pairs; values are decoded where they are read.
+/// A query, split into pairs; values are decoded on demand.
 #[derive(Debug, Default)]
 pub struct Query<'a> {
     pairs: Vec<(Cow<'a, str>, &'a str)>,
 }
 
 impl<'a> Query<'a> {
-    /// Cuts at `&` and at the first `=` of each pair, and decodes the names.
+    /// Splits at `&` and at the first `=` of each pair, and decodes the names.
     ///
     /// # Errors
-    /// [`BindError`] for a name that is malformed.
+    /// Returns [`BindError`] for a malformed name.
     pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, BindError> {
-        /// Few queries have more.
+        /// Most queries have no more pairs.
         const USUAL: usize = 8;
         let mut pairs = Vec::with_capacity(if query.is_some() { USUAL } else { 0 });
         let is_encoded = query.is_some_and(|query| memchr2(b'%', b'+', query.as_bytes()).is_some());
@@ -46,13 +46,13 @@ impl<'a> Query<'a> {
         Ok(Query { pairs })
     }
 
-    /// Whether a name occurs.
+    /// Returns true when a name occurs.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.pairs.iter().any(|(known, _)| known == name)
     }
 
-    /// Whether the query has the literals of a route.
+    /// Returns true when the query has the literals of a route.
     pub(super) fn has_literals(&self, items: &[QueryItem]) -> bool {
         items.iter().all(|item| match &item.words {
             TextPatterns::Literal(text) => {
@@ -68,7 +68,7 @@ impl<'a> Query<'a> {
         named.map(|(_, value)| decode(name, value)).collect()
     }
 
-    /// Reads the values of a parameter, of which there mostly is one, and tells how many there are.
+    /// Reads the values of a parameter, usually one, and returns their number.
     fn read(&self, item: &QueryItem, reading: &mut PatternReader) -> Result<usize, BindError> {
         let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
         let found = match (named.next(), named.next()) {
@@ -82,13 +82,13 @@ impl<'a> Query<'a> {
         Ok(found.len())
     }
 
-    /// Whether each parameter is there once, in the order of a pattern, and no other one is.
+    /// Returns true when the query has each parameter once, in the order of the pattern, and no other.
     fn is_as_declared(&self, items: &[QueryItem]) -> bool {
         let mut both = self.pairs.iter().zip(items);
         self.pairs.len() == items.len() && both.all(|((name, _), item)| *name == item.key)
     }
 
-    /// The names of the pairs that bear none of those that a route knows.
+    /// Returns the names that a route does not know.
     pub fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
         let known = |name: &str| call.query.iter().any(|item| item.key == name);
         let names = self.pairs.iter().map(|(name, _)| &**name);
@@ -96,7 +96,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Reads the value of a parameter that is there once.
+/// Reads the value of a parameter that occurs once.
 #[inline]
 fn read_once(item: &QueryItem, value: &str, reading: &mut PatternReader) -> Result<(), BindError> {
     if item.words.read_word(value, reading).is_some() {
@@ -111,7 +111,7 @@ fn read_once(item: &QueryItem, value: &str, reading: &mut PatternReader) -> Resu
     read.map_err(|misfit| misfit.within(&in_query(&item.key)))
 }
 
-/// The text of a value of the parameter with this name.
+/// Decodes a value of the parameter with this name.
 fn decode<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, BindError> {
     let value = percent::decode(value, Plus::Space);
     value.map_err(|error| BindError::new(in_query(name), error))
@@ -121,10 +121,10 @@ fn in_query(name: &str) -> String {
     format!("query parameter `{name}`")
 }
 
-/// Reads the holes of a route from a URL that has its path.
+/// Reads the holes of a route from a URL with a matching path.
 ///
 /// # Errors
-/// [`BindError`] names the place that does not fit.
+/// Returns [`BindError`] with the place that does not fit.
 pub fn read(
     route: &Route,
     segments: &Segments<'_>,
@@ -156,12 +156,12 @@ pub fn read(
     }
 }
 
-/// Refuses a query with names that the route does not know and does not drop.
+/// Refuses a query with names that the route neither knows nor drops.
 ///
 /// # Errors
-/// [`BindError`] with the names.
+/// Returns [`BindError`] with the names.
 pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), BindError> {
-    /// A query may have thousands of names.
+    /// The most names in the error; a query may have thousands.
     const SHOWN: usize = 8;
     let mut names: Vec<&str> = Vec::new();
     let unknown = query.unknown(&route.rest_call);
@@ -193,7 +193,8 @@ pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), BindError>
     Err(BindError::unknown_query(place, what))
 }
 
-/// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
+/// Refuses a name that an overlapping route knows, or that differs from a known one in case only: a lenient server may
+/// confuse them.
 fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
     let call = &route.rest_call;
     let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
@@ -256,7 +257,7 @@ fn read_hole<'a>(
     reading.bind(&placed.slot, bound.map_err(BindError::here)?)
 }
 
-/// The last segment without the verb behind it.
+/// Returns the last segment without the verb after it.
 #[inline]
 fn without<'a>(verb: Option<&str>, segment: &'a str) -> &'a str {
     match verb.and_then(|_| segment.rsplit_once(':')) {
@@ -265,7 +266,7 @@ fn without<'a>(verb: Option<&str>, segment: &'a str) -> &'a str {
     }
 }
 
-/// The decoded text of a hole that spans several segments, which come next.
+/// Returns the decoded text of a hole that spans the next segments.
 fn spanning<'a>(
     patterns: &[SegmentPattern],
     verb: Option<&str>,
@@ -287,7 +288,7 @@ fn spanning<'a>(
     joined(&raw)
 }
 
-/// The decoded text of several segments.
+/// Returns the decoded text of several segments.
 fn joined(raw: &[&str]) -> Result<String, String> {
     let mut text = String::new();
     for segment in raw {
@@ -303,9 +304,9 @@ fn joined(raw: &[&str]) -> Result<String, String> {
     Ok(text)
 }
 
-/// Refuses what a program between here and the file system may read as something else.
+/// Refuses texts that a program on the way to the file system may read differently.
 fn safe_in_path(text: &str) -> Result<(), String> {
-    // Nothing in most values is one of these.
+    // Fast path: most values contain nothing special.
     if is_word(text.as_bytes()) {
         return Ok(());
     }
@@ -330,7 +331,7 @@ fn safe_in_path(text: &str) -> Result<(), String> {
 /// Writes the target of a route.
 ///
 /// # Errors
-/// [`BindError`] names the hole whose value does not fit.
+/// Returns [`BindError`] with the hole whose value does not fit.
 pub fn write(route: &Route, writing: &PatternWriter<'_>) -> Result<String, BindError> {
     let mut target = String::with_capacity(128);
     write_path(&route.rest_call.path, writing, &mut target)?;
@@ -402,7 +403,7 @@ fn write_hole(
     safe_in_path(&text)?;
     spans(path, placed, &text)?;
     let keep = if matches!(placed.slot.shape, Shape::Separated(..)) {
-        // No element has a comma.
+        // The elements contain no comma.
         Keep::Commas
     } else if is_single {
         Keep::Nothing
@@ -413,7 +414,7 @@ fn write_hole(
     Ok(())
 }
 
-/// Whether a text has the segments that its hole spans: `{x=items/*}` takes `items/7`.
+/// Fails unless a text has the segments that its hole spans: `{x=items/*}` takes `items/7`.
 fn spans(path: &Template, placed: &PlacedHole, text: &str) -> Result<(), String> {
     let patterns = &path.segments[placed.start..placed.end];
     if patterns == [SegmentPattern::One] {
