@@ -1,31 +1,31 @@
-//! One text for all values that the rules hold for equal, so that lists are compared by sorting.
+//! A canonical text for all values that the rules treat as equal, so that lists can be compared by sorting.
 //!
-//! Laws: two values have the same text exactly when no difference would be found between them, but for numbers with a
-//! tolerance: those are kept apart, in order. What is ignored is left out.
+//! Laws: two values have the same text exactly if no difference would be found between them. Numbers with a tolerance
+//! are the exception: they are stored separately, in order. Ignored places are left out.
 
 use super::decimal::Decimal;
 use super::rules::{Active, Rules};
 use crate::domain::json::{JsonKind, Spelled, Value};
 
-/// What a value is sorted by.
+/// The sort key of a value.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CanonicalKey<'a> {
-    /// Everything but the numbers with a tolerance.
+    /// The text of everything except the numbers with a tolerance.
     pub(super) text: Vec<u8>,
     /// Those numbers, in the order of the text.
     pub(super) numbers: Vec<Decimal<'a>>,
 }
 
-/// How many bytes may still be brought into order.
+/// The number of bytes that may still be sorted.
 #[derive(Debug)]
 pub(super) struct KeyBudget(usize);
 
-/// The budget is spent.
+/// The error that the budget is exhausted.
 #[derive(Debug)]
 pub(super) struct Spent;
 
 impl KeyBudget {
-    /// A few times what the answers have: lists within lists are read again at each level.
+    /// Creates a budget of a multiple of the size of the responses: nested lists are read again at each level.
     pub(super) fn from_bytes(bytes: usize) -> KeyBudget {
         const TIMES: usize = 8;
         const LEAST: usize = 4096;
@@ -38,21 +38,21 @@ impl KeyBudget {
     }
 }
 
-/// Whether the elements of a list have indexes.
+/// Tells whether the order of a list matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyOrder {
     Matters,
     Free,
 }
 
-/// Writes keys.
+/// The writer of keys.
 pub(super) struct CanonicalKeys<'k> {
     pub(super) rules: &'k Rules,
     pub(super) budget: &'k mut KeyBudget,
 }
 
 impl CanonicalKeys<'_> {
-    /// The keys of the elements of a list.
+    /// Returns the keys of the elements of a list.
     pub(super) fn elements<'a>(
         &mut self,
         list: &Value<'a>,
@@ -146,7 +146,7 @@ impl CanonicalKeys<'_> {
     }
 }
 
-/// A text with its length before it, so that none runs into what follows.
+/// Writes a text with its length in front, so that the boundary to the next one is unambiguous.
 fn write_text(text: &Spelled<'_>, out: &mut Vec<u8>) {
     let (mark, bytes) = match text {
         Spelled::Text(text) => ('"', text.as_bytes()),

@@ -1,64 +1,65 @@
-//! How closely a route was looked at: for each field that differed from the candidate, how often the control was run
-//! a second time beside such a difference, and agreed with itself.
+//! Repetitions of the control: for each field that differed from the candidate, the number of times that a repeated
+//! control call reproduced its value.
 //!
-//! A difference that nobody has looked at so may be noise that is not known yet. Laws: a field is looked at a few
-//! times and then never again for its own sake; what is kept is bounded; a field that has no room counts as looked at,
-//! for noise has no room for it either.
+//! Without repetitions, a difference may be unknown noise. Laws: after a few repetitions a field never asks for
+//! another one; the stored fields are bounded; a field beyond the limit counts as repeated often enough, because noise
+//! has no capacity for it either.
 
 use std::collections::BTreeMap;
 
 use super::{Comparison, Judgement, Noise};
 
-/// Fields of one route that are kept.
+/// The maximum number of fields per route.
 const FIELDS: usize = 256;
-/// Looks at a field after which it is known to differ only from the candidate.
+/// The number of agreeing repetitions after which a difference is known to come from the candidate.
 const ENOUGH: u8 = 3;
 
-/// How closely one route was looked at.
+/// The repetitions of the control on one route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControlRepeats {
     comparisons: u64,
     fields: BTreeMap<String, u8>,
 }
 
-/// Whether the control was run a second time beside a comparison.
+/// Tells whether the control was repeated for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepeatLook {
-    /// It was, and answered.
+    /// It was repeated and got a response.
     Taken,
-    /// It was not.
+    /// It was not repeated.
     None,
 }
 
-/// What may be built on a mismatch.
+/// The confidence in a mismatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confidence {
-    /// Something differs that is known not to be noise.
+    /// At least one difference is known not to be noise.
     Sure,
-    /// Nobody has looked yet whether it is noise.
+    /// No difference has been checked for noise yet.
     Unsure,
 }
 
 impl ControlRepeats {
-    /// The place of the next comparison in the sequence of the route.
+    /// Returns the index of the next comparison of the route.
     pub fn next_place(&mut self) -> u64 {
         let place = self.comparisons;
         self.comparisons = place.wrapping_add(1);
         place
     }
 
-    /// Whether something counts in a comparison that was not looked at often enough.
+    /// Returns true if a counted difference has too few repetitions.
     #[must_use]
     pub fn asks_for_one(&self, noise: &Noise, judged: &Judgement<'_>) -> bool {
         let mut counted = judged.counted.iter();
         counted.any(|one| !noise.is_met(&one.field) && !self.is_enough(&one.field))
     }
 
-    /// The control was run a second time beside this comparison with the candidate, and `noise` has learned from it.
+    /// Records that the control was repeated for this comparison with the candidate, after `noise` has learned from
+    /// it.
     pub fn take(&mut self, noise: &Noise, found: &Comparison) {
         for (index, difference) in found.differences.iter().enumerate() {
             let field = difference.field.as_str();
-            // A field may differ in several ways, and is one field.
+            // A field that differs in several ways counts once.
             let mut earlier = found.differences[..index].iter();
             if noise.is_met(field) || earlier.any(|earlier| earlier.field == field) {
                 continue;
@@ -71,7 +72,7 @@ impl ControlRepeats {
         }
     }
 
-    /// What may be built on a mismatch. Differences that were not kept are nothing to build on.
+    /// Returns the confidence in a mismatch. Differences that were not stored give none.
     #[must_use]
     pub fn footing(&self, noise: &Noise, judged: &Judgement<'_>, look: RepeatLook) -> Confidence {
         let mut counted = judged.counted.iter().map(|one| one.field.as_str());

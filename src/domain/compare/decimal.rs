@@ -1,22 +1,22 @@
-//! Numbers by their value, digit by digit: never rounded on the way.
+//! Decimal numbers by value, exact in every digit.
 //!
-//! Laws: `1.0`, `1` and `10e-1` are one value, `0` and `-0` too; the order is that of the values, also beyond what
-//! an `f64` holds. A number whose exponent has more than 30 digits is the same as its own spelling only.
+//! Laws: `1.0`, `1` and `10e-1` are one value, as are `0` and `-0`; the order is that of the values, also beyond the
+//! range of `f64`. A number whose exponent has more than 30 digits equals only its own spelling.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// More digits of an exponent than any sum of lengths can carry over.
+/// The maximum number of digits of an exponent; with any length added, it still fits an `i128`.
 const EXPONENT_DIGITS: usize = 30;
 
 /// The value of a number: `0.DIGITS × 10^exponent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decimal<'a> {
     sign: Sign,
-    /// Without zeros at either end; empty for zero.
+    /// The digits without zeros at either end; empty for zero.
     digits: Cow<'a, [u8]>,
     exponent: i128,
-    /// The text of a number whose exponent is out of reach.
+    /// The text of a number whose exponent is too large.
     beyond: Option<&'a [u8]>,
 }
 
@@ -27,7 +27,7 @@ enum Sign {
 }
 
 impl<'a> Decimal<'a> {
-    /// Reads a text that is known to be a JSON number.
+    /// Parses a valid JSON number.
     pub(super) fn read(text: &'a [u8]) -> Decimal<'a> {
         let (sign, unsigned) = match text.strip_prefix(b"-") {
             Some(rest) => (Sign::Minus, rest),
@@ -69,7 +69,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The same value with digits of its own.
+    /// Returns the same value with owned digits.
     pub(super) fn into_owned(self) -> Option<Decimal<'static>> {
         self.beyond.is_none().then(|| Decimal {
             sign: self.sign,
@@ -79,12 +79,12 @@ impl<'a> Decimal<'a> {
         })
     }
 
-    /// Whether it is less than zero.
+    /// Returns true if the number is less than zero.
     pub(super) fn is_negative(&self) -> bool {
         self.sign == Sign::Minus
     }
 
-    /// Writes one text for each value.
+    /// Writes the canonical text of the value.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         if let Some(spelled) = self.beyond {
             out.extend_from_slice(spelled);
@@ -112,7 +112,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The value in units of `10^unit`, where it is a whole number of them that an `i128` holds.
+    /// Returns the value in units of `10^unit` if it is a whole number of them that fits an `i128`.
     fn in_units(&self, unit: i128) -> Option<i128> {
         if self.digits.is_empty() {
             return Some(0);
@@ -132,7 +132,7 @@ impl<'a> Decimal<'a> {
         })
     }
 
-    /// The power of ten of the last digit.
+    /// Returns the power of ten of the last digit.
     fn last_place(&self) -> Option<i128> {
         self.exponent.checked_sub(signed(self.digits.len()))
     }
@@ -149,8 +149,8 @@ impl<'a> Decimal<'a> {
         text.parse().unwrap_or(f64::NAN)
     }
 
-    /// Whether both are the same value, or lie at most `tolerance` apart: exactly where all three fit 38 digits once
-    /// they are aligned, else by the nearest `f64`.
+    /// Returns true if both numbers are equal or at most `tolerance` apart. The result is exact if all three fit 38
+    /// digits when aligned; otherwise it uses the nearest `f64`.
     pub(super) fn is_near(&self, other: &Decimal<'_>, tolerance: &Decimal<'_>) -> bool {
         if self == other {
             return true;
@@ -195,7 +195,7 @@ fn without_point(mantissa: &[u8], point: Option<usize>) -> Cow<'_, [u8]> {
     }
 }
 
-/// The digits without the zeros at both ends, of which `leading` stand in front.
+/// Returns the digits without the zeros at both ends, of which `leading` are in front.
 fn stripped(digits: Cow<'_, [u8]>, leading: usize) -> Cow<'_, [u8]> {
     let trailing = digits.iter().rev().take_while(|byte| **byte == b'0');
     let end = (digits.len() - trailing.count()).max(leading);
@@ -205,7 +205,7 @@ fn stripped(digits: Cow<'_, [u8]>, leading: usize) -> Cow<'_, [u8]> {
     }
 }
 
-/// The number behind `e`; zero where there is none, `None` where it is too long.
+/// Returns the number after `e`: zero without one, `None` if it is too long.
 fn exponent_of(text: &[u8]) -> Option<i128> {
     let Some(text) = text.get(1..) else {
         return Some(0);

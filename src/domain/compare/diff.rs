@@ -1,7 +1,7 @@
-//! The walk along two values of JSON, which notes where they differ.
+//! The walk over two JSON values that records their differences.
 //!
-//! Laws: equal texts have no difference; what is found does not depend on white space, the order of members or the
-//! spelling of strings and numbers; the cost is that of reading both, and of sorting members and lists.
+//! Laws: equal texts have no difference; the result does not depend on white space, member order or the spelling of
+//! strings and numbers; the cost is that of reading both values and of sorting members and lists.
 
 use super::canonical_key::{CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder, Spent};
 use super::decimal::Decimal;
@@ -12,13 +12,13 @@ use super::rules::{Active, Rules};
 use super::{Kind, Terms};
 use crate::domain::json::{self, Spelled, Value};
 
-/// Deeper values are compared as texts. No answer is: `limits.depth` goes up to here.
+/// The depth from which values are compared as text. No response reaches it: it is the maximum of `limits.depth`.
 const DEEPEST: usize = 512;
 
 /// Two values at one place.
 type ValuePair<'a> = (Value<'a>, Value<'a>);
 
-/// Both answers' values, walked side by side.
+/// The state of a walk over two responses.
 pub(super) struct Differ<'a, 'r> {
     pub(super) rules: &'r Rules,
     pub(super) terms: &'r Terms,
@@ -28,7 +28,7 @@ pub(super) struct Differ<'a, 'r> {
 }
 
 impl<'a> Differ<'a, '_> {
-    /// Two values that may be absent.
+    /// Compares two values that may be absent.
     pub(super) fn maybe(
         &mut self,
         control: Option<Value<'a>>,
@@ -53,7 +53,7 @@ impl<'a> Differ<'a, '_> {
         }
     }
 
-    /// Two values at the place where the trail ends.
+    /// Compares two values at the current place.
     fn values(&mut self, pair: ValuePair<'a>, active: &Active) {
         let (control, candidate) = pair;
         if control.value() == candidate.value() {
@@ -98,7 +98,7 @@ impl<'a> Differ<'a, '_> {
         }
     }
 
-    /// Members by name; of a name given several times, in their order.
+    /// Compares members by name; repeated names are compared in their order.
     fn objects(&mut self, pair: &ValuePair<'a>, active: &Active) {
         let mut control = pair.0.sorted().into_iter().peekable();
         let mut candidate = pair.1.sorted().into_iter().peekable();
@@ -127,7 +127,7 @@ impl<'a> Differ<'a, '_> {
         }
     }
 
-    /// Elements by index. Where the same elements come in another order, that alone is the difference.
+    /// Compares elements by index. The same elements in another order count as a single difference.
     fn ordered(&mut self, pair: &ValuePair<'a>, active: &Active) {
         let control: Vec<_> = pair.0.children().collect();
         let candidate: Vec<_> = pair.1.children().collect();
@@ -175,7 +175,7 @@ impl<'a> Differ<'a, '_> {
         Ok((control, keys.elements(&pair.1, active, order)?))
     }
 
-    /// Elements by what they are: equal ones first, then the others as they come when both lists are sorted.
+    /// Compares elements regardless of order: equal ones are paired first, then the others in sorted order.
     fn unordered(&mut self, pair: &ValuePair<'a>, active: &Active) {
         let Ok((control, candidate)) = self.keys(pair, active, KeyOrder::Free) else {
             self.notes.fall_back();
@@ -209,7 +209,7 @@ impl<'a> Differ<'a, '_> {
         self.note(kind, control, candidate);
     }
 
-    /// Notes a difference at the place where the trail ends.
+    /// Records a difference at the current place.
     pub(super) fn note(&mut self, kind: Kind, control: RedactedValue, candidate: RedactedValue) {
         let of = match kind {
             Kind::Extra => PointerPart::Candidate,
@@ -233,7 +233,7 @@ impl<'a> Differ<'a, '_> {
         });
     }
 
-    /// How values are shown at the place where the trail ends.
+    /// Returns the visibility of values at the current place.
     pub(super) fn light(&self) -> Visibility<'_> {
         Visibility {
             show: self.rules.source().show,
@@ -243,7 +243,7 @@ impl<'a> Differ<'a, '_> {
     }
 }
 
-/// Whether both are the same value, whatever the rules.
+/// Returns true if both are the same value, regardless of the rules.
 pub(super) fn equal(one: &Value<'_>, two: &Value<'_>) -> bool {
     if one.value() == two.value() {
         return true;
@@ -275,7 +275,7 @@ pub(super) fn equal(one: &Value<'_>, two: &Value<'_>) -> bool {
     }
 }
 
-/// The indexes of elements that belong together, of two lists of one length.
+/// Returns the indexes of paired elements of two lists of the same length.
 fn paired(control: &[CanonicalKey<'_>], candidate: &[CanonicalKey<'_>]) -> Vec<(usize, usize)> {
     let (one, two) = (ranked(control), ranked(candidate));
     let mut pairs = Vec::with_capacity(one.len());
@@ -298,7 +298,7 @@ fn paired(control: &[CanonicalKey<'_>], candidate: &[CanonicalKey<'_>]) -> Vec<(
     pairs
 }
 
-/// The indexes of the keys, in the order of the keys.
+/// Returns the indexes of the keys, sorted by key.
 fn ranked(keys: &[CanonicalKey<'_>]) -> Vec<usize> {
     let mut indexes: Vec<usize> = (0..keys.len()).collect();
     indexes.sort_by(|one, two| keys[*one].cmp(&keys[*two]));

@@ -1,8 +1,8 @@
-//! What a comparison has found so far: one difference for each field and kind, with how often it was met.
+//! The differences found so far: one for each field and kind, with the number of occurrences.
 
 use super::{Comparison, DIFFERENCES, Difference};
 
-/// Differences, and what was not kept of them.
+/// The stored differences, and the number of those that were not stored.
 #[derive(Debug, Default)]
 pub(super) struct Notes(Comparison);
 

@@ -1,24 +1,24 @@
-//! Candidates that failed where the control succeeded: the responses of both, and why.
+//! Candidates that failed while the control succeeded: both responses and the cause.
 
 use std::fmt;
 
 use super::CallInfo;
 
-/// Characters of a cause that a sample keeps.
+/// The maximum number of characters of a cause in a sample.
 const CAUSE: usize = 300;
 
-/// A response in a few words, without its content.
+/// The summary of a response, without its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunEnding {
-    /// The HTTP status of a response to a REST call.
+    /// A response to a REST call with this HTTP status.
     Status(u16),
-    /// A result of JSON-RPC.
+    /// A JSON-RPC result.
     Result,
-    /// An error of JSON-RPC, by its code.
+    /// A JSON-RPC error with this code.
     Error(i64),
-    /// A response with this HTTP status to an RPC call, without a response of JSON-RPC 2.0 in it.
+    /// A response to an RPC call with this HTTP status that contains no JSON-RPC 2.0 response.
     NoResponse(u16),
-    /// The responses were not read, because comparing them panicked.
+    /// The responses were not read, because the comparison panicked.
     NotRead,
 }
 
@@ -29,16 +29,16 @@ pub struct FailedCandidate {
     pub called: CallInfo,
     /// The response that the client got.
     pub control: RunEnding,
-    /// The response that the client would have got.
+    /// The response that the candidate got.
     pub candidate: RunEnding,
     /// The label of the proxy's own failure, if it is one.
     pub reason: Option<&'static str>,
-    /// The cause as the log tells it, without secrets.
+    /// The cause as logged, without secrets.
     cause: Option<String>,
 }
 
 impl FailedCandidate {
-    /// Returns a sample. The cause is cut after some characters.
+    /// Creates a sample. A long cause is truncated.
     #[must_use]
     pub fn new(
         called: CallInfo,
@@ -55,7 +55,7 @@ impl FailedCandidate {
         }
     }
 
-    /// Returns the cause, if one is known.
+    /// Returns the cause, if known.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.cause.as_deref()

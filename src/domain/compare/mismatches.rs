@@ -1,8 +1,8 @@
-//! The last mismatches of each field and the last failed candidates of each route, for people who look for the cause.
+//! The last mismatches of each field and the last failed candidates of each route, for finding the cause.
 //!
-//! Bounded in every direction: samples of a field, fields of a route, routes, and samples together; what has no room is
-//! counted. A sample holds no value but what [`RedactedValue`] allows, and names its call by route and method.
-//! Law: the order in which keepers are merged does not matter as long as their fields have room.
+//! All numbers are bounded: samples per field, fields per route, routes, and samples in total; the excess is only
+//! counted. A sample contains only values that [`RedactedValue`] allows, and names its call by route and method. Law:
+//! the order of merging does not matter as long as the fields have capacity.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,46 +11,46 @@ use super::{Difference, FailedCandidate, Kind, RedactedValue};
 use crate::domain::rollout::Stage;
 use crate::domain::side::Side;
 
-/// Samples of one field.
+/// The maximum number of samples per field.
 const SAMPLES: usize = 5;
-/// Fields of one route.
+/// The maximum number of fields per route.
 const FIELDS: usize = 64;
-/// Routes.
+/// The maximum number of routes.
 const ROUTES: usize = 1024;
-/// Samples of all routes together.
+/// The maximum number of samples of all routes.
 const ALL_SAMPLES: usize = 8192;
 
-/// The call whose answers differed.
+/// The call whose responses differed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallInfo {
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
     /// The name of the client.
     pub client: Arc<str>,
     /// The side of the call.
     pub side: Side,
-    /// Its stage.
+    /// The stage of the call.
     pub stage: Stage,
-    /// The HTTP method and the pattern of the path, or the RPC method, as the route has them.
+    /// The HTTP method and path pattern, or the RPC method, as the route defines them.
     pub call: Arc<str>,
 }
 
-/// A difference, and the call that it was met in.
+/// A difference and the call in which it occurred.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MismatchSample {
     /// The call.
     pub called: CallInfo,
     /// The place.
     pub pointer: String,
-    /// What is different.
+    /// The kind of the difference.
     pub kind: Kind,
-    /// The control's value, as far as it may be shown.
+    /// The value of the control, redacted.
     pub control: RedactedValue,
-    /// The candidate's.
+    /// The value of the candidate, redacted.
     pub candidate: RedactedValue,
 }
 
-/// A number of calls, and when the last of them was.
+/// A number of calls, and the time of the last one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The number.
@@ -66,11 +66,11 @@ impl Tally {
     }
 }
 
-/// A tally of calls with samples of the last few of them.
+/// A tally of calls with samples of the last ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recent<S> {
     tally: Tally,
-    /// The latest last.
+    /// The samples, latest last.
     samples: Vec<S>,
 }
 
@@ -80,7 +80,7 @@ pub type Field = Recent<MismatchSample>;
 /// The calls of a route whose candidates failed.
 pub type Failed = Recent<FailedCandidate>;
 
-/// A route's fields and failed candidates.
+/// The fields and the failed candidates of a route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct RouteMismatches {
     failed: Failed,
@@ -88,7 +88,7 @@ struct RouteMismatches {
     more: Tally,
 }
 
-/// The last mismatches.
+/// The last mismatches of all routes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mismatches {
     routes: BTreeMap<Arc<str>, RouteMismatches>,
@@ -106,18 +106,18 @@ impl<S> Default for Recent<S> {
 }
 
 impl<S: Ord> Recent<S> {
-    /// Returns the number of calls, and when the last of them was.
+    /// Returns the number of calls and the time of the last one.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Returns the last of them, the latest first.
+    /// Returns the samples, latest first.
     pub fn samples(&self) -> impl Iterator<Item = &S> {
         self.samples.iter().rev()
     }
 
-    /// Takes a sample in; gives how many more there are now.
+    /// Inserts a sample. Returns the increase of the number of samples.
     fn keep(&mut self, sample: S, room: usize) -> usize {
         let at = self.samples.partition_point(|known| *known <= sample);
         self.samples.insert(at, sample);
@@ -130,7 +130,7 @@ impl<S: Ord> Recent<S> {
 }
 
 impl Mismatches {
-    /// Keeps the differences of one call that count.
+    /// Records the counted differences of one call.
     pub fn keep<'d>(
         &mut self,
         route: &Arc<str>,
@@ -156,7 +156,7 @@ impl Mismatches {
         }
     }
 
-    /// Keeps one failed candidate of a route.
+    /// Records a failed candidate of a route.
     pub fn keep_failed(&mut self, route: &Arc<str>, failed: FailedCandidate) {
         let tally = Tally {
             count: 1,
@@ -165,7 +165,7 @@ impl Mismatches {
         self.add_failed(route, tally, [failed]);
     }
 
-    /// Adds what another worker has kept.
+    /// Adds the mismatches of another worker.
     pub fn merge(&mut self, other: &Mismatches) {
         self.more.add(other.more);
         for (route, of_route) in &other.routes {
@@ -182,7 +182,7 @@ impl Mismatches {
         }
     }
 
-    /// Returns the entry of a route; `None` if there are too many routes, and counts the calls then.
+    /// Returns the entry of a route. If there are too many routes, counts the calls and returns `None`.
     fn entry(&mut self, route: &Arc<str>, tally: Tally) -> Option<&mut RouteMismatches> {
         if !self.routes.contains_key(route) && self.routes.len() >= ROUTES {
             self.more.add(tally);
@@ -203,7 +203,7 @@ impl Mismatches {
         let known = &mut of_route.failed;
         known.tally.add(tally);
         for sample in samples {
-            // Differences share their room; failed candidates have the number of routes as their bound.
+            // Differences share one bound; failed candidates are bounded by the number of routes.
             known.keep(sample, SAMPLES);
         }
     }
@@ -240,12 +240,12 @@ impl Mismatches {
         failed.filter(|failed| failed.tally.count > 0)
     }
 
-    /// The routes that have any, by name.
+    /// Returns the names of the routes that have entries, in order.
     pub fn routes(&self) -> impl Iterator<Item = &str> {
         self.routes.keys().map(AsRef::as_ref)
     }
 
-    /// The fields of a route that differed.
+    /// Returns the fields of a route that differed.
     pub fn fields(&self, route: &str) -> impl Iterator<Item = (&str, &Field)> {
         let of_route = self.routes.get(route).into_iter();
         of_route.flat_map(|of_route| {
@@ -256,21 +256,21 @@ impl Mismatches {
         })
     }
 
-    /// How often a field of a route differed that had no room.
+    /// Returns the tally of the differences in a route's fields that exceeded the limit.
     #[must_use]
     pub fn more_of(&self, route: &str) -> Tally {
         let of_route = self.routes.get(route);
         of_route.map_or_else(Tally::default, |of_route| of_route.more)
     }
 
-    /// How often a field of a route differed that had no room itself.
+    /// Returns the tally of the calls of routes that exceeded the limit.
     #[must_use]
     pub fn more(&self) -> Tally {
         self.more
     }
 
-    /// Forgets routes, and returns their names. When no route is left, the calls that had no room are forgotten too:
-    /// nobody knows of which routes they were.
+    /// Removes routes and returns their names. If no route is left, the tally of excess calls is reset too, because it
+    /// does not tell their routes.
     pub fn forget(&mut self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
         let gone = self
             .routes

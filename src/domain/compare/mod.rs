@@ -1,9 +1,9 @@
-//! Comparing: what a second answer to the same call says beside the first.
+//! Comparison of the candidate's response with the control's response to the same call.
 //!
-//! Both answers are brought into one form and walked side by side; each place where they differ is told by a JSON
-//! pointer. Laws: an answer does not differ from itself; neither white space, the order of members nor a spelling
-//! makes a difference; the control and the candidate may change places, and only `missing` and `extra` do so too; a
-//! path that is ignored hides all that is in it; the cost grows as sorting does, and what is kept is bounded.
+//! Both responses are normalised and walked side by side; a JSON pointer names each place where they differ. Laws: a
+//! response does not differ from itself; white space, member order and spelling make no difference; swapping control
+//! and candidate swaps only `missing` and `extra`; an ignored path hides everything in it; the cost grows like that of
+//! sorting, and the stored differences are bounded.
 
 mod canonical_key;
 mod control_repeat;
@@ -35,43 +35,43 @@ pub use response::ComparedResponse;
 pub use rules::{RuleSource, Rules, Show, Tolerance};
 pub use verdict::{Run, Skip, Verdict};
 
-/// Differences of one comparison that are kept, each of another field or kind.
+/// The maximum number of stored differences per comparison, each in another field or of another kind.
 pub const DIFFERENCES: usize = 32;
 
-/// What every comparison of this process goes by.
+/// The settings of every comparison in this process.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// How deep a body may nest; a deeper one is compared as a text.
+    /// The maximum nesting depth of a body; a deeper one is compared as text.
     pub depth: u16,
-    /// What hashes of values are salted with.
+    /// The salt for hashes of values.
     pub salt: Salt,
 }
 
-/// What is different in a place.
+/// The kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// The control has it, the candidate has not.
+    /// Only the control has the value.
     Missing,
-    /// The candidate has it, the control has not.
+    /// Only the candidate has the value.
     Extra,
-    /// Values of two kinds.
+    /// The values have different types.
     Type,
-    /// Two values of one kind.
+    /// The values have one type and differ.
     Value,
-    /// Lists of two lengths, whose elements are not looked at.
+    /// The lists have different lengths; their elements are not compared.
     Length,
-    /// The same elements in another order.
+    /// The lists have the same elements in another order.
     Order,
-    /// Two HTTP statuses.
+    /// The HTTP statuses differ.
     Status,
-    /// Two values of a header.
+    /// The values of a header differ.
     Header,
-    /// Two codes of an error.
+    /// The error codes differ.
     Code,
 }
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Kind; 9] = [
         Kind::Missing,
         Kind::Extra,
@@ -84,7 +84,7 @@ impl Kind {
         Kind::Code,
     ];
 
-    /// The word used in metrics and reports.
+    /// Returns the name used in metrics and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -100,13 +100,13 @@ impl Kind {
         }
     }
 
-    /// The kind of a word.
+    /// Parses the name of a kind.
     #[must_use]
     pub fn parse(word: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// The same difference seen from the other side.
+    /// Returns the kind of the same difference with control and candidate swapped.
     #[must_use]
     pub const fn other(self) -> Kind {
         match self {
@@ -123,39 +123,39 @@ impl Kind {
     }
 }
 
-/// A place where the answers differ.
+/// A place where the responses differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The place: a JSON pointer of at most 256 bytes into the control, or into the candidate where it has something
-    /// extra; of a deeper place the nearest one above it that fits.
+    /// The place as a JSON pointer of at most 256 bytes into the control, or into the candidate if only it has the
+    /// value. For a deeper place, the nearest ancestor that fits.
     pub pointer: String,
-    /// The same with `*` for every index: what it is counted under, and a path that would ignore it.
+    /// The pointer with `*` for every index. Differences are counted under it, and as a path it would ignore them.
     pub field: String,
-    /// What is different.
+    /// The kind of the difference.
     pub kind: Kind,
-    /// The control's value, as far as it may be shown.
+    /// The value of the control, redacted.
     pub control: RedactedValue,
-    /// The candidate's.
+    /// The value of the candidate, redacted.
     pub candidate: RedactedValue,
-    /// How often this kind was met in this field; the pointer and the values are those of the first.
+    /// The number of occurrences of this kind in this field; the pointer and the values are those of the first.
     pub times: usize,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// The differences, at most [`DIFFERENCES`].
     pub differences: Vec<Difference>,
-    /// Differences of further fields or kinds, which are only counted.
+    /// The number of differences in further fields or of further kinds.
     pub more: usize,
-    /// Places that differ and that a rule excuses: ignored, or within a tolerance.
+    /// The number of differing places that a rule excuses: ignored, or within a tolerance.
     pub ignored: usize,
-    /// Lists that were to be compared without order and were too large for it: they were compared in order.
+    /// The number of unordered lists that were too large and were compared in order.
     pub fallen_back: usize,
 }
 
 impl Comparison {
-    /// Whether nothing differs that a rule does not excuse.
+    /// Returns true if every difference is excused by a rule.
     #[must_use]
     pub fn is_match(&self) -> bool {
         self.differences.is_empty() && self.more == 0

@@ -1,34 +1,35 @@
-//! Which fields of a route differ by themselves: learned by comparing the control with a second control.
+//! Learned noise: the fields of a route that differ by themselves, found by comparing the control with a second
+//! control.
 //!
-//! Laws: a field that two controls have never differed in is never volatile; one that differs as often, or more often,
-//! between two controls than between control and candidate is; counts of several workers add up to what one worker
-//! would have counted, as long as none of them has aged.
+//! Laws: a field in which two controls never differed is not volatile; a field that differs between two controls at
+//! least as often as between control and candidate is volatile; the counts of several workers add up to those of a
+//! single worker as long as no count has aged.
 
 use std::collections::BTreeMap;
 
 use super::{Comparison, Difference, Verdict};
 
-/// Fields of one route that are counted.
+/// The maximum number of fields per route.
 const FIELDS: usize = 256;
-/// Comparisons of one kind after which all counts are halved, so that what was long ago weighs less.
+/// The number of comparisons of one kind after which all counts are halved, so that old results weigh less.
 const MEMORY: u64 = 1 << 14;
-/// How much the share of differences from the candidate must be above that of noise, of both together.
+/// The minimum excess of the candidate's share over the noise, relative to their sum.
 const RELATIVE: f64 = 0.20;
-/// The same, of all comparisons.
+/// The minimum excess, relative to all comparisons.
 const ABSOLUTE: f64 = 0.0003;
-/// How sure it must be that it is above: one in a hundred is wrong.
+/// The z-score of the required confidence: one in a hundred is wrong.
 const Z: f64 = 2.326;
 
-/// In how many comparisons a field differed.
+/// The numbers of comparisons in which a field differed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoiseCounts {
-    /// Of control and candidate.
+    /// Comparisons of control and candidate.
     pub raw: u64,
-    /// Of control and control.
+    /// Comparisons of two controls.
     pub noise: u64,
 }
 
-/// What is known of one route.
+/// The learned noise of one route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Noise {
     fields: BTreeMap<String, NoiseCounts>,
@@ -36,18 +37,18 @@ pub struct Noise {
     more: u64,
 }
 
-/// What a comparison comes to in the light of what is known.
+/// The judgement of a comparison, given the learned noise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement<'c> {
     /// [`Verdict::Match`] or [`Verdict::Mismatch`].
     pub verdict: Verdict,
     /// The differences that count.
     pub counted: Vec<&'c Difference>,
-    /// How many differences were left out as noise. A match with some is no plain match: it is counted apart.
+    /// The number of differences left out as noise. A match with any is counted apart from plain matches.
     pub noisy: usize,
 }
 
-/// Which two answers were compared.
+/// The two responses that were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Raw,
@@ -55,7 +56,7 @@ enum Of {
 }
 
 impl Noise {
-    /// What was kept of an earlier run; what is beyond the bounds is only counted.
+    /// Restores the counts of an earlier run; fields beyond the limit are only counted.
     #[must_use]
     pub fn restore(
         compared: NoiseCounts,
@@ -71,12 +72,12 @@ impl Noise {
         noise
     }
 
-    /// Takes in a comparison of control and candidate.
+    /// Counts a comparison of control and candidate.
     pub fn feed_raw(&mut self, found: &Comparison) {
         self.feed(found, Of::Raw);
     }
 
-    /// Takes in a comparison of two answers of the control.
+    /// Counts a comparison of two controls.
     pub fn feed_noise(&mut self, found: &Comparison) {
         self.feed(found, Of::Noise);
     }
@@ -91,7 +92,7 @@ impl Noise {
         }
         self.compared = self.compared.plus(one);
         for (index, difference) in found.differences.iter().enumerate() {
-            // A field may differ in several ways, and is one field.
+            // A field that differs in several ways counts once.
             let mut earlier = found.differences[..index].iter();
             if !earlier.any(|earlier| earlier.field == difference.field) {
                 self.add(&difference.field, one);
@@ -99,8 +100,8 @@ impl Noise {
         }
     }
 
-    /// A field that only ever differed from the candidate makes room for one that two controls differed in: without a
-    /// count it is judged the same.
+    /// Adds counts to a field. A field that differed only from the candidate is dropped for one in which two controls
+    /// differed: it is judged the same without a count.
     fn add(&mut self, field: &str, counts: NoiseCounts) {
         if let Some(known) = self.fields.get_mut(field) {
             *known = known.plus(counts);
@@ -120,7 +121,7 @@ impl Noise {
         }
     }
 
-    /// Halves all counts, upwards: what was once seen to be volatile stays known.
+    /// Halves all counts, rounding up, so that a field known as volatile stays known.
     fn age(&mut self) {
         self.compared = self.compared.halved();
         for counts in self.fields.values_mut() {
@@ -128,7 +129,7 @@ impl Noise {
         }
     }
 
-    /// Adds what another worker has counted.
+    /// Adds the counts of another worker.
     pub fn merge(&mut self, other: &Noise) {
         self.compared = self.compared.plus(other.compared);
         self.more = self.more.saturating_add(other.more);
@@ -137,10 +138,10 @@ impl Noise {
         }
     }
 
-    /// Whether a field differs by itself. It does once two controls have differed in it, unless it is by now almost
-    /// certain that the candidate differs in it more often, by more than a fifth of both shares together and more
-    /// than 0.03 % of all comparisons. The shares are taken at the ends of their 98 % intervals (Wilson) that lie
-    /// nearest to each other, so that few comparisons never tell a field apart from noise.
+    /// Returns true if a field differs by itself. That holds once two controls have differed in it, unless the
+    /// candidate almost certainly differs in it more often: by more than a fifth of the sum of both shares, and by
+    /// more than 0.03 % of all comparisons. The shares are the nearest ends of their 98 % intervals (Wilson), so that
+    /// few comparisons never separate a field from noise.
     #[must_use]
     pub fn is_volatile(&self, field: &str) -> bool {
         let Some(counts) = self.fields.get(field).filter(|counts| counts.noise > 0) else {
@@ -154,7 +155,7 @@ impl Noise {
         !told_apart
     }
 
-    /// Whether two controls have ever differed in a field.
+    /// Returns true if two controls have ever differed in a field.
     #[must_use]
     pub fn is_met(&self, field: &str) -> bool {
         self.fields
@@ -162,7 +163,7 @@ impl Noise {
             .is_some_and(|counts| counts.noise > 0)
     }
 
-    /// What a comparison of control and candidate comes to. Differences that were not kept cannot be known as noise.
+    /// Judges a comparison of control and candidate. Differences that were not stored always count.
     #[must_use]
     pub fn judge<'c>(&self, found: &'c Comparison) -> Judgement<'c> {
         let all = found.differences.iter();
@@ -180,20 +181,20 @@ impl Noise {
         }
     }
 
-    /// The fields that differed, by name.
+    /// Returns the fields that differed, by name.
     pub fn fields(&self) -> impl Iterator<Item = (&str, NoiseCounts)> {
         self.fields
             .iter()
             .map(|(field, counts)| (field.as_str(), *counts))
     }
 
-    /// How many comparisons there were.
+    /// Returns the numbers of comparisons.
     #[must_use]
     pub fn compared(&self) -> NoiseCounts {
         self.compared
     }
 
-    /// How often a field had no room.
+    /// Returns the number of differences in fields beyond the limit.
     #[must_use]
     pub fn more(&self) -> u64 {
         self.more
@@ -220,7 +221,7 @@ impl NoiseCounts {
     }
 }
 
-/// Counts stay far below 2^53, where a double is exact.
+/// Converts a count; counts stay far below 2^53, where a double is exact.
 fn float(count: u64) -> f64 {
     u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }
@@ -232,7 +233,7 @@ fn share(count: u64, of: u64) -> f64 {
     float(count.min(of)) / float(of)
 }
 
-/// The Wilson interval of a share: nothing is known where nothing was counted.
+/// Returns the Wilson interval of a share; without observations, the whole range.
 fn interval(count: u64, of: u64) -> (f64, f64) {
     if of == 0 {
         return (0.0, 1.0);

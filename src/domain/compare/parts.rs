@@ -1,4 +1,4 @@
-//! The parts of two answers, walked side by side.
+//! The comparison of two responses, part by part.
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName};
 
@@ -12,7 +12,7 @@ use super::rules::{Active, Rules};
 use super::{Comparison, Kind, Terms};
 use crate::domain::json::{JsonIndex, Spelled};
 
-/// Compares the answers of the control and of the candidate to one call.
+/// Compares the responses of the control and of the candidate to one call.
 #[must_use]
 pub fn compare(
     control: &ComparedResponse<'_>,
@@ -58,7 +58,7 @@ pub fn compare(
     differ.notes.finish()
 }
 
-/// What is found where the whole answer is ignored.
+/// Returns the result if the whole response is ignored.
 fn ignored(found: &Comparison) -> Comparison {
     let differences = found.differences.iter().map(|found| found.times);
     Comparison {
@@ -68,7 +68,7 @@ fn ignored(found: &Comparison) -> Comparison {
 }
 
 impl<'a> Differ<'a, '_> {
-    /// Goes to a member of the answer itself and back.
+    /// Compares a top-level member of the response, and returns to the top level.
     fn within(
         &mut self,
         name: &'static str,
@@ -89,7 +89,7 @@ impl<'a> Differ<'a, '_> {
         });
     }
 
-    /// Two things that are no JSON and may be absent.
+    /// Compares two values that are not JSON and may be absent.
     fn plain<T: PartialEq>(
         &mut self,
         both: [Option<T>; 2],
@@ -131,7 +131,7 @@ impl<'a> Differ<'a, '_> {
         });
     }
 
-    /// Only the essence counts: `application/json` is `application/json; charset=utf-8`.
+    /// Only the essence counts: `application/json` equals `application/json; charset=utf-8`.
     fn media_types(&mut self, headers: [&HeaderMap; 2], active: &Active) {
         let both = headers.map(essence);
         self.header(&CONTENT_TYPE, both, active);
@@ -207,7 +207,7 @@ impl<'a> Differ<'a, '_> {
         let one_only = codes.iter().flatten().count() == 1;
         self.within("error", active, |differ, active| {
             if one_only {
-                // Where only one is an error, what it consists of says nothing more.
+                // If only one response is an error, its content adds nothing.
                 differ.plain(codes, Kind::Code, active, |_, code| {
                     RedactedValue::number(code)
                 });
@@ -240,7 +240,7 @@ impl<'a> Differ<'a, '_> {
     }
 }
 
-/// All values of a header as one (RFC 9110 §5.3); `None` where it is absent.
+/// Returns all values of a header combined (RFC 9110 §5.3); `None` if it is absent.
 fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values = headers.get_all(name).iter();
     let values: Vec<_> = values

@@ -1,23 +1,24 @@
-//! Paths into an answer, as rules and counters name them.
+//! Paths into a response, as used by rules and counters.
 //!
-//! A path is a JSON pointer (RFC 6901) in which `*` stands for any one member or element. A member whose name is `*`
-//! is written `~2`, beside `~0` for `~` and `~1` for `/`. Law: what a difference is counted under is a path that
+//! A path is a JSON pointer (RFC 6901) in which `*` matches any one member or element. A member named `*` is written
+//! `~2`, in addition to `~0` for `~` and `~1` for `/`. Law: the path under which a difference is counted matches its
+//! place.
 //! fits its place.
 
 use std::fmt;
 
-/// Tokens of a path: as many as the longest one that a difference is counted under may have.
+/// The maximum number of tokens: as many as the longest path of a counted difference may have.
 const MOST_TOKENS: usize = 256;
 
-/// What an answer consists of, for callers of either side.
+/// The top-level parts of a response, for calls of either side.
 pub const PLACES: [&str; 5] = ["status", "headers", "body", "result", "error"];
 
-/// One token of a path.
+/// A token of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Token {
-    /// `*`: any member, any element.
+    /// `*`: any member or element.
     Any,
-    /// The member of this name, or the element of this index.
+    /// The member with this name, or the element with this index.
     Name(String),
 }
 
@@ -25,32 +26,33 @@ pub enum Token {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(Vec<Token>);
 
-/// Why a text is no path.
+/// The reason why a text is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// It does not begin with `/`.
+    /// The text does not begin with `/`.
     #[error("a path begins with `/`, such as `/body/items/*/updated_at`")]
     NoSlash,
-    /// A `~` that stands for nothing.
+    /// A `~` is not part of an escape.
     #[error(
         "`~` stands before `0`, `1` or `2` only: `~0` is `~`, `~1` is `/`, `~2` is a `*` that is a name"
     )]
     Escape,
-    /// It names nothing that an answer has.
+    /// The path names no part of a response.
     #[error(
         "`{0}` is no part of an answer; a path begins with `/status`, `/headers`, `/body`, `/result` or `/error`"
     )]
     Place(String),
-    /// It is too long.
+    /// The path is too long.
     #[error("a path has at most {MOST_TOKENS} parts")]
     Long,
 }
 
 impl Path {
-    /// Reads a path; the empty text is the whole answer.
+    /// Parses a path; the empty text stands for the whole response.
     ///
     /// # Errors
-    /// [`AmbiguousPath`]
+    ///
+    /// Returns a [`PathError`] if the text is not a path.
     ///
     /// ```
     /// use dualgauge::domain::compare::Path;
@@ -75,13 +77,13 @@ impl Path {
         }
     }
 
-    /// Its tokens, from the answer inwards.
+    /// Returns the tokens, outermost first.
     #[must_use]
     pub fn tokens(&self) -> &[Token] {
         &self.0
     }
 
-    /// The part of an answer that it begins with; none where that may be any.
+    /// Returns the part of a response in which the path begins; `None` if it may be any.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         match self.0.first()? {
@@ -127,12 +129,12 @@ fn token(text: &str) -> Result<Token, PathError> {
     Ok(Token::Name(name))
 }
 
-/// How a name `*` is written.
+/// The spelling of the name `*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Star {
-    /// As in a path: `~2`.
+    /// Spelled as in a path: `~2`.
     Escaped,
-    /// As in RFC 6901.
+    /// Spelled as in RFC 6901.
     Plain,
 }
 

@@ -1,27 +1,27 @@
-//! The way to the place that is looked at, told only where something differs.
+//! The path to the current place of a walk, formatted only if something differs there.
 
 use super::path::{Star, write_token};
 use super::redacted::Secrecy;
 use crate::domain::json::Spelled;
 use crate::domain::redact::Redaction;
 
-/// Bytes of a pointer or of a path; what lies deeper is told by the nearest place that fits.
+/// The maximum number of bytes of a pointer or a path; a deeper place is reported as its nearest ancestor that fits.
 pub(super) const LONGEST: usize = 256;
 
-/// One step inwards.
+/// A step inwards.
 #[derive(Debug, Clone)]
 pub(super) enum PointerStep<'a> {
-    /// To a member.
+    /// A step to a member.
     Name(Spelled<'a>),
-    /// To an element: of the control, and of the candidate.
+    /// A step to an element: its index in the control and in the candidate.
     Element(usize, usize),
 }
 
-/// The steps from the answer to a place.
+/// The steps from the response to a place.
 #[derive(Debug, Default)]
 pub(super) struct PointerBuilder<'a>(Vec<PointerStep<'a>>);
 
-/// Whose indexes a pointer bears.
+/// The response whose indexes a pointer contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointerPart {
     Control,
@@ -41,7 +41,7 @@ impl<'a> PointerBuilder<'a> {
         self.0.len()
     }
 
-    /// Whether what the name of something on the way stands for is hidden.
+    /// Returns the secrecy of the place: secret if any name on the path looks like that of a credential.
     pub(super) fn secrecy(&self, redaction: &Redaction) -> Secrecy {
         let secret = self.0.iter().any(|step| match step {
             PointerStep::Name(name) => redaction.hides_in_reports(&name.shown()),
@@ -54,7 +54,7 @@ impl<'a> PointerBuilder<'a> {
         }
     }
 
-    /// The pointer, and the path under which a difference here is counted: both end at the same place.
+    /// Returns the pointer, and the path under which a difference here is counted; both end at the same place.
     pub(super) fn told(&self, of: PointerPart) -> (String, String) {
         let (mut pointer, mut field) = (String::new(), String::new());
         for step in &self.0 {

@@ -1,8 +1,8 @@
-//! What of a value may stand in a report.
+//! Redaction of values in reports.
 //!
-//! Never the value itself, unless the route says `show = true`: a string is its length and eight digits of a hash
-//! that is salted for this process, so that equal texts look equal and nobody can guess at them elsewhere. Of a
-//! member or header whose name, or whose container's name, looks like a credential's, nothing but the kind is told.
+//! A report never shows the value itself, unless the route has `show = true`. A string becomes its length and eight
+//! digits of a hash. The hash is salted per process, so that equal texts look equal and cannot be guessed elsewhere.
+//! If the name of a member, a header or a container looks like that of a credential, only the type is shown.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use crate::domain::json::{JsonKind, Spelled, Value};
 
 use super::rules::Show;
 
-/// The longest number that is shown as it is; a longer one may be the number of a card or of a person.
+/// The maximum length of a number that is shown; a longer one may be a card number or a personal identifier.
 const SHORT_NUMBER: usize = 8;
-/// Characters of a value that a route allows to be shown.
+/// The maximum number of characters of a value with `show = true`.
 const LONGEST: usize = 80;
 
-/// Random bytes of this process, which keep hashes from being guessed at.
+/// Random bytes of this process, which prevent guessing of hashed values.
 #[derive(Clone, Copy)]
 pub struct Salt(pub [u8; 16]);
 
@@ -32,15 +32,15 @@ impl fmt::Debug for Salt {
 pub struct RedactedValue(String);
 
 impl RedactedValue {
-    /// A value of which a report was kept; what is longer than any report is cut.
+    /// Restores a value from a stored report; the excess over the longest possible one is cut.
     #[must_use]
     pub fn kept(text: &str) -> RedactedValue {
-        /// Six bytes at most for a character, and the quotes.
+        /// At most ten characters for an escaped one, and the quotes.
         const KEPT: usize = LONGEST * 10 + 2;
         RedactedValue(text.chars().take(KEPT).collect())
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -65,7 +65,7 @@ impl fmt::Display for RedactedValue {
     }
 }
 
-/// How a value is shown.
+/// The visibility of a value.
 #[derive(Clone, Copy)]
 pub(super) struct Visibility<'t> {
     pub(super) show: Show,
@@ -73,17 +73,17 @@ pub(super) struct Visibility<'t> {
     pub(super) secrecy: Secrecy,
 }
 
-/// Whether a value may be a credential.
+/// The secrecy of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secrecy {
-    /// Its name says nothing of the kind.
+    /// The name does not look like that of a credential.
     Open,
-    /// Its name looks like one.
+    /// The name looks like that of a credential.
     Secret,
 }
 
 impl Visibility<'_> {
-    /// A value of JSON.
+    /// Redacts a JSON value.
     pub(super) fn value(&self, value: &Value<'_>) -> RedactedValue {
         let text = value.value();
         let plain = || String::from_utf8_lossy(text).into_owned();
@@ -109,7 +109,7 @@ impl Visibility<'_> {
         RedactedValue(shown)
     }
 
-    /// A text that is no JSON, or the inside of a string.
+    /// Redacts a text that is not JSON, or the content of a string.
     pub(super) fn text(&self, what: &str, text: &str) -> RedactedValue {
         RedactedValue(match (self.secrecy, self.show) {
             (Secrecy::Secret, _) => format!("{what} (hidden)"),
@@ -121,7 +121,7 @@ impl Visibility<'_> {
         })
     }
 
-    /// Bytes that need not be a text.
+    /// Redacts bytes that may not be valid text.
     pub(super) fn bytes(&self, what: &str, bytes: &[u8]) -> RedactedValue {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(what, text),
@@ -151,7 +151,7 @@ const fn word(kind: JsonKind) -> &'static str {
     }
 }
 
-/// The beginning of a text, with what is no plain character escaped.
+/// Returns the beginning of a text, with special characters escaped.
 fn cut(text: &str) -> String {
     let mut characters = text.chars();
     let start: String = characters.by_ref().take(LONGEST).collect();

@@ -1,20 +1,20 @@
-//! Answers, as the client of a call would see them, and the normal form of their bodies.
+//! Responses as the client of a call sees them, and the normal form of their bodies.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap};
 
 use crate::domain::json::{Json, JsonIndex};
 
-/// An answer, in the form of the side of its call.
+/// A response, in the form of the side of its call.
 #[derive(Debug, Clone, Copy)]
 pub enum ComparedResponse<'a> {
-    /// To a REST call.
+    /// The response to a REST call.
     Rest {
         /// The status.
         status: u16,
-        /// All headers; the rules say which of them are looked at.
+        /// All headers; the rules select those that are compared.
         headers: &'a HeaderMap,
-        /// The body, without any coding.
+        /// The decoded body.
         body: &'a Bytes,
     },
     /// The result of an RPC call.
@@ -23,14 +23,14 @@ pub enum ComparedResponse<'a> {
     Error {
         /// The code.
         code: i64,
-        /// The message, as the JSON that it came in.
+        /// The message, as received JSON.
         message: &'a Json,
-        /// What else the server says.
+        /// The additional data of the error.
         data: Option<&'a Json>,
     },
 }
 
-/// The values of an answer.
+/// The parsed values of a response.
 pub(super) struct ParsedResponse<'a> {
     pub(super) body: ComparedBody<'a>,
     result: Option<&'a Json>,
@@ -40,15 +40,15 @@ pub(super) struct ParsedResponse<'a> {
 
 /// A body in normal form.
 pub(super) enum ComparedBody<'a> {
-    /// None, or an empty one.
+    /// No body, or an empty one.
     Absent,
     /// JSON.
     Json(Json),
-    /// Anything else.
+    /// Any other content.
     Text(&'a [u8]),
 }
 
-/// The same, read.
+/// The indexed values of a response.
 pub(super) struct ResponseTrees<'a> {
     pub(super) body: Option<JsonIndex<'a>>,
     pub(super) result: Option<JsonIndex<'a>>,
@@ -92,7 +92,7 @@ impl<'a> ParsedResponse<'a> {
         }
     }
 
-    /// Bytes of JSON.
+    /// Returns the number of bytes of JSON.
     pub(super) fn len(&self) -> usize {
         let body = match &self.body {
             ComparedBody::Json(json) => Some(json),
@@ -110,7 +110,8 @@ impl<'a> ComparedBody<'a> {
     pub(super) const JSON: &'static str = "JSON";
     pub(super) const TEXT: &'static str = "text";
 
-    /// JSON is what says so, or says nothing, or begins like an object or a list, and can be read as such.
+    /// Parses a body. It counts as JSON if its media type is JSON, is absent, or it begins like an object or a list,
+    /// and if it is valid JSON.
     fn read(headers: &HeaderMap, body: &'a Bytes, depth: u16) -> ComparedBody<'a> {
         if body.is_empty() {
             return ComparedBody::Absent;
@@ -127,7 +128,7 @@ impl<'a> ComparedBody<'a> {
     }
 }
 
-/// The media type without parameters, in lower case.
+/// Returns the media type without parameters, in lower case.
 pub(super) fn essence(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(CONTENT_TYPE)?.as_bytes();
     let end = value.iter().position(|byte| *byte == b';');

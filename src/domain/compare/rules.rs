@@ -1,6 +1,6 @@
-//! The rules of a route, compiled: which places are not looked at, and how the others are.
+//! The compiled comparison rules of a route: the places that are ignored, and the comparison of the others.
 //!
-//! The paths of all rules are one tree, walked along with the answers: where no path leads on, nothing is asked.
+//! The paths of all rules form one tree, walked along with the responses: where no path continues, no rule is checked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::path::{Path, Token};
 use crate::domain::json::{Spelled, is_number};
 use crate::domain::redact::Redaction;
 
-/// How far apart two numbers may lie.
+/// The maximum distance between two numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tolerance(Decimal<'static>);
 
 impl Tolerance {
-    /// Reads a number that is not negative, in the spelling of JSON.
+    /// Parses a number that is not negative, in JSON syntax.
     #[must_use]
     pub fn parse(text: &str) -> Option<Tolerance> {
         if !is_number(text.as_bytes()) {
@@ -33,38 +33,38 @@ impl Tolerance {
     }
 }
 
-/// Whether values of answers may be shown to whoever reads reports.
+/// The visibility of values in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Show {
-    /// Only what they are like.
+    /// Only their type, length and hash.
     #[default]
     Likeness,
-    /// Scalars and texts, cut, but for those of credentials.
+    /// Scalars and texts, truncated, except credentials.
     Values,
 }
 
-/// The rules as they are said, in any order.
+/// The rules as configured, in any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleSource {
-    /// Places that are not looked at, with all that is in them.
+    /// Places that are ignored, with everything in them.
     pub ignore: Vec<Path>,
     /// Lists whose order does not matter.
     pub unordered: Vec<Path>,
-    /// Numbers that may differ a little; of two for one path the last holds.
+    /// Numbers that may differ a little; the last tolerance of a path applies.
     pub tolerance: Vec<(Path, Tolerance)>,
-    /// Headers that are compared beside the media type.
+    /// Headers that are compared in addition to the media type.
     pub headers: Vec<HeaderName>,
-    /// Whether values may be shown.
+    /// The visibility of values.
     pub show: Show,
-    /// Which are not, all the same.
+    /// The values that are hidden in any case.
     pub redaction: Arc<Redaction>,
 }
 
-/// The rules of a route.
+/// The compiled rules of a route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     source: RuleSource,
-    /// All paths; the first node is the whole answer.
+    /// The nodes of all paths; the first one is the whole response.
     nodes: Vec<RuleNode>,
 }
 
@@ -77,11 +77,11 @@ struct RuleNode {
     tolerance: Option<Tolerance>,
 }
 
-/// The nodes that fit one place of an answer.
+/// The nodes that match one place of a response.
 pub(super) type Active = Vec<usize>;
 
 impl Rules {
-    /// Compiles rules.
+    /// Compiles the rules.
     #[must_use]
     pub fn compile(mut source: RuleSource) -> Rules {
         source
@@ -105,7 +105,7 @@ impl Rules {
         rules
     }
 
-    /// What they were compiled of, for whoever shows them.
+    /// Returns the rules as configured.
     #[must_use]
     pub fn source(&self) -> &RuleSource {
         &self.source
@@ -127,19 +127,19 @@ impl Rules {
         &mut self.nodes[at]
     }
 
-    /// The whole answer.
+    /// Returns the node of the whole response.
     pub(super) fn root(&self) -> Active {
         (0..self.nodes.len().min(1)).collect()
     }
 
-    /// What fits the member of a name.
+    /// Returns the nodes that match the member with this name.
     pub(super) fn member(&self, active: &[usize], name: &str) -> Active {
         let nodes = active.iter().filter_map(|index| self.nodes.get(*index));
         let found = nodes.flat_map(|node| [node.names.get(name).copied(), node.any]);
         found.flatten().collect()
     }
 
-    /// What fits a member; one whose name is no text goes by its spelling.
+    /// Returns the nodes that match a member. A name that is not valid text is matched by its spelling.
     pub(super) fn of(&self, active: &[usize], name: &Spelled<'_>) -> Active {
         if active.is_empty() {
             return Active::new();
@@ -147,7 +147,7 @@ impl Rules {
         self.member(active, &name.shown())
     }
 
-    /// What fits an element.
+    /// Returns the nodes that match an element.
     pub(super) fn element(&self, active: &[usize], index: usize) -> Active {
         if active.is_empty() {
             return Active::new();
@@ -155,7 +155,7 @@ impl Rules {
         self.member(active, &index.to_string())
     }
 
-    /// What fits every element: those of a list without order have no index.
+    /// Returns the nodes that match every element; elements of an unordered list have no index.
     pub(super) fn any_element(&self, active: &[usize]) -> Active {
         let nodes = active.iter().filter_map(|index| self.nodes.get(*index));
         nodes.filter_map(|node| node.any).collect()
@@ -173,7 +173,7 @@ impl Rules {
             .any(|index| self.nodes[*index].unordered.is_some())
     }
 
-    /// The widest tolerance of a place.
+    /// Returns the largest tolerance of a place.
     pub(super) fn tolerance(&self, active: &[usize]) -> Option<&Tolerance> {
         let all = active
             .iter()

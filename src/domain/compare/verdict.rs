@@ -1,34 +1,34 @@
-//! What a comparison comes to, and why there was none.
+//! Verdicts of comparisons, and the reasons for skipping one.
 
-/// What the candidate of a call came to.
+/// The verdict on the candidate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Nothing differs that counts.
+    /// No counted difference.
     Match,
-    /// Something does.
+    /// At least one counted difference.
     Mismatch,
-    /// The control got no answer, the candidate did.
+    /// Only the control failed.
     ControlFailed,
-    /// The candidate got no answer, the control did.
+    /// Only the candidate failed.
     CandidateFailed,
-    /// Neither got one.
+    /// Both failed.
     BothFailed,
     /// There was nothing to compare.
     Skipped(Skip),
 }
 
-/// How a control or a candidate ended.
+/// The result of a control or candidate call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Run {
-    /// With an answer, though it says that the call was wrong.
+    /// A response, including one that reports an error of the client.
     Answered,
-    /// Without one, by the fault of the upstream or of the proxy: not sent, timed out, cut, not readable, or an answer
-    /// that says that the server has failed.
+    /// A failure of the upstream or of the proxy: the call was not sent, or it timed out, or the response was cut,
+    /// unreadable or reported a server error.
     Failed,
 }
 
 impl Verdict {
-    /// Every word of a verdict.
+    /// The names of all verdicts.
     pub const WORDS: [&'static str; 6] = [
         "match",
         "mismatch",
@@ -38,7 +38,7 @@ impl Verdict {
         "skipped",
     ];
 
-    /// The word used in metrics and reports; why something was skipped is [`Skip::as_str`].
+    /// Returns the name used in metrics and reports; [`Skip::as_str`] names the reason for skipping.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict where not both were answered; where both were, their answers are to be compared.
+    /// Returns the verdict if a call failed; `None` if both have responses to compare.
     #[must_use]
     pub const fn of_failures(control: Run, candidate: Run) -> Option<Verdict> {
         match (control, candidate) {
@@ -63,37 +63,37 @@ impl Verdict {
     }
 }
 
-/// Why a candidate did not run, or was not compared.
+/// The reason why a candidate did not run, or was not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Skip {
-    /// The route is not safe: a second call might do something twice.
+    /// The route is not safe: a second call might have its effect twice.
     Unsafe,
-    /// The caller does not wait for an answer.
+    /// The caller expects no response.
     Notification,
-    /// The call asks for an answer on a condition or for a part of one, which a translated call does not.
+    /// The call is conditional or asks for a range; a translated call cannot be either.
     Conditional,
-    /// The share of calls that is compared left it out.
+    /// The sampling rate left the call out.
     NotSampled,
-    /// Its request has as many candidates as one may have.
+    /// The batch has reached the limit of candidates.
     BatchLimit,
-    /// The client went away before it had its answer.
+    /// The client disconnected before it had its response.
     Cancelled,
-    /// The call was answered before all of it had come.
+    /// The call was answered before it was fully received.
     Unread,
-    /// What is to be kept of the call or of an answer does not fit.
+    /// The call or a response exceeds the buffer limit.
     Large,
-    /// An answer is a stream or an upgrade, which has no end to compare.
+    /// A response is a stream or an upgrade, which has no end to compare.
     Stream,
-    /// An answer has a content coding that is not read.
+    /// A response has an unsupported content coding.
     Coded,
-    /// As many candidates run as may.
+    /// The limit of concurrent candidates is reached.
     Busy,
-    /// The program is about to end.
+    /// The process is shutting down.
     Drain,
 }
 
 impl Skip {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Skip; 12] = [
         Skip::Unsafe,
         Skip::Notification,
@@ -109,7 +109,7 @@ impl Skip {
         Skip::Drain,
     ];
 
-    /// The word used in metrics and reports.
+    /// Returns the name used in metrics and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
