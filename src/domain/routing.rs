@@ -1,8 +1,8 @@
-//! Which face a request speaks to, and which route claims it: the same words for those who serve a call and
-//! for those who explain it.
+//! Routing of requests: the endpoint that a request addresses, and the route that matches it. Serving and explaining a
+//! call both use this module.
 //!
-//! Nothing here reads a body; where the body decides, the claim says among which routes. Law: whoever asks
-//! with the same plan and the same head gets the same answer.
+//! Nothing here reads a body; if the body decides, the result names the routes that it decides among. Law: the same
+//! plan and the same head always give the same result.
 
 mod eras;
 mod irregular;
@@ -30,19 +30,19 @@ use super::websocket;
 pub use eras::{batch, linked, mcp, notification_status, rpc_face_status};
 pub use near::{NearMiss, pass_near};
 
-/// The head of a request, as far as routes see it.
+/// The head of a request, as far as routing needs it.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'a> {
     /// The HTTP method.
     pub method: &'a Method,
-    /// The target.
+    /// The request target.
     pub uri: &'a Uri,
     /// The headers.
     pub headers: &'a HeaderMap,
 }
 
 impl<'a> RequestHead<'a> {
-    /// That of a request as it came.
+    /// Creates the head of a received request.
     #[must_use]
     pub fn new(head: &'a request::Parts) -> RequestHead<'a> {
         RequestHead {
@@ -52,7 +52,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// The head as translation reads it.
+    /// Returns the head in the form that translation reads.
     #[must_use]
     pub fn rest(self, segments: &'a Segments<'a>) -> RestHead<'a> {
         RestHead {
@@ -63,32 +63,32 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// The face that a request speaks to.
+/// The endpoint that a request addresses.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// JSON-RPC, or everything else.
+    /// The side: RPC for JSON-RPC, REST for everything else.
     pub side: Side,
-    /// Why it is not listened to there.
+    /// The reason for rejecting the request there, if any.
     pub refused: Option<Failure>,
-    /// The stream that it asks for, if it does.
+    /// The event stream that the request subscribes to, if any.
     pub stream: Option<StreamMatch>,
 }
 
-/// Who claims a REST call.
+/// The result of matching a REST call against the routes.
 #[derive(Debug, Clone)]
 pub enum RouteMatch<'p> {
-    /// This route.
+    /// The route with this index matches.
     Route(usize),
-    /// One of these; the body decides.
+    /// One of these routes matches; the body decides which.
     ByBody(&'p OverlapGroup),
-    /// No route, and it passes by all of them.
+    /// No route matches, and the path resembles none.
     Nobody,
-    /// No route, but another program may take the path for one: [`pass_near`] says whether it passes.
+    /// No route matches, but another program may read the path as that of a route: [`pass_near`] decides.
     Near(NearMiss),
 }
 
-/// Tells the face: JSON-RPC is what is posted to an RPC path. Other methods there belong to the RPC upstream,
-/// unless a route claims them or the proxy itself answers; so do requests for a WebSocket, which the proxy may
+/// Returns the endpoint of a request. A POST to an RPC path is JSON-RPC. Requests with other methods there belong to
+/// the RPC upstream unless a route or a local reply matches them. So do WebSocket handshakes, which the proxy may
 /// serve itself.
 #[must_use]
 pub fn facing(plan: &Plan, head: RequestHead<'_>) -> Endpoint {
@@ -118,7 +118,7 @@ pub fn facing(plan: &Plan, head: RequestHead<'_>) -> Endpoint {
     }
 }
 
-/// The stream that a request asks for. An RPC path works with a slash at its end as well.
+/// Returns the stream that a request subscribes to. An RPC path also matches with a trailing slash.
 fn followed(plan: &Plan, head: RequestHead<'_>) -> Option<StreamMatch> {
     let path = head.uri.path();
     let found = plan.streams.find(head.method, path);
@@ -129,7 +129,7 @@ fn followed(plan: &Plan, head: RequestHead<'_>) -> Option<StreamMatch> {
     slashed.and_then(|path| plan.streams.find(head.method, path))
 }
 
-/// The side of a request with another method than POST to an RPC path.
+/// Returns the side of a request to an RPC path with a method other than POST.
 fn passing(plan: &Plan, head: RequestHead<'_>, place: PathIrregularity) -> Side {
     let asks = plan.face.sockets.is_some() && websocket::is_asked(head.method, head.headers);
     if asks && !is_routed(plan, head) {
@@ -137,7 +137,7 @@ fn passing(plan: &Plan, head: RequestHead<'_>, place: PathIrregularity) -> Side 
     }
     let takes = match *head.method {
         Method::GET | Method::DELETE => plan.upstream(Side::Rpc).is_some(),
-        // A link carries messages only, and a path in another form is the REST upstream's.
+        // A link carries only messages, and a path in an irregular form belongs to the REST upstream.
         _ => place == PathIrregularity::No && plan.rpc_over_http().is_some(),
     };
     match takes && !is_local(plan, head) && !is_routed(plan, head) {
@@ -146,16 +146,17 @@ fn passing(plan: &Plan, head: RequestHead<'_>, place: PathIrregularity) -> Side 
     }
 }
 
-/// Whether the proxy itself answers a request.
+/// Returns true if the proxy answers the request with a local reply.
 fn is_local(plan: &Plan, head: RequestHead<'_>) -> bool {
     let found = plan.locals.rest(head.method, head.uri.path());
     matches!(found, LocalMatch::Answer(_) | LocalMatch::Irregular(_))
 }
 
-/// The proxy's own answer to a REST call, if there is one.
+/// Returns the local reply to a REST call, if there is one.
 ///
 /// # Errors
-/// A [`Failure`] where the call may not have it, or where two programs may read its path in two ways.
+///
+/// Fails if the origin or host of the call is not allowed, or if programs may read its path in different ways.
 pub fn local<'p>(
     plan: &'p Plan,
     head: RequestHead<'_>,
@@ -169,11 +170,12 @@ pub fn local<'p>(
     }
 }
 
-/// Checks that a request may ask for what is not passed through: a translated call, a call over a link, a stream of the
-/// other side, an answer of the proxy's own.
+/// Checks the origin of a request that is not just passed through: a translated call, a call over a link, a stream of
+/// the other side, or a local reply.
 ///
 /// # Errors
-/// A [`Failure`] where its `Origin` or its `Host` is not allowed.
+///
+/// Fails if the `Origin` or the `Host` is not allowed.
 pub fn guard(plan: &Plan, head: RequestHead<'_>, entry: ConnectionEntry) -> Result<(), Failure> {
     let is_hop = || {
         let hops = plan.rollout.clients.hops();
@@ -184,15 +186,15 @@ pub fn guard(plan: &Plan, head: RequestHead<'_>, entry: ConnectionEntry) -> Resu
         cors: plan.cors.as_ref(),
         reach: match plan.preface {
             ProxyProtocolUse::Off => entry.reach,
-            // Every connection comes from a trusted hop, which tells of the peer.
+            // Every connection comes from a trusted proxy, which reports the peer.
             ProxyProtocolUse::Required => Reach::Network,
         },
     };
     hosts::check(allowed, (head.uri, head.headers), is_hop).map_err(rejections::origin_denied)
 }
 
-/// The headers by which the proxy itself answers a preflight: where the call that it asks for would not pass
-/// through. A preflight says neither the headers nor the body of that call, nor who will send it.
+/// Returns the response headers for a CORS preflight if the proxy answers it, that is, if the announced call would not
+/// pass through. A preflight contains neither the headers nor the body of that call, nor its credentials.
 #[must_use]
 pub fn preflight(
     plan: &Plan,
@@ -211,12 +213,12 @@ pub fn preflight(
     methods.push(wanted);
     methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
     methods.dedup();
-    // What passes through is for the server behind to allow, at a preflight of its own.
+    // Calls that pass through get a preflight of their own, which their upstream answers.
     methods.retain(is_ours);
     Some(cors.preflight(head.headers, &methods))
 }
 
-/// Whether the proxy serves a REST call in another way than by passing it through.
+/// Returns true if the proxy serves a REST call in any way other than passing it through.
 fn is_own(plan: &Plan, (caller, at): (Caller<'_>, Timestamp), head: RequestHead<'_>) -> bool {
     let facing = facing(plan, head);
     if let (Some(followed), None) = (facing.stream, &facing.refused) {
@@ -249,9 +251,9 @@ fn is_own(plan: &Plan, (caller, at): (Caller<'_>, Timestamp), head: RequestHead<
     }
 }
 
-/// Whether the proxy may serve a POST to an RPC path itself, for one client or another: a preflight has neither the
-/// message nor the credentials. Where the page is not one of `cors.origins`, only what holds for this caller counts, so
-/// that the RPC upstream answers the preflights of its own pages.
+/// Returns true if the proxy may serve a POST to an RPC path itself, for any client: a preflight contains neither the
+/// message nor the credentials. If the origin is not in `cors.origins`, only the rules for this caller count, so that
+/// the RPC upstream answers the preflights of its own pages.
 fn may_serve_rpc(plan: &Plan, caller: Caller<'_>, headers: &HeaderMap) -> bool {
     if plan.rpc_over_http().is_none() {
         return true;
@@ -262,13 +264,14 @@ fn may_serve_rpc(plan: &Plan, caller: Caller<'_>, headers: &HeaderMap) -> bool {
     may_move(plan, caller) || (is_admitted && plan.locals.answers_rpc())
 }
 
-/// Whether a call of the RPC side may get another stage than passthrough and shadow: of this caller, or of anybody.
+/// Returns true if an RPC call of this caller, or of any without one, may get a stage other than passthrough and
+/// shadow.
 #[must_use]
 pub fn may_move(plan: &Plan, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
     !plan.routes.routes().is_empty() && plan.rollout.may_move(Side::Rpc, caller)
 }
 
-/// Whether a route claims a request.
+/// Returns true if a route matches the request.
 fn is_routed(plan: &Plan, head: RequestHead<'_>) -> bool {
     matches!(
         match_route(plan, head),
@@ -276,10 +279,11 @@ fn is_routed(plan: &Plan, head: RequestHead<'_>) -> bool {
     )
 }
 
-/// Tells whose a REST call is.
+/// Matches a REST call against the routes.
 ///
 /// # Errors
-/// A [`Failure`] where it is nobody's and may not pass, or where two programs may read its path in two ways.
+///
+/// Fails if no route matches and the call may not pass, or if programs may read its path in different ways.
 pub fn match_route<'p>(plan: &'p Plan, head: RequestHead<'_>) -> Result<RouteMatch<'p>, Failure> {
     let path = head.uri.path();
     let segments = Segments::split(path);
@@ -320,7 +324,7 @@ pub fn match_route<'p>(plan: &'p Plan, head: RequestHead<'_>) -> Result<RouteMat
     }
 }
 
-/// Nobody takes a call; the methods that routes and local answers have at its path are told.
+/// Returns the failure of a call that no route matches; it names the methods that exist at the path.
 fn other_methods(plan: &Plan, head: RequestHead<'_>, mut methods: Vec<Method>) -> Failure {
     let path = head.uri.path();
     methods.extend(plan.locals.methods(path));
@@ -332,11 +336,12 @@ fn other_methods(plan: &Plan, head: RequestHead<'_>, mut methods: Vec<Method>) -
     rejections::other_methods(head.method, &methods)
 }
 
-/// Tells whose a REST call is among the routes that its head leaves. A body that is no JSON has none of their
-/// literals, and is nobody's fault where the call passes.
+/// Selects the route of a REST call by its body, among the routes that match its head. A body that is not JSON matches
+/// no literal; that is no error if unrouted calls may pass.
 ///
 /// # Errors
-/// A [`Failure`] where it is nobody's and may not pass.
+///
+/// Fails if no route matches and the call may not pass.
 pub fn by_body(
     plan: &Plan,
     (group, head): (&OverlapGroup, RequestHead<'_>),
@@ -352,8 +357,9 @@ pub fn by_body(
     }
 }
 
-/// The RPC upstream, for a path of no route where there is no REST upstream: the server may have more than JSON-RPC
-/// there (an agent card, `/.well-known/`). Its RPC path is none of these: messages go there by `rpc.paths`.
+/// Returns the RPC upstream for a path without a route, if there is no REST upstream: the server may offer more than
+/// JSON-RPC (an agent card, `/.well-known/`). The RPC path of the upstream is excluded: messages reach it by
+/// `rpc.paths`.
 #[must_use]
 pub fn other_path<'p>(plan: &'p Plan, path: &str) -> Option<&'p UpstreamPlan> {
     let mut all = plan.upstreams.all.iter();
@@ -366,12 +372,12 @@ pub fn other_path<'p>(plan: &'p Plan, path: &str) -> Option<&'p UpstreamPlan> {
     (tidied.trim_end_matches('/') != own).then_some(upstream)
 }
 
-/// Whether calls of no route go on as they came.
+/// Returns true if unrouted calls pass through.
 fn may_pass(plan: &Plan) -> bool {
     plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough
 }
 
-/// Decides for a call of a side that begins now. What belongs to no route passes through.
+/// Returns the decision for a call that begins now. A call without a route passes through.
 #[must_use]
 pub fn decide(
     plan: &Plan,
@@ -384,7 +390,7 @@ pub fn decide(
         return Decision::plain(Stage::Passthrough, DecisionReason::Unrouted);
     };
     if plan.rollout.kill == Kill::On {
-        // Where nobody serves the old way, the new one is all that there is.
+        // Without an upstream on the old path, only the new path remains.
         let stage = match plan.upstream_for(route, side) {
             Some(_) => Stage::Passthrough,
             None => Stage::Translate,
@@ -404,8 +410,8 @@ pub fn decide(
     served(plan, decision, (index, side))
 }
 
-/// A REST side that has a server for calls of HTTP only, or for frames only, serves those of the other kind on the one
-/// way that there is.
+/// Replaces the old path with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
+/// only HTTP or only frames, for calls of the other kind.
 fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Decision {
     let old = decision.stage.control() == Some(Path::Old);
     let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
@@ -416,7 +422,7 @@ fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Deci
     Decision { stage, ..decision }
 }
 
-/// The window in which calls of a side of a route are refused now, if they are.
+/// Returns the brownout window in which calls of a side of a route are rejected now, if any.
 #[must_use]
 pub fn browned_out(
     plan: &Plan,
@@ -428,7 +434,7 @@ pub fn browned_out(
     plan.rollout.brownouts.hold(name).then_some(window)
 }
 
-/// What a call of a route is refused with whose decision leads nowhere.
+/// Returns the failure for a call whose decision is to reject it.
 #[must_use]
 pub fn refused(
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Calls of clients of MCP, each by the rules of the revision that it names.
+//! Checks of MCP calls by the rules of the protocol revision that the client uses.
 
 use std::sync::LazyLock;
 
@@ -12,17 +12,18 @@ use crate::domain::plan::{Plan, UpstreamPlan};
 use crate::domain::rejections;
 use crate::domain::side::Side;
 
-/// The revisions that clients may speak to servers behind links: results are put in the form of either kind.
+/// The revisions that clients may use with servers behind links: the proxy converts results between both kinds.
 static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
     let all = HANDSHAKES.iter().chain(&STATELESS);
     all.map(|known| (*known).to_owned()).collect()
 });
 
-/// Checks what a client of MCP says of itself, where the proxy presents itself as a server of MCP or stands before one
-/// whose messages it reads. `headers` are those of a posted message.
+/// Checks the headers of an MCP client, if the proxy acts as an MCP server or reads the messages for one. `headers`
+/// are those of a posted message.
 ///
 /// # Errors
-/// A [`Failure`] where the headers say something else than the message, or the revision is not spoken.
+///
+/// Fails if the headers contradict the message, or if the revision is not supported.
 pub fn mcp(plan: &Plan, headers: &HeaderMap, call: &Call) -> Result<(), Failure> {
     if !speaks_mcp(plan) {
         return Ok(());
@@ -30,10 +31,11 @@ pub fn mcp(plan: &Plan, headers: &HeaderMap, call: &Call) -> Result<(), Failure>
     check(plan, plan.upstream(Side::Rpc), Some(headers), call)
 }
 
-/// Checks that a batch may be sent: revisions of MCP without sessions have none.
+/// Checks that a batch may be sent: sessionless MCP revisions have no batches.
 ///
 /// # Errors
-/// A [`Failure`] where it may not.
+///
+/// Fails if the client uses such a revision.
 pub fn batch(plan: &Plan, headers: &HeaderMap) -> Result<(), Failure> {
     match speaks_modern_mcp(plan, headers) {
         true => Err(rejections::no_batch()),
@@ -41,11 +43,12 @@ pub fn batch(plan: &Plan, headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Checks a call before it goes over a link. The link tells the server its own revision and capabilities, so that the
-/// server cannot see what the client leaves out. `headers` are those of a posted message.
+/// Checks a call before it goes over a link. The link sends its own revision and capabilities to the server, which
+/// therefore cannot detect what the client omits. `headers` are those of a posted message.
 ///
 /// # Errors
-/// A [`Failure`] that blames the client.
+///
+/// Fails with an error of the client.
 pub fn linked(
     plan: &Plan,
     upstream: &UpstreamPlan,
@@ -56,7 +59,7 @@ pub fn linked(
     if !upstream.speaks_mcp() || call.id.is_none() {
         return Ok(());
     }
-    // The headers of all messages are checked before where the plan speaks MCP.
+    // If the plan speaks MCP, the headers of all messages were checked before.
     if headers.is_none() || !speaks_mcp(plan) {
         check(plan, Some(upstream), headers, call)?;
     }
@@ -68,8 +71,8 @@ pub fn linked(
     mcp::complete(era, call).map_err(|what| Failure::new(Reason::MissingMeta, what))
 }
 
-/// Returns the HTTP status by which the client of a posted message reads a failure. One without sessions is told by it
-/// that there is no such method (MCP 2026-07-28, "Protocol Version Header").
+/// Returns the HTTP status of a failure for the client of a posted message. A sessionless MCP client expects a
+/// distinct status for an unknown method (MCP 2026-07-28, "Protocol Version Header").
 #[must_use]
 pub fn rpc_face_status(plan: &Plan, headers: &HeaderMap, reason: Reason) -> u16 {
     match reason == Reason::RouteNotFound && speaks_modern_mcp(plan, headers) {
@@ -78,7 +81,7 @@ pub fn rpc_face_status(plan: &Plan, headers: &HeaderMap, reason: Reason) -> u16 
     }
 }
 
-/// Returns the HTTP status of a notification that is taken. A client without sessions gets that of MCP ("Sending
+/// Returns the HTTP status of an accepted notification. A sessionless client gets the status of MCP ("Sending
 /// Messages").
 #[must_use]
 pub fn notification_status(plan: &Plan, headers: &HeaderMap) -> StatusCode {
@@ -88,7 +91,7 @@ pub fn notification_status(plan: &Plan, headers: &HeaderMap) -> StatusCode {
     }
 }
 
-/// Whether a client speaks a revision of MCP without sessions to one who knows them.
+/// Returns true if the client uses a sessionless MCP revision and the plan speaks MCP.
 fn speaks_modern_mcp(plan: &Plan, headers: &HeaderMap) -> bool {
     mcp::is_modern(headers) && speaks_mcp(plan)
 }
@@ -98,7 +101,8 @@ fn speaks_mcp(plan: &Plan) -> bool {
     upstream.is_some_and(UpstreamPlan::speaks_mcp) || !plan.locals.versions().is_empty()
 }
 
-/// Checks by the revisions of the greetings, or without any by those that links know and agree on.
+/// Checks against the revisions of the local replies. Without any, checks against those that links know and the
+/// upstream agrees on.
 fn check(
     plan: &Plan,
     upstream: Option<&UpstreamPlan>,

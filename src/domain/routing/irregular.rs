@@ -1,4 +1,4 @@
-//! REST calls of no route whose path a lenient server may read as the path of one.
+//! Unrouted REST calls whose path a lenient server may read as that of a route.
 
 use super::{NearMiss, RequestHead};
 use crate::domain::failure::Failure;
@@ -7,16 +7,17 @@ use crate::domain::plan::Plan;
 use crate::domain::rejections;
 use crate::domain::route::Segments;
 
-/// Checks that a call of no route may pass by its path. A plan with `unrouted_irregular = "pass"` lets every path pass.
+/// Checks that an unrouted call may pass by its path. With `unrouted_irregular = "pass"`, every path passes.
 ///
 /// # Errors
-/// A [`Failure`] that names the route.
+///
+/// Fails with the name of the route that the path may address.
 pub(super) fn check(plan: &Plan, head: RequestHead<'_>, nearby: &NearMiss) -> Result<(), Failure> {
     let Some(paths) = &plan.irregular else {
         return Ok(());
     };
     let path = head.uri.path();
-    // A slash at the end is no irregularity: `pass_near` decides for the routes that have the path but for that.
+    // A trailing slash is no irregularity: `pass_near` decides for the routes that differ only in it.
     let is_tidy = Segments::split(path).irregular().is_none();
     let counts = |target: Target| match target {
         Target::Route(place) => {

@@ -1,7 +1,7 @@
-//! Calls whose path is that of no route, but that another program may take for a call of one.
+//! Calls that match no route, but whose path another program may read as that of a route.
 //!
-//! One rule holds for all of them: the call passes where the calls of those routes pass for this client. Where the client
-//! is moved on one of them, or one of them is retired, the call is refused: else it would be a way around the flag.
+//! Rule: such a call passes if calls of those routes pass through for this client. If one of them is translated or
+//! retired for the client, the call is rejected, because it would otherwise bypass the flag.
 
 use http::HeaderMap;
 
@@ -15,22 +15,22 @@ use crate::domain::side::Side;
 use crate::domain::stream::{self, StreamMatch};
 use crate::domain::time::Timestamp;
 
-/// The routes and streams that another program may take a path for.
+/// The routes and streams that another program may read a path as.
 #[derive(Debug, Clone, Default)]
 pub struct NearMiss {
-    /// The routes, by their place, and how the path is like theirs.
+    /// The indexes of the routes, and how the path resembles theirs.
     pub routes: Vec<(usize, Likeness)>,
     /// The streams.
     pub streams: Vec<StreamMatch>,
 }
 
 impl NearMiss {
-    /// Whether there is none.
+    /// Returns true if there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.routes.is_empty() && self.streams.is_empty()
     }
 
-    /// What the call is refused with where no call of no route passes.
+    /// Returns the failure for the call where unrouted calls do not pass.
     pub(super) fn first(&self, plan: &Plan) -> Option<Failure> {
         let route = self.routes.first();
         let route = route.map(|(place, likeness)| refused(plan, *place, *likeness));
@@ -43,10 +43,11 @@ impl NearMiss {
     }
 }
 
-/// Checks that a call passes though its path is near to routes and streams.
+/// Checks that a call may pass although its path resembles those of routes and streams.
 ///
 /// # Errors
-/// A [`Failure`] that names the first of them on which the client is moved, or which is retired.
+///
+/// Fails with the name of the first one that is translated or retired for the client.
 pub fn pass_near(
     plan: &Plan,
     (caller, headers): (Caller<'_>, &HeaderMap),
