@@ -1,6 +1,6 @@
-//! The clock: the only place that asks what time it is, and how a time is written.
+//! The clock: the only code that reads the time, and the formatting of times.
 //!
-//! Everything else takes the time as an argument, so that tests can choose it.
+//! All other code takes the time as an argument, so that tests can choose it.
 
 use std::fmt::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use crate::domain::time::{Timestamp, civil_from_days};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// The monotonic time, which stands still where a test has paused it.
+/// Returns the monotonic time, which stands still in a test that has paused it.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -21,7 +21,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// The system's monotonic clock in microseconds, which is what a service manager compares with its own.
+/// Returns the system's monotonic clock in microseconds, which a service manager compares with its own.
 #[must_use]
 pub fn monotonic_us() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -30,7 +30,7 @@ pub fn monotonic_us() -> u64 {
     whole * 1_000_000 + part
 }
 
-/// The time of CPUs that this process has spent.
+/// Returns the CPU time used by this process.
 #[must_use]
 pub fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
@@ -38,7 +38,7 @@ pub fn cpu() -> Duration {
     Duration::new(whole, u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// The time of day, for log lines and for what people read; never for measuring.
+/// Returns the time of day, for log lines and for display; never for measuring.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -48,12 +48,12 @@ pub fn wall() -> SystemTime {
     SystemTime::now()
 }
 
-/// A time as RFC 3339 writes it, in UTC with milliseconds: `2026-02-03T04:05:06.789Z`.
+/// A time formatted as RFC 3339, in UTC with milliseconds: `2026-02-03T04:05:06.789Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rfc3339(pub SystemTime);
 
 impl Rfc3339 {
-    /// Writes it behind a text.
+    /// Appends the formatted time to `text`.
     pub fn push_to(self, text: &mut String) {
         let milliseconds = unix_milliseconds(self.0);
         let seconds = milliseconds.div_euclid(1000);
@@ -77,7 +77,7 @@ impl Rfc3339 {
                 &written[..]
             }
             _ => {
-                // Writing into a text does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(text, "{year:04}");
                 &written[4..]
             }
@@ -86,7 +86,7 @@ impl Rfc3339 {
     }
 }
 
-/// Writes times as [`Rfc3339`] does. Within a second it makes the milliseconds alone anew.
+/// A formatter of times as [`Rfc3339`]. Within one second it only rewrites the milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TimestampCache(Option<Stamped>);
 
@@ -97,7 +97,7 @@ struct Stamped {
 }
 
 impl TimestampCache {
-    /// Writes a time behind a text.
+    /// Appends the formatted time to `text`.
     pub fn push(&mut self, time: SystemTime, text: &mut String) {
         let milliseconds = unix_milliseconds(time);
         let second = milliseconds.div_euclid(1000);
@@ -109,7 +109,7 @@ impl TimestampCache {
         }
         let start = text.len();
         Rfc3339(time).push_to(text);
-        // A year of more digits is made anew each time.
+        // A year with more than four digits is not cached.
         let whole = text.as_bytes()[start..].try_into();
         self.0 = whole.ok().map(|text| Stamped { second, text });
     }
@@ -123,7 +123,7 @@ impl fmt::Display for Rfc3339 {
     }
 }
 
-/// Writes a number into as many digits as there are.
+/// Writes a number with as many digits as the slice has.
 fn put(digits: &mut [u8], mut value: i64) {
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + u8::try_from(value.rem_euclid(10)).unwrap_or_default();
@@ -131,13 +131,13 @@ fn put(digits: &mut [u8], mut value: i64) {
     }
 }
 
-/// The time of day as RFC 3339 writes it.
+/// Returns the time of day as RFC 3339.
 #[must_use]
 pub fn rfc3339() -> String {
     Rfc3339(wall()).to_string()
 }
 
-/// Whole seconds since 1970, as tokens give a time; zero before it.
+/// Returns whole seconds since 1970, as in tokens; zero before 1970.
 #[must_use]
 pub fn whole_unix_seconds() -> u64 {
     wall()
@@ -145,13 +145,13 @@ pub fn whole_unix_seconds() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-/// Milliseconds since 1970, now; 0 before.
+/// Returns the current time in milliseconds since 1970; 0 before 1970.
 #[must_use]
 pub fn unix_ms() -> u64 {
     millis(wall())
 }
 
-/// Seconds since 1970, as metrics give a time; negative before it.
+/// Returns seconds since 1970, as in metrics; negative before 1970.
 #[must_use]
 pub fn unix_seconds(at: SystemTime) -> f64 {
     at.duration_since(UNIX_EPOCH).map_or_else(
@@ -160,19 +160,19 @@ pub fn unix_seconds(at: SystemTime) -> f64 {
     )
 }
 
-/// Whole milliseconds since 1970; none before it.
+/// Returns whole milliseconds since 1970; 0 before 1970.
 #[must_use]
 pub fn millis(at: SystemTime) -> u64 {
     u64::try_from(unix_milliseconds(at)).unwrap_or(0)
 }
 
-/// The whole second that a time lies in.
+/// Returns the whole second that contains a time.
 #[must_use]
 pub fn moment(at: SystemTime) -> Timestamp {
     Timestamp::from_unix(unix_milliseconds(at).div_euclid(1000))
 }
 
-/// Whole milliseconds since 1970, rounded down. Times that an `i64` cannot hold are the last one that it can.
+/// Returns whole milliseconds since 1970, rounded down and limited to the range of an `i64`.
 fn unix_milliseconds(at: SystemTime) -> i64 {
     let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     match at.duration_since(UNIX_EPOCH) {

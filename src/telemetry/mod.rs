@@ -1,13 +1,13 @@
-//! What the operator sees: metric names and shards, the log, the clock.
+//! Metrics, logs, trace spans and the clock.
 //!
 //! ```text
-//! clock     the only owner of time calls, and how a time is written
-//! metrics   plain counts in each worker, summed and rendered at scrape
-//! log       the subscriber, and the one line of a call
-//! spans     what a collector of traces is told of a call
+//! clock     the only reader of the time, and time formatting
+//! metrics   plain counts in each worker, summed and rendered on each scrape
+//! log       the subscriber, and the access log line of a call
+//! spans     the trace span of a call
 //! ```
 //!
-//! Nothing here decides anything, and nothing that a caller sends becomes a metric label.
+//! Nothing here makes decisions, and no text from a caller becomes a metric label.
 
 pub mod clock;
 pub mod log;

@@ -1,7 +1,7 @@
-//! What a collector of traces is told of a call: one span, made at its end.
+//! The trace span of a call, created when the call ends.
 //!
-//! Spans wait in a bounded queue for the thread that sends them. A full queue drops them and counts: no call waits for
-//! a collector.
+//! Spans wait in a bounded queue for the thread that exports them. A full queue drops and counts them: no call waits
+//! for a collector.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,23 +11,23 @@ use tokio::sync::mpsc;
 
 use crate::domain::trace::Trace;
 
-/// How many spans may wait to be sent.
+/// The capacity of the queue.
 const WAITING: usize = 8192;
 
-/// A call, as a collector of traces sees it.
+/// A call as a trace span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
-    /// Which trace and span it is, and whose child.
+    /// The ids of the trace, the span and its parent.
     pub trace: Trace,
-    /// What it is called: a method and the route, never what a caller chose.
+    /// The name: a method and the route, never text from a caller.
     pub name: String,
-    /// When it ended.
+    /// The end of the call.
     pub ended: SystemTime,
-    /// How long it took.
+    /// The duration of the call.
     pub took: Duration,
-    /// Why it failed, where it was this proxy or an upstream that did (OpenTelemetry's `error.type`).
+    /// The error, if this proxy or an upstream caused one (OpenTelemetry's `error.type`).
     pub error: Option<&'static str>,
-    /// What else is known of it.
+    /// Further attributes.
     pub attributes: Vec<(&'static str, Attribute)>,
 }
 
@@ -36,13 +36,13 @@ pub struct Span {
 pub enum Attribute {
     /// A text.
     Text(String),
-    /// A number.
+    /// An integer.
     Integer(i64),
-    /// A time in milliseconds.
+    /// A duration in milliseconds.
     Milliseconds(f64),
 }
 
-/// Where spans are handed over.
+/// The sending end of the span queue.
 #[derive(Debug, Clone)]
 pub struct Spans {
     queue: mpsc::Sender<Span>,
@@ -50,7 +50,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// A queue, and where it is read.
+    /// Creates a queue and its receiver.
     #[must_use]
     pub fn open() -> (Spans, mpsc::Receiver<Span>) {
         let (queue, spans) = mpsc::channel(WAITING);
@@ -58,19 +58,19 @@ impl Spans {
         (Spans { queue, dropped }, spans)
     }
 
-    /// Hands a span over, or drops it where too many wait.
+    /// Queues a span, or drops it if the queue is full.
     pub fn offer(&self, span: Span) {
         if self.queue.try_send(span).is_err() {
             self.lost(1);
         }
     }
 
-    /// Spans were lost on their way.
+    /// Counts spans that were lost later.
     pub fn lost(&self, count: u64) {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many were dropped.
+    /// Returns the number of lost spans.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! The one line of a call.
+//! The access log line of a call.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,73 +19,73 @@ use crate::telemetry::metrics::Outcome;
 /// The target of the line, for filters.
 const TARGET: &str = "dualgauge::call";
 
-/// Characters of one text that the caller chose.
+/// The maximum number of characters of a text from the caller.
 const CALLER_TEXT: usize = 200;
 
-/// Characters of a cause, which may quote an upstream.
+/// The maximum number of characters of a cause, which may quote an upstream.
 const CAUSE: usize = 1000;
 
-/// What there is to say about one call. What is absent is not printed.
+/// The access log line of one call. Absent fields are not printed.
 ///
-/// The line is escaped as a whole, so texts are given as they came; what is too long is cut and ends in `…`.
+/// The whole line is escaped, so texts are passed unescaped. Texts that are too long are cut and end in `…`.
 #[derive(Debug, Clone, Copy)]
 pub struct CallLine<'a> {
-    /// The language of the call.
+    /// The protocol side of the call.
     pub side: Side,
     /// The HTTP method.
     pub method: &'a str,
-    /// The path of the request; a query that is still on it is not printed.
+    /// The path of the request; a query in it is not printed.
     pub path: &'a str,
     /// The method of the RPC call.
     pub rpc_method: Option<&'a str>,
     /// The route.
     pub route: Option<&'a str>,
-    /// Who called.
+    /// The client.
     pub client: &'a str,
-    /// Whether that is more than what the caller says; not printed for everyone else.
+    /// The proof of the client's identity; not printed if there is none.
     pub proof: Proof,
-    /// What happened to the call; no stage where the proxy itself answered.
+    /// The stage of the call; absent if the proxy itself responded.
     pub stage: Option<Stage>,
-    /// Which rule said so, as [`crate::domain::rollout::Rollout::describe`] words it.
+    /// The rule that chose the stage, as worded by [`crate::domain::rollout::Rollout::describe`].
     pub decision: &'a str,
-    /// How the call ended.
+    /// The outcome of the call.
     pub outcome: Outcome,
-    /// Whose fault it was, where it was one.
+    /// The party at fault, if any.
     pub blame: Option<Blame>,
-    /// The HTTP status of the answer, where its head was sent.
+    /// The HTTP status of the response, if its head was sent.
     pub status: Option<u16>,
-    /// The code of the RPC error in the answer.
+    /// The code of the RPC error in the response.
     pub code: Option<i64>,
-    /// Why the call failed.
+    /// The reason of a failure.
     pub reason: Option<Reason>,
-    /// The HTTP status of the upstream's answer, where the client got another one.
+    /// The HTTP status of the upstream, if the client received a different one.
     pub upstream_status: Option<u16>,
-    /// What only the log keeps about that.
+    /// Details of the failure that only the log receives.
     pub cause: Option<&'a str>,
-    /// From the head of the call to the end of its answer.
+    /// The time from the head of the call to the end of the response.
     pub duration: Duration,
-    /// The part of it that was spent on the upstream.
+    /// The part of the duration spent on the upstream.
     pub upstream: Option<Duration>,
-    /// The trace that the call belongs to.
+    /// The trace of the call.
     pub trace: Option<u128>,
-    /// Members for which the route has no place on the other side.
+    /// The number of members that the route cannot map to the other side.
     pub dropped: Option<u64>,
-    /// How the message of the call differs from valid JSON-RPC 2.0.
+    /// The deviation of the message from valid JSON-RPC 2.0.
     pub message: Option<MessageFault>,
 }
 
 impl CallLine<'_> {
-    /// Whether [`CallLine::emit`] may write anything: to be asked before the texts of a line are made. A filter for the
-    /// target is asked by `emit` alone.
+    /// Returns true if [`CallLine::emit`] may write the line: callers check it before they build its texts. Only `emit`
+    /// checks a filter for the target.
     #[must_use]
     pub fn is_wanted() -> bool {
         LevelFilter::current() >= Level::INFO
     }
 
-    /// Logs the call. Nothing is cut or formatted where the level is off.
+    /// Logs the call. Nothing is cut or formatted if the level is off.
     ///
-    /// It is asked for as any event is, with all its fields, and written past tracing, which would hand each field over
-    /// by itself: that costs more than to write them.
+    /// The filter is checked as for any event, with all fields. The line then bypasses tracing, which would pass each
+    /// field separately: that costs more than writing them.
     pub fn emit(&self) {
         let is_asked_for = tracing::event_enabled!(
             target: TARGET,
@@ -162,7 +162,7 @@ fn without_query(path: &str) -> &str {
     &path[..end.unwrap_or(path.len())]
 }
 
-/// At most so many characters of a text, and a mark where some are missing.
+/// Returns at most `characters` characters of a text, with a mark if some are missing.
 fn cut(text: &str, characters: usize) -> Cow<'_, str> {
     if text.len() <= characters {
         return Cow::Borrowed(text);

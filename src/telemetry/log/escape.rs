@@ -1,14 +1,14 @@
-//! Text that others wrote, as one harmless word of a line.
+//! Escaping of text from outside, as one harmless value in a line.
 //!
-//! Laws: no control character, line break, or invisible or direction-changing character goes out as itself;
-//! two different values never look the same; a value of the text format ends where it seems to end. A message
-//! is the program's own text, so it is only kept on its line.
+//! Laws: control characters, line breaks, and invisible or direction-changing characters are never written literally;
+//! two different values never look the same; a value of the text format ends where it seems to end. A message is the
+//! program's own text, so it is only kept on one line.
 
 use std::fmt::{self, Write};
 
 use crate::domain::swar;
 
-/// Writes a value of the text format: as it is where that is one plain word, else in quotes.
+/// Writes a value of the text format: unquoted if it is one plain word, else quoted.
 pub(super) fn word(out: &mut impl Write, text: &str) -> fmt::Result {
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     if !text.is_empty() && text.bytes().all(plain) {
@@ -25,7 +25,7 @@ pub(super) fn word(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Writes the message of the text format: without quotes, because it comes first and people read it.
+/// Writes the message of the text format: unquoted, because it comes first and people read it.
 pub(super) fn message(out: &mut impl Write, text: &str) -> fmt::Result {
     text.chars().try_for_each(|c| {
         if is_visible(c) {
@@ -36,7 +36,7 @@ pub(super) fn message(out: &mut impl Write, text: &str) -> fmt::Result {
     })
 }
 
-/// How many bytes at the beginning of a text stand in a JSON string as they are.
+/// Returns the length of the prefix that needs no escaping in a JSON string.
 fn plain_length(text: &[u8]) -> usize {
     let is_special = |byte: u8| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\');
     let special = |word: u64| {
@@ -46,10 +46,10 @@ fn plain_length(text: &[u8]) -> usize {
     swar::plain_length(text, special, is_special)
 }
 
-/// Writes a JSON string. JSON itself lets most of what is escaped here pass (RFC 8259 §7).
+/// Writes a JSON string. It escapes more than JSON requires (RFC 8259 §7).
 pub(super) fn json(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
-    // Most texts are plain from end to end, and are written in one piece.
+    // Most texts need no escaping, and are written in one piece.
     let (whole, rest) = text.split_at(plain_length(text.as_bytes()));
     out.write_str(whole)?;
     for c in rest.chars() {
@@ -69,7 +69,7 @@ pub(super) fn json(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Whether a terminal shows a character as itself. Beyond ASCII the standard library knows: it escapes
+/// Returns true if a terminal shows the character as itself. Beyond ASCII the standard library decides: it escapes
 /// controls, separators, formatting such as bidirectional overrides, private use, and combining marks.
 fn is_visible(c: char) -> bool {
     if c.is_ascii() {

@@ -1,4 +1,4 @@
-//! How an event becomes one line. Spans are not shown: a call has one line, and that has all fields.
+//! Formatting of an event as one line. Spans are not shown: a call has one line with all its fields.
 
 use std::cell::Cell;
 use std::fmt::{self, Debug, Display, Write};
@@ -16,31 +16,31 @@ use crate::telemetry::clock::TimestampCache;
 
 const MESSAGE: &str = "message";
 
-/// What a thread keeps of the room that its lines were made in.
+/// The buffer capacity that a thread keeps for the next line.
 const ROOM: usize = 8 * 1024;
 
 thread_local! {
-    /// Where a thread makes its lines. Who makes one takes it, so that a value which logs while it is shown harms nobody.
+    /// The line buffer of a thread. It is taken while in use, so that a value may log while it is formatted.
     static DESK: Cell<LineBuffer> = Cell::default();
 }
 
-/// What a thread makes its lines with.
+/// A buffer for formatting lines.
 #[derive(Default)]
 pub(super) struct LineBuffer {
     line: String,
     stamp: TimestampCache,
 }
 
-/// Makes lines of events, and queues them.
+/// A subscriber layer that formats events as lines and queues them.
 pub(super) struct LogLayer {
     pub(super) format: LogFormat,
     pub(super) wall: fn() -> SystemTime,
     pub(super) queue: Queue,
 }
 
-/// What a line says.
+/// The content of a line.
 pub(super) trait LogFields {
-    /// Writes its fields.
+    /// Writes the fields.
     fn show<L: LineFormat>(&self, fields: &mut Fields<'_, L>);
 }
 
@@ -50,26 +50,26 @@ impl LogFields for Event<'_> {
     }
 }
 
-/// A format, known when the program is made: most of a line is text that is known then, too.
+/// A line format, known at compile time, as most of a line's text is.
 pub(super) trait LineFormat {
-    /// What stands before and behind the name of a field.
+    /// The text before and after the name of a field.
     const NAME: (&'static str, &'static str);
-    /// What stands before and behind a word that has nothing to escape.
+    /// The text around a value that needs no escaping.
     const WORD: &'static str;
     /// The end of a line.
     const END: &'static str;
 
-    /// A label in this format.
+    /// Returns a label in this format.
     fn label(label: FieldLabel) -> &'static str;
-    /// What a line begins with, up to its first field.
+    /// Writes the beginning of a line, up to its first field.
     fn begin(desk: &mut LineBuffer, time: SystemTime, about: (&Level, &str));
-    /// A text that others may have written.
+    /// Writes a value that may come from outside.
     fn escaped(line: &mut String, value: &str) -> fmt::Result;
-    /// The message of an event, where it does not look like any other field.
+    /// Writes the message of an event, if the format treats it differently from other fields.
     fn message(line: &mut String, value: &str) -> Option<fmt::Result>;
 }
 
-/// For people.
+/// The format for people.
 pub(super) struct Text;
 
 impl LineFormat for Text {
@@ -103,7 +103,7 @@ impl LineFormat for Text {
     }
 }
 
-/// For machines.
+/// The format for machines.
 pub(super) struct Json;
 
 impl LineFormat for Json {
@@ -146,7 +146,7 @@ impl<S: Subscriber> Layer<S> for LogLayer {
 }
 
 impl LogLayer {
-    /// Makes one line, and queues it.
+    /// Formats one line and queues it.
     pub(super) fn write(&self, about: (&Level, &str), said: &impl LogFields) {
         match self.format {
             LogFormat::Text => self.make::<Text>(about, said),
@@ -163,7 +163,7 @@ impl LogLayer {
             look: PhantomData,
         };
         said.show(&mut fields);
-        // A value that cannot be shown leaves the line out: there is nowhere to say so.
+        // A line with a value that cannot be formatted is dropped: there is no place to report it.
         if fields.written.is_ok() {
             desk.line.push_str(L::END);
             self.queue.offer(&desk.line);
@@ -175,14 +175,14 @@ impl LogLayer {
     }
 }
 
-/// What stands before the value of a field, in either format.
+/// The text before the value of a field, in either format.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldLabel {
     pub(super) text: &'static str,
     pub(super) json: &'static str,
 }
 
-/// The label of a name that is written down: it is made when the program is.
+/// Creates a label from a literal name at compile time.
 macro_rules! label {
     ($name:literal) => {
         $crate::telemetry::log::format::FieldLabel {
@@ -193,7 +193,7 @@ macro_rules! label {
 }
 pub(super) use label;
 
-/// Writes the fields of one line, and remembers the first failure.
+/// Writes the fields of one line and records the first failure.
 pub(super) struct Fields<'l, L> {
     line: &'l mut String,
     written: fmt::Result,
@@ -201,14 +201,14 @@ pub(super) struct Fields<'l, L> {
 }
 
 impl<L: LineFormat> Fields<'_, L> {
-    /// A text that others may have written.
+    /// Writes a text that may come from outside.
     #[inline]
     pub(super) fn text(&mut self, label: FieldLabel, value: &str) {
         self.line.push_str(L::label(label));
         self.escaped(value);
     }
 
-    /// A word of the program itself, of letters, digits and `_`: there is nothing in it to escape.
+    /// Writes a word of the program itself, of letters, digits and `_`, which needs no escaping.
     #[inline]
     pub(super) fn word(&mut self, label: FieldLabel, value: &str) {
         self.line.push_str(L::label(label));
@@ -217,14 +217,14 @@ impl<L: LineFormat> Fields<'_, L> {
         self.line.push_str(L::WORD);
     }
 
-    /// A whole number; its digits are most of what a line has of numbers.
+    /// Writes an integer.
     #[inline]
     pub(super) fn whole(&mut self, label: FieldLabel, value: impl itoa::Integer) {
         self.line.push_str(L::label(label));
         self.line.push_str(itoa::Buffer::new().format(value));
     }
 
-    /// A time in milliseconds, with at most three decimals.
+    /// Writes a time in milliseconds, with at most three decimals.
     #[inline]
     pub(super) fn milliseconds(&mut self, label: FieldLabel, time: Duration) {
         self.line.push_str(L::label(label));
@@ -232,7 +232,7 @@ impl<L: LineFormat> Fields<'_, L> {
         Millis(micros).push_to(self.line);
     }
 
-    /// The name of a field of any event.
+    /// Writes the name of an event's field.
     fn name(&mut self, field: &Field) {
         let (before, behind) = L::NAME;
         self.line.push_str(before);
@@ -240,7 +240,7 @@ impl<L: LineFormat> Fields<'_, L> {
         self.line.push_str(behind);
     }
 
-    /// A number or a truth value, which look the same in both formats.
+    /// Writes a number or a boolean, which look the same in both formats.
     fn plain(&mut self, field: &Field, value: impl Display) {
         self.name(field);
         let written = write!(self.line, "{value}");
@@ -253,7 +253,7 @@ impl<L: LineFormat> Fields<'_, L> {
     }
 }
 
-/// A number of thousandths, whose text is that of the number itself, made from integers, which takes a tenth of the time.
+/// A number in thousandths. Formatting it with integers takes a tenth of the time of `f64` formatting.
 struct Millis(u64);
 
 impl Millis {
@@ -273,7 +273,7 @@ impl Millis {
     }
 }
 
-/// The last digit of a number.
+/// Returns the last digit of a number.
 fn digit(number: u64) -> char {
     char::from(b'0' + u8::try_from(number % 10).unwrap_or_default())
 }
@@ -283,7 +283,7 @@ impl<L: LineFormat> Visit for Fields<'_, L> {
         if value.is_finite() {
             self.plain(field, value);
         } else {
-            // JSON has no such numbers.
+            // JSON has no infinities and no NaN.
             self.record_str(field, &value.to_string());
         }
     }

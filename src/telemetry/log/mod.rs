@@ -1,14 +1,14 @@
-//! The log: one subscriber for the process, and the one line of a call.
+//! The log: one subscriber for the process, and the access log line of a call.
 //!
 //! ```text
-//! call      what the line of a call says
-//! line      how an event becomes one line, as text or as JSON
-//! escape    how text that others wrote stays one harmless word of that line
-//! queue     how lines get to the thread that writes them
+//! call      the access log line of a call
+//! format    formatting of an event as one line, as text or as JSON
+//! escape    escaping of text from outside
+//! writer    the queue to the writer thread
 //! ```
 //!
-//! Laws: an event is one line, whatever text is in it; a call never waits for the log, whose queue has a
-//! bound, and what finds it full is dropped and counted; header values and query values are not logged.
+//! Laws: an event is one line, whatever text it contains; a call never waits for the log; the queue is bounded, and
+//! lines that exceed it are dropped and counted; header values and query values are not logged.
 
 mod call;
 mod escape;
@@ -33,14 +33,14 @@ use writer::{Queue, WriterGuard};
 pub use call::CallLine;
 pub use writer::{hand_over, handing_over, keep_lines};
 
-/// What libraries say of every fault of a peer, which whoever is at the other end could have said without end. It is counted
-/// where it matters.
+/// Default levels for libraries that report every fault of a peer: a peer could fill the log. Such faults are counted
+/// where they matter.
 const QUIET: &str = "h2=error,hyper=error";
 
-/// Bytes of lines that wait for standard error: a second of a busy proxy.
+/// The capacity of the queue in bytes: the lines of one second of a busy proxy.
 const QUEUE: usize = 8 * 1024 * 1024;
 
-/// How a line is written.
+/// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people: `time level target key=value ...`.
@@ -49,26 +49,26 @@ pub enum LogFormat {
     Json,
 }
 
-/// Why there is no log.
+/// The reason why the log could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The level is none.
+    /// The log level is invalid.
     #[error("`{level}` is not a log level")]
     Level {
-        /// What was given.
+        /// The given level.
         level: String,
-        /// What is wrong with it.
+        /// The parse error.
         source: ParseError,
     },
-    /// There is no thread for it.
+    /// The writer thread could not be started.
     #[error("the thread of the log cannot be started")]
     Thread(#[source] io::Error),
-    /// The process has a log already.
+    /// A global subscriber exists already.
     #[error("the log is set up already")]
     Taken(#[source] SetGlobalDefaultError),
 }
 
-/// Keeps the log running; dropping it writes what is queued, and waits at most about a second for that.
+/// Keeps the log running. Dropping it writes the queued lines, waiting about a second at most.
 #[derive(Debug)]
 #[must_use = "the log ends when its guard is dropped"]
 pub struct LogGuard {
@@ -77,31 +77,31 @@ pub struct LogGuard {
 }
 
 impl LogGuard {
-    /// The counter of dropped lines, for the thread that serves the metrics.
+    /// Returns the counter of dropped lines, for the thread that serves the metrics.
     #[must_use]
     pub fn dropped_lines(&self) -> DroppedLines {
         DroppedLines(self.queue.clone())
     }
 }
 
-/// How many lines found the queue full.
+/// The counter of lines that were dropped because the queue was full.
 #[derive(Debug, Clone)]
 pub struct DroppedLines(Queue);
 
 impl DroppedLines {
-    /// The count so far.
+    /// Returns the count so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.dropped()
     }
 }
 
-/// Sends the log of the whole process to standard error, from a level upwards: `info`, or one for a target
-/// too: `info,hyper=warn`.
+/// Logs the whole process to standard error, from a level upwards: `info`, or with a level for a target:
+/// `info,hyper=warn`.
 ///
 /// # Errors
 ///
-/// When the level is none, when there can be no thread, and when the process has a log already.
+/// Fails if the level is invalid, the thread cannot be started, or the process has a log already.
 pub fn init(format: LogFormat, level: &str) -> Result<LogGuard, LogError> {
     let filter = filter(level)?;
     let (queue, flush) = Queue::new(io::stderr(), QUEUE).map_err(LogError::Thread)?;
@@ -113,8 +113,8 @@ pub fn init(format: LogFormat, level: &str) -> Result<LogGuard, LogError> {
     })
 }
 
-/// Reads nothing but the text: the environment is the configuration's business. What stands later holds, so that a
-/// library that is named is heard.
+/// Parses the level only; the configuration reads the environment. Later directives win, so a level for a library
+/// overrides [`QUIET`].
 fn filter(level: &str) -> Result<EnvFilter, LogError> {
     let directives = match level {
         "debug" | "trace" | "off" => level.to_owned(),

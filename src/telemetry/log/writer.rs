@@ -1,11 +1,11 @@
-//! The way of a line from the thread that says it to the thread that writes it.
+//! The queue of lines from the logging threads to the writer thread.
 //!
-//! A thread that serves calls keeps its lines until it has nothing else to do, for half a second at most, or until they are
-//! many: one hand-over stands for all calls of a turn, and no call wakes another thread. Other threads hand over each line at
-//! once. The writer rests a moment after each write, so that it is woken a few hundred times a second and not for each call.
+//! A worker thread buffers its lines until it is idle, for half a second at most, or until the buffer is full: one
+//! transfer serves all calls of a turn, and no call wakes another thread. Other threads transfer each line at once. The
+//! writer pauses briefly after each write, so that it is woken a few hundred times a second rather than for each call.
 //!
-//! Laws: nobody waits for the writer, but for a moment at the end; what waits has a bound in bytes; what finds no room is
-//! dropped, whole lines at a time, and counted.
+//! Laws: no thread waits for the writer, except briefly at the end of the program; the queue is bounded in bytes; what
+//! exceeds it is dropped, in whole lines, and counted.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -16,40 +16,40 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-/// What a thread keeps at most before it hands over.
+/// The buffer size of a thread at which it transfers its lines.
 const KEPT: usize = 16 * 1024;
 
-/// How long a thread keeps a line at most, whatever it has to do.
+/// The maximum time for which a thread buffers a line.
 const KEPT_FOR: Duration = Duration::from_millis(500);
 
-/// The most room that is kept for further lines.
+/// The maximum capacity that is kept for further lines.
 const ROOM: usize = 4 * KEPT;
 
-/// How long the writer rests after it has written.
+/// The pause of the writer after a write.
 const REST: Duration = Duration::from_millis(5);
 
-/// How long the end of the program waits for the last lines.
+/// The time for which the end of the program waits for the last lines.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 thread_local! {
     static KEEPING: RefCell<ThreadBuffer> = const { RefCell::new(ThreadBuffer::Nothing) };
 }
 
-/// What a thread does with its lines.
+/// The buffering of a thread.
 enum ThreadBuffer {
-    /// Each is handed over at once.
+    /// Each line is transferred at once.
     Nothing,
-    /// They are kept until [`hand_over`].
+    /// Lines are buffered until [`hand_over`].
     Lines(Option<BufferedLines>),
 }
 
-/// Lines that a thread has said. Dropped, they are handed over.
+/// The buffered lines of a thread. Dropping them transfers them.
 struct BufferedLines {
     queue: Queue,
     lines: LogBatch,
 }
 
-/// Lines, and how many.
+/// Lines and their number.
 #[derive(Debug, Default)]
 struct LogBatch {
     bytes: Vec<u8>,
@@ -57,7 +57,7 @@ struct LogBatch {
 }
 
 impl LogBatch {
-    /// Takes another's lines, and leaves it room in their place.
+    /// Moves the lines of `more` into this batch, and leaves `more` empty with capacity.
     fn take(&mut self, more: &mut LogBatch) {
         if self.count == 0 {
             std::mem::swap(self, more);
@@ -68,7 +68,7 @@ impl LogBatch {
         more.clear();
     }
 
-    /// Forgets them, and keeps their room for others.
+    /// Removes the lines and keeps the capacity.
     fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(ROOM);
@@ -76,7 +76,7 @@ impl LogBatch {
     }
 }
 
-/// Lets this thread keep its lines; whoever runs it calls [`hand_over`] whenever it is about to wait, and serves within
+/// Enables buffering for this thread. Its runtime must call [`hand_over`] before it waits, and run within
 /// [`handing_over`].
 pub fn keep_lines() {
     KEEPING.with_borrow_mut(|keeping| {
@@ -86,7 +86,7 @@ pub fn keep_lines() {
     });
 }
 
-/// Hands over what this thread has kept.
+/// Transfers the buffered lines of this thread.
 pub fn hand_over() {
     KEEPING.with_borrow_mut(|keeping| {
         if let ThreadBuffer::Lines(Some(kept)) = keeping {
@@ -95,7 +95,7 @@ pub fn hand_over() {
     });
 }
 
-/// Serves, and hands over in between what this thread has kept: one that always has something to do never waits.
+/// Runs a future and transfers the buffered lines regularly, since a busy thread may never wait.
 pub async fn handing_over<F: Future>(serving: F) -> F::Output {
     let mut serving = pin!(serving);
     loop {
@@ -120,18 +120,18 @@ impl Drop for BufferedLines {
     }
 }
 
-/// Where lines wait for the writer.
+/// The queue to the writer thread.
 #[derive(Debug, Clone)]
 pub(super) struct Queue(Arc<QueueState>);
 
 #[derive(Debug)]
 struct QueueState {
-    /// The most bytes that wait.
+    /// The capacity in bytes.
     most: usize,
     waiting: Mutex<Pending>,
-    /// The writer waits for lines, or for the end.
+    /// Notifies the writer of lines, or of the end.
     written: Condvar,
-    /// The end waits for the writer.
+    /// Notifies the end of the program that the writer is done.
     done: Condvar,
 }
 
@@ -145,24 +145,24 @@ struct Pending {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Writer {
-    /// Waits for lines.
+    /// Waiting for lines.
     #[default]
     Idle,
-    /// Will look for lines by itself.
+    /// Going to check for lines without being notified.
     Busy,
-    /// Has written the last one.
+    /// Done: the last line is written.
     Done,
 }
 
 impl QueueState {
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        // A panic elsewhere leaves lines that are as good as before.
+        // The lines are consistent even after a panic elsewhere.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Queue {
-    /// A queue of so many bytes, and the thread that writes what comes out of it.
+    /// Creates a queue of `most` bytes and starts its writer thread.
     pub(super) fn new(
         writer: impl Write + Send + 'static,
         most: usize,
@@ -197,7 +197,7 @@ impl Queue {
         }
     }
 
-    /// Takes one line, which has its end.
+    /// Takes one line, including its line break.
     pub(super) fn offer(&self, line: &str) {
         KEEPING.with_borrow_mut(|keeping| match keeping {
             ThreadBuffer::Nothing => self.push(&mut LogBatch {
@@ -218,20 +218,20 @@ impl Queue {
         });
     }
 
-    /// How many lines wait.
+    /// Returns the number of queued lines.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> u64 {
         self.0.lock().lines.count
     }
 
-    /// How many lines found no room.
+    /// Returns the number of dropped lines.
     pub(super) fn dropped(&self) -> u64 {
         self.0.lock().dropped
     }
 }
 
-/// Writes until the end has come and nothing waits. Whoever counts what calls execute knows the thread by this function, which
-/// stays one.
+/// Writes lines until the end is signalled and the queue is empty. Profiles identify the thread by this function, so it
+/// must not be inlined.
 #[inline(never)]
 fn write(shared: &QueueState, mut writer: impl Write) {
     let mut waiting = shared.lock();
@@ -241,7 +241,7 @@ fn write(shared: &QueueState, mut writer: impl Write) {
         if lines.count > 0 {
             waiting.writer = Writer::Busy;
             drop(waiting);
-            // There is nowhere to complain of standard error but standard error.
+            // An error of standard error can be reported nowhere.
             let _ = writer.write_all(&lines.bytes).and_then(|()| writer.flush());
             lines.clear();
             let rested = shared
@@ -262,7 +262,7 @@ fn write(shared: &QueueState, mut writer: impl Write) {
     shared.done.notify_all();
 }
 
-/// Dropped, it lets the writer write what waits and end, and waits a moment for that.
+/// Dropping it lets the writer write the queued lines and end, and waits briefly for that.
 #[derive(Debug)]
 pub(super) struct WriterGuard {
     shared: Arc<QueueState>,
@@ -282,7 +282,7 @@ impl Drop for WriterGuard {
             .wait_timeout_while(waiting, PATIENCE, writes);
         let (waiting, late) = waited.unwrap_or_else(PoisonError::into_inner);
         drop(waiting);
-        // A terminal that takes nothing keeps the writer; the program ends without it.
+        // A terminal that does not read blocks the writer; the program ends without it.
         if !late.timed_out()
             && let Some(thread) = self.thread.take()
         {
