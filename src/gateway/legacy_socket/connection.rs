@@ -35,7 +35,7 @@ use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
 use crate::upstream::{LegacySocketUpstream, MessageStream, ReadMode, SocketPermit};
 
 /// The first id for calls. It is far above ids that clients count up from 1, below the Unix time in seconds, and fits
-/// in
+/// in 32 bits.
 const FIRST_ID: u64 = 1_000_000_001;
 
 /// Opens a socket, and runs it until it closes.

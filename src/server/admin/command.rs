@@ -166,7 +166,7 @@ pub struct StillMissing;
 /// The result of a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reloaded {
-    /// A new plan is in force.
+    /// A new plan is active.
     Swapped,
     /// The files match the active plan.
     Unchanged,

@@ -58,7 +58,7 @@ pub struct FlagView {
     /// The result for callers without a key: `in` or `out`.
     #[serde(serialize_with = "without_key")]
     pub without_key: WithoutKey,
-    /// What the flags file says.
+    /// The values in the flags file.
     pub file: FileView,
     /// The entity tag, for `If-Match`.
     pub tag: String,
