@@ -1,4 +1,4 @@
-//! The subject of a client certificate that was verified, as rules of clients compare it.
+//! The subject of a verified client certificate, in the form that client rules compare.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use x509_parser::x509::AttributeTypeAndValue;
 
 use crate::domain::rollout::{AlternativeName, NameAttribute, Subject};
 
-/// Reads the subject of a certificate in DER form.
+/// Reads the subject of a DER certificate.
 pub(super) fn subject(der: &[u8]) -> Option<Subject> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let parts = certificate.subject().iter();

@@ -1,13 +1,13 @@
-//! An answer of HTTP/2 as its client takes it.
+//! Tracking of an HTTP/2 response until its client has taken it.
 //!
-//! The framing takes whatever it is given, waits for one byte of the client's window only, and forgets the body with its
-//! last piece. So large pieces are handed out in small ones, and each tells when it has gone into the socket; the end of
-//! an answer, or the last byte of one whose length is known, is handed out where there is room for all before it. A fault
-//! lets the framing forget what it has not written: it waits for that, and where it is the first that comes, an empty piece
-//! stands for the head.
-//! Law: an answer was taken where each byte of it went into the socket; else its client has left it.
+//! h2 accepts any chunk, waits only for one byte of the client's window, and drops the body with its last chunk. So
+//! large chunks are split, and each one reports when it was written to the socket. The end of a response, or the last
+//! byte if its length is known, is held back until everything before it was taken. An error makes h2 drop what it has
+//! not written, so the error is delayed in the same way; if it comes first, an empty chunk stands for the head.
 //!
-//! The framing is locked while it lets go of a piece. So pieces count only; the stream's own task ends the call.
+//! Law: a response counts as delivered if each byte of it was written to the socket; else its client has left.
+//!
+//! h2 holds a lock while it drops a chunk. So chunks only count, and the stream's own task ends the call.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
@@ -25,9 +25,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::gateway::ResponseBody;
 use crate::telemetry::clock;
 
-/// A body that is told where its client leaves some of it.
+/// A body that is notified if its client does not take all of it.
 pub(super) trait OnAbort: Debug + 'static {
-    /// Not all of it was taken, nor will be.
+    /// Records that the rest of the body will not be taken.
     fn left(&mut self, cause: Option<&str>);
 }
 
@@ -37,37 +37,37 @@ impl OnAbort for ResponseBody {
     }
 }
 
-/// The most that is handed out at once: the largest frame that a client must take (RFC 9113 §4.2).
+/// The maximum size of a chunk: the largest frame that every client must accept (RFC 9113 §4.2).
 const PIECE: usize = 16 * 1024;
-/// An answer so short is not worth two frames.
+/// The size up to which a response is not split into two frames.
 const SHORT: usize = 1024;
-/// As what the empty piece waits that stands for a head.
+/// The number of bytes that the empty chunk for a head counts as.
 const MARK: usize = 1;
 
-/// Why a client has not taken all of an answer.
+/// The cause of an incomplete delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delivery {
-    /// It has taken nothing for too long.
+    /// The client has taken nothing for too long.
     Stalled,
     Gone,
 }
 
-/// What a client takes of one answer.
+/// The progress of the delivery of one response.
 #[derive(Debug, Default)]
 pub(super) struct DeliveryPace {
-    /// How many bytes that were handed out are yet to be taken.
+    /// The number of bytes handed to h2 and not yet written.
     waiting: Cell<usize>,
-    /// Since when the first piece of them is.
+    /// The time since which the first of these chunks waits.
     since: Cell<Option<Instant>>,
     left: Cell<Option<Delivery>>,
-    /// Who is told when nothing waits any more.
+    /// The waker of the task that waits for the delivery.
     told: RefCell<Option<Waker>>,
-    /// The body, once nobody asks for more of it.
+    /// The body, kept after h2 has dropped it.
     kept: RefCell<Option<Box<dyn OnAbort>>>,
 }
 
 impl DeliveryPace {
-    /// Waits until the client has taken no piece for so long.
+    /// Waits until the client has taken no chunk for `patience`.
     pub(super) async fn stalls(&self, patience: Duration) {
         loop {
             let since = self.since.get().unwrap_or_else(clock::now);
@@ -80,7 +80,7 @@ impl DeliveryPace {
         }
     }
 
-    /// Waits until nothing that was handed out is yet to be taken; cancel-safe.
+    /// Waits until everything handed out has been written. Cancel-safe.
     pub(super) async fn is_taken(&self) {
         poll_fn(|cx| self.poll_delivered(cx)).await;
     }
@@ -103,7 +103,7 @@ impl DeliveryPace {
         }
     }
 
-    /// An empty piece, which is gone when all before it is written.
+    /// Returns an empty chunk, which is dropped once everything before it is written.
     fn marks(self: &Rc<DeliveryPace>) -> TrackedChunk {
         self.waits(MARK);
         let pace = self.clone();
@@ -114,7 +114,7 @@ impl DeliveryPace {
         }
     }
 
-    /// So many more bytes wait.
+    /// Adds bytes that wait.
     fn waits(&self, bytes: usize) {
         self.waiting.set(self.waiting.get() + bytes);
         if self.since.get().is_none() && bytes > 0 {
@@ -122,7 +122,7 @@ impl DeliveryPace {
         }
     }
 
-    /// So many bytes of a piece wait no more, and so many of it still do.
+    /// Subtracts bytes that were written; `rest` of the same chunk still wait.
     fn goes_on(&self, (bytes, rest): (usize, usize)) {
         let waiting = self.waiting.get() - bytes;
         self.waiting.set(waiting);
@@ -142,7 +142,7 @@ impl DeliveryPace {
     }
 }
 
-/// Ends the call when it is dropped, which the body must be before.
+/// Ends the call when dropped; the body must be dropped before it.
 #[derive(Debug)]
 pub(super) struct AbortReason(pub(super) Rc<DeliveryPace>);
 
@@ -164,7 +164,7 @@ impl Drop for AbortReason {
     }
 }
 
-/// A piece of an answer in the framing.
+/// A chunk of a response, owned by h2.
 #[derive(Debug)]
 pub(super) struct TrackedChunk {
     bytes: Bytes,
@@ -172,7 +172,7 @@ pub(super) struct TrackedChunk {
     pace: Rc<DeliveryPace>,
 }
 
-/// What a piece is for.
+/// The purpose of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeliveryState {
     ForItself,
@@ -208,7 +208,7 @@ impl Drop for TrackedChunk {
     }
 }
 
-/// The body of an answer that a client may leave.
+/// The body of a response that can be aborted.
 pub(super) trait AbortableBody:
     Body<Data = Bytes, Error: Debug + Unpin> + OnAbort + Unpin
 {
@@ -216,26 +216,26 @@ pub(super) trait AbortableBody:
 
 impl<B: Body<Data = Bytes, Error: Debug + Unpin> + OnAbort + Unpin> AbortableBody for B {}
 
-/// What is handed out next.
+/// The next item for h2.
 #[derive(Debug)]
 enum NextFrame<E> {
-    /// What the body has.
+    /// The next frame of the body.
     More,
     Rest(Bytes),
-    /// The end, with trailers or without, when all before it is taken.
+    /// The trailers, once everything before them is taken.
     Trailers(HeaderMap),
-    /// The answer breaks off, when all before it is taken.
+    /// The error, once everything before it is taken.
     Fault(E),
     Nothing,
 }
 
-/// The body of an answer, which notes what of it the client takes.
+/// A response body that tracks its delivery.
 #[derive(Debug)]
 pub(super) struct TrackedBody<B: AbortableBody> {
-    /// There until this is dropped.
+    /// The body; `Some` until drop.
     body: Option<B>,
     next: NextFrame<B::Error>,
-    /// Whether some of it was handed out.
+    /// True once any of it was handed out.
     begun: bool,
     pace: Rc<DeliveryPace>,
 }
@@ -250,7 +250,7 @@ impl<B: AbortableBody> TrackedBody<B> {
         }
     }
 
-    /// Cuts off what is handed out next.
+    /// Splits off the next chunk.
     fn cut(&mut self, mut rest: Bytes) -> Frame<TrackedChunk> {
         let length = rest.len();
         let begun = std::mem::replace(&mut self.begun, true);
@@ -303,7 +303,7 @@ impl<B: AbortableBody> TrackedBody<B> {
         })
     }
 
-    /// Whether all of it was handed out.
+    /// Returns true if all of it was handed out.
     fn is_whole(&self) -> bool {
         match self.next {
             NextFrame::Nothing => true,

@@ -1,8 +1,8 @@
-//! An answer over HTTP/1.1 that breaks off behind what was written of it.
+//! Delivery of the written part of a failed HTTP/1.1 response.
 //!
-//! Where the body of an answer fails, hyper ends the connection with all that it has yet to write: the head of that answer
-//! perhaps, and older ones. Law: an answer breaks off where all before its end went into the socket. The pace of writes
-//! bounds how long that takes.
+//! If a response body fails, hyper closes the connection and drops its write buffer, which may hold the head of that
+//! response and earlier ones. Law: a failed response breaks off only after everything before the failure was written
+//! to the socket. The write timeout bounds the wait.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::inspected_socket::Inspection;
 
-/// A body whose fault waits until the connection has been flushed.
+/// A body whose error is delayed until the connection has been flushed.
 #[derive(Debug)]
 pub(super) struct FlushBeforeError<B: Body> {
     body: B,
@@ -21,7 +21,7 @@ pub(super) struct FlushBeforeError<B: Body> {
 }
 
 impl<B: Body> FlushBeforeError<B> {
-    /// A body that goes out by the connection of this inspection.
+    /// Wraps a body that is sent over the connection of this inspection.
     pub(super) fn new(body: B, inspection: Inspection) -> FlushBeforeError<B> {
         let fault = None;
         FlushBeforeError {
@@ -34,7 +34,7 @@ impl<B: Body> FlushBeforeError<B> {
 
 impl<B: Body> Drop for FlushBeforeError<B> {
     fn drop(&mut self) {
-        // hyper lets it go when it has all of it.
+        // hyper drops the body once it has all of it.
         self.inspection.is_answered();
     }
 }
@@ -100,7 +100,7 @@ mod tests {
 
     const LONG: usize = 64 * 1024;
 
-    /// A long answer, and at `/cut` one that breaks off at once.
+    /// Serves a long response, and at `/cut` one that fails at once.
     fn answer(request: &Request<Incoming>) -> BoxBody<Bytes, &'static str> {
         if request.uri().path() == "/cut" {
             let fault = futures_util::stream::iter([Err("cut")]);
@@ -187,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn what_waits_for_the_end_of_a_turn_goes_out_before_its_connection_breaks_off() {
         let (mut far, near) = connected().await;
-        // Nobody empties it.
+        // The buffer is never read.
         let socket = Socket::Plain(near).deferring(WriteCoalescer::default());
         let inspection = Inspection::hastening(socket.write_control());
         let served = served(socket, inspection, builder());

@@ -1,4 +1,4 @@
-//! A socket that a client of HTTP/2 speaks over, with an eye on what it says besides calls.
+//! A socket of an HTTP/2 client that detects floods of useless frames and a blocked write side.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use tokio::time::Instant;
 use crate::domain::wire::FrameCounter;
 use crate::telemetry::clock;
 
-/// Told of what happens at the socket.
+/// An observer of a socket.
 pub(super) trait SocketObserver {
-    /// There are too many frames that bring nothing.
+    /// Reports too many useless frames.
     fn rings(&self);
 
-    /// The client has not taken what was sent before: what comes next waits.
+    /// Reports that the client does not take what was sent, so that writes wait.
     fn waits(&self);
 
-    /// It has.
+    /// Reports that the client takes data again.
     fn goes_on(&self);
 }
 
-/// The socket.
+/// A socket with an observer.
 #[derive(Debug)]
 pub(super) struct MonitoredSocket<S, A> {
     socket: S,
@@ -49,7 +49,7 @@ impl<S, A: SocketObserver> MonitoredSocket<S, A> {
         }
     }
 
-    /// Tells whether the client takes what it is sent.
+    /// Reports whether the client takes what is sent.
     fn tells<T>(&self, polled: Poll<T>) -> Poll<T> {
         match polled {
             Poll::Pending => self.alarm.waits(),
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the client is waited for.
+    /// True while writes wait for the client.
     #[derive(Debug, Default)]
     struct Noted(Cell<bool>);
 

@@ -1,9 +1,10 @@
-//! HTTP/2 of one client (RFC 9113): what a connection, a stream and a client that resets may cost.
+//! HTTP/2 connections of clients (RFC 9113), and the limits on connections, streams and resets.
 //!
-//! The framing leaves nothing to two readings, so the wire inspector does not stand before it; each request is put into
-//! the form of HTTP/1.1 and judged by the same words, and goes the same way from there. Laws: a connection has so many
-//! streams at a time and no more; one without a stream, or with a client that takes nothing, ends in its time; who resets
-//! more than is answered, says more besides calls than may be, or makes faults again and again is cut, and counted.
+//! HTTP/2 framing is unambiguous, so the wire inspector is not used. Each request is converted to the form of
+//! HTTP/1.1, checked by the same rules, and served in the same way. Laws: a connection has a limited number of
+//! streams; an idle connection, and one whose client takes nothing, is closed after its timeout; a client is
+//! disconnected, and counted, if it resets too many unanswered calls, sends too many useless frames, or repeats
+//! protocol errors.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -29,48 +30,48 @@ use crate::gateway::{RequestOrigin, ResponseBody, Worker, handle};
 use crate::telemetry::clock;
 use crate::upstream::{IncomingBody, Socket, WriteControl};
 
-/// How many streams a client may have open at a time (RFC 9113 §5.1.2 recommends 100 at least).
+/// The maximum number of concurrent streams (RFC 9113 §5.1.2 recommends at least 100).
 const STREAMS: u32 = 100;
-/// How many streams may be reset before anybody has looked at them, and how many faults of a client are forgiven.
+/// The maximum number of streams reset before they were accepted, and of tolerated protocol errors.
 const RESETS_UNSEEN: usize = 20;
 const FAULTS: usize = 100;
-/// How many calls a client may reset beyond those that were answered.
+/// The number of resets allowed beyond the number of answered calls.
 const RESETS: u32 = 200;
-/// What is taken of a request's body, and of all of a connection, before somebody reads it.
+/// The flow-control windows of a request body and of a connection: the bytes accepted before they are read.
 const STREAM_WINDOW: u32 = 128 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// What of an answer may wait to be sent.
+/// The maximum number of response bytes buffered per stream.
 const SEND_BUFFER: usize = 128 * 1024;
-/// How much larger than it may be a header list is still looked at, so that it is refused, told and counted as any other
-/// call; a larger one is answered with 431 by the protocol itself, and nobody hears of it.
+/// The factor by which the header limit of h2 exceeds ours. A list in between is refused, logged and counted as a
+/// call; h2 answers a larger one with 431 unseen by this proxy.
 const LOOKED_AT: usize = 4;
-/// How often a sign of life is asked for, and how long it may take.
+/// The ping interval, and the timeout of a ping.
 const PING: Duration = Duration::from_secs(20);
 const PONG: Duration = Duration::from_secs(10);
 
-/// One connection, and the streams on it.
+/// One connection and its streams.
 #[derive(Debug)]
 struct Http2Connection {
     worker: Rc<Worker>,
-    /// How long a client may take nothing of an answer.
+    /// The time for which a client may take nothing of a response.
     patience: Duration,
     open: Cell<usize>,
-    /// Whether the client has yet to take what was sent, of streams that have ended too.
+    /// True while sent data waits for the client, including data of ended streams.
     full: Cell<bool>,
-    /// When the last stream ended, or the client had taken what was sent.
+    /// The time at which the last stream ended, or the client had taken all data.
     idle_since: Cell<Instant>,
-    /// How many calls were reset beyond those that were answered.
+    /// The number of resets beyond the number of answered calls.
     resets: Cell<u32>,
-    /// Why the client is to be cut, if it is.
+    /// The reason to disconnect the client, if any.
     cut: Cell<Option<FloodReason>>,
-    /// Told when it is.
+    /// Notified when `cut` is set.
     enough: Notify,
-    /// That of the request that was just taken; its task is started next.
+    /// The delivery of the request accepted last; its task is started next.
     begun: RefCell<Option<Rc<DeliveryPace>>>,
 }
 
 impl Http2Connection {
-    /// Whether nothing is on its way to the client.
+    /// Returns true if no stream is open and no data waits for the client.
     fn is_idle(&self) -> bool {
         self.open.get() == 0 && !self.full.get()
     }
@@ -80,7 +81,7 @@ impl Http2Connection {
         self.enough.notify_one();
     }
 
-    /// Waits until the client is to be cut; cancel-safe.
+    /// Waits until the client is to be disconnected. Cancel-safe.
     async fn is_to_be_cut(&self) -> FloodReason {
         loop {
             if let Some(why) = self.cut.get() {
@@ -107,7 +108,7 @@ impl SocketObserver for Http2Connection {
     }
 }
 
-/// Starts the tasks of streams.
+/// Spawns the tasks of streams.
 #[derive(Debug, Clone)]
 struct TaskExecutor(Rc<Http2Connection>);
 
@@ -124,7 +125,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
                 stream.await;
                 pace.is_taken().await;
             };
-            // Dropped by the other branch, the stream is reset.
+            // Dropping `taken` resets the stream.
             tokio::select! {
                 () = taken => {}
                 () = pace.stalls(streams.patience) => tell_cut(&streams.worker, FloodReason::Stalled),
@@ -133,7 +134,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
     }
 }
 
-/// Counts a stream for as long as its task runs.
+/// Counts a stream while its task runs.
 struct StreamGuard(Rc<Http2Connection>);
 
 impl StreamGuard {
@@ -150,7 +151,7 @@ impl Drop for StreamGuard {
     }
 }
 
-/// A call that has no answer yet: dropped before it has one, it was reset.
+/// A call without a response; dropping it counts as a reset.
 struct PendingCall<'s>(&'s Http2Connection);
 
 impl PendingCall<'_> {
@@ -171,7 +172,7 @@ impl Drop for PendingCall<'_> {
     }
 }
 
-/// Serves a connection until it ends, or drains.
+/// Serves a connection until it ends or has drained.
 pub(super) async fn serve(
     worker: Rc<Worker>,
     (socket, arrivals): (Socket, RequestOrigin),
@@ -208,7 +209,7 @@ pub(super) async fn serve(
         (&streams, limits.header_timeout),
         &mut drains,
     );
-    // What is cut is dropped with what it has open, whether or not it was told to end.
+    // If the client is cut off, the connection is dropped with its open streams, even after a graceful shutdown began.
     let why = tokio::select! {
         ended = ends => ended.is_err_and(|error| is_cut(&error)).then_some(FloodReason::Faults),
         why = streams.is_to_be_cut() => Some(why),
@@ -218,13 +219,13 @@ pub(super) async fn serve(
     }
 }
 
-/// Polls a connection to its end. It is told to come to that where it idles, and when the program drains.
+/// Polls a connection to its end. Starts a graceful shutdown when it is idle, or when a drain begins.
 async fn until_end<C: Future<Output = Result<(), hyper::Error>>>(
     (mut connection, tell): (Pin<&mut C>, impl Fn(Pin<&mut C>)),
     (streams, limit): (&Http2Connection, Duration),
     drains: &mut watch::Receiver<()>,
 ) -> Result<(), hyper::Error> {
-    // It is polled on after it was told to end; each branch is cancel-safe.
+    // The connection is polled on after the shutdown began; each branch is cancel-safe.
     tokio::select! {
         ended = connection.as_mut() => return ended,
         () = idles(streams, limit) => {}
@@ -234,7 +235,7 @@ async fn until_end<C: Future<Output = Result<(), hyper::Error>>>(
         }
     }
     tell(connection.as_mut());
-    // One that is silent now has not earned more; one that is slow has its own limit.
+    // An idle connection gets no more time; a slow one has its own timeout.
     loop {
         match timeout(limit, connection.as_mut()).await {
             Ok(ended) => return ended,
@@ -244,7 +245,7 @@ async fn until_end<C: Future<Output = Result<(), hyper::Error>>>(
     }
 }
 
-/// Whether this end has ended the connection for a fault of the client, or for too many of them (RFC 9113 §5.4.1).
+/// Returns true if this side closed the connection for protocol errors of the client (RFC 9113 §5.4.1).
 fn is_cut(error: &hyper::Error) -> bool {
     let cause = std::error::Error::source(error);
     let cause = cause.and_then(|cause| cause.downcast_ref::<h2::Error>());
@@ -272,7 +273,7 @@ fn builder(streams: &Rc<Http2Connection>, head: usize) -> Builder<TaskExecutor> 
     builder
 }
 
-/// Waits until nothing was on its way for so long.
+/// Waits until the connection was idle for `limit`.
 async fn idles(streams: &Http2Connection, limit: Duration) {
     loop {
         let since = if streams.is_idle() {

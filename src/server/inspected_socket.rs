@@ -1,15 +1,14 @@
-//! The wire inspector on a socket: what the HTTP server reads is what the inspector passed on.
+//! A socket whose input passes the HTTP/1 wire inspector before hyper reads it.
 //!
-//! It stands between a client's socket and hyper, and knows neither routes nor answers. Bytes are read
-//! straight into hyper's buffer; only an incomplete line is ever copied, the little that is read while a call is served, and
-//! a short body that came at once with its head, which goes past hyper ([`InlineBody`](crate::upstream::InlineBody)).
+//! It sits between a client's socket and hyper, and knows neither routes nor responses. Bytes are read directly into
+//! hyper's buffer. Only these are copied: an incomplete line, the little that is read while a call is served, and a
+//! short body that arrived with its head, which bypasses hyper ([`InlineBody`](crate::upstream::InlineBody)).
 //!
-//! Laws: hyper never sees a byte that was not judged, but for the lines named here, a request line whose raw characters are
-//! percent-encoded, and zeros in place of the length of a body
-//! that goes past it; a refused message is
-//! still one request to the service, in its turn, so that it is answered, logged and counted like any
-//! other; after a refusal nothing of the connection is read as HTTP again. What hyper writes goes out as it is, but for the
-//! case of names: hyper has them in lower case, and they go out as they came from a server.
+//! Laws: hyper reads only inspected bytes, except for the lines named in this module, a request line whose raw
+//! characters are percent-encoded, and zeros for the length of a body that bypasses it. A refused message is still one
+//! request to the service, in order, so that it is answered, logged and counted like any other. After a refusal, no
+//! further input is read as HTTP. Output is unchanged except for the case of header names: hyper writes lower case,
+//! and they go out as the server sent them.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -39,33 +38,33 @@ use interims::InterimWriter;
 
 const TE_LINE: &[u8] = b"te: TRAILERS\r\n";
 
-/// The room in hyper's buffer below which a buffer of our own is used.
+/// The free space in hyper's buffer below which a separate buffer is used.
 const ROOM: usize = 256;
 
-/// What a client may send before its request for an upgrade is answered.
+/// The maximum input held while an upgrade request has no response.
 const MAX_WAITING: usize = 8 * 1024;
 
-/// How often a refused connection is read before other connections have their turn.
+/// The number of reads of a refused connection before other tasks get their turn.
 const DRAIN_READS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Following,
-    /// A request for an upgrade has no answer yet.
+    /// An upgrade request has no response yet.
     Waiting,
-    /// Another protocol is spoken.
+    /// The connection was upgraded to another protocol.
     Transparent,
-    /// hyper has, or will have, a request that stands for the refused one.
+    /// hyper reads a substitute for the refused request.
     Refused,
     /// The body that hyper is reading is refused.
     Broken(Violation),
 }
 
-/// Whether a read has something for the reader.
+/// The result of a read step.
 enum Flow {
-    /// Bytes, or the end.
+    /// The reader has bytes, or the end.
     Done,
-    /// Not in the reader's buffer yet.
+    /// The reader's buffer has no bytes yet.
     Again,
 }
 
@@ -75,20 +74,20 @@ pub struct Inspected<S> {
     socket: S,
     follower: RequestInspector,
     mode: Mode,
-    /// Came in and is not passed on yet.
+    /// Input that was read and not yet passed on.
     held: Vec<u8>,
-    /// Is passed on, but found no room in the reader's buffer.
+    /// Input that was passed on, but did not fit in the reader's buffer.
     ready: BytesMut,
     inspection: Inspection,
-    /// The head of an answer that is on its way out.
+    /// The header case of the response head being written.
     overlay: HeaderCaseOverlay,
     interims: InterimWriter,
-    /// Who waits for the answer to a request for an upgrade.
+    /// The reader that waits for the response to an upgrade request.
     reader: Option<Waker>,
-    /// How long a head may take from its first byte, and the first one from the beginning.
+    /// The timeout of a head, from its first byte; for the first head, from the start of the connection.
     head_timeout: Option<Duration>,
     alarm: Option<Pin<Box<Sleep>>>,
-    /// Since when a head has been coming that did not come at once.
+    /// The time at which an incomplete head was first seen.
     began: Option<Instant>,
 }
 
@@ -111,19 +110,19 @@ impl<S> Inspected<S> {
         }
     }
 
-    /// Refuses a head that takes longer than this, and fails where a first one does not begin. How long a connection may be
-    /// without a further one is not its concern.
+    /// Sets the timeout of a head. A late head is refused; the connection fails if the first one never begins. The
+    /// idle time between requests is not limited here.
     #[must_use]
     pub fn head_within(mut self, limit: Duration) -> Self {
         self.head_timeout = Some(limit);
         self
     }
 
-    /// Judges what stands in the reader's buffer from `start` on, and leaves there what is passed on.
+    /// Inspects the reader's buffer from `start` on, and leaves in it the bytes that are passed on.
     fn sift_in_place(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> Flow {
         let mut passed = start;
         let mut may_insert = true;
-        // Of what has gone on before, nothing can be changed.
+        // A head that was partly passed on can no longer be changed.
         let mut begins = self.follower.is_between().then_some(start);
         loop {
             let step = self.follower.feed(&buf.filled()[passed..]);
@@ -138,7 +137,7 @@ impl<S> Inspected<S> {
                 if te == Te::Sent {
                     continue;
                 }
-                // One insertion moves little; one for each request of a long pipeline would be quadratic.
+                // One insertion moves few bytes; one for each request of a long pipeline would be quadratic.
                 if may_insert && buf.remaining() >= TE_LINE.len() {
                     may_insert = false;
                     insert(buf, passed, TE_LINE);
@@ -165,7 +164,7 @@ impl<S> Inspected<S> {
         }
     }
 
-    /// Judges an input that is not in the reader's buffer.
+    /// Inspects input outside the reader's buffer.
     fn sift(&mut self, input: &[u8]) {
         let mut rest = input;
         loop {
@@ -192,7 +191,7 @@ impl<S> Inspected<S> {
         }
     }
 
-    /// Tells how the names of a head were written, before hyper has the end of it.
+    /// Records the header case of a request before hyper has the end of its head.
     fn tell_spelling(&self) {
         if let Some(spelling) = self.follower.spelling() {
             self.inspection
@@ -200,7 +199,7 @@ impl<S> Inspected<S> {
         }
     }
 
-    /// What becomes of the bytes that are not passed on.
+    /// Handles the bytes that are not passed on.
     fn settle(&mut self, found: Finding, rest: &[u8]) {
         match found {
             Finding::More | Finding::HeadEnd { .. } | Finding::RawTarget { .. } => {
@@ -214,7 +213,7 @@ impl<S> Inspected<S> {
         }
     }
 
-    /// Refuses a head that has begun and will not end; says whether there was one.
+    /// Refuses an incomplete head; returns false if there is none.
     fn gives_up(&mut self, violation: Violation) -> bool {
         let Some(place) = self.follower.give_up(self.held.len(), violation) else {
             return false;
@@ -234,7 +233,7 @@ impl<S> Inspected<S> {
         Flow::Done
     }
 
-    /// Acts on the answer to a request for an upgrade.
+    /// Acts on the response to an upgrade request.
     fn go_on(&mut self, answer: RefusalAnswer) {
         let held = std::mem::take(&mut self.held);
         match answer {
@@ -254,7 +253,7 @@ impl<S> Inspected<S> {
         self.inspection.answer(self.follower.message())
     }
 
-    /// hyper writes after each answer: time to wake the reader that waits for it.
+    /// hyper writes after each response, so this is when a waiting reader can be woken.
     fn wake_reader(&mut self) {
         if self.reader.is_some()
             && self.upgrade_answer().is_some()
@@ -271,7 +270,7 @@ fn insert(buf: &mut ReadBuf<'_>, at: usize, line: &[u8]) {
 }
 
 impl<S: AsyncRead + Unpin> Inspected<S> {
-    /// Reads from the socket behind what the buffer has: how many bytes came.
+    /// Reads from the socket behind the filled part of the buffer; returns the number of bytes.
     fn poll_socket(
         &mut self,
         cx: &mut Context<'_>,
@@ -301,7 +300,7 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         polled.map_ok(|_| self.at_end())
     }
 
-    /// The client has ended its side: within a head, that is a request to be answered.
+    /// Handles the end of the client's input; an incomplete head is refused, so that it is answered.
     fn at_end(&mut self) -> Flow {
         match self.gives_up(Violation::HeadCut) {
             true => Flow::Again,
@@ -309,7 +308,7 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         }
     }
 
-    /// Reads into a buffer of its own, for a reader with hardly any room.
+    /// Reads into a separate buffer, for a reader with little free space.
     fn poll_follow_apart(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Flow>> {
         let mut space = [0; ROOM];
         let mut part = ReadBuf::new(&mut space);
@@ -322,7 +321,7 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         Poll::Ready(Ok(Flow::Again))
     }
 
-    /// Holds what comes before the answer to a request for an upgrade, and notices when the client goes.
+    /// Holds input that precedes the response to an upgrade request, and detects that the client leaves.
     fn poll_wait(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<Flow>> {
         if let Some(answer) = self.upgrade_answer() {
             self.go_on(answer);
@@ -340,8 +339,8 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         Poll::Pending
     }
 
-    /// Throws away what follows a refusal, so that closing with unread bytes does not reset the connection
-    /// before the answer is read. Its end is not told: hyper would take the client for gone, and not answer.
+    /// Discards input after a refusal, so that closing with unread bytes does not reset the connection before the
+    /// response is read. The end of the input is not reported: hyper would treat the client as gone, and not respond.
     fn poll_drain(
         &mut self,
         cx: &mut Context<'_>,
@@ -391,7 +390,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
 }
 
 impl<S> Inspected<S> {
-    /// Tells how long a head took that did not come at once.
+    /// Records the time of a head that did not arrive in one read.
     fn note_head<T>(&mut self, polled: &Poll<T>) {
         let is_within = self.follower.is_within_head(self.held.len());
         if is_within && polled.is_pending() {
@@ -433,7 +432,7 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Inspected<S> {
-    /// Writes what hyper gives; the names of a head as their server wrote them.
+    /// Writes hyper's output; the names of a head get the case that the server used.
     fn poll_spelled(
         &mut self,
         cx: &mut Context<'_>,
@@ -443,7 +442,7 @@ impl<S: AsyncWrite + Unpin> Inspected<S> {
         if self.interims.is_begun() {
             ready!(self.interims.poll_rest(&mut self.socket, cx))?;
         }
-        // It is of what goes out next: where that is no head, or the rest of an older one, it is nobody's.
+        // The header case belongs to the next head; if the output is anything else, it is dropped.
         if let Some(spelling) = self.inspection.take_answer()
             && !self.overlay.is_laid()
             && given
@@ -480,12 +479,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.wake_reader();
-        // Here, hyper has written all that goes before them.
+        // At this point hyper has written everything that precedes the interim responses.
         if ready!(this.interims.poll_write(&mut this.socket, cx))? {
             this.inspection.hasten();
         }
         ready!(Pin::new(&mut this.socket).poll_flush(cx))?;
-        // hyper flushes what it has written, and has written all by then.
+        // hyper flushes only after it has written all of its buffer.
         this.inspection.is_flushed();
         Poll::Ready(Ok(()))
     }

@@ -1,8 +1,8 @@
-//! One worker's listener: accepts connections, serves them, and drains.
+//! The listener of one worker: accepts connections, serves them, and drains.
 //!
-//! A socket that was inherited is accepted from whatever the number of workers is, since connections wait in each.
-//! Each worker has a socket of its own on the same address (`SO_REUSEPORT`), so that a connection never
-//! changes its thread. A command box is the worker's only door to other threads.
+//! Each worker has its own socket on the same address (`SO_REUSEPORT`), so that a connection stays on one thread.
+//! Every inherited socket is accepted from, whatever the number of workers, since connections wait in each. Other
+//! threads reach a worker through its command channel only.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -49,60 +49,61 @@ use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
 use crate::upstream::{IncomingBody, Interims, Socket as Client, WakeFilter, WriteControl};
 
-/// How many connections may wait to be accepted by one worker.
+/// The accept backlog of one worker.
 const BACKLOG: i32 = 1024;
 
-/// How often unused upstream connections are looked at.
+/// The interval between checks for idle upstream connections.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// The part of a drain in which calls that the proxy answers end with an answer of its own: a tenth, and no more than this.
+/// The maximum time at the end of a drain that is reserved for error responses to unfinished calls. The share is a tenth
+/// of the drain limit.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// The time for these answers where a drain has none.
+/// The time for these responses if the drain limit leaves none.
 const LEAST_FOR_ANSWERS: Duration = Duration::from_millis(50);
-/// How long connections that another process's are to replace are kept open, so that they end with an answer and not
-/// with a call that was on its way.
+/// The time for which a replaced process keeps connections open, so that they close after a response and not during a
+/// call in transit.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// What other threads ask of a worker.
+/// A command from another thread to a worker.
 #[derive(Debug)]
 pub enum WorkerCommand {
-    /// Serve calls that begin from now on by another plan.
+    /// Serves calls that begin from now on under another plan.
     Install(Box<WorkerConfig>, oneshot::Sender<()>),
-    /// Copy the metrics.
+    /// Copies the metrics.
     Snapshot(oneshot::Sender<Snapshot>),
-    /// Copy the last mismatches.
+    /// Copies the last mismatches.
     Mismatches(oneshot::Sender<Mismatches>),
-    /// Forget the mismatches of routes, and tell the names of these.
+    /// Deletes the mismatches of routes, and returns the names of these.
     ForgetMismatches(Glob, oneshot::Sender<Vec<Arc<str>>>),
-    /// Accept nothing more, let calls in progress end, and return.
+    /// Stops accepting, finishes the calls in progress, and returns.
     Drain,
-    /// The same for a process that another one follows on the same sockets.
+    /// Does the same for a process that hands its sockets to a successor.
     Retire,
 }
 
-/// What a worker serves by.
+/// The configuration of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// The plan.
     pub plan: Arc<Plan>,
-    /// The links that it has.
+    /// The links available to the worker.
     pub links: Links,
-    /// What handshakes of new connections need.
+    /// The TLS configuration of new connections.
     pub tls: Option<Arc<ServerConfig>>,
-    /// The number of the plan.
+    /// The generation of the plan.
     pub epoch: Generation,
 }
 
-/// Where connections come in.
+/// The listening sockets of a worker.
 #[derive(Debug)]
 pub struct Listeners {
-    /// The listeners; connections wait in each of them.
+    /// The sockets; each has its own backlog.
     pub listeners: Vec<std::net::TcpListener>,
-    /// What a handshake needs; connections are plain without it.
+    /// The TLS configuration; without it connections are plain.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// One accepted connection, before anything is read from it.
+/// An accepted connection before the first read.
 struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
@@ -110,20 +111,19 @@ struct Accepted {
     tls: Option<Arc<ServerConfig>>,
 }
 
-/// What a connection learns of the end of its worker.
+/// The shutdown state that a connection observes.
 #[derive(Debug, Clone)]
 struct ShutdownSignal {
-    /// Whether each answer is to be its connection's last.
+    /// True if each response is to be the last of its connection.
     last: Rc<Cell<bool>>,
-    /// Its sender is dropped when idle connections are to end.
+    /// A channel whose sender is dropped when idle connections are to close.
     drains: watch::Receiver<()>,
 }
 
-/// The sockets of each worker: its own, or those that were inherited, each of them with somebody. Where there are fewer
-/// of these than workers, some share one.
+/// Opens the sockets of each worker: its own, or a share of the inherited ones. Each inherited socket goes to a
+/// worker; if there are fewer of them than workers, some workers share one.
 ///
-/// # Errors
-/// What the system says.
+/// # Errors Fails if the system refuses a socket.
 pub fn open(
     address: SocketAddr,
     count: usize,
@@ -142,7 +142,7 @@ pub fn open(
     Ok(each)
 }
 
-/// The next connection of any listener; each has its turn.
+/// Accepts the next connection of any listener, in round-robin order.
 async fn accept(
     listeners: &[(TcpListener, Reach)],
     turn: &Cell<usize>,
@@ -160,10 +160,9 @@ async fn accept(
     .await
 }
 
-/// Binds an address so that nobody else has it, and tells which it is where the port was 0.
+/// Binds an address exclusively, and returns it with the actual port if the port was 0.
 ///
-/// # Errors
-/// What the system says, such as "address in use".
+/// # Errors Fails if the system refuses, for example with "address in use".
 pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
     // Without SO_REUSEPORT: a second instance fails here instead of taking half of the connections.
     let socket = unbound(address)?;
@@ -174,10 +173,9 @@ pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
         .ok_or_else(|| io::Error::other("the address is no internet address"))
 }
 
-/// One of several listeners on an address.
+/// Binds one of several listeners on an address.
 ///
-/// # Errors
-/// What the system says.
+/// # Errors Fails if the system refuses the socket.
 pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = unbound(address)?;
     socket.set_reuse_port(true)?;
@@ -197,10 +195,9 @@ fn unbound(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Serves until told to drain, and returns when every connection has ended or the drain limit has passed.
+/// Serves until a drain is requested, and returns when every connection has ended or the drain limit has passed.
 ///
-/// # Errors
-/// What the system says when the listener cannot be used at all.
+/// # Errors Fails if the listener cannot be used at all.
 pub async fn run(
     worker: Rc<Worker>,
     entrance: Listeners,
@@ -258,14 +255,14 @@ pub async fn run(
     Ok(())
 }
 
-/// Lets calls in progress come to their end, within the limit of a drain.
+/// Finishes the calls in progress within the drain limit.
 async fn end(
     worker: &Worker,
     commands: &mut mpsc::Receiver<WorkerCommand>,
     (ending, drain): (ShutdownSignal, watch::Sender<()>),
 ) {
     if ending.last.get() {
-        // Connections in use have the time to end with an answer that says so.
+        // Connections in use get time to end with a response that announces the close.
         let patience = LINGER.min(worker.installed().plan.limits.drain);
         let _ = idle(worker, commands, patience).await;
     }
@@ -281,7 +278,7 @@ async fn end(
     {
         return;
     }
-    // Their clients get an answer while there is time to write it.
+    // The clients of unfinished calls get a response while there is time to write it.
     worker.end_calls();
     if idle(worker, commands, last.max(LEAST_FOR_ANSWERS))
         .await
@@ -296,7 +293,7 @@ async fn end(
     }
 }
 
-/// Waits until nothing runs on the worker, for so long at most; meanwhile it goes on telling how it stands.
+/// Waits up to `limit` until no task runs on the worker; answers queries meanwhile.
 async fn idle(
     worker: &Worker,
     commands: &mut mpsc::Receiver<WorkerCommand>,
@@ -313,7 +310,7 @@ async fn idle(
                 WorkerCommand::ForgetMismatches(routes, reply) => {
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
-                // Nothing begins by another plan any more, and it ends already.
+                // No call begins any more, and the worker is already shutting down.
                 WorkerCommand::Install(..) | WorkerCommand::Drain | WorkerCommand::Retire => {}
             },
         }
@@ -321,7 +318,7 @@ async fn idle(
 }
 
 fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
-    // Behind a PROXY header is a client that is not known yet.
+    // The client behind a PROXY header is not known yet.
     let peer = match worker.installed().plan.preface {
         ProxyProtocolUse::Off => worker.peer(accepted.peer.ip()),
         ProxyProtocolUse::Required => None,
@@ -336,7 +333,7 @@ fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
         .start(serve(worker.clone(), admitted, ending));
 }
 
-/// Brings a connection to where bytes can be read from it; none where the client does not get there in time.
+/// Reads the PROXY header and completes the handshake; returns `None` if that fails or takes too long.
 async fn take(
     worker: &Worker,
     (accepted, connected): (Accepted, &mut ConnectionGuard),
@@ -348,7 +345,7 @@ async fn take(
         reach,
         tls,
     } = accepted;
-    // A small answer is written at once; waiting for more would only delay it.
+    // A small response is sent at once; Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
     let taken = async {
         let plan = worker.installed().plan.clone();
@@ -381,7 +378,7 @@ async fn take(
     Some((socket, counted?))
 }
 
-/// A client's socket, of which hyper reads what the inspector passes on.
+/// Wraps a client's socket, so that hyper reads only what the inspector passes on.
 fn inspect(
     (socket, reins): (Client, WriteControl),
     (inspection, interims): (Inspection, Interims),
@@ -396,13 +393,13 @@ fn inspect(
     DisconnectWatch::new(inspected.head_within(limits.header_timeout))
 }
 
-/// Serves one connection until it ends, or drains.
+/// Serves one connection until it ends or has drained.
 async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending: ShutdownSignal) {
     let (accepted, mut connected) = admitted;
     let ShutdownSignal { last, mut drains } = ending;
     let limits = worker.installed().plan.limits;
-    // A handshake that a drain drops has brought no call yet. Its room, and that of HTTP/2, are apart: a connection of
-    // HTTP/1.1 would keep them for as long as it is open.
+    // A handshake dropped by a drain has carried no call yet. Its future, and that of HTTP/2, are boxed: inline, they
+    // would take memory for as long as an HTTP/1.1 connection is open.
     let taken = tokio::select! {
         taken = Box::pin(take(&worker, (accepted, &mut connected), limits.header_timeout)) => taken,
         _ = drains.changed() => return,
@@ -458,19 +455,19 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
     }
 }
 
-/// Returns how hyper serves a connection of HTTP/1.1.
+/// Returns hyper's settings for an HTTP/1.1 connection.
 fn builder(reins: WriteControl, idle_timeout: Duration) -> Builder {
     let mut builder = Builder::new();
     builder
         .timer(SharedTimer::new(reins, idle_timeout))
-        // From the last answer to the end of the next head; the inspector bounds the head itself.
+        // From the last response to the end of the next head; the inspector limits the time of the head itself.
         .header_read_timeout(idle_timeout)
-        // While a call is served the socket is attended to without hyper.
+        // While a call is served, the disconnect watch reads the socket instead of hyper.
         .half_close(true);
     builder
 }
 
-/// Polls a connection until it has ended or a drain begins, and tells whether it is to be polled on.
+/// Polls a connection until it ends or a drain begins; returns true if it must be polled further.
 async fn until_drained(
     mut served: impl FnMut(&mut Context<'_>) -> Poll<()>,
     mut drains: watch::Receiver<()>,
@@ -482,7 +479,7 @@ async fn until_drained(
         if served(cx).is_ready() {
             return Poll::Ready(false);
         }
-        // Who has asked once is woken when it comes: before that, a look is enough.
+        // After the first poll the task is registered for a wake-up, so a cheap check is enough.
         if asked && look.has_changed().is_ok() {
             return Poll::Pending;
         }

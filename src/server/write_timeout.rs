@@ -1,5 +1,6 @@
-//! A socket whose peer must take something now and then: a client that stops reading is cut, and what it
-//! held is free again.
+//! A socket with a write timeout: a client that stops reading is disconnected, and its resources are freed.
+//!
+//! Law: the timeout restarts whenever the peer takes any data, even data that was written long before.
 //!
 //! Law: a peer that has taken anything has the whole time again, also where what it took was written long before.
 
@@ -14,26 +15,26 @@ use tokio::time::{Sleep, sleep_until};
 use crate::telemetry::clock;
 use crate::upstream::WriteControl;
 
-/// A socket that fails when nothing could be written to it for too long.
+/// A socket that fails if no data could be written to it for too long.
 #[derive(Debug)]
 pub struct WriteTimeout<S> {
     socket: S,
     limit: Duration,
-    /// They tell what the socket has yet to send.
+    /// Reports the number of buffered bytes.
     reins: WriteControl,
-    /// Made when the peer is first waited for; most never are.
+    /// The pending timeout; created on the first wait, which most connections never have.
     wait: Option<WriteWait>,
 }
 
 #[derive(Debug)]
 struct WriteWait {
     alarm: Pin<Box<Sleep>>,
-    /// How much was late when it began.
+    /// The number of bytes buffered when the wait began.
     late: usize,
 }
 
 impl<S> WriteTimeout<S> {
-    /// A socket with these reins whose writes may wait for `limit`.
+    /// Creates a socket whose writes may wait for `limit`; `reins` is the write control of the socket.
     pub fn new(socket: S, limit: Duration, reins: WriteControl) -> WriteTimeout<S> {
         WriteTimeout {
             socket,
@@ -43,7 +44,7 @@ impl<S> WriteTimeout<S> {
         }
     }
 
-    /// Lets a write that waits fail at its time.
+    /// Fails a pending write when the timeout has passed.
     fn wait<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -163,7 +164,7 @@ mod tests {
         SockRef::from(&near).set_send_buffer_size(8 * 1024).unwrap();
         near.writable().await.unwrap();
         while near.try_write(&[b'-'; 1024]).is_ok() {}
-        // Nobody empties it.
+        // The buffer is never read.
         let socket = Socket::Plain(near).deferring(WriteCoalescer::default());
         let reins = socket.write_control();
         let mut paced = WriteTimeout::new(socket, LIMIT, reins.clone());

@@ -172,7 +172,7 @@ mod tests {
         prop::collection::vec(step, 0..40)
     }
 
-    /// What the client has taken, and what callers were told behind how many news.
+    /// The messages that the client has taken, and the replies to callers with their expected positions.
     struct Scene {
         ear: mpsc::Receiver<ServerNews>,
         told: u64,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     impl Scene {
-        /// Gives whether that was the end.
+        /// Returns true if that was the end.
         fn take(&mut self) -> bool {
             match self.ear.try_recv() {
                 Ok(ServerNews::Event(number)) => {
@@ -197,7 +197,7 @@ mod tests {
             }
         }
 
-        /// Whoever has an answer by now can hear what was said before it.
+        /// Checks that each delivered reply finds the preceding messages in the client's channel.
         fn look(&mut self) {
             let here = self.taken + self.ear.len() as u64;
             self.answers

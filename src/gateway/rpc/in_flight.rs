@@ -276,7 +276,7 @@ mod tests {
             .into()
     }
 
-    /// Begins what may begin, and never answers a call; tells what has begun.
+    /// Starts queued messages, and never answers a call; returns the started messages.
     fn begin(underway: &mut InFlight) -> Vec<Bytes> {
         let begun = Rc::<RefCell<Vec<Bytes>>>::default();
         underway.begin(|message| {

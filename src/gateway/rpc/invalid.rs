@@ -81,7 +81,7 @@ pub(super) async fn serve(
             };
             letter.batch(reading, items).await
         }
-        // A body that was not read is none of these.
+        // Unreachable: the domain finds messages only in a body that was read.
         (Posted::Messages(_) | Posted::Call(..) | Posted::Batch(..), RequestBody::Coming(..)) => {
             let failure = Failure::new(Reason::Internal, "the body was not read");
             refused(reading, &head, (failure, RequestId::null()))
@@ -89,7 +89,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Answers with an error that a page may read.
+/// Responds with an error that carries CORS headers.
 fn refused(
     mut record: Box<Record>,
     head: &request::Parts,
@@ -103,7 +103,7 @@ fn refused(
     response
 }
 
-/// Forwards a body of which no method was read.
+/// Forwards a request whose method was not read.
 async fn unread(
     mut record: Box<Record>,
     (mut head, content): (Box<request::Parts>, RequestBody),

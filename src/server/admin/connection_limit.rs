@@ -217,7 +217,7 @@ mod tests {
             crowd.comes([192, 0, 2, 1]);
         }
         assert!(crowd.holds(&asks) && !crowd.holds(&first));
-        // Its client takes its time with the body.
+        // The client is slow to send the body.
         asks.waits();
         crowd.comes([192, 0, 2, 1]);
         assert!(!crowd.holds(&asks));

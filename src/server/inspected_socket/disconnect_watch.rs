@@ -1,9 +1,10 @@
-//! A client is noticed to have gone while its call is served.
+//! Detection of a client that disconnects while its call is served.
 //!
-//! hyper would do so as well, but it takes room for what it might read then, for each call and at once, and the request that
-//! is served keeps the room before: with connections that may be half closed, hyper reads nothing meanwhile, and this does.
-//! Laws: the socket is read only where hyper would not; what comes is judged like everything else and kept, little of it, for
-//! hyper to read in its turn.
+//! hyper could detect this too, but it would allocate a read buffer for each call at once, while the served request still
+//! holds the previous one. With half-closed connections enabled, hyper does not read meanwhile, and this module does.
+//!
+//! Laws: the socket is read only while hyper would not read it; input is inspected as usual, and a small amount of it is
+//! kept for hyper.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -17,22 +18,22 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::{Flow, Inspected, Mode};
 use crate::upstream::ReadinessGate;
 
-/// How much is read at once of what is only held or thrown away.
+/// The size of a read of input that is only held or discarded.
 const AHEAD: usize = 8 * 1024;
 
-/// An inspected socket for a connection of hyper's that may be half closed.
+/// An inspected socket for a hyper connection with half-close enabled.
 #[derive(Debug)]
 pub struct DisconnectWatch<S>(ReadinessGate<TokioIo<Inspected<S>>>);
 
 impl<S> DisconnectWatch<S> {
-    /// Looks after a socket.
+    /// Watches a socket.
     pub fn new(inspected: Inspected<S>) -> DisconnectWatch<S> {
         DisconnectWatch(ReadinessGate::new(TokioIo::new(inspected)))
     }
 }
 
 impl<S: AsyncRead + Unpin> DisconnectWatch<S> {
-    /// Fails where the client has gone for whom hyper has a call in hand.
+    /// Fails if the client of a call in progress has disconnected.
     fn look(&mut self, cx: &Context<'_>) -> io::Result<()> {
         if !self.0.is_readable(cx) || !self.0.get().inner().is_unread() {
             return Ok(());
@@ -46,7 +47,7 @@ impl<S: AsyncRead + Unpin> DisconnectWatch<S> {
         }
     }
 
-    /// Looks where the client takes nothing now.
+    /// Checks the client if it takes no data now.
     fn look_while_pending<T>(
         &mut self,
         cx: &Context<'_>,
@@ -60,7 +61,7 @@ impl<S: AsyncRead + Unpin> DisconnectWatch<S> {
 }
 
 impl<S> Inspected<S> {
-    /// Whether hyper has all that has come, and does not read before the call is over that it has in hand.
+    /// Returns true if hyper has all input, and will not read before the call in progress is over.
     fn is_unread(&self) -> bool {
         let has_all = self.ready.is_empty() && self.inspection.begun() == self.follower.message();
         let is_in_hand = self.inspection.is_in_hand();
@@ -68,7 +69,7 @@ impl<S> Inspected<S> {
             && match self.mode {
                 Mode::Following => is_in_hand && self.held.is_empty() && self.follower.is_between(),
                 Mode::Waiting => is_in_hand,
-                // Also behind the answer, or what is unread would reset the connection before the client has it.
+                // Also after the response: unread input would reset the connection before the client has the response.
                 Mode::Refused => true,
                 Mode::Transparent | Mode::Broken(_) => false,
             }
@@ -76,7 +77,7 @@ impl<S> Inspected<S> {
 }
 
 impl<S: AsyncRead + Unpin> Inspected<S> {
-    /// Waits until the client sends more, or fails where it has gone.
+    /// Waits until the client sends more; fails if it has disconnected.
     fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.is_unread() {
             let polled = self.poll_ahead(cx);
@@ -89,12 +90,12 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads what hyper does not.
+    /// Reads input that hyper does not read.
     fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Flow>> {
         let mut room = [MaybeUninit::uninit(); AHEAD];
         let mut room = ReadBuf::uninit(&mut room);
         if self.mode == Mode::Following && self.follower.is_at_upgrade() {
-            // Nothing came behind the request, which would have said so.
+            // Nothing followed the request, so the inspector has not reported the upgrade.
             self.mode = Mode::Waiting;
         }
         match self.mode {

@@ -1,4 +1,4 @@
-//! What the two ends of one connection tell each other: the inspector on the socket, and the service.
+//! The state shared by the inspector of a connection and the service behind it.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -12,10 +12,10 @@ use http::StatusCode;
 use crate::domain::wire::{HeaderCase, SentTarget, Violation};
 use crate::upstream::{InlineBody, ThreadBound, WriteControl};
 
-/// What the inspector of one connection and the service behind it tell each other.
+/// The state shared by the inspector of one connection and the service behind it.
 ///
-/// Messages have numbers because hyper reads ahead: a violation may be found while an earlier request is
-/// still being answered.
+/// Messages are numbered because hyper reads ahead: a violation may be found while an earlier request is still being
+/// answered.
 #[derive(Debug, Clone, Default)]
 pub struct Inspection {
     shared: ThreadBound<InspectionState>,
@@ -25,38 +25,38 @@ pub struct Inspection {
 struct InspectionState {
     refused: Option<(u64, Violation)>,
     begun: u64,
-    /// Whether hyper has the whole answer to each of them.
+    /// True if hyper has the whole response to the last begun request.
     is_answered: bool,
-    /// How long the last head took that did not come at once; taken by the request that has it.
+    /// The time of the last head that did not arrive in one read; taken by its request.
     head: Duration,
-    /// How names are written: those of requests that have not begun, with their numbers.
+    /// The header case of requests that have not begun, by number.
     requests: VecDeque<(u64, HeaderCase)>,
-    /// Targets that hyper does not get as they came, of requests that have not begun, with their numbers.
+    /// The original targets of requests that have not begun, by number, if hyper gets another one.
     targets: VecDeque<(u64, Rc<SentTarget>)>,
-    /// And the names of the answer whose head is written next.
+    /// The header case of the response head that is written next.
     answer: Option<HeaderCase>,
-    /// The body of a request that has not begun, where it came at once, with its number.
+    /// The inline body of a request that has not begun, with its number.
     whole: Option<(u64, InlineBody)>,
-    /// The number of the request of whose body some has yet to come.
+    /// The number of the request whose body is incomplete.
     owes: u64,
-    /// The number of the request that was answered last, and how.
+    /// The number of the request answered last, and its result.
     answered: Option<(u64, RefusalAnswer)>,
     flushing: Flushing,
-    /// What is flushed is sent where somebody waits for that; until then it may wait.
+    /// Disables write coalescing when someone waits for a flush.
     reins: WriteControl,
 }
 
-/// Whether somebody waits until all is written that hyper has, and who.
+/// The watch on a flush of hyper's output.
 #[derive(Debug, Default)]
 enum Flushing {
     #[default]
     Unwatched,
-    /// Nobody has asked since how it stands.
+    /// A flush is awaited; the waker is absent until the first poll.
     Watched(Option<Waker>),
 }
 
 impl Inspection {
-    /// Of a connection whose socket lets messages wait.
+    /// Creates the state of a connection whose socket coalesces writes.
     #[must_use]
     pub fn hastening(reins: WriteControl) -> Inspection {
         let shared = InspectionState {
@@ -68,7 +68,7 @@ impl Inspection {
         }
     }
 
-    /// The service is called with a request: what is known of it besides.
+    /// Starts the next request of the service; returns its data from the inspector.
     #[must_use]
     pub fn begin(&self) -> AdmittedRequest {
         let mut shared = self.shared.get();
@@ -87,77 +87,77 @@ impl Inspection {
         }
     }
 
-    /// The number of the request that the service was called with last.
+    /// Returns the number of the request that was begun last.
     pub(super) fn begun(&self) -> u64 {
         self.shared.get().begun
     }
 
-    /// Whether the last of them has yet to be answered, or some of its answer has yet to come.
+    /// Returns true if the last request has no complete response yet.
     pub(super) fn is_in_hand(&self) -> bool {
         let shared = self.shared.get();
         shared.begun > 0 && !shared.is_answered
     }
 
-    /// Says that hyper has the whole answer to the last request, or lets it be.
+    /// Records that hyper has the whole response to the last request, or has dropped it.
     pub fn is_answered(&self) {
         self.shared.get().is_answered = true;
     }
 
-    /// Says how long a head took, before hyper has the end of it.
+    /// Records the time of a head, before hyper has its end.
     pub(super) fn head_took(&self, took: Duration) {
         self.shared.get().head = took;
     }
 
-    /// Says how the names of a request are written, before hyper has the end of its head.
+    /// Records the header case of a request, before hyper has the end of its head.
     pub(super) fn request_spelled(&self, request: u64, spelling: HeaderCase) {
         self.shared.get().requests.push_back((request, spelling));
     }
 
-    /// Says which target a request has, before hyper has its request line.
+    /// Records the original target of a request, before hyper has its request line.
     pub(super) fn request_sent(&self, request: u64, target: SentTarget) {
         let target = (request, Rc::new(target));
         self.shared.get().targets.push_back(target);
     }
 
-    /// Whether there is room for the body of a request.
+    /// Returns true if an inline body can be recorded.
     pub(super) fn has_room_for_whole(&self) -> bool {
         self.shared.get().whole.is_none()
     }
 
-    /// Says what the body of a request is, before hyper has the end of its head.
+    /// Records the inline body of a request, before hyper has the end of its head.
     pub(super) fn request_came_whole(&self, request: u64, body: InlineBody) {
         self.shared.get().whole = Some((request, body));
     }
 
-    /// Says how the names of an answer are written, before hyper has the answer.
+    /// Records the header case of a response, before hyper has the response.
     pub fn answer_spelled(&self, spelling: Option<HeaderCase>) {
         self.shared.get().answer = spelling;
     }
 
-    /// How the names of the head are written that goes out now, unless in lower case.
+    /// Returns the header case of the head being written; `None` is lower case.
     pub(super) fn take_answer(&self) -> Option<HeaderCase> {
         self.shared.get().answer.take()
     }
 
-    /// Why the request with this number must be refused, if it must: worth a look when its body cannot be read.
+    /// Returns the violation for which a request must be refused, if any. Check it when the body cannot be read.
     #[must_use]
     pub fn refusal(&self, request: u64) -> Option<Violation> {
         self.shared.get().refusal(request)
     }
 
-    /// Whether some of the body of this request has yet to come.
+    /// Returns true if the body of this request is incomplete.
     #[must_use]
     pub fn owes(&self, request: u64) -> bool {
         self.shared.get().owes == request
     }
 
-    /// Says of which request some has yet to come.
+    /// Records the request whose body is incomplete.
     pub(super) fn owed(&self, request: u64) {
         self.shared.get().owes = request;
     }
 
-    /// Says how a request was answered, before hyper has the answer. A request for an upgrade needs this,
-    /// for the bytes behind it are held until then; for any other it does nothing.
+    /// Records the result of a request, before hyper has the response. An upgrade request needs this, because the
+    /// bytes behind it are held until then; for other requests it has no effect.
     pub fn answered(&self, request: u64, status: StatusCode) {
         let mut shared = self.shared.get();
         let answer = match status {
@@ -170,19 +170,19 @@ impl Inspection {
         }
     }
 
-    /// From now on, what is flushed is sent.
+    /// Disables write coalescing.
     pub(super) fn hasten(&self) {
         self.shared.get().reins.disable_coalescing();
     }
 
-    /// Asks to be told when all is written that hyper has now.
+    /// Starts to watch for a flush of everything that hyper has now.
     pub fn must_flush(&self) {
         let mut shared = self.shared.get();
         shared.reins.disable_coalescing();
         shared.flushing = Flushing::Watched(None);
     }
 
-    /// Waits until that is so.
+    /// Waits for that flush.
     pub fn poll_flushed(&self, cx: &Context<'_>) -> Poll<()> {
         match &mut self.shared.get().flushing {
             Flushing::Unwatched => Poll::Ready(()),
@@ -193,7 +193,7 @@ impl Inspection {
         }
     }
 
-    /// Says that all is written that hyper had.
+    /// Records that hyper's output is flushed.
     pub(super) fn is_flushed(&self) {
         let flushing = mem::take(&mut self.shared.get().flushing);
         if let Flushing::Watched(Some(watcher)) = flushing {
@@ -201,18 +201,18 @@ impl Inspection {
         }
     }
 
-    /// Says that this is of what hyper writes next, if it writes at once.
+    /// Offers memory that hyper's next write will contain, so that it need not be copied.
     pub(in crate::server) fn gives(&self, piece: &Bytes) {
         self.shared.get().reins.offer_shared(piece);
     }
 
-    /// Says which request is refused. The first refusal is the only one: nothing is read after it.
+    /// Refuses a request. Only the first refusal counts, because nothing is read after it.
     pub(super) fn refuse(&self, request: u64, violation: Violation) {
         let refused = &mut self.shared.get().refused;
         refused.get_or_insert((request, violation));
     }
 
-    /// How a request was answered, if it was.
+    /// Returns the result of a request, if it was answered.
     pub(super) fn answer(&self, request: u64) -> Option<RefusalAnswer> {
         let (answered, answer) = self.shared.get().answered?;
         (answered >= request).then_some(answer)
@@ -226,24 +226,24 @@ impl InspectionState {
     }
 }
 
-/// A request that the service is called with.
+/// A request passed to the service, with its data from the inspector.
 #[derive(Debug)]
 pub struct AdmittedRequest {
-    /// Its number: the first has number 1.
+    /// The number of the request, from 1.
     pub number: u64,
-    /// How long its head took; nothing where it came at once.
+    /// The time that the head took; zero if it arrived in one read.
     pub took: Duration,
-    /// Why it must be refused, if it must.
+    /// The violation for which the request must be refused, if any.
     pub refused: Option<Violation>,
-    /// How its names are written, unless in lower case.
+    /// The header case; `None` is lower case.
     pub spelling: Option<HeaderCase>,
-    /// Its target, where hyper has another one.
+    /// The original target, if hyper has another one.
     pub target: Option<Rc<SentTarget>>,
-    /// Its body, where that came at once.
+    /// The inline body, if it arrived with the head.
     pub whole: Option<InlineBody>,
 }
 
-/// The answer to a request for an upgrade.
+/// The result of an upgrade request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusalAnswer {
     Switched,

@@ -1,6 +1,6 @@
-//! Interim responses go out on the socket of a client: hyper writes none.
+//! Interim responses, written directly to the client's socket because hyper does not write them.
 //!
-//! Law: they go out between two messages of hyper's, and whole.
+//! Law: each one is written whole, between two messages of hyper.
 
 use std::io;
 use std::pin::Pin;
@@ -11,17 +11,17 @@ use tokio::io::AsyncWrite;
 use super::Inspected;
 use crate::upstream::Interims;
 
-/// The interim responses that go out on a socket.
+/// The writer of interim responses.
 #[derive(Debug, Default)]
 pub(super) struct InterimWriter {
     from: Option<Interims>,
     bytes: Vec<u8>,
-    /// So much of them is written.
+    /// The number of bytes written.
     gone: usize,
 }
 
 impl<S> Inspected<S> {
-    /// Writes interim responses as well.
+    /// Enables interim responses.
     #[must_use]
     pub fn telling(mut self, interims: Interims) -> Self {
         self.interims.from = Some(interims);
@@ -30,12 +30,12 @@ impl<S> Inspected<S> {
 }
 
 impl InterimWriter {
-    /// Whether one may be written in part.
+    /// Returns true if one may be partly written.
     pub(super) fn is_begun(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// Writes those that wait, and tells whether there were any.
+    /// Writes the pending interim responses; returns whether there were any.
     pub(super) fn poll_write<S: AsyncWrite + Unpin>(
         &mut self,
         socket: &mut S,
@@ -54,7 +54,7 @@ impl InterimWriter {
         Poll::Ready(Ok(true))
     }
 
-    /// Writes what is begun.
+    /// Writes the rest of what was begun.
     #[cold]
     pub(super) fn poll_rest<S: AsyncWrite + Unpin>(
         &mut self,

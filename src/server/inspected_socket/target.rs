@@ -1,16 +1,16 @@
-//! Request lines that hyper does not get as they came: those with raw characters in the target, and those that are refused.
+//! Request lines that hyper gets in another form: those with raw characters in the target, and refused ones.
 
 use super::{Inspected, Mode};
 use crate::domain::wire::{MessagePosition, RawTarget, RefusedLine, SentTarget, Violation};
 
-/// What hyper reads in place of a message whose request line is refused.
+/// The substitute for a message whose request line is refused.
 const SUBSTITUTE: &[u8] = b"GET / HTTP/1.1\r\nhost: refused.invalid\r\nconnection: close\r\n\r\n";
 
-/// What hyper reads in place of the rest of a head that is refused.
+/// The substitute for the rest of a refused head.
 const REST_OF_HEAD: &[u8] = b"connection: close\r\n\r\n";
 
 impl<S> Inspected<S> {
-    /// Passes on a request line with its target percent-encoded, and tells how it came.
+    /// Passes on a request line with a percent-encoded target, and records the original.
     #[cold]
     pub(super) fn encode(&mut self, line: &[u8]) {
         let Some((written, target)) = RawTarget::take(line) else {
@@ -22,7 +22,7 @@ impl<S> Inspected<S> {
             .request_sent(number, SentTarget::Raw(target));
     }
 
-    /// Refuses a message, of which `rest` was not passed on.
+    /// Refuses a message; `rest` is the part that was not passed on.
     pub(super) fn refuse(&mut self, place: MessagePosition, violation: Violation, rest: &[u8]) {
         if place == MessagePosition::BeforeMessage
             && let Some(line) = RefusedLine::read(rest)

@@ -1,4 +1,4 @@
-//! A request that came at once with all of its body: the body goes past hyper.
+//! Requests that arrive with their whole body in one read: the body bypasses hyper.
 
 use tokio::io::ReadBuf;
 
@@ -9,8 +9,8 @@ use crate::upstream::InlineBody;
 const END: &[u8] = b"\r\n";
 
 impl<S> Inspected<S> {
-    /// Sets the body of a request apart whose head begins at `start` in the reader's buffer, and has its last line at `end`.
-    /// Done, the buffer has that head alone; else all is as it was.
+    /// Extracts the body of a request whose head begins at `start` in the reader's buffer and whose last header line
+    /// ends at `end`. On `Flow::Done` the buffer holds the head alone; otherwise it is unchanged.
     pub(super) fn set_apart(
         &mut self,
         buf: &mut ReadBuf<'_>,
@@ -29,7 +29,7 @@ impl<S> Inspected<S> {
         let Some(body) = whole.and_then(|whole| InlineBody::copy(message, &whole)) else {
             return Flow::Again;
         };
-        // It has the head, and knows of the body no more than how long it is.
+        // The inspector already has the head, and knows only the length of the body.
         self.follower.feed(&buf.filled()[end..]);
         let number = self.follower.message();
         self.inspection.request_came_whole(number, body);
