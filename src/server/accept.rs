@@ -14,7 +14,8 @@ use crate::upstream::Socket;
 
 /// Performs the handshake of a connection, if there is a TLS configuration.
 ///
-/// # Errors Fails as the handshake does: no TLS, no common version, an untrusted certificate.
+/// # Errors
+/// Fails as the handshake does: no TLS, no common version, an untrusted certificate.
 pub(super) async fn take(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<Socket> {
     let Some(config) = tls else {
         return Ok(Socket::Plain(stream));

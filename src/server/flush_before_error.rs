@@ -177,7 +177,7 @@ mod tests {
                 far.read_buf(&mut came).await.unwrap();
             }
             far.shutdown().await.unwrap();
-            // Its end is told as well, which over TLS is more than that of the socket.
+            // The end is signalled too; over TLS that is more than the end of the socket.
             far.read_to_end(&mut came).await.unwrap();
         };
         let (served, ()) = tokio::join!(served, talk);

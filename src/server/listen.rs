@@ -123,7 +123,8 @@ struct ShutdownSignal {
 /// Opens the sockets of each worker: its own, or a share of the inherited ones. Each inherited socket goes to a
 /// worker; if there are fewer of them than workers, some workers share one.
 ///
-/// # Errors Fails if the system refuses a socket.
+/// # Errors
+/// Fails if the system refuses a socket.
 pub fn open(
     address: SocketAddr,
     count: usize,
@@ -162,7 +163,8 @@ async fn accept(
 
 /// Binds an address exclusively, and returns it with the actual port if the port was 0.
 ///
-/// # Errors Fails if the system refuses, for example with "address in use".
+/// # Errors
+/// Fails if the system refuses, for example with "address in use".
 pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
     // Without SO_REUSEPORT: a second instance fails here instead of taking half of the connections.
     let socket = unbound(address)?;
@@ -175,7 +177,8 @@ pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
 
 /// Binds one of several listeners on an address.
 ///
-/// # Errors Fails if the system refuses the socket.
+/// # Errors
+/// Fails if the system refuses the socket.
 pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = unbound(address)?;
     socket.set_reuse_port(true)?;
@@ -197,7 +200,8 @@ fn unbound(address: SocketAddr) -> io::Result<Socket> {
 
 /// Serves until a drain is requested, and returns when every connection has ended or the drain limit has passed.
 ///
-/// # Errors Fails if the listener cannot be used at all.
+/// # Errors
+/// Fails if the listener cannot be used at all.
 pub async fn run(
     worker: Rc<Worker>,
     entrance: Listeners,

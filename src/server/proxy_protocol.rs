@@ -13,7 +13,8 @@ use crate::domain::proxy_protocol::{
 
 /// Returns the client address of a connection from a trusted proxy. The caller applies the timeout.
 ///
-/// # Errors Fails if the peer is no trusted proxy, or sends no valid header.
+/// # Errors
+/// Fails if the peer is no trusted proxy, or sends no valid header.
 pub(super) async fn client(
     stream: &mut TcpStream,
     peer: IpAddr,

@@ -128,7 +128,8 @@ impl ConnectionSlot {
 
     /// Marks the arrival of a request head.
     ///
-    /// # Errors [`LimitReached`] if the path is an ordinary one and the limit of ordinary requests is reached.
+    /// # Errors
+    /// [`LimitReached`] if the path is an ordinary one and the limit of ordinary requests is reached.
     pub(super) fn begin(&self, path: &str) -> Result<(), LimitReached> {
         let mut state = self.state();
         if state.busy.is_none() && !has_place_of_its_own(path) {

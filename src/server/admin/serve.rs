@@ -42,7 +42,8 @@ type ShutdownState = watch::Receiver<()>;
 /// Serves the admin listener until `shutdown` is ready. It then closes idle connections at once, gives requests in
 /// progress some seconds, and returns when every connection is closed.
 ///
-/// # Errors Fails if the listener has no address.
+/// # Errors
+/// Fails if the listener has no address.
 pub async fn serve(
     listener: TcpListener,
     (control, tokens): (mpsc::Sender<AdminCommand>, AdminTokens),
