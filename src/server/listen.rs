@@ -55,8 +55,8 @@ const BACKLOG: i32 = 1024;
 /// The interval between checks for idle upstream connections.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// The maximum time at the end of a drain that is reserved for error responses to unfinished calls. The share is a tenth
-/// of the drain limit.
+/// The maximum time at the end of a drain that is reserved for error responses to unfinished calls. The share is a
+/// tenth of the drain limit.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// The time for these responses if the drain limit leaves none.
 const LEAST_FOR_ANSWERS: Duration = Duration::from_millis(50);

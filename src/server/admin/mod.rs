@@ -23,9 +23,9 @@
 //! GET               /api/v1/openrpc.json   the routes as an OpenRPC document for RPC clients
 //! ```
 //!
-//! This module holds no state: each request becomes an [`AdminCommand`] to the task that owns the state. The API changes
-//! flags only, and reloads files in place. Laws: Host and Origin are checked first; a write is `application/json`; every
-//! wait, body and queue is bounded; every error is `application/problem+json`.
+//! This module holds no state: each request becomes an [`AdminCommand`] to the task that owns the state. The API
+//! changes flags only, and reloads files in place. Laws: Host and Origin are checked first; a write is
+//! `application/json`; every wait, body and queue is bounded; every error is `application/problem+json`.
 
 mod access;
 mod command;

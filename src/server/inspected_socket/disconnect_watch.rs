@@ -1,10 +1,11 @@
 //! Detection of a client that disconnects while its call is served.
 //!
 //! hyper could detect this too, but it would allocate a read buffer for each call at once, while the served request
-//! still holds the previous one. With half-closed connections enabled, hyper does not read meanwhile, and this module does.
+//! still holds the previous one. With half-closed connections enabled, hyper does not read meanwhile, and this module
+//! does.
 //!
-//! Laws: the socket is read only while hyper would not read it; input is inspected as usual, and a small amount of it is
-//! kept for hyper.
+//! Laws: the socket is read only while hyper would not read it; input is inspected as usual, and a small amount of it
+//! is kept for hyper.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
