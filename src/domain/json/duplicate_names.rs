@@ -1,16 +1,16 @@
-//! Names that lenient parsers take for one: the same, or differing only in letter case.
+//! Detection of names that lenient parsers treat as one: equal names, or names that differ only in letter case.
 //!
-//! Law: finding twins among n names costs no more than sorting them, whoever chose the names.
+//! Law: finding duplicates among n names costs no more than sorting them, even for hostile names.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::{OpenFault, OpenMember};
 
-/// So many names are looked at without a list: nearly always that is enough.
+/// Up to this many names are compared without a list; that is nearly always enough.
 const FEW: usize = 16;
 
-/// The first member that has a twin before it.
+/// Returns the first member with a duplicate before it.
 pub(super) fn twins(members: &[OpenMember<'_>]) -> Option<OpenFault> {
     let (one, other) = if !members.iter().all(|member| member.name.is_ascii()) {
         let folded: Vec<_> = members.iter().map(|member| fold(&member.name)).collect();
@@ -32,7 +32,7 @@ pub(super) fn twins(members: &[OpenMember<'_>]) -> Option<OpenFault> {
     })
 }
 
-/// Whether the keys of two names fall upon the same of 1024 bits; without that there are no twins.
+/// Returns false if the keys of all names select different bits of 1024; then there are no duplicates.
 fn few_fall_together(members: &[OpenMember<'_>]) -> bool {
     let mut fallen = [0_u64; 16];
     let mut together = 0;
@@ -45,7 +45,7 @@ fn few_fall_together(members: &[OpenMember<'_>]) -> bool {
     together != 0
 }
 
-/// The names whose keys fall together, by their keys. With 32 bits for each name, few do unless somebody chose them so.
+/// Returns the names whose keys collide, by their keys. With 32 bits for each name, few collide unless chosen to.
 fn fallen_together<'a>(count: usize, name: impl Fn(usize) -> &'a str) -> Vec<(u64, usize)> {
     let words = (count / 2).next_power_of_two().max(2);
     let place = |key: u64| {
@@ -68,7 +68,7 @@ fn fallen_together<'a>(count: usize, name: impl Fn(usize) -> &'a str) -> Vec<(u6
         .collect()
 }
 
-/// Sorted by a key that nearly always tells two names apart; where it does not, by the names themselves.
+/// Sorts names by a key that nearly always distinguishes them, and by the names themselves otherwise.
 fn among_many<'a>(
     count: usize,
     name: impl Fn(usize) -> &'a str + Copy,
@@ -94,13 +94,13 @@ fn among_many<'a>(
     first
 }
 
-/// The same for names that differ only in the case of ASCII letters, made of their ends and their length; the
-/// upper bits are the best mixed.
+/// Returns a key that is equal for names that differ only in ASCII letter case, made of their ends and their length;
+/// the upper bits are the best mixed.
 #[inline]
 fn key(name: &str) -> u64 {
-    /// Sets the bit that tells lower-case letters from upper-case ones, whatever else that confuses.
+    /// The bit that separates lower-case from upper-case letters; it may merge other bytes, too.
     const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
-    /// Any odd number with ones all over it.
+    /// An odd multiplier with well spread ones.
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
     let bytes = name.as_bytes();
     let (head, tail) = if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -124,7 +124,7 @@ fn cmp_ignoring_ascii_case(one: &str, other: &str) -> Ordering {
     lengths.then_with(|| one.bytes().map(lower).cmp(other.bytes().map(lower)))
 }
 
-/// Whether two names differ at most in letter case, as lenient parsers compare them.
+/// Returns whether two names differ at most in letter case, as lenient parsers compare them.
 #[must_use]
 pub fn same_ignoring_case(one: &str, other: &str) -> bool {
     if one.is_ascii() && other.is_ascii() {
@@ -134,10 +134,11 @@ pub fn same_ignoring_case(one: &str, other: &str) -> bool {
     }
 }
 
-/// One spelling for all names that [`same_ignoring_case`].
+/// Returns one spelling for all names for which [`same_ignoring_case`] holds.
 fn fold(name: &str) -> Cow<'_, str> {
     if !name.is_ascii() {
-        // Upper and lower in turn folds what has no single partner, such as `ſ` and the Kelvin sign.
+        // Conversion to upper and then lower case folds characters without a single counterpart, such as `ſ` and the
+        // Kelvin sign.
         return name.to_uppercase().to_lowercase().into();
     }
     if name.bytes().any(|byte| byte.is_ascii_uppercase()) {

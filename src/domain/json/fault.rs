@@ -1,17 +1,17 @@
-//! Why a text is no JSON: the byte, and what was expected there.
+//! JSON syntax errors: the offset, and what was expected there.
 
 use std::fmt;
 
-/// Where a text stops being JSON, and why.
+/// A syntax error with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonFault {
     /// The offset of the offending byte, from 0.
     pub at: usize,
-    /// What is wrong there.
+    /// The kind of error.
     pub kind: FaultKind,
 }
 
-/// What is wrong with a text.
+/// The kind of a syntax error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// Nothing but white space.
@@ -20,7 +20,7 @@ pub enum FaultKind {
     NotUtf8,
     /// A byte order mark, which JSON must not begin with (RFC 8259 §8.1).
     ByteOrderMark,
-    /// Something else than what the grammar asks for.
+    /// Another byte than the grammar expects.
     Expected(&'static str),
     /// The text ends inside a value.
     Unfinished,
@@ -28,14 +28,14 @@ pub enum FaultKind {
     ControlCharacter,
     /// An escape that JSON does not have.
     BadEscape,
-    /// Something after the value.
+    /// Text after the value.
     TrailingText,
     /// Arrays and objects nested deeper than the limit.
     TooDeep(u16),
 }
 
 impl JsonFault {
-    /// Whether the text was refused for its nesting, not for its grammar.
+    /// Returns whether the text was rejected for its nesting, not for its grammar.
     #[must_use]
     pub fn is_too_deep(&self) -> bool {
         matches!(self.kind, FaultKind::TooDeep(_))

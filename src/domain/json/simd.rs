@@ -1,4 +1,4 @@
-//! Strings and brackets many bytes at a time: short texts in one word, others in vectors; escapes, characters and brackets in
+//! SIMD scans of strings and brackets: short texts in one word, others in vectors; escapes, characters and brackets in
 //! blocks of sixty-four bytes.
 
 use wide::u8x32;
@@ -11,11 +11,11 @@ const ONES: u64 = u64::from_ne_bytes([1; 8]);
 /// The top bit of each of eight lanes: set where a byte is not ASCII.
 pub(super) const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// How much of a string's inside comes before the next quote, backslash or control character.
-/// Where a byte before it, and maybe one behind it, is not ASCII, one of the `HIGHS` is set in `seen`.
+/// Returns the number of bytes before the next quote, backslash or control character of a string. If a byte before it,
+/// and maybe one after it, is not ASCII, one of the `HIGHS` is set in `seen`.
 #[inline(always)]
 pub(super) fn plain_length(text: &[u8], seen: &mut u64) -> usize {
-    // Many names and texts are this short; the rest is a call, so that this can be a part of its callers.
+    // Fast path for short texts; the rest is a separate function, so that this one can be inlined.
     let Some(chunk) = text.first_chunk::<8>() else {
         return long_plain_length(text, 0, seen);
     };
@@ -27,7 +27,7 @@ pub(super) fn plain_length(text: &[u8], seen: &mut u64) -> usize {
     }
 }
 
-/// The same, where nothing comes before `at`.
+/// Continues the scan at `at`.
 #[inline(never)]
 fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
     let mut laid = u8x32::ZERO;
@@ -61,16 +61,16 @@ fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
     at
 }
 
-/// What sixty-four bytes within a string are. The first is the lowest bit.
+/// Masks of sixty-four bytes within a string, the first byte in the lowest bit.
 pub(super) struct StringBlock {
     backslashes: u64,
-    /// The bytes behind a backslash that escapes.
+    /// The bytes after an escaping backslash.
     pub(super) escaped: u64,
 }
 
 impl StringBlock {
-    /// Of the bytes behind those that `escapes` are of. All blocks are as long, so that the processor need not know what is
-    /// in one to begin with the next.
+    /// Reads the block after the one that updated `escapes`. All blocks have one size, so that the processor can begin
+    /// a block before it has finished the last.
     #[inline(always)]
     pub(super) fn new(bytes: &[u8; 64], escapes: &mut Escapes) -> StringBlock {
         let backslashes = bits(bytes, |bytes| bytes.simd_eq(b'\\'));
@@ -80,21 +80,21 @@ impl StringBlock {
         }
     }
 
-    /// The quotes that end a string.
+    /// Returns the quotes that end a string.
     #[inline(always)]
     pub(super) fn ends(&self, bytes: &[u8; 64]) -> u64 {
         bits(bytes, |bytes| bytes.simd_eq(b'"')) & !self.escaped
     }
 
-    /// What has to be looked at: quotes that end a string, and escaped bytes but for those of [`are_escapes`]. Behind the
-    /// first such quote they mean nothing.
+    /// Returns the bytes that need inspection: quotes that end a string, and escaped bytes other than [`are_escapes`].
+    /// Bits after the first such quote are meaningless.
     #[inline(always)]
     pub(super) fn notable(&self, bytes: &[u8; 64]) -> u64 {
         let quotes = bits(bytes, |bytes| bytes.simd_eq(b'"'));
         let ends = quotes & !self.escaped;
         let unusual = match self.escaped {
             0 => 0,
-            // These are in most texts.
+            // The common case.
             escaped => {
                 let breaks = bits(bytes, |bytes| bytes.simd_eq(b'n'));
                 escaped & !(quotes | self.backslashes | breaks)
@@ -107,17 +107,18 @@ impl StringBlock {
     }
 }
 
-/// What was seen of the characters in blocks of 64 bytes.
+/// A UTF-8 check of blocks of 64 bytes.
 ///
-/// It knows those of one and two bytes: the letters of Latin, Greek, Cyrillic, Hebrew and Arabic. What else there is it
-/// doubts, and leaves to those who know all of UTF-8.
+/// It verifies characters of one and two bytes: Latin, Greek, Cyrillic, Hebrew and Arabic letters. For other text it
+/// reports doubt, and the caller runs a complete check.
 #[derive(Debug)]
 pub(super) struct Utf8Check {
-    /// All ones where a byte does not fit the one before it.
+    /// All ones where a byte does not match the one before it.
     torn: u8x32,
-    /// The highest byte in each place.
+    /// The highest byte in each lane.
     highest: u8x32,
-    /// How far above the lowest first byte of two they were at most, where lower ones are above the highest.
+    /// The maximum distance of the first of two bytes above the lowest valid one; smaller bytes wrap to the highest
+    /// values.
     farthest: u8x32,
 }
 
@@ -132,7 +133,7 @@ impl Utf8Check {
         farthest: u8x32::ZERO,
     };
 
-    /// Sees a block behind one that was seen, or behind ASCII; and the byte before it.
+    /// Checks a block, preceded by the byte before it. The block before was checked, or is ASCII.
     #[inline(always)]
     pub(super) fn see(&mut self, bytes: &[u8; 65]) {
         let before = bytes.as_chunks::<32>().0.iter();
@@ -147,24 +148,24 @@ impl Utf8Check {
         }
     }
 
-    /// Whether what was seen may be other than UTF-8.
+    /// Returns whether the checked bytes may be invalid.
     #[inline(always)]
     pub(super) fn are_doubted(&self) -> bool {
         let reaches = |most: u8x32, bound: u8| most.max(u8x32::splat(bound)).simd_eq(most);
         let others = reaches(self.highest, HIGHEST + 1);
-        // %xC0 and %xC1 would say in two bytes what one says.
+        // %xC0 and %xC1 would encode an ASCII character in two bytes.
         let overlong = reaches(self.farthest, 0xC0_u8.wrapping_sub(LOWEST));
         (self.torn | others | overlong).any()
     }
 }
 
-/// The lowest byte in each place of blocks within a string.
+/// A check for control characters: the lowest byte in each lane of blocks within a string.
 pub(super) struct ControlCheck(u8x32);
 
 impl ControlCheck {
     pub(super) const NONE: ControlCheck = ControlCheck(u8x32::MAX);
 
-    /// All of a block is within the string.
+    /// Checks a block that lies within the string.
     #[inline(always)]
     pub(super) fn see(&mut self, bytes: &[u8; 64]) {
         for bytes in bytes.as_chunks::<32>().0 {
@@ -172,17 +173,17 @@ impl ControlCheck {
         }
     }
 
-    /// Whether there was a control character.
+    /// Returns whether there was a control character.
     #[inline(always)]
     pub(super) fn has_control(&self) -> bool {
         below_space(self.0).any()
     }
 }
 
-/// Which are one of `"\/bfnrt`: behind a backslash they need nothing more (RFC 8259 §7).
+/// Returns the bytes in `"\/bfnrt`: after a backslash they need no further check (RFC 8259 §7).
 #[inline(always)]
 fn are_escapes(bytes: u8x32) -> u8x32 {
-    // Two bytes that differ in one bit are one comparison without it.
+    // Two bytes that differ in one bit take one comparison without that bit.
     let quote_or_b = (bytes & !0x40).simd_eq(b'"');
     let b_or_r = (bytes & !0x10).simd_eq(b'b');
     let f_or_n = (bytes & !0x08).simd_eq(b'f');
@@ -191,25 +192,25 @@ fn are_escapes(bytes: u8x32) -> u8x32 {
     slashes | quote_or_b | b_or_r | f_or_n | t
 }
 
-/// Which are a quote, a backslash or a control character.
+/// Returns the bytes that are a quote, a backslash or a control character.
 #[inline(always)]
 pub(super) fn specials(bytes: u8x32) -> u8x32 {
-    // So the quote comes right behind the control characters, and nothing else there.
+    // This moves the quote, and no other byte, next to the control characters.
     let flipped = bytes ^ 2;
     let quotes_and_controls = flipped.min(u8x32::splat(b'"' ^ 2)).simd_eq(flipped);
     quotes_and_controls | bytes.simd_eq(b'\\')
 }
 
-/// One of the `HIGHS` where a byte is not ASCII.
+/// Returns one of the `HIGHS` where a byte is not ASCII.
 #[inline(always)]
 fn highs(bytes: u8x32) -> u64 {
     u64::from(bytes.to_bitmask() != 0) << 7
 }
 
-/// Whether there is no quote, backslash or control character.
+/// Returns whether there is no quote, backslash or control character.
 #[inline]
 pub(in crate::domain) fn all_plain(text: &[u8]) -> bool {
-    // What is left behind the last whole step is looked at together with what comes before it.
+    // The rest after the last whole step is checked together with bytes before it.
     if let Some(last) = text.last_chunk::<8>() {
         let words = text.as_chunks::<8>().0.iter().chain([last]);
         let specials = words.map(|word| special(u64::from_le_bytes(*word)));
@@ -222,17 +223,17 @@ pub(in crate::domain) fn all_plain(text: &[u8]) -> bool {
         .all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')
 }
 
-/// The top bits of the lanes that hold a quote, a backslash or a control character. A borrow may set
-/// bits above the first true one as well, so only the lowest counts.
+/// Returns the top bits of the lanes with a quote, a backslash or a control character. A borrow may set bits above the
+/// first true one, so only the lowest is reliable.
 #[inline(always)]
 fn special(word: u64) -> u64 {
-    // Flipping the second bit puts the quote right behind the control characters, and nothing else there.
+    // Flipping the second bit moves the quote, and no other byte, next to the control characters.
     let quotes_and_controls = (word ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
     let backslashes = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
     (quotes_and_controls | backslashes) & !word & HIGHS
 }
 
-/// What a bracket does.
+/// The kind of a bracket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bracket {
     /// `[` or `{`
@@ -241,12 +242,12 @@ pub(super) enum Bracket {
     Closes,
 }
 
-/// The bits in which all four brackets are alike, and nothing else that valid JSON has outside of a string.
+/// The bits that all four brackets share, and no other byte of valid JSON outside of strings has.
 const BRACKET_BITS: u8 = 0xD9;
-/// What they are in a bracket.
+/// The value of these bits in a bracket.
 const BRACKET: u8 = 0x59;
 
-/// Which bracket a byte is, in valid JSON and outside of a string.
+/// Returns the kind of bracket of a byte, in valid JSON and outside of a string.
 #[inline(always)]
 pub(super) fn bracket(byte: u8) -> Option<Bracket> {
     if byte & BRACKET_BITS != BRACKET {
@@ -258,23 +259,23 @@ pub(super) fn bracket(byte: u8) -> Option<Bracket> {
     }
 }
 
-/// What is carried from one block of 64 bytes of valid JSON to the next, first block outside of a string.
+/// State between blocks of 64 bytes of valid JSON; the first block begins outside of a string.
 #[derive(Debug, Default)]
 pub(super) struct Structure {
-    /// All ones where the next block begins inside a string.
+    /// All ones if the next block begins inside a string.
     inside: u64,
     escapes: Escapes,
 }
 
-/// What is carried from one block of 64 bytes to the next of the backslashes in it.
+/// State of backslashes between blocks of 64 bytes.
 #[derive(Debug, Default)]
 pub(super) struct Escapes {
-    /// One where the first byte of the next block is escaped.
+    /// One if the first byte of the next block is escaped.
     pub(super) carried: u64,
 }
 
 impl Structure {
-    /// Which bytes of the block are brackets outside of strings, the first byte in the lowest bit.
+    /// Returns the brackets of the block outside of strings, the first byte in the lowest bit.
     #[inline]
     pub(super) fn brackets(&mut self, bytes: &[u8; 64]) -> u64 {
         let quotes = bits(bytes, |bytes| bytes.simd_eq(b'"'));
@@ -288,14 +289,14 @@ impl Structure {
 }
 
 impl Escapes {
-    /// Which bytes are escaped: those behind an odd number of backslashes.
+    /// Returns the escaped bytes: those after an odd number of backslashes.
     #[inline]
     fn of(&mut self, backslashes: u64) -> u64 {
         const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
-        // A backslash that is escaped itself escapes nothing.
+        // An escaped backslash escapes nothing.
         let starting = backslashes & !self.carried;
-        // The subtraction borrows through each run of backslashes, and so leaves every other one of it, from the
-        // first on, and the byte behind a run of odd length.
+        // The subtraction borrows through each run of backslashes. It leaves every other backslash, from the first on,
+        // and the byte after a run of odd length.
         let every_other = (((starting << 1) | ODD).wrapping_sub(starting)) ^ ODD;
         let escaped = every_other ^ (backslashes | self.carried);
         self.carried = (every_other & backslashes) >> 63;
@@ -303,7 +304,7 @@ impl Escapes {
     }
 }
 
-/// Each bit the sum, without carry, of itself and all lower ones.
+/// Returns the prefix XOR: each bit is the XOR of itself and all lower bits.
 #[inline]
 fn xor_of_lower(mut bits: u64) -> u64 {
     for distance in [1, 2, 4, 8, 16, 32] {

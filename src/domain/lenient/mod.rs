@@ -1,9 +1,9 @@
-//! Paths that a lenient server may read as the path of a route, although the route table does not.
+//! Irregular paths: a lenient server may read them as the path of a route, although the route table does not.
 //!
-//! Such a server decodes `%2F`, takes `\` for `/`, ignores what follows a `;`, resolves dot segments, merges slashes, ends
-//! a path at NUL, or compares without letter case. A path is tried in each combination of these readings and compared
-//! with the templates of all routes. Laws: a path without an irregularity costs one look at its bytes; what the strict
-//! reading gives a route is never asked for here.
+//! Such a server decodes `%2F`, treats `\` as `/`, ignores text after a `;`, resolves dot segments, merges slashes,
+//! ends a path at NUL, or ignores letter case. A path is tried in each combination of these readings and compared with
+//! the templates of all routes. Laws: a regular path costs one scan of its bytes; callers do not ask for a path that
+//! the strict reading assigns to a route.
 
 mod reading;
 mod tree;
@@ -16,27 +16,27 @@ use super::side::Side;
 use super::stream::Streams;
 use tree::{End, Part, Tree};
 
-/// All paths that the proxy itself knows, as a lenient server compares them.
+/// All paths that the proxy serves, in the form that a lenient server compares.
 #[derive(Debug, Default)]
 pub struct LenientPaths {
     tree: Tree,
     letter_case: LetterCase,
 }
 
-/// The owner of a path that a lenient server may read.
+/// The owner of a path according to a lenient server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// A route, by its place.
+    /// The route with this index.
     Route(usize),
-    /// A stream, by its place.
+    /// The stream with this index.
     Stream(usize),
     /// An RPC path.
     Rpc,
-    /// An answer of the proxy's own.
+    /// A local reply.
     Local,
 }
 
-/// Whether a path has a capital letter in a literal. Then a path in lower case may be irregular.
+/// The presence of capital letters in literals of a path. If there are any, a path in lower case may be irregular.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LetterCase {
     #[default]
@@ -45,7 +45,7 @@ enum LetterCase {
 }
 
 impl LenientPaths {
-    /// Returns the paths of the routes, streams and local answers that REST callers have, and of JSON-RPC.
+    /// Returns the paths that REST clients can call: those of routes, streams and local replies, and of JSON-RPC.
     #[must_use]
     pub fn new(
         routes: &RouteTable,
@@ -113,9 +113,9 @@ impl LenientPaths {
         self.tree.insert(parts, end);
     }
 
-    /// Returns whose path a lenient server may read in a path that the strict reading gives to nobody.
+    /// Returns the owner of a path according to a lenient server, for a path without an owner in the strict reading.
     ///
-    /// `counts` leaves out owners whose path this one is in the strict reading, but for a slash at its end.
+    /// `counts` excludes owners whose path equals this one strictly but for a trailing slash.
     #[must_use]
     pub fn find(
         &self,
@@ -129,7 +129,7 @@ impl LenientPaths {
         if is_regular(path) {
             return None;
         }
-        // Escapes of unreserved characters make no other path.
+        // Escapes of unreserved characters do not change a path.
         let normal = Segments::split(path).normal();
         if is_regular(&normal) {
             return None;
@@ -138,7 +138,7 @@ impl LenientPaths {
     }
 }
 
-/// A segment of a path as a stream or a local answer has it.
+/// Returns a segment of a stream's or a local reply's path as a template part.
 fn part(segment: &str) -> Part<'_> {
     match segment.starts_with('{') {
         true => Part::One,
@@ -146,7 +146,7 @@ fn part(segment: &str) -> Part<'_> {
     }
 }
 
-/// Returns a path that fits a template: each hole has the value `1`.
+/// Returns a path that matches a template: each hole has the value `1`.
 #[must_use]
 pub fn sample(path: &Template) -> String {
     let mut sample = String::new();

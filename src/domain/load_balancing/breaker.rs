@@ -1,15 +1,15 @@
-//! A circuit breaker: an upstream that fails and fails is left alone for a while, and then asked by one call.
+//! A circuit breaker: it rejects calls to an upstream that keeps failing, and then lets one trial call through.
 
 use std::time::Duration;
 
 use super::{End, News, Part};
 
-/// When an upstream is left alone as a whole.
+/// The configuration of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerPlan {
-    /// After so many failures one behind the other, whichever address they were of.
+    /// Consecutive failures, at any address, after which it opens.
     pub failures: u32,
-    /// For so long; each further time in a row twice as long, up to eight times.
+    /// Time that it stays open; doubles with each opening in a row, up to eight times.
     pub pause: Duration,
 }
 
@@ -17,22 +17,22 @@ pub struct BreakerPlan {
 pub(super) struct Breaker {
     plan: BreakerPlan,
     state: BreakerState,
-    /// How often it has opened without closing in between.
+    /// The number of openings without a close.
     times: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BreakerState {
     Closed {
-        /// One behind the other.
+        /// Consecutive failures.
         failures: u32,
     },
     Open {
         until: Duration,
     },
-    /// One call is under way that shows whether the upstream is back.
+    /// Half-open: one trial call is in flight.
     Trial {
-        /// For so long the others wait for it; then another one is asked as well.
+        /// The end of the wait for the trial; after it another call becomes a trial, too.
         until: Duration,
     },
 }
@@ -46,7 +46,7 @@ impl Breaker {
         }
     }
 
-    /// Lets a call through, or tells how long it is best to wait.
+    /// Admits a call, or returns the recommended wait.
     pub(super) fn try_acquire(&mut self, now: Duration) -> Result<Part, Duration> {
         match self.state {
             BreakerState::Closed { .. } => Ok(Part::Usual),
@@ -60,12 +60,12 @@ impl Breaker {
         }
     }
 
-    /// A call that was let through has ended: the trial, or one of all others.
+    /// Records the end of an admitted call: the trial, or another call.
     pub(super) fn record(&mut self, (end, part): (End, Part), now: Duration) -> Option<News> {
         if let (BreakerState::Trial { .. }, Part::Usual, End::Failed | End::Abandoned) =
             (self.state, part, end)
         {
-            // It began before the breaker opened, and says nothing new.
+            // The call began before the breaker opened, and so contains no new information.
             return None;
         }
         match (self.state, end) {
@@ -89,13 +89,13 @@ impl Breaker {
                 self.state = BreakerState::Open { until: now + pause };
                 Some(News::Opened(pause))
             }
-            // A call that began before it opened says that the upstream is back as well.
+            // A call that began before the breaker opened also proves that the upstream is back.
             (BreakerState::Trial { .. } | BreakerState::Open { .. }, End::Answered) => {
                 self.state = BreakerState::Closed { failures: 0 };
                 self.times = 0;
                 Some(News::Closed)
             }
-            // The next call is the one that shows it.
+            // The next call becomes the trial.
             (BreakerState::Trial { .. }, End::Abandoned) => {
                 self.state = BreakerState::Open { until: now };
                 None

@@ -1,41 +1,41 @@
-//! How an MCP server presents itself: the answers to `initialize` and to `server/discover`.
+//! Server information of MCP: the responses to `initialize` and to `server/discover`.
 //!
-//! Laws: a version that the client asks for and the server speaks is the one that both speak; else the server names the
-//! newest one of its own, and the client leaves or goes along (MCP 2025-11-25, "Lifecycle", "Version Negotiation").
+//! Laws: if the server supports the client's version, that is agreed; else the server offers its newest version, and
+//! the client accepts or disconnects (MCP 2025-11-25, "Lifecycle", "Version Negotiation").
 
 use serde_json::{Map, Value, json};
 
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::ErrorObject;
 
-/// The revisions that begin with `initialize`, oldest first.
+/// The revisions with an `initialize` handshake, oldest first.
 pub const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// The revisions without sessions, oldest first.
 pub const STATELESS: [&str; 1] = ["2026-07-28"];
 
-/// Where a revision without sessions says who answers.
+/// The member with the server information in revisions without sessions.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// "Invalid params", JSON-RPC 2.0 §5.1.
 const INVALID_PARAMS: i64 = -32602;
 
-/// Who presents himself.
+/// The server information.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpServerInfo {
-    /// The revisions that are spoken, oldest first; at least one.
+    /// The supported revisions, oldest first; at least one.
     pub versions: Vec<String>,
-    /// What can be asked for.
+    /// The capabilities.
     pub capabilities: Map<String, Value>,
-    /// Name and version, and what else describes the server.
+    /// Name, version and further information about the server.
     pub server: Map<String, Value>,
-    /// What a model should know before it calls anything.
+    /// Instructions for the model.
     pub instructions: Option<String>,
 }
 
 impl McpServerInfo {
-    /// The answer to `initialize`.
+    /// Returns the result of `initialize`.
     ///
     /// # Errors
-    /// An error object where the params name no version.
+    /// An error object if the params name no version.
     pub fn initialize(&self, params: Option<&Json>) -> Result<Json, ErrorObject> {
         let asked = params.and_then(|params| params.member("protocolVersion")?.text()?.ok());
         let Some(asked) = asked else {
@@ -56,7 +56,7 @@ impl McpServerInfo {
         Ok(Json::written(result.to_string()))
     }
 
-    /// The answer to `server/discover`, which nobody may keep: another plan may be in force at the next call.
+    /// Returns the result of `server/discover`. It must not be cached: a reload may change it at the next call.
     #[must_use]
     pub fn discover(&self) -> Json {
         let mut result = json!({

@@ -1,4 +1,4 @@
-//! From what the table says of an outcome to the row.
+//! Compilation of an outcome in the configuration into a row.
 
 use super::number::NumberPattern;
 use super::row::{
@@ -13,12 +13,12 @@ use crate::domain::pattern::{
 use crate::domain::route::{Wire, parse_headers, resolve_headers};
 use crate::domain::side::Side;
 
-/// What a route table says of one outcome.
+/// The source of one outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowSource {
     /// The key of the row's table: `route[3].outcome[0]`, `outcomes.common[2]`.
     pub key: String,
-    /// 0 for a row of the route itself, then the sets in the order in which it names them.
+    /// 0 for a row of the route itself, then the index of the set, in the order in which the route names them.
     pub origin: usize,
     /// `rest`
     pub rest: RestReplySource,
@@ -31,7 +31,7 @@ pub struct RowSource {
 /// `rest` of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestReplySource {
-    /// Whether it is an answer of HTTP, or a frame.
+    /// The wire protocol: HTTP or frames.
     pub speech: Wire,
     /// `status`
     pub status: SourceTree,
@@ -44,7 +44,7 @@ pub struct RestReplySource {
 }
 
 impl RestReplySource {
-    /// `frame` in place of `rest`: a frame is content and nothing else, a silence no content.
+    /// Returns the source of a frame reply: a frame is content only, and silence is no content.
     #[must_use]
     pub fn frame(frame: Option<SourceTree>) -> RestReplySource {
         let status = if frame.is_some() { "200" } else { "204" };
@@ -57,7 +57,7 @@ impl RestReplySource {
         }
     }
 
-    /// The same error in the words of the table.
+    /// Returns the error in terms of the configuration keys.
     fn said(&self, error: PatternError) -> PatternError {
         let inside = match self.speech {
             Wire::Http => return error.under("rest"),
@@ -89,7 +89,7 @@ pub enum RpcReplySource {
 }
 
 impl OutcomeRow {
-    /// Compiles a row. `call` are the holes of the call that it answers.
+    /// Compiles a row. `call` has the holes of the call that it responds to.
     pub(super) fn build(
         source: RowSource,
         call: &HoleFacts,
@@ -241,7 +241,7 @@ fn note_rpc(
             code.note(Side::Rpc, resolver)
                 .map_err(|error| error.under("error.code"))?;
             let noted = match message {
-                // A message is a string (JSON-RPC 2.0 §5.1), so a hole that is one needs not say so.
+                // A message is a string (JSON-RPC 2.0 §5.1), so its hole needs no type.
                 Some(Pattern::Hole(mention))
                     if mention.shape.is_none() && mention.codec == Codec::Plain =>
                 {
@@ -323,7 +323,7 @@ fn resolve_rpc(
     })
 }
 
-/// Whether whatever a pattern writes is a string.
+/// Returns whether a pattern always writes a string.
 fn is_text(pattern: &Pattern) -> bool {
     match pattern {
         Pattern::Literal(literal) => literal.kind() == JsonKind::String,

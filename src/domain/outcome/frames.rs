@@ -1,8 +1,8 @@
-//! Frames as answers: whose call a frame answers, and what it says there.
+//! Correlation of frames with calls: which call a frame answers, and with which content.
 //!
-//! A socket that speaks in frames does not say which of them answer a call. A frame is the answer of a call when a row
-//! reads it, and every hole that it shares with the call has the same value in both: those that the row borrows by
-//! `{>x}`, and those that have the name of one of the call's.
+//! A frame protocol does not mark which frames are replies. A frame is the reply to a call if a row reads it and every
+//! hole that it shares with the call has the same value in both: holes that the row borrows by `{>x}`, and holes with
+//! the name of one of the call's.
 
 use http::HeaderMap;
 
@@ -16,17 +16,17 @@ use crate::domain::pattern::{
 use crate::domain::side::Side;
 use crate::domain::translate::TranslateContext;
 
-/// Whether a frame says whom it answers.
+/// The certainty with which a frame identifies its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Correlation {
-    /// It bears the id of the call, so it is for nobody else.
+    /// The frame contains the id of the call, so it is for its caller only.
     ToCaller,
-    /// It may be news for others as well.
+    /// The frame may concern other clients as well.
     ToAll,
 }
 
 impl Outcomes {
-    /// What a frame says to a call; none where it is no answer of it. `id` is the hole of the call that is its id.
+    /// Returns the reply of a frame to a call; `None` if it is not a reply to it. `id` is the hole with the call's id.
     #[must_use]
     pub fn correlate(
         &self,
@@ -53,7 +53,7 @@ impl Outcomes {
         })
     }
 
-    /// What a silence says to a call; none where no row has one.
+    /// Returns the reply of silence to a call; `None` if no row has one.
     #[must_use]
     pub fn correlate_nothing(
         &self,
@@ -71,7 +71,7 @@ impl Outcomes {
         })
     }
 
-    /// What a frame has where an answer of this route has the id, be it one or not.
+    /// Returns the values at the places where replies of this route have the id; the frame need not be a reply.
     pub fn ids_at(&self, frame: &Json, id: usize) -> impl Iterator<Item = Json> {
         self.rows().iter().filter_map(move |row| {
             let BodyPattern::Json(pattern) = &row.rest.body else {
@@ -81,7 +81,7 @@ impl Outcomes {
         })
     }
 
-    /// The id that a frame bears where it is the answer of some call of this route.
+    /// Returns the id in a frame, if the frame is the reply to some call of this route.
     #[must_use]
     pub fn id_borne(&self, frame: &Json, id: usize, depth: u16) -> Option<Json> {
         self.rows().iter().find_map(|row| {
@@ -94,7 +94,7 @@ impl Outcomes {
 const OPEN: crate::domain::pattern::UnknownMembers = crate::domain::pattern::UnknownMembers::Open;
 
 impl OutcomeRow {
-    /// Reads a frame; none where the row does not fit it.
+    /// Reads a frame; returns `None` if the row does not match it.
     fn read_frame(&self, frame: &Json, depth: u16) -> Option<(&Pattern, PatternReader)> {
         let BodyPattern::Json(pattern) = &self.rest.body else {
             return None;
@@ -111,7 +111,7 @@ impl OutcomeRow {
         Some((pattern, self.read_rest(&seen, depth).ok()?))
     }
 
-    /// Whether the holes that have the names of the call's have their values.
+    /// Returns whether holes with the names of the call's holes have their values.
     fn shares(&self, reading: &PatternReader, call: &Bindings) -> bool {
         let mut own = self.facts.holes.iter().enumerate();
         own.all(|(hole, fact)| {
@@ -126,7 +126,7 @@ fn agree(one: &BoundValue, other: &BoundValue) -> bool {
     one.same(other) || (nothing(one) && nothing(other))
 }
 
-/// The hole of the call that is written at a place.
+/// Returns the hole of the call that a slot borrows.
 fn borrowed(slot: &Slot) -> Option<usize> {
     match slot.role {
         Role::Written(HoleSource::Call(hole)) => Some(hole),
@@ -137,7 +137,7 @@ fn borrowed(slot: &Slot) -> Option<usize> {
     }
 }
 
-/// Whether a value has what the pattern borrows of the call.
+/// Returns whether a value has the call's values wherever the pattern borrows them.
 fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
     match pattern {
         Pattern::Hole(slot) => borrowed(slot).is_none_or(|hole| {
@@ -152,7 +152,7 @@ fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
     }
 }
 
-/// What a value has where the pattern borrows this hole.
+/// Returns the value at the place where the pattern borrows this hole.
 fn borne(pattern: &Pattern, value: Option<&Json>, hole: usize) -> Option<Json> {
     match pattern {
         Pattern::Hole(slot) => value.filter(|_| borrowed(slot) == Some(hole)).cloned(),

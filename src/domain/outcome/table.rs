@@ -1,4 +1,4 @@
-//! All outcomes of a route: which row an answer fits, on each side.
+//! The outcomes of a route: the row that a response matches, on each side.
 
 use std::cmp::Reverse;
 
@@ -18,14 +18,14 @@ use crate::domain::rope::Rope;
 use crate::domain::side::Side;
 use crate::domain::translate::TranslateContext;
 
-/// The rows of a route. What fits none of them is for the built-in table.
+/// The rows of a route. A response that matches none goes to the built-in table.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
     rows: Vec<OutcomeRow>,
-    /// The order in which rows are tried on an answer of a side's server: the most specific first.
+    /// The order in which rows are tried on responses of each side's upstream: the most specific first.
     orders: [Vec<usize>; 2],
     tool: ToolResult,
-    /// The status of a tool's result that says that it failed and fits no row, for a REST client.
+    /// The REST status of a tool error that matches no row.
     tool_error_status: u16,
     empty: EmptySuccess,
 }
@@ -36,7 +36,7 @@ impl Default for Outcomes {
     }
 }
 
-/// The status of a tool error for a REST client, unless the configuration names another one.
+/// The default REST status of a tool error.
 pub const TOOL_ERROR_STATUS: u16 = 422;
 
 const fn index(side: Side) -> usize {
@@ -46,17 +46,16 @@ const fn index(side: Side) -> usize {
     }
 }
 
-/// An answer for the other side.
+/// A response translated for the other side.
 #[derive(Debug)]
 pub struct TranslatedReply<A> {
-    /// The answer.
+    /// The response.
     pub answer: A,
     /// Members that no pattern named.
     pub dropped: usize,
-    /// The row that it fitted, by its place; none for the built-in table.
+    /// The index of the row that it matched; `None` for the built-in table.
     pub row: Option<usize>,
-    /// Whether it is a tool error: the result of a tool that says `isError: true`. For a REST client only one that
-    /// fits no row is.
+    /// True for a tool error: the result of a tool with `isError: true`. For a REST client, only if no row matches it.
     pub tool_error: bool,
 }
 
@@ -64,7 +63,7 @@ impl Outcomes {
     /// Compiles the rows of a route.
     ///
     /// # Errors
-    /// Every row that is wrong, by its key.
+    /// Every invalid row, by its key.
     pub fn build(
         sources: Vec<RowSource>,
         call: &HoleFacts,
@@ -88,7 +87,7 @@ impl Outcomes {
         };
         for (place, row) in outcomes.rows.iter().enumerate() {
             let never = Side::ALL.map(|side| outcomes.hides(place, side));
-            // That a route has its own row in place of one of a set is what the order is for.
+            // A row of the route may override one of a set; the order takes care of that.
             let replaced = |other: usize| row.origin != outcomes.rows[other].origin;
             if let [Some(one), Some(other)] = never
                 && !replaced(one)
@@ -108,7 +107,7 @@ impl Outcomes {
         }
     }
 
-    /// Returns whether both tables give the same answers. The places of their rows in the file may differ.
+    /// Returns whether both tables give the same responses. The order of their rows in the file may differ.
     #[must_use]
     pub fn answers_like(&self, other: &Outcomes) -> bool {
         let Outcomes {
@@ -128,7 +127,7 @@ impl Outcomes {
                 .all(|(one, other)| one.answers_like(other))
     }
 
-    /// Rows that are known to be told apart.
+    /// Returns a table of rows that are known to be distinguishable.
     #[must_use]
     pub fn new(rows: Vec<OutcomeRow>) -> Outcomes {
         let orders = Side::ALL.map(|side| order(&rows, side, &mut Vec::new()));
@@ -142,35 +141,35 @@ impl Outcomes {
         }
     }
 
-    /// Sets the status of a tool error for a REST client.
+    /// Sets the REST status of a tool error.
     pub fn set_tool_error_status(&mut self, status: u16) {
         self.tool_error_status = forwarded(status);
     }
 
-    /// From now on a success without content is `null`, whatever the rows say.
+    /// Makes `null` the result of every success without content, whatever the rows specify.
     pub(in crate::domain) fn take_empty_success(&mut self) {
         self.empty = EmptySuccess::Null;
     }
 
-    /// The rows: those of the route, then those of the sets.
+    /// Returns the rows: those of the route, then those of the sets.
     #[must_use]
     pub fn rows(&self) -> &[OutcomeRow] {
         &self.rows
     }
 
-    /// Whether the results of the route say themselves that they are failures.
+    /// Returns whether the results of the route can report failure (MCP tools).
     #[must_use]
     pub const fn tool(&self) -> ToolResult {
         self.tool
     }
 
-    /// The order in which rows are tried on an answer of a side's server.
+    /// Returns the order in which rows are tried on responses of a side's upstream.
     #[must_use]
     pub fn order(&self, side: Side) -> &[usize] {
         &self.orders[index(side)]
     }
 
-    /// The row that takes all answers of a side's server that this one fits.
+    /// Returns a row that matches every response of a side's upstream that this one matches.
     #[must_use]
     pub fn hides(&self, row: usize, side: Side) -> Option<usize> {
         let earlier = self.order(side).iter().take_while(|place| **place != row);
@@ -178,10 +177,10 @@ impl Outcomes {
         earlier.copied().find(|place| hides(&place))
     }
 
-    /// A REST answer for an RPC client.
+    /// Translates a REST response for an RPC client.
     ///
     /// # Errors
-    /// A [`Failure`] where the answer is none.
+    /// A [`Failure`] if the response cannot be translated.
     pub fn rest_to_rpc(
         &self,
         reply: &RestReply,
@@ -214,7 +213,7 @@ impl Outcomes {
         })
     }
 
-    /// The answer that a row has written for an RPC client.
+    /// Returns the response that a row wrote for an RPC client.
     pub(super) fn answered_rpc(
         &self,
         written: Rendered<RpcAnswer>,
@@ -228,7 +227,7 @@ impl Outcomes {
         }
     }
 
-    /// Returns the result of a tool where the built-in table made an error of it for a REST client.
+    /// Returns the result of a tool that the built-in table turned into an error for a REST client.
     fn tool_result(&self, answer: RpcAnswer) -> RpcAnswer {
         match answer {
             RpcAnswer::Error(ErrorObject {
@@ -240,8 +239,8 @@ impl Outcomes {
         }
     }
 
-    /// Returns the answer as an RPC client gets it: a tool's `null`, which is no result of a tool, is a result without
-    /// content. Read back, both are the same to a row that forgets the result.
+    /// Returns the response in the form that an RPC client gets. A tool must not return `null`, so it becomes a result
+    /// without content. Read back, both are equal for a row that ignores the result.
     #[must_use]
     pub fn sent(&self, answer: RpcAnswer) -> RpcAnswer {
         match answer {
@@ -253,8 +252,8 @@ impl Outcomes {
         }
     }
 
-    /// The REST answer of a tool's failure, and whether it is a tool error. One that was made from a REST answer whose body
-    /// was cut keeps that answer's status and headers.
+    /// Returns the REST response of a tool's failure, and whether it is a tool error. One made from a REST response
+    /// with a truncated body keeps that response's status and headers.
     fn tool_failure(&self, result: Json) -> (RestAnswer, bool) {
         let kept = builtin::with_envelope_head(&result);
         let error = builtin::tool_failure(result);
@@ -279,7 +278,7 @@ impl Outcomes {
         }
     }
 
-    /// An RPC answer for a REST client.
+    /// Translates an RPC response for a REST client.
     #[must_use]
     pub fn rpc_to_rest(
         &self,
@@ -294,7 +293,7 @@ impl Outcomes {
                 return answered(written, *place);
             }
         }
-        // A tool's failure that the built-in table has written is what it was.
+        // A tool failure written by the built-in table is restored.
         if let (ToolResult::Succeeded, ResponseReply::Result(result)) = (self.tool, &reply)
             && let Some(answer) = builtin::restored_tool(result)
         {
@@ -305,7 +304,7 @@ impl Outcomes {
                 tool_error: false,
             };
         }
-        // The built-in row of success says nothing of a tool's failure, so it does not take one.
+        // The built-in success row does not apply to a tool's failure.
         let (answer, tool_error) = match reply {
             ResponseReply::Result(result)
                 if self.tool == ToolResult::Succeeded && says_failure(&result) =>
@@ -325,7 +324,7 @@ impl Outcomes {
     }
 }
 
-/// Whether a result is `null`; one that came as content may have white space around it.
+/// Returns whether a result is `null`; one made from content may have white space around it.
 fn is_null(result: &Rope) -> bool {
     matches!(result.chunks(), [chunk] if chunk.trim_ascii() == b"null")
 }
@@ -359,7 +358,7 @@ impl ReplyReader<'_> {
     }
 }
 
-/// The most specific first; between equals the order of their origins, then that of the table.
+/// Sorts rows by specificity, then by origin, then by their place in the table.
 fn order(rows: &[OutcomeRow], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize> {
     let mut refined = vec![0_usize; rows.len()];
     for (place, one) in rows.iter().enumerate() {
@@ -386,7 +385,7 @@ fn order(rows: &[OutcomeRow], side: Side, errors: &mut Vec<PatternError>) -> Vec
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|place| {
         let row = &rows[*place];
-        // Of two that fit the same answers, the one that names more of them loses less.
+        // Of two rows that match the same responses, the one that names more members loses less.
         (
             Reverse(refined[*place]),
             Reverse(row.binds(side)),

@@ -1,13 +1,13 @@
-//! What is never shown: the values of headers, members, parameters and pieces of paths that look like credentials, and
-//! of those that the operator names.
+//! Redaction: hides the values of headers, members, parameters and path segments that look like credentials, and of
+//! those that the operator names.
 //!
 //! ```text
 //! mod      names
-//! path     pieces of paths
-//! text     texts that others wrote
+//! path     path segments
+//! text     free text
 //! ```
 //!
-//! Law: what is hidden depends on names and places only, never on the value; `***` stands for it.
+//! Law: redaction depends on names and places only, never on the value; `***` replaces the value.
 
 mod path;
 #[cfg(test)]
@@ -25,10 +25,10 @@ use super::route::Route;
 
 pub use path::PathMask;
 
-/// What stands for a value that is not shown.
+/// The replacement of a redacted value.
 pub const HIDDEN: &str = "***";
 
-/// Words that make a name one of a credential wherever they stand in it.
+/// Words that mark a name as a credential anywhere in it.
 const TELLING: [&str; 16] = [
     "password",
     "passwd",
@@ -48,27 +48,27 @@ const TELLING: [&str; 16] = [
     "bearer",
 ];
 
-/// Names that are one of a credential only whole.
+/// Names that are a credential only as a whole.
 const WHOLE: [&str; 16] = [
     "auth", "pass", "pwd", "pin", "otp", "totp", "cvv", "cvc", "ssn", "jwt", "key", "nonce",
     "salt", "session", "csrf", "iban",
 ];
 
-/// What may be the key to a door, or to a table.
+/// A name that may be a secret key, or the key of a table.
 const KEY: &str = "key";
 
-/// The letters of a name, by which it is known: neither letter case nor what separates its words matters.
+/// Returns the letters of a name; letter case and word separators do not matter.
 fn letters(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// A name, or a pattern of names, as it is compared with the letters of names.
+/// A name, or a pattern of names, for comparison with the letters of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPattern(Glob);
 
 impl KeyPattern {
-    /// Reads a name in which `*` stands for any text; `None` where every name would fit.
+    /// Parses a name in which `*` stands for any text; returns `None` if it would match every name.
     #[must_use]
     pub fn parse(text: &str) -> Option<KeyPattern> {
         let parts: Vec<_> = text.split('*').map(letters).collect();
@@ -81,19 +81,19 @@ impl KeyPattern {
     }
 }
 
-/// What is hidden beside that which always is.
+/// The configured redaction, in addition to the built-in rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Redaction {
     /// Headers.
     pub headers: Vec<HeaderName>,
-    /// Members, parameters, holes and headers, by their names.
+    /// Names of members, parameters, holes and headers.
     pub keys: Vec<KeyPattern>,
-    /// Pieces of paths.
+    /// Path segments.
     pub paths: Vec<PathMask>,
 }
 
 impl Redaction {
-    /// Adds the pieces of paths that are holes of routes with such names.
+    /// Adds the path segments that are holes of routes with redacted names.
     #[must_use]
     pub fn of_routes<'r>(mut self, routes: impl IntoIterator<Item = &'r Route>) -> Redaction {
         let masks = routes
@@ -105,8 +105,8 @@ impl Redaction {
         self
     }
 
-    /// Whether the value of a member, a parameter, a hole or a header of this name is hidden. One that is just called
-    /// `key` is the key of anything, and hidden only where the operator says so.
+    /// Returns whether the value of a member, parameter, hole or header of this name is hidden. The plain name `key` is
+    /// hidden only if the operator asks for it.
     #[must_use]
     pub fn hides(&self, name: &str) -> bool {
         let letters = letters(name);
@@ -115,13 +115,13 @@ impl Redaction {
             || self.is_header(name)
     }
 
-    /// The same in reports of mismatches, which are of calls of others: a `key` is hidden as well.
+    /// Returns the same for mismatch reports, which contain calls of other people: a `key` is hidden as well.
     #[must_use]
     pub fn hides_in_reports(&self, name: &str) -> bool {
         letters(name) == KEY || self.hides(name)
     }
 
-    /// The same for what looks like a name in a text that people wrote, where `key: ` is no name.
+    /// Returns the same for a name in free text, where `key: ` does not count as a name.
     fn hides_within_text(&self, letters: &str) -> bool {
         TELLING.iter().any(|word| letters.contains(word))
             || self.keys.iter().any(|key| key.fits(letters))
@@ -132,20 +132,20 @@ impl Redaction {
         headers.any(|header| header.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// Whether the value of a header is hidden: of those that bear credentials, and of those that are named.
+    /// Returns whether the value of a header is hidden: credentials, and headers named in the configuration.
     #[must_use]
     pub fn hides_header(&self, name: &HeaderName) -> bool {
         [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE].contains(name)
             || self.hides(name.as_str())
     }
 
-    /// A path without the pieces that are hidden; borrowed where there are none.
+    /// Returns a path without its hidden segments; borrowed if there are none.
     #[must_use]
     pub fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
         path::hide(&self.paths, path)
     }
 
-    /// The RPC method of a call: as it came, or as the route writes it where a hole of it is hidden.
+    /// Returns the RPC method of a call, or the method pattern of the route if one of its holes is hidden.
     #[must_use]
     pub fn method<'m>(&self, method: &'m str, route: Option<&'m Route>) -> &'m str {
         match route {
@@ -162,8 +162,8 @@ impl Redaction {
         })
     }
 
-    /// A text of somebody else without what stands behind such names in it (`token=…`, `"password": "…"`,
-    /// `Authorization: Bearer …`), and without the user of an address.
+    /// Returns external text without the values of such names (`token=…`, `"password": "…"`, `Authorization: Bearer
+    /// …`), and without the user info of URLs.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         text::hide(self, text)

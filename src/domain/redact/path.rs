@@ -1,4 +1,4 @@
-//! Pieces of paths that are not shown. A path is looked at as it came, for a malformed one is logged as well.
+//! Redaction of path segments. Paths are processed in raw form, since malformed ones are logged as well.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::domain::pattern::Slot;
 use crate::domain::percent::normalise;
 use crate::domain::route::{Route, SegmentPattern, Segments};
 
-/// A beginning of paths, some pieces of which are hidden.
+/// A path prefix with hidden segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathMask(Vec<MaskStep>);
 
@@ -19,11 +19,11 @@ struct MaskStep {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fits {
-    /// This text in normal form; letter case does not matter, so that a slip shows nothing.
+    /// This text in normal form, ignoring letter case, so that a misspelling reveals nothing.
     Text(String),
-    /// Any one piece.
+    /// Any one segment.
     Any,
-    /// All that is left.
+    /// All remaining segments.
     Rest,
 }
 
@@ -34,10 +34,10 @@ enum MaskedPiece {
 }
 
 impl PathMask {
-    /// Reads a path in which `*` stands for a piece that is hidden, and `**` at its end for all that is left.
+    /// Parses a path in which `*` stands for a hidden segment, and `**` at its end for all remaining ones.
     ///
     /// # Errors
-    /// In words, what is wrong with it.
+    /// The fault, in words.
     pub fn parse(text: &str) -> Result<PathMask, &'static str> {
         if !text.starts_with('/') {
             return Err("a path begins with a slash, such as `/reset/*`");
@@ -46,7 +46,7 @@ impl PathMask {
         if segments.irregular().is_some() {
             return Err("a path has no empty segments, and no dot segments");
         }
-        // Where a path ends in a slash does not matter here.
+        // A trailing slash does not matter here.
         let segments = segments.iter().filter(|segment| !segment.is_empty());
         let steps: Vec<_> = segments.map(step).collect();
         if steps.iter().all(|step| step.shown == MaskedPiece::Yes) {
@@ -65,7 +65,8 @@ impl PathMask {
         Ok(PathMask(steps))
     }
 
-    /// The path of a route, with those pieces hidden that are holes of hidden names, if there are any.
+    /// Returns the mask for a route's path, hiding the segments that are holes of hidden names; `None` if there are
+    /// none.
     pub(super) fn new(route: &Route, hides: impl Fn(&str) -> bool) -> Option<PathMask> {
         let template = &route.rest_call.path;
         let hidden = |slot: &Slot| {
@@ -101,7 +102,7 @@ impl PathMask {
         Some(PathMask(steps.collect()))
     }
 
-    /// Marks the pieces of a path that are hidden, where the path begins like this.
+    /// Marks the hidden segments of a path that begins like the mask.
     fn mark(&self, pieces: &mut [PathPiece<'_>]) {
         let mut hidden = Vec::new();
         for (at, step) in self.0.iter().enumerate() {
@@ -136,7 +137,7 @@ fn step(segment: &str) -> MaskStep {
     MaskStep { fits, shown }
 }
 
-/// A segment that says something.
+/// A non-empty segment.
 struct PathPiece<'p> {
     came: &'p str,
     normal: Cow<'p, str>,
@@ -144,14 +145,15 @@ struct PathPiece<'p> {
 }
 
 impl PathPiece<'_> {
-    /// Whether it is a text of a mask; a verb at the end of a path belongs to no segment of its pattern.
+    /// Returns whether a segment equals a text of a mask; a verb at the end of a path is not part of the segment's
+    /// pattern.
     fn is(&self, text: &str) -> bool {
         let before = self.normal.rsplit_once(':').map(|(before, _)| before);
         let same = |one: &str| one.eq_ignore_ascii_case(text);
         same(&self.normal) || before.is_some_and(same)
     }
 
-    /// Whether somebody might read it as several segments, or as a way back: what follows may be anything.
+    /// Returns whether a server might read the segment as several, or as a parent reference: anything may follow then.
     fn misleads(&self) -> bool {
         let escaped = ["%2F", "%5C"]
             .iter()
@@ -160,8 +162,8 @@ impl PathPiece<'_> {
     }
 }
 
-/// A path without what the masks hide. Empty segments and `.` are passed over; from a piece on that misleads, all is
-/// hidden where anything at all might be.
+/// Returns a path without the segments that the masks hide. Empty segments and `.` are skipped; from an ambiguous
+/// segment on, everything is hidden if a mask could apply.
 pub(super) fn hide<'p>(masks: &[PathMask], path: &'p str) -> Cow<'p, str> {
     if masks.is_empty() {
         return Cow::Borrowed(path);

@@ -1,19 +1,19 @@
-//! Texts that others wrote: what an upstream is said to have done, what a child says on standard error.
+//! Redaction of external text: error messages of upstreams, and the standard error of child processes.
 //!
-//! Nothing is known of their form, so a value is what stands behind a name and `=` or `:`, to the next blank or
-//! separator, or in quotes to the closing one.
+//! The format is unknown, so a value is the text after a name and `=` or `:`, up to the next blank or separator, or up
+//! to the closing quote.
 
 use std::borrow::Cow;
 
 use super::{HIDDEN, Redaction, WHOLE, letters};
 
-/// Words before a credential that are none themselves.
+/// Authentication schemes that precede a credential.
 const SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "negotiate"];
 
-/// The text without the values that are hidden.
+/// Returns the text without hidden values.
 pub(super) fn hide<'t>(redaction: &Redaction, text: &'t str) -> Cow<'t, str> {
     let mut shown = String::new();
-    // What is before it is in `shown`.
+    // Everything before this offset is in `shown`.
     let mut kept = 0;
     let mut at = 0;
     while let Some(found) = text[at..].find(['=', ':']) {
@@ -40,7 +40,7 @@ pub(super) fn hide<'t>(redaction: &Redaction, text: &'t str) -> Cow<'t, str> {
     Cow::Owned(shown)
 }
 
-/// Who asks, with his password, in an address.
+/// Finds the user info of a URL.
 fn user(text: &str, start: usize) -> Option<(usize, usize)> {
     let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '<' | '>' | '`');
     let authority = &text[start..];
@@ -49,7 +49,7 @@ fn user(text: &str, start: usize) -> Option<(usize, usize)> {
     Some((start, start + user))
 }
 
-/// The value behind the sign, where its name is hidden.
+/// Finds the value after a separator, if its name is hidden.
 fn named(redaction: &Redaction, text: &str, sign: usize) -> Option<(usize, usize)> {
     let before = text[..sign].trim_end();
     let quoted = before.ends_with(['"', '\'']);
@@ -59,7 +59,7 @@ fn named(redaction: &Redaction, text: &str, sign: usize) -> Option<(usize, usize
         at + before[at..].chars().next().map_or(1, char::len_utf8)
     });
     let name = letters(&before[start..]);
-    // `key: ` in a sentence is no name, `key=` and `"key":` are.
+    // `key: ` in a sentence is not a name, but `key=` and `"key":` are.
     let spelled = quoted || text[sign..].starts_with('=');
     let hidden = redaction.hides_within_text(&name)
         || redaction.is_header(&before[start..])
@@ -67,7 +67,7 @@ fn named(redaction: &Redaction, text: &str, sign: usize) -> Option<(usize, usize
     hidden.then(|| value(text, sign + 1)).flatten()
 }
 
-/// Where the value begins and ends; an authentication scheme in front of it is shown.
+/// Returns the range of the value; an authentication scheme before it stays visible.
 fn value(text: &str, from: usize) -> Option<(usize, usize)> {
     let behind = &text[from..];
     let start = from + (behind.len() - behind.trim_start().len());
@@ -92,7 +92,7 @@ fn value(text: &str, from: usize) -> Option<(usize, usize)> {
     (length > 0).then_some((start, start + length))
 }
 
-/// Where the quote is that closes the value.
+/// Returns the offset of the quote that closes the value.
 fn closing(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, c)| {

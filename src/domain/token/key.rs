@@ -1,4 +1,4 @@
-//! The keys that sign tokens, each with the one algorithm that it is for.
+//! Signing keys of tokens, each with its one algorithm.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
 use serde_json::Value;
 
-/// How a token is signed.
+/// A signature algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// HMAC with SHA-256.
@@ -36,14 +36,14 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Those of a shared secret, by their words.
+    /// The algorithms with a shared secret, by name.
     pub const OF_SECRETS: &[(&str, Algorithm)] = &[
         ("HS256", Algorithm::Hs256),
         ("HS384", Algorithm::Hs384),
         ("HS512", Algorithm::Hs512),
     ];
 
-    /// Those of a public key, by their words.
+    /// The algorithms with a public key, by name.
     pub const OF_PUBLIC_KEYS: &[(&str, Algorithm)] = &[
         ("RS256", Algorithm::Rs256),
         ("RS384", Algorithm::Rs384),
@@ -78,7 +78,7 @@ impl Algorithm {
         }
     }
 
-    /// The least length of a secret, in bytes: that of the hash (RFC 7518 §3.2).
+    /// The minimum length of a secret in bytes: that of the hash (RFC 7518 §3.2).
     const fn least_secret(self) -> usize {
         match self {
             Algorithm::Hs512 => 64,
@@ -125,24 +125,24 @@ enum KeyKind {
     Ed25519,
 }
 
-/// What is wrong with a key.
+/// The reason why a key is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
-    /// A secret that can be guessed.
+    /// A secret short enough to guess.
     #[error("the secret has {found} bytes; its algorithm needs at least {least}")]
     ShortSecret {
         /// Its length.
         found: usize,
-        /// What is needed.
+        /// The required length.
         least: usize,
     },
-    /// Not the text of a key of this algorithm.
+    /// Not a key of this algorithm.
     #[error("it is no public key of this algorithm in PEM form")]
     NoPublicKey,
-    /// No document of keys.
+    /// Not a JWK set.
     #[error("it is no JWK set: an object whose `keys` is a list")]
     NoSet,
-    /// A document of keys, none of which can be used.
+    /// A JWK set without a usable key.
     #[error("none of its keys can verify a signature with an algorithm that is known")]
     NoKeys,
 }
@@ -155,7 +155,7 @@ pub struct TokenKey {
     material: DecodingKey,
 }
 
-/// The key itself may be a secret.
+/// Hides the key, which may be a secret.
 impl fmt::Debug for TokenKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenKey({:?}, {:?}, ***)", self.id, self.algorithm)
@@ -163,7 +163,7 @@ impl fmt::Debug for TokenKey {
 }
 
 impl TokenKey {
-    /// A secret that is shared with the issuer.
+    /// Returns a secret that is shared with the issuer.
     ///
     /// # Errors
     /// [`KeyFault::ShortSecret`].
@@ -180,7 +180,7 @@ impl TokenKey {
         })
     }
 
-    /// A public key in PEM form.
+    /// Parses a public key in PEM form.
     ///
     /// # Errors
     /// [`KeyFault::NoPublicKey`].
@@ -192,7 +192,7 @@ impl TokenKey {
             KeyKind::Ed25519 => DecodingKey::from_ed_pem(pem),
         };
         let material = material.map_err(|_| KeyFault::NoPublicKey)?;
-        // An uncompressed point: a byte and two coordinates.
+        // An uncompressed point is one byte and two coordinates.
         let length = material.try_get_as_bytes().map_or(0, <[u8]>::len);
         let fits = match algorithm.kind() {
             KeyKind::P256 => length == 65,
@@ -226,8 +226,8 @@ impl TokenKey {
     }
 }
 
-/// The keys of a JWK set (RFC 7517). Keys for encryption and of algorithms that are not known are left out, as
-/// issuers publish them beside the others.
+/// Parses the keys of a JWK set (RFC 7517). Encryption keys and keys of unknown algorithms are skipped, since issuers
+/// publish them in the same set.
 ///
 /// # Errors
 /// [`KeyFault`].
@@ -256,7 +256,7 @@ fn of_set(key: &Value) -> Option<TokenKey> {
         return None;
     }
     if let AlgorithmParameters::OctetKey(secret) = &key.algorithm {
-        // Four characters of base64 are three bytes.
+        // Four base64 characters are three bytes.
         let length = secret.value.trim_end_matches('=').len() * 3 / 4;
         if length < algorithm.least_secret() {
             return None;
@@ -296,7 +296,7 @@ fn kind(parameters: &AlgorithmParameters) -> Option<KeyKind> {
     }
 }
 
-/// The algorithm of a key that does not say its own: the only one of a curve, and what issuers mean by RSA.
+/// Returns the algorithm of a key that names none: the only one of a curve, or the usual one for RSA.
 const fn usual(kind: KeyKind) -> Option<Algorithm> {
     match kind {
         KeyKind::Secret => None,

@@ -1,7 +1,7 @@
-//! Bearer tokens: which keys sign them, and what a token must say to be believed.
+//! Bearer tokens: their signing keys, and the claims that they must have.
 //!
-//! Verifying is a function of the token, the keys and the time. Laws: the algorithm belongs to the key, so a token
-//! never chooses how it is verified; claims are seen by nobody before the signature is known to be good.
+//! Verification is a function of the token, the keys and the time. Laws: the algorithm belongs to the key, so a token
+//! never chooses its verification; claims are used only after the signature was verified.
 
 mod claims;
 mod key;
@@ -14,42 +14,42 @@ use serde_json::{Map, Value};
 pub use claims::{ClaimPath, Claims};
 pub use key::{Algorithm, KeyFault, TokenKey, key_set};
 
-/// Longer than any token that a header of usual servers takes.
+/// Longer than any token that fits the header limits of common servers.
 const LONGEST: usize = 8 * 1024;
 
-/// Whose tokens are believed.
+/// The rules by which tokens are accepted.
 #[derive(Debug, Clone)]
 pub struct Tokens {
-    /// The keys that sign them.
+    /// The signing keys.
     pub keys: Vec<TokenKey>,
-    /// What `iss` must be; anything where absent.
+    /// The required `iss`; `None` for any.
     pub issuer: Option<String>,
-    /// What `aud` must name one of; anything where empty.
+    /// The accepted values of `aud`; empty for any.
     pub audience: Vec<String>,
-    /// How far clocks may differ, in seconds.
+    /// Allowed clock skew, in seconds.
     pub leeway_seconds: u64,
 }
 
-/// Why a token proves nothing.
+/// The reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenFault {
-    /// It is longer than any that is looked at.
+    /// The token exceeds the length limit.
     TooLong,
-    /// It is no signed token, or has no algorithm that is known.
+    /// The token is not signed, or has an unknown algorithm.
     Malformed,
-    /// No key has its algorithm and its key id.
+    /// No key has its algorithm and key id.
     NoKey,
-    /// No key has signed it.
+    /// No key verifies its signature.
     Signature,
-    /// It does not say until when it holds.
+    /// The token has no expiry.
     NoExpiry,
-    /// It held once.
+    /// The token has expired.
     Expired,
-    /// It does not hold yet.
+    /// The token is not yet valid.
     NotYet,
-    /// It is of another issuer.
+    /// The token is from another issuer.
     Issuer,
-    /// It is for another audience.
+    /// The token is for another audience.
     Audience,
 }
 
@@ -67,7 +67,7 @@ impl TokenFault {
         TokenFault::Audience,
     ];
 
-    /// The word used in metrics and explanations.
+    /// Returns the word used in metrics and explanations.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl TokenFault {
     }
 }
 
-/// The bearer token of a call; none where there are two credentials, of which nobody knows which one counts.
+/// Returns the bearer token of a call; `None` if it has several credentials, since it is ambiguous which one counts.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut said = headers.get_all(AUTHORIZATION).iter();
@@ -97,7 +97,7 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 impl Tokens {
-    /// Verifies a token at a time, in seconds since 1970.
+    /// Verifies a token at a time in seconds since 1970.
     ///
     /// # Errors
     /// [`TokenFault`].
@@ -107,8 +107,8 @@ impl Tokens {
         Ok(claims)
     }
 
-    /// The claims of a token that one of the keys has signed, whatever they say. What a key has signed once stays
-    /// signed, so this may be remembered; [`Tokens::accept`] is asked each time.
+    /// Verifies the signature and returns the claims unchecked. A signature stays valid, so the result may be cached;
+    /// [`Tokens::accept`] is called each time.
     ///
     /// # Errors
     /// [`TokenFault`].
@@ -117,7 +117,7 @@ impl Tokens {
             return Err(TokenFault::TooLong);
         }
         let header = decode_header(token).map_err(|_| TokenFault::Malformed)?;
-        // RFC 7515 §4.1.11: who does not understand an extension that is critical must not accept the token.
+        // RFC 7515 §4.1.11: a recipient must reject a token with a critical extension that it does not understand.
         if header.crit.is_some() {
             return Err(TokenFault::Malformed);
         }
@@ -136,7 +136,7 @@ impl Tokens {
         read.next().ok_or(TokenFault::Signature)
     }
 
-    /// Whether signed claims hold at a time, in seconds since 1970, for whom and of whom they are meant to.
+    /// Checks signed claims at a time in seconds since 1970: their validity period, issuer and audience.
     ///
     /// # Errors
     /// [`TokenFault`].
@@ -167,7 +167,7 @@ impl Tokens {
     }
 }
 
-/// Looks at the signature and at nothing else: the library would read a clock of its own.
+/// Returns settings that verify only the signature: the library would otherwise read its own clock.
 fn signature_of(key: &TokenKey) -> Validation {
     let mut validation = Validation::new(key.algorithm().into());
     validation.required_spec_claims.clear();

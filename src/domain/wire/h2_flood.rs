@@ -1,18 +1,18 @@
-//! What a peer sends over HTTP/2 besides calls (RFC 9113 §4.1): frames that cost this end work and bring nothing.
+//! Detection of HTTP/2 frame floods (RFC 9113 §4.1): frames that cost this end work and carry no part of a call.
 //!
-//! Of each frame the head is read as the bytes come by, and of padded DATA the length of its padding. Laws: how the bytes are
-//! cut into pieces changes nothing; within a while as many of them are borne as there are frames that bring a call further,
-//! and so many besides, and one more is a flood. So a peer of many calls may say a little beside each.
+//! The module reads the head of each frame as bytes arrive, and the padding length of padded DATA. Laws: the partition
+//! of the bytes does not matter; within a time window a peer may send as many useless frames as useful ones, plus
+//! `FRAMES`, and one more is a flood. So a peer with many calls may send a few for each.
 
 use std::time::Duration;
 
-/// How many frames that bring nothing are taken of a peer beyond those that bring something, and within what time.
+/// The number of useless frames allowed beyond the useful ones within a window.
 pub(super) const FRAMES: u32 = 1000;
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// What a client says before its first frame (§3.4).
+/// The length of the client preface (§3.4).
 const PREFACE: usize = 24;
-/// The head of a frame.
+/// The length of a frame head.
 const HEAD: usize = 9;
 
 const DATA: u8 = 0;
@@ -21,25 +21,25 @@ const PRIORITY: u8 = 2;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
-/// Of DATA, the first of HEADERS too.
+/// The flag of DATA and HEADERS frames.
 const END_STREAM: u8 = 1;
 const PADDED: u8 = 8;
 
-/// Why a client of HTTP/2 or of a WebSocket was cut.
+/// The reason why a client of HTTP/2 or of a WebSocket was disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloodReason {
-    /// It resets more calls than it lets be answered.
+    /// The client resets more streams than it lets complete.
     Resets,
-    /// It sends frames that bring nothing.
+    /// The client sends useless frames.
     Chatter,
-    /// It makes faults of the protocol: one of the connection, or too many of its streams.
+    /// The client makes protocol errors: one of the connection, or too many of its streams.
     Faults,
-    /// It takes nothing of an answer; the stream alone is cut.
+    /// The client reads nothing of a response; only the stream is reset.
     Stalled,
 }
 
 impl FloodReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [FloodReason; 4] = [
         FloodReason::Resets,
         FloodReason::Chatter,
@@ -47,7 +47,7 @@ impl FloodReason {
         FloodReason::Stalled,
     ];
 
-    /// The word in metrics.
+    /// Returns the word used in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -59,35 +59,35 @@ impl FloodReason {
     }
 }
 
-/// Counts the frames of a peer that bring nothing.
+/// A counter of a peer's useless frames.
 #[derive(Debug)]
 pub struct FrameCounter {
     chatter: FrameFollower,
     balance: Balance,
 }
 
-/// How many frames of either kind there were within a while.
+/// The numbers of useless and useful frames within a window.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Balance {
-    /// Since when they are counted.
+    /// The start of the window.
     since: Duration,
     idle: u32,
     useful: u32,
 }
 
 impl Balance {
-    /// How many brought nothing, and how many something.
+    /// Returns the numbers of useless and useful frames.
     #[cfg(test)]
     pub(super) const fn counts(&self) -> (u32, u32) {
         (self.idle, self.useful)
     }
 
-    /// Counts a frame that brings something.
+    /// Counts a useful frame.
     pub(super) fn useful(&mut self) {
         self.useful = self.useful.saturating_add(1);
     }
 
-    /// Counts one that brings nothing, at a time where it is known; tells whether there are too many by now.
+    /// Counts a useless frame, at a time if known; returns whether there are too many now.
     pub(super) fn idle(&mut self, now: Option<Duration>) -> bool {
         if let Some(now) = now
             && now.saturating_sub(self.since) > WITHIN
@@ -102,25 +102,25 @@ impl Balance {
     }
 }
 
-/// What a frame does for a call.
+/// The usefulness of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameUse {
-    /// It brings it further: content of it, or its end.
+    /// Useful: content of a call, or its end.
     Something,
-    /// It is no part of a call, or one without anything.
+    /// Useless: not part of a call, or empty.
     Nothing,
-    /// It steers one, which costs a peer nothing and is no flood: neither counts.
+    /// Control frames of a call, which are no flood; they are not counted.
     Else,
 }
 
 impl FrameCounter {
-    /// Of a client, which begins with its preface.
+    /// Returns the counter for a client, which begins with its preface.
     #[must_use]
     pub fn of_client() -> FrameCounter {
         FrameCounter::with(PREFACE)
     }
 
-    /// Of a server, which begins with a frame.
+    /// Returns the counter for a server, which begins with a frame.
     #[must_use]
     pub fn of_server() -> FrameCounter {
         FrameCounter::with(0)
@@ -133,7 +133,7 @@ impl FrameCounter {
         }
     }
 
-    /// Reads on, at a time since any beginning; tells whether there are too many by now.
+    /// Reads bytes, at a time since any fixed start; returns whether there are too many useless frames now.
     pub fn counts_frames(&mut self, bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
         let FrameCounter { chatter, balance } = self;
         let mut now = Some(now);
@@ -141,26 +141,26 @@ impl FrameCounter {
         chatter.feed(bytes, |brings| match brings {
             FrameUse::Else => {}
             FrameUse::Something => balance.useful(),
-            // The time is asked for once, and only then.
+            // The clock is read at most once, and only here.
             FrameUse::Nothing => is_flood |= balance.idle(now.take().map(|now| now())),
         });
         is_flood
     }
 }
 
-/// Follows the frames of a peer.
+/// A reader of a peer's frame heads.
 #[derive(Debug)]
 struct FrameFollower {
-    /// Bytes to pass over before the next head.
+    /// Bytes to skip before the next head.
     skip: usize,
-    /// The head, and behind that of DATA the length of its padding (§6.1).
+    /// The head, followed by the padding length of DATA (§6.1).
     head: [u8; HEAD + 1],
-    /// How many bytes of it are there.
+    /// The number of bytes read of it.
     filled: usize,
 }
 
 impl FrameFollower {
-    /// The frames behind so many bytes.
+    /// Returns a reader of the frames after this many bytes.
     fn behind(skip: usize) -> FrameFollower {
         FrameFollower {
             skip,
@@ -169,7 +169,7 @@ impl FrameFollower {
         }
     }
 
-    /// Reads on; tells of each frame what it brings.
+    /// Reads bytes, and reports the usefulness of each frame.
     fn feed(&mut self, mut bytes: &[u8], mut tell: impl FnMut(FrameUse)) {
         while !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len());
@@ -188,13 +188,13 @@ impl FrameFollower {
         }
     }
 
-    /// How many bytes tell what the frame brings.
+    /// Returns the number of bytes needed to classify the frame.
     fn wanted(&self) -> usize {
         let is_padded = self.filled >= HEAD && self.is_padded();
         HEAD + usize::from(is_padded)
     }
 
-    /// Whether the frame is DATA with a length of padding.
+    /// Returns whether the frame is DATA with a padding length.
     fn is_padded(&self) -> bool {
         let [.., kind, flags, _, _, _, _, _] = self.head;
         kind == DATA && flags & PADDED != 0 && self.length() > 0
@@ -205,8 +205,8 @@ impl FrameFollower {
         (high << 16) | (middle << 8) | low
     }
 
-    /// What the frame brings. Nothing does one that says that a ping or settings have come: so little of both is sent from
-    /// here that whoever says it often was not asked.
+    /// Classifies the frame. Acknowledgements of PING and SETTINGS are useless: this end sends so few of both that many
+    /// acknowledgements must be unsolicited.
     fn brings(&self) -> FrameUse {
         let [.., kind, flags, _, _, _, _, padding] = self.head;
         let ends = flags & END_STREAM != 0;

@@ -1,38 +1,38 @@
-//! One request head: what its lines say about framing and host, line by line.
+//! The parser of one request head: framing and host, line by line.
 //!
-//! Laws: a line is judged by itself and by the complete lines before it, never by how it arrived; a head
-//! that is accepted gives exactly one framing.
+//! Laws: a line is judged only by its content and the complete lines before it, never by how it arrived; an accepted
+//! head has exactly one framing.
 
 use super::class::{self, NAME, PATH, QUERY, RAW, TARGET, TOKEN};
 use super::violation::Violation;
 
-/// Header lines in one head. The server behind the inspector keeps 100 apart, and one place is kept for the
-/// line that the adapter adds (a `te`, or the `connection: close` of a refused head).
+/// The maximum number of header lines. The HTTP library accepts 100, and one is reserved for the line that the adapter
+/// adds (a `te`, or the `connection: close` of a refused head).
 pub(super) const MAX_FIELDS: u8 = 99;
 
-/// Whether the client sent a `TE` field itself.
+/// The presence of a `TE` field from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Te {
-    /// It did: what it says stands.
+    /// The client sent it; its value stays.
     Sent,
-    /// It did not.
+    /// The client did not send it.
     #[default]
     Absent,
 }
 
-/// How a target is written.
+/// The form of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TargetForm {
-    /// As an HTTP library takes it.
+    /// A form that the HTTP library accepts.
     Usual,
-    /// With characters that it takes percent-encoded only.
+    /// A form with characters that the library accepts only percent-encoded.
     Raw,
 }
 
-/// How long a raw target may be: an HTTP library takes no URI of 64 KiB.
+/// The maximum length of a raw target: the HTTP library accepts no URI of 64 KiB.
 const LONGEST_RAW: usize = 20 * 1024;
 
-/// Whether the client wants to speak another protocol afterwards (RFC 9110 §7.8).
+/// The client's request to switch protocols (RFC 9110 §7.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum UpgradeHeader {
     Asked,
@@ -40,7 +40,7 @@ pub(super) enum UpgradeHeader {
     No,
 }
 
-/// How the end of the body is found (RFC 9112 §6.3).
+/// The framing of the body (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum MessageFraming {
     #[default]
@@ -63,7 +63,7 @@ enum HostField {
     Missing,
 }
 
-/// What the lines so far said.
+/// The state after the lines so far.
 #[derive(Debug, Default)]
 pub(super) struct HeadParser {
     version: HttpVersion,
@@ -76,7 +76,7 @@ pub(super) struct HeadParser {
 }
 
 impl HeadParser {
-    /// Reads a request line, without its end.
+    /// Parses a request line, without its end.
     pub(super) fn request_line(
         &mut self,
         line: &[u8],
@@ -96,7 +96,7 @@ impl HeadParser {
         absolute(target)
     }
 
-    /// Reads a header line, without its end, and tells how long its name is.
+    /// Parses a header line, without its end, and returns the length of its name.
     pub(super) fn field_line(&mut self, line: &[u8]) -> Result<usize, Violation> {
         self.count_field()?;
         let (name, value) = split_field(line)?;
@@ -104,7 +104,7 @@ impl HeadParser {
         Ok(name.len())
     }
 
-    /// Reads a field whose line is valid.
+    /// Processes a field whose line is valid.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Violation> {
         self.count_field()?;
         self.read_field(name, value)
@@ -137,7 +137,7 @@ impl HeadParser {
         Ok(())
     }
 
-    /// The empty line was read: is anything missing?
+    /// Ends the head, and checks that nothing is missing.
     pub(super) fn end(&self) -> Result<(), Violation> {
         if self.version == HttpVersion::Http11 && self.host == HostField::Missing {
             return Err(Violation::NoHost);
@@ -160,7 +160,7 @@ impl HeadParser {
         if !is_host(value) {
             return Err(Violation::Host);
         }
-        // Behind an absolute target its value is not compared; it must still be one valid `Host` (RFC 9112 §3.2.2).
+        // With an absolute target its value is not compared; it must still be one valid `Host` (RFC 9112 §3.2.2).
         Ok(())
     }
 
@@ -208,7 +208,7 @@ pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), Violation> {
     Ok((name, value))
 }
 
-/// What is wrong with a header line that is not one.
+/// Returns the fault of a malformed header line.
 #[cold]
 fn field_fault(line: &[u8]) -> Violation {
     if line.contains(&b'\r') {
@@ -286,7 +286,7 @@ pub(super) fn path_and_query(target: &[u8]) -> Result<TargetForm, Violation> {
     if !text || !class::all(path, PATH | RAW) || !class::all(query, QUERY | RAW) {
         return Err(target_fault(target));
     }
-    // Each of them may take three bytes then.
+    // Percent-encoding may triple each character.
     match target.len() < LONGEST_RAW {
         true => Ok(TargetForm::Raw),
         false => Err(Violation::TargetTooLong),
@@ -306,7 +306,7 @@ fn target_fault(target: &[u8]) -> Violation {
     }
 }
 
-/// An `http` or `https` URL.
+/// Checks an `http` or `https` URL.
 fn absolute(target: &[u8]) -> Result<TargetForm, Violation> {
     let colon = target.iter().position(|byte| *byte == b':').unwrap_or(0);
     let (scheme, rest) = target.split_at(colon);
@@ -326,7 +326,8 @@ fn absolute(target: &[u8]) -> Result<TargetForm, Violation> {
     path_and_query(path)
 }
 
-/// `uri-host [":" port]` (RFC 9110 §7.2); empty is allowed, as for a target without authority.
+/// Returns whether a value is `uri-host [":" port]` (RFC 9110 §7.2); empty is allowed, as for a target without
+/// authority.
 pub(super) fn is_host(value: &[u8]) -> bool {
     let (host_ok, port) = if let Some(literal) = value.strip_prefix(b"[") {
         let Some(end) = literal.iter().position(|byte| *byte == b']') else {
@@ -346,13 +347,13 @@ pub(super) fn is_host(value: &[u8]) -> bool {
         }
 }
 
-/// The one kind of IP literal that is in use (RFC 3986 §3.2.2).
+/// Returns whether a text is an IPv6 address, the only kind of IP literal in use (RFC 3986 §3.2.2).
 fn is_ipv6(inside: &[u8]) -> bool {
     let text = std::str::from_utf8(inside);
     text.is_ok_and(|text| text.parse::<core::net::Ipv6Addr>().is_ok())
 }
 
-/// A decimal number of digits only, up to 2^63 - 1, so that no signed counter behind overflows.
+/// Parses a number of digits only, up to 2^63 - 1, so that no signed counter in later software overflows.
 pub(super) fn decimal(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
