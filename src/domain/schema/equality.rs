@@ -1,4 +1,4 @@
-//! Equality of values as JSON Schema defines it: numbers are compared as numbers, members have no order.
+//! Equality of values as JSON Schema defines it: numbers compare by value, members have no order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::meter::Meter;
 use super::value::ValueItem;
 
-/// Bytes of text that are compared in one step.
+/// Bytes of text compared in one step.
 const BYTES_PER_STEP: usize = 64;
 
-/// Whether an item is equal to a value of the schema. `false` when the budget is spent.
+/// Returns whether an item equals a value of the schema; `false` when the budget is spent.
 pub(super) fn equals(item: &ValueItem, expected: &Value, meter: Option<&Meter<'_>>) -> bool {
     if !paid(item, meter) {
         return false;
@@ -36,7 +36,7 @@ pub(super) fn equals(item: &ValueItem, expected: &Value, meter: Option<&Meter<'_
     }
 }
 
-/// Whether no two items are equal. Meaningless when the budget is spent.
+/// Returns whether all items differ; meaningless when the budget is spent.
 pub(super) fn all_differ(items: &[ValueItem], meter: Option<&Meter<'_>>) -> bool {
     let has_room = meter.is_none_or(|meter| meter.hold(items.len().saturating_mul(16)));
     if !has_room {

@@ -1,4 +1,4 @@
-//! The value that is validated, as a compact tree. Its memory is counted while it is built.
+//! The validated value as a compact tree, whose memory is counted while it is built.
 
 use serde_json::Number;
 
@@ -6,11 +6,11 @@ use super::meter::{Exceeded, Meter};
 use super::{SchemaError, SchemaViolation};
 use crate::domain::json::{Json, JsonKind};
 
-/// Bytes of the places of a member while its object is read.
+/// Bytes of a member's index while its object is read.
 const PLACES_BYTES: usize = 128;
-/// Bytes that an allocation takes beside its content.
+/// Bytes that an allocation takes in addition to its content.
 const ALLOCATION: usize = 16;
-/// A value this long is read in one step.
+/// A value up to this length is read in one step.
 const BYTES_PER_STEP: usize = 64;
 
 /// One value of a document.
@@ -29,7 +29,7 @@ pub(super) enum ValueItem {
 /// A name and its value.
 pub(super) type ValueMember = (Box<str>, ValueItem);
 
-/// A tree, and the length of the longest JSON pointer into it.
+/// A tree, with the length of the longest JSON pointer into it.
 #[derive(Debug)]
 pub(super) struct ValueTree {
     pub(super) root: ValueItem,
@@ -40,7 +40,7 @@ impl ValueTree {
     /// Reads a value.
     ///
     /// # Errors
-    /// [`SchemaError`] where two parsers could read two values, or the budget is spent.
+    /// [`SchemaError`] if two parsers could read two values, or the budget is spent.
     pub(super) fn read(value: &Json, meter: &Meter<'_>) -> Result<ValueTree, SchemaError> {
         let mut reader = ValueReader {
             meter,
@@ -90,7 +90,7 @@ impl ValueReader<'_, '_> {
         let mut items = Vec::new();
         for (index, place) in value.elements().enumerate() {
             let index = index.to_string();
-            // A list that grows has up to as much spare room as content.
+            // A growing list has up to as much unused capacity as content.
             self.pay(0, 2 * size_of::<ValueItem>())?;
             items.push(self.below(&index, &value.piece(place))?);
         }
@@ -99,7 +99,7 @@ impl ValueReader<'_, '_> {
     }
 
     fn object(&mut self, value: &Json) -> Result<ValueItem, SchemaError> {
-        // The members are counted before a list of them is made.
+        // The members are counted before their list is allocated.
         let count = value.member_count();
         let places = count.saturating_mul(PLACES_BYTES);
         self.pay(count, places)?;
@@ -116,7 +116,7 @@ impl ValueReader<'_, '_> {
         Ok(ValueItem::Object(object.into_boxed_slice()))
     }
 
-    /// Reads a value one step further down.
+    /// Reads a value one level deeper.
     fn below(&mut self, step: &str, value: &Json) -> Result<ValueItem, SchemaError> {
         let length = self.pointer.len();
         self.pointer.push('/');

@@ -1,7 +1,9 @@
-//! How the names of a head were written. HTTP takes a name in any case, and yet there are servers and clients that do not.
+//! The letter case of header names. HTTP ignores it, but some servers and clients do not.
 //!
-//! Whoever parses a head keeps its names in lower case; here they are kept as they came, to be laid over the head that goes
-//! on. Laws: laid over, a head differs in the case of its names alone; where all names came in title case, as most do, each
+//! HTTP parsers convert names to lower case; this module records the original names and restores them in the forwarded
+//! head. Laws: restoring changes only the case of names; if all names arrived in title case, as most do, each line gets
+//! title case; otherwise the n-th line of a name gets the spelling of the n-th received one, and further lines stay
+//! unchanged.
 //! line goes on so; otherwise the n-th line of a name is spelled as the n-th that came, and a further one stays as it is.
 
 use std::mem;
@@ -15,31 +17,31 @@ use super::field::{BLOCK, ByteClasses, within};
 use crate::domain::simd::first_bits;
 use crate::domain::swar::{lowered, overlapping};
 
-/// What is kept of the room of a head's names for those of the next one.
+/// The buffer capacity that is kept from one head to the next.
 const ROOM: usize = 256;
 
-/// How the names of a head came.
+/// The case of a head's names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderCase(HeaderNames);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HeaderNames {
-    /// `X-Request-Id`.
+    /// Title case: `X-Request-Id`.
     Title,
-    /// In their order, each behind its length, see [`split`].
+    /// The names in order, each after its length; see [`split`].
     Listed(Rc<Vec<u8>>),
 }
 
-/// The names of a head that is being read. Only those of which there is something to tell are kept.
+/// The reader of a head's names. It keeps only names that restoring needs.
 #[derive(Debug, Default)]
 pub(super) struct HeaderCaseReader {
     names: Vec<u8>,
-    /// How many bytes of lines have been looked at whose names are not kept.
+    /// The number of bytes of inspected lines whose names are not kept.
     looked: usize,
     cases: CaseBits,
 }
 
-/// In which case not all names are: bits that are set where a byte contradicts.
+/// The cases that some name violates: a bit is set where a byte contradicts.
 #[derive(Debug, Default, Clone, Copy)]
 struct CaseBits {
     not_lower: u32,
@@ -52,7 +54,7 @@ impl CaseBits {
     }
 }
 
-/// What of a head has been read: its end, or not yet.
+/// The progress of reading: the end of a head, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeadRead {
     Whole,
@@ -60,7 +62,7 @@ pub(super) enum HeadRead {
 }
 
 impl HeaderCaseReader {
-    /// The next head begins.
+    /// Begins the next head.
     pub(super) fn begin(&mut self) {
         self.names.clear();
         self.names.shrink_to(ROOM);
@@ -68,23 +70,23 @@ impl HeaderCaseReader {
         self.cases = CaseBits::default();
     }
 
-    /// Looks at the next line, with which `rest` begins. It has this size with its end, and its name this length.
+    /// Reads the next line, at the start of `rest`: `size` bytes with its end, and a name of `length` bytes.
     pub(super) fn read(&mut self, rest: &[u8], length: usize, size: usize) {
         match rest.first_chunk() {
-            // Nearly every name is as short, and has something behind it.
+            // Fast path: nearly every name is this short and has bytes after it.
             Some(block) if length < BLOCK => self.read_at(ByteClasses::new(block), length, size),
             _ => self.read_long(&rest[..length], size),
         }
     }
 
-    /// The same of a line whose letters are known, and whose name is shorter than a block.
+    /// Reads a line whose letters are classified, with a name shorter than a block.
     #[inline]
     pub(super) fn read_at(&mut self, letters: ByteClasses, length: usize, size: usize) {
         self.looked += size;
         self.part(letters, length, FIRST);
     }
 
-    /// The same of a longer name, or of one at the end of what has come.
+    /// Reads a longer name, or one at the end of the input.
     #[inline(never)]
     fn read_long(&mut self, name: &[u8], size: usize) {
         self.looked += size;
@@ -96,7 +98,8 @@ impl HeaderCaseReader {
         }
     }
 
-    /// Looks at a part of a name of this length, and tells whether the next one begins a word. That this one does is said.
+    /// Reads a part of a name of this length, and returns whether the next part begins a word; `begins` tells that of
+    /// this one.
     #[inline(always)]
     fn part(&mut self, letters: ByteClasses, length: usize, begins: u32) -> u32 {
         let ByteClasses {
@@ -111,12 +114,12 @@ impl HeaderCaseReader {
         begin >> length & FIRST
     }
 
-    /// Whether there are lines whose names may have to be kept.
+    /// Returns whether there are lines whose names may have to be kept.
     pub(super) fn is_read(&self) -> bool {
         self.looked > 0
     }
 
-    /// Keeps the names of the lines that were looked at, with which `passed` ends, unless all is known of them.
+    /// Keeps the names of the inspected lines at the end of `passed`, unless the case flags describe them completely.
     pub(super) fn store(&mut self, passed: &[u8], read: HeadRead) {
         let looked = mem::take(&mut self.looked);
         if looked == 0 || (read == HeadRead::Whole && !self.cases.are_others()) {
@@ -125,14 +128,14 @@ impl HeaderCaseReader {
         let lines = &passed[passed.len().saturating_sub(looked)..];
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let name = trimmed(&line[..memchr(b':', line).unwrap_or(0)]);
-            // A longer one is no name of a head that anybody takes.
+            // A longer name cannot be in an accepted head.
             let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
             self.names.extend_from_slice(&length.to_le_bytes());
             self.names.extend_from_slice(name);
         }
     }
 
-    /// How they were written, unless a parser keeps them so.
+    /// Returns the case of the names; `None` if a parser would produce it anyway.
     pub(super) fn spelling(&self) -> Option<HeaderCase> {
         if self.cases.not_lower == 0 {
             return None;
@@ -148,7 +151,7 @@ impl HeaderCaseReader {
 const FIRST: u32 = 1;
 
 impl HeaderCase {
-    /// Spells the names of a head, which begins with its first line, as they came.
+    /// Restores the names of a head, which begins with its first line.
     pub fn apply(&self, head: &mut [u8]) {
         match &self.0 {
             HeaderNames::Title => each_field(head, title),
@@ -164,7 +167,7 @@ impl HeaderCase {
     }
 }
 
-/// Gives what begins with a field, for each of a head.
+/// Calls `spell` with the rest of a head from each field on.
 #[inline(always)]
 fn each_field(head: &mut [u8], mut spell: impl FnMut(&mut [u8])) {
     for block in (0..head.len()).step_by(64) {
@@ -181,7 +184,7 @@ fn each_field(head: &mut [u8], mut spell: impl FnMut(&mut [u8])) {
     }
 }
 
-/// Raises the letters of the name at the start that begin it and each part of it.
+/// Converts the name at the start to title case.
 #[inline(always)]
 fn title(rest: &mut [u8]) {
     if let Some(block) = rest.first_chunk_mut::<BLOCK>() {
@@ -201,7 +204,7 @@ fn title(rest: &mut [u8]) {
     title_bytes(rest);
 }
 
-/// The same of a longer name, or of one at the end of a head.
+/// Converts a longer name, or one at the end of a head.
 #[inline(never)]
 fn title_bytes(rest: &mut [u8]) {
     let mut begins = true;
@@ -213,16 +216,16 @@ fn title_bytes(rest: &mut [u8]) {
     }
 }
 
-/// The names that no line has yet.
+/// The recorded names that no line has used yet.
 struct RemainingNames<'a> {
-    /// Those behind the last of which all before are taken.
+    /// The names after the last one before which all are used.
     names: &'a [u8],
-    /// A bit for each of them that is taken; a head has not so many lines.
+    /// A bit for each of them that is used; a head has fewer lines than bits.
     taken: u128,
 }
 
 impl<'a> RemainingNames<'a> {
-    /// The first of those that are the name of a line.
+    /// Takes the first unused name that equals the name of a line.
     fn take(&mut self, line: &[u8]) -> Option<&'a [u8]> {
         let (mut names, mut bit) = (self.names, 1);
         loop {
@@ -236,7 +239,7 @@ impl<'a> RemainingNames<'a> {
         }
     }
 
-    /// Most lines go on in the order in which they came, so that the next one is found at once.
+    /// Skips used names. Most lines keep their order, so the next one is found at once.
     fn skip_used(&mut self) {
         while self.taken & 1 == 1
             && let Some((_, behind)) = split(self.names)
@@ -247,12 +250,13 @@ impl<'a> RemainingNames<'a> {
     }
 }
 
-/// Whether a line has this name. What was written in part is laid over once more, so that a line may be spelled already.
+/// Returns whether a line has this name, in any case: a partial write repeats the conversion, so a line may be
+/// converted already.
 fn begins(line: &[u8], name: &[u8]) -> bool {
     line.get(name.len()) == Some(&b':') && is_same(name, &line[..name.len()])
 }
 
-/// Whether two names of one length are the same but for their case: by words, of which the last one overlaps the one before.
+/// Compares two names of one length, ignoring case, word by word; the last word overlaps the one before.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     if let (Some(end), Some(other_end)) = (one.last_chunk(), other.last_chunk()) {
         let pairs = one.as_chunks().0.iter().zip(other.as_chunks().0);
@@ -270,7 +274,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// The first of some names, and the others.
+/// Splits off the first name.
 fn split(names: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = names.split_first_chunk()?;
     rest.split_at_checked(u32::from_le_bytes(*length) as usize)
@@ -293,7 +297,7 @@ pub(super) mod tests {
         read.spelling()
     }
 
-    /// A name in title case.
+    /// Returns a name in title case.
     fn titled(name: &str) -> String {
         let parts = name.split('-').map(|part| {
             let mut part = part.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The state machine that is fed with a connection's bytes.
+//! The state machine that inspects the bytes of a connection.
 
 use super::body::{BodyFollower, BodyProgress};
 use super::class::{self, TOKEN};
@@ -8,10 +8,10 @@ use super::header_case::{HeadRead, HeaderCase, HeaderCaseReader};
 use super::line::{LineFinder, LineLimit};
 use super::violation::Violation;
 
-/// How large a request head may be.
+/// The size limits of a request head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadLimits {
-    /// Bytes of a whole head, with all line ends.
+    /// Bytes of a whole head, including line ends.
     pub head: usize,
     /// Bytes of a request target.
     pub target: usize,
@@ -26,15 +26,15 @@ impl Default for HeadLimits {
     }
 }
 
-/// What a request line may have beyond its target.
+/// Maximum bytes of a request line in addition to its target.
 const AROUND_TARGET: usize = 32;
 /// Empty lines before a request line.
 const MAX_EMPTY_LINES: u8 = 2;
 
-/// How much of its message was passed on before a violation was found.
+/// The part of a message that passed before a violation was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessagePosition {
-    /// Nothing, but for empty lines: the request line itself is refused.
+    /// Nothing except empty lines: the request line itself is rejected.
     BeforeMessage,
     /// Complete lines of the head, but not its end.
     InHead,
@@ -42,40 +42,40 @@ pub enum MessagePosition {
     InBody,
 }
 
-/// Why [`RequestInspector::feed`] stopped.
+/// The reason why [`RequestInspector::feed`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// No more can be said: what was not passed is an incomplete line, to be fed again with what follows.
+    /// More input is needed: the bytes not passed are an incomplete line, and begin the next input.
     More,
-    /// A request line is complete and valid, was not passed, and has characters that an HTTP library refuses: another line
-    /// goes on in its place ([`RawTarget`](super::RawTarget)), and the next feed begins behind it.
+    /// A complete and valid request line with characters that the HTTP library rejects. It was not passed: another line
+    /// replaces it ([`RawTarget`](super::RawTarget)), and the next input begins after it.
     RawTarget {
-        /// How long the line is, with its end.
+        /// The length of the line, with its end.
         line: usize,
     },
-    /// The head is complete and valid; only its empty line was not passed yet, and begins the next feed.
+    /// The head is complete and valid. Its empty line was not passed yet, and begins the next input.
     HeadEnd {
-        /// Whether the client sent a `TE` field.
+        /// The presence of a `TE` field from the client.
         te: Te,
     },
-    /// The last message is over and asked for an upgrade: until [`RequestInspector::resume`], what follows may
-    /// be of another protocol, and is not read.
+    /// The last message is complete and asked for an upgrade. Until [`RequestInspector::resume`], later bytes may
+    /// belong to another protocol and are not read.
     Upgrade,
-    /// The connection is of no more use.
+    /// The connection must be closed.
     Refused {
-        /// How much of its message was passed on.
+        /// The part of its message that passed.
         place: MessagePosition,
-        /// What is wrong.
+        /// The violation.
         violation: Violation,
     },
 }
 
-/// The answer to one feed.
+/// The result of one feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InspectorStep {
-    /// How many bytes of the input may be passed on.
+    /// The number of input bytes that may pass.
     pub passed: usize,
-    /// Why no more of them.
+    /// The reason why no more bytes pass.
     pub found: Finding,
 }
 
@@ -83,14 +83,14 @@ pub struct InspectorStep {
 enum InspectorState {
     RequestLine,
     Fields,
-    /// The head's empty line is there and valid.
+    /// The empty line of the head is present and valid.
     HeadEnd,
     Body(BodyFollower),
     Upgrade,
     Refused(MessagePosition, Violation),
 }
 
-/// Follows the requests of one connection, pipelined or not.
+/// The inspector of the requests of one connection, pipelined or not.
 ///
 /// ```
 /// use dualgauge::domain::wire::{Finding, HeadLimits, InspectorStep, RequestInspector, Te};
@@ -109,7 +109,7 @@ pub struct RequestInspector {
     head: HeadParser,
     names: HeaderCaseReader,
     lines: LineFinder,
-    /// Bytes of this head that were passed on.
+    /// Bytes of this head that passed.
     size: usize,
     /// Empty lines before this request line.
     empty_lines: u8,
@@ -117,7 +117,7 @@ pub struct RequestInspector {
 }
 
 impl RequestInspector {
-    /// A follower at the start of a connection.
+    /// Returns an inspector at the start of a connection.
     #[must_use]
     pub fn new(limits: HeadLimits) -> Self {
         RequestInspector {
@@ -132,13 +132,13 @@ impl RequestInspector {
         }
     }
 
-    /// The number of the message that was begun or refused last; the first has number 1.
+    /// Returns the number of the message that was begun or rejected last, from 1.
     #[must_use]
     pub fn message(&self) -> u64 {
         self.message
     }
 
-    /// The number of the message of whose body some has yet to come; 0 if there is none.
+    /// Returns the number of the message with an incomplete body; 0 if there is none.
     #[must_use]
     pub fn owes(&self) -> u64 {
         match self.state {
@@ -151,7 +151,7 @@ impl RequestInspector {
         }
     }
 
-    /// How long the body is that begins behind the head that has just ended, where that was said.
+    /// Returns the announced length of the body after the current head.
     #[must_use]
     pub fn announces(&self) -> Option<u64> {
         match (self.state, self.head.framing) {
@@ -160,8 +160,7 @@ impl RequestInspector {
         }
     }
 
-    /// Whether a head is awaited that has begun, or that is the first of its connection. `held` bytes came and were not
-    /// passed.
+    /// Returns whether a head is incomplete, or is the first of its connection. `held` bytes arrived and did not pass.
     #[must_use]
     pub fn awaits_head(&self, held: usize) -> bool {
         match self.state {
@@ -173,7 +172,7 @@ impl RequestInspector {
         }
     }
 
-    /// Whether a head has begun and not ended. `held` bytes came and were not passed.
+    /// Returns whether a head has begun and not ended. `held` bytes arrived and did not pass.
     #[must_use]
     pub fn is_within_head(&self, held: usize) -> bool {
         match self.state {
@@ -185,7 +184,7 @@ impl RequestInspector {
         }
     }
 
-    /// Whether the last message has come whole, and nothing of a further one.
+    /// Returns whether the last message is complete and no other has begun.
     #[must_use]
     pub fn is_between(&self) -> bool {
         matches!(
@@ -194,26 +193,27 @@ impl RequestInspector {
         ) && self.empty_lines == 0
     }
 
-    /// Whether the last message has come whole and asked for an upgrade, and [`RequestInspector::resume`] was not called since.
+    /// Returns whether the last message is complete and asked for an upgrade, and [`RequestInspector::resume`] was not
+    /// called since.
     #[must_use]
     pub fn is_at_upgrade(&self) -> bool {
         self.state == InspectorState::Upgrade
     }
 
-    /// How the names of the last head were written, unless in lower case.
+    /// Returns the case of the last head's names; `None` for lower case.
     #[must_use]
     pub fn spelling(&self) -> Option<HeaderCase> {
         self.names.spelling()
     }
 
-    /// The request for an upgrade was declined: what follows is HTTP.
+    /// Continues with HTTP after a declined upgrade.
     pub fn resume(&mut self) {
         if self.state == InspectorState::Upgrade {
             self.state = InspectorState::RequestLine;
         }
     }
 
-    /// Reads what came in. Each input must begin with what the feed before did not pass.
+    /// Reads input. Each input must begin with the bytes that did not pass before.
     pub fn feed(&mut self, input: &[u8]) -> InspectorStep {
         let mut passed = 0;
         let mut found = Finding::More;
@@ -237,7 +237,7 @@ impl RequestInspector {
         InspectorStep { passed, found }
     }
 
-    /// One unit at the start of an input that is not empty: its length, or why it cannot be passed.
+    /// Reads one unit at the start of a non-empty input: returns its length, or the reason why it cannot pass.
     fn advance(&mut self, input: &[u8]) -> Result<usize, Finding> {
         match self.state {
             InspectorState::RequestLine => self.request_line(input),
@@ -250,7 +250,7 @@ impl RequestInspector {
     }
 
     fn request_line(&mut self, input: &[u8]) -> Result<usize, Finding> {
-        // At once, so that a TLS handshake gets an answer instead of a timeout.
+        // Immediately, so that a TLS handshake gets a response instead of a timeout.
         if !class::is(input[0], TOKEN) && !matches!(input[0], b'\r' | b'\n') {
             return Err(self.refuse(MessagePosition::BeforeMessage, Violation::Method));
         }
@@ -283,7 +283,7 @@ impl RequestInspector {
         }
     }
 
-    /// The smaller limit speaks first, or the verdict would depend on how the line arrives.
+    /// Returns the smaller limit, or else the verdict would depend on how the line arrives.
     fn longest_request_line(&self) -> LineLimit {
         let with_target = self.limits.target.saturating_add(AROUND_TARGET);
         if with_target < self.limits.head {
@@ -342,7 +342,7 @@ impl RequestInspector {
         Ok(size)
     }
 
-    /// Passes the empty line, which was checked when it was found.
+    /// Passes the empty line, which was checked before.
     fn end_head(&mut self) -> usize {
         match BodyFollower::new(self.head.framing) {
             Some(body) => self.state = InspectorState::Body(body),
@@ -375,7 +375,7 @@ impl RequestInspector {
         };
     }
 
-    /// The next line of a head.
+    /// Returns the next line of a head.
     fn line<'a>(
         &mut self,
         input: &'a [u8],
@@ -389,8 +389,8 @@ impl RequestInspector {
         }
     }
 
-    /// Refuses a head that has begun and will not end, if there is one: tells how much of it was passed. `held` bytes came and
-    /// were not passed.
+    /// Rejects a head that will not be completed, if one has begun, and returns the part that passed. `held` bytes
+    /// arrived and did not pass.
     pub fn give_up(&mut self, held: usize, violation: Violation) -> Option<MessagePosition> {
         let place = match self.state {
             InspectorState::RequestLine if held > 0 => MessagePosition::BeforeMessage,

@@ -1,13 +1,13 @@
-//! Interim responses (RFC 9110 §15.2) in the form in which a proxy passes them on over HTTP/1.1.
+//! Interim responses (RFC 9110 §15.2) in the form that a proxy forwards over HTTP/1.1.
 
 use super::class::trimmed;
 use super::head::split_field;
 use super::response::unfold;
 
-/// How large one may be.
+/// The maximum size of an interim response.
 const LARGEST: usize = 16 * 1024;
 
-/// Fields of one connection, and those that no interim response has.
+/// Hop-by-hop fields, and fields that no interim response has.
 const LEFT_OUT: [&str; 11] = [
     "connection",
     "keep-alive",
@@ -22,8 +22,8 @@ const LEFT_OUT: [&str; 11] = [
     "via",
 ];
 
-/// The head of an interim response without fields of its connection. `None` where it is not forwarded: `100 Continue`, which the
-/// proxy sends by itself, and what is no valid head.
+/// Returns the head of an interim response without hop-by-hop fields. Returns `None` if it must not be forwarded: `100
+/// Continue`, which the proxy sends itself, and invalid heads.
 #[must_use]
 pub fn interim(head: &[u8]) -> Option<Vec<u8>> {
     if head.len() > LARGEST {

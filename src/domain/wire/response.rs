@@ -1,7 +1,8 @@
-//! The start of a response and its framing: interim responses, folded fields, `Content-Length` beside `Transfer-Encoding`.
+//! Response heads and their framing: interim responses, folded fields, and `Content-Length` together with
+//! `Transfer-Encoding`.
 //!
-//! [`is_ready`] looks at bytes before an HTTP parser reads them, [`unfold`] changes them, and [`settle_response`] checks the
-//! parsed fields. Laws: a response that is not unusual stays as it is; a change never moves a byte.
+//! [`is_ready`] inspects bytes before an HTTP parser reads them, [`unfold`] changes them, and [`settle_response`]
+//! checks the parsed fields. Laws: an ordinary response is not changed; a change never moves a byte.
 
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use memchr::{memchr, memchr_iter};
@@ -11,11 +12,11 @@ use super::class::trimmed;
 use super::head::decimal;
 use crate::domain::simd::first_bits;
 
-/// How every response that is read begins.
+/// The beginning of every accepted response.
 const PROTOCOL: &[u8] = b"HTTP/1.";
 
-/// Whether a parser can read these bytes, the first of a response, as they are: they hold a whole head without folded
-/// fields, which is not interim, or no response at all.
+/// Returns whether a parser can read these bytes, the first of a response, unchanged. That holds if they contain a
+/// whole head that is not interim and has no folded fields, or are not a response at all.
 #[must_use]
 pub fn is_ready(bytes: &[u8]) -> bool {
     if !bytes.starts_with(PROTOCOL) {
@@ -24,7 +25,7 @@ pub fn is_ready(bytes: &[u8]) -> bool {
     if is_interim(bytes) {
         return false;
     }
-    // What the end of the block before tells of the first byte of the next one.
+    // Carries the end of one block to the first byte of the next.
     let (mut behind_end, mut behind_cr) = (0, 0);
     for block in (0..bytes.len()).step_by(64) {
         let block = &bytes[block..];
@@ -53,20 +54,20 @@ fn is_space(bytes: u8x32) -> u8x32 {
     bytes.simd_eq(b' ') | bytes.simd_eq(b'\t')
 }
 
-/// The first head of what came of a response.
+/// The first head of a received response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseHead {
-    /// It has not come whole.
+    /// The head is incomplete.
     Part,
-    /// A head that another one follows (RFC 9110 §15.2), of so many bytes.
+    /// An interim head (RFC 9110 §15.2) of this many bytes; another head follows.
     Interim(usize),
-    /// The head of the response, of so many bytes.
+    /// The final head, of this many bytes.
     Final(usize),
-    /// No head: a parser refuses it.
+    /// Not a head: a parser rejects it.
     Other,
 }
 
-/// The first head of these bytes.
+/// Classifies the first head of these bytes.
 #[must_use]
 pub fn leading(bytes: &[u8]) -> ResponseHead {
     if !bytes.starts_with(PROTOCOL) {
@@ -88,14 +89,14 @@ pub fn leading(bytes: &[u8]) -> ResponseHead {
     ResponseHead::Part
 }
 
-/// Whether a head that begins so is followed by another one; 101 is the last one of its protocol.
+/// Returns whether another head follows one that begins so; 101 is the last one of its protocol.
 pub(super) fn is_interim(line: &[u8]) -> bool {
     let status = line.get(9..).unwrap_or_default();
     status.starts_with(b"1") && !status.starts_with(b"101")
 }
 
-/// Replaces each fold of a head, its white space included, by spaces (RFC 9112 §5.2). White space behind the first line is
-/// left: it is no field's.
+/// Replaces each fold of a head, with its white space, by spaces (RFC 9112 §5.2). White space after the first line
+/// stays: it belongs to no field.
 pub fn unfold(head: &mut [u8]) {
     let Some(mut end) = memchr(b'\n', head) else {
         return;
@@ -117,31 +118,32 @@ pub fn unfold(head: &mut [u8]) {
     }
 }
 
-/// How a response told where its body ends.
+/// The clarity of a response's framing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// In one way.
+    /// One framing.
     Clear,
-    /// By `Transfer-Encoding`, beside a `Content-Length`, which was removed (RFC 9112 §6.3): its connection must be closed.
+    /// `Transfer-Encoding` together with a `Content-Length`, which was removed (RFC 9112 §6.3): the connection must be
+    /// closed.
     Conflicting,
 }
 
-/// Why nobody can tell where the body of a response ends, or what it is.
+/// The reason why the end or the coding of a response body is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFraming {
-    /// A `Content-Length` that is no length, or more than one.
+    /// `Content-Length` is not a number, or has more than one value.
     #[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
     Length(String),
-    /// A `Transfer-Encoding` that is not undone here: it is of one connection, so nobody behind could undo it.
+    /// A `Transfer-Encoding` that the proxy does not decode. It is hop-by-hop, so no later recipient could decode it.
     #[error("its Transfer-Encoding is `{0}`, where `chunked` alone is read")]
     Coding(String),
 }
 
-/// Leaves one `Content-Length`, or none beside a `Transfer-Encoding`.
+/// Keeps one `Content-Length`, or none together with a `Transfer-Encoding`.
 ///
 /// # Errors
-/// [`InvalidFraming`] where the length is no number, or says two (RFC 9110 §8.6), and where the body has another transfer
-/// coding than `chunked`.
+/// [`InvalidFraming`] if the length is not a number or has two values (RFC 9110 §8.6), or if the body has a transfer
+/// coding other than `chunked`.
 pub fn settle_response(headers: &mut HeaderMap) -> Result<BodyEnd, InvalidFraming> {
     let (mut lengths, mut codings) = (0, 0);
     for name in headers.keys() {
@@ -170,8 +172,8 @@ pub fn settle_response(headers: &mut HeaderMap) -> Result<BodyEnd, InvalidFramin
     Ok(BodyEnd::Clear)
 }
 
-/// Whether the body is in chunks, or in no coding at all (`identity`, of RFC 2616): where a chunked body is in another
-/// coding as well, what the chunks hold is not the content.
+/// Returns whether the body is only chunked, or in no coding (`identity` of RFC 2616). With another coding inside, the
+/// chunks would not contain the content.
 fn is_plain(headers: &HeaderMap) -> bool {
     let all_are = |coding: &[u8]| {
         let values = headers.get_all(TRANSFER_ENCODING).iter();
@@ -181,7 +183,7 @@ fn is_plain(headers: &HeaderMap) -> bool {
     all_are(b"chunked") || all_are(b"identity")
 }
 
-/// The values of a field as one list, for an error.
+/// Returns the values of a field as one list, for an error.
 fn listed(headers: &HeaderMap, name: &HeaderName) -> String {
     let values = headers.get_all(name).iter();
     let values: Vec<_> = values
@@ -190,7 +192,7 @@ fn listed(headers: &HeaderMap, name: &HeaderName) -> String {
     values.join(", ").chars().take(100).collect()
 }
 
-/// The length that all members of the list tell.
+/// Returns the length that all list members agree on.
 fn one_length(headers: &HeaderMap) -> Option<HeaderValue> {
     let values = headers.get_all(CONTENT_LENGTH).iter();
     let members = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));

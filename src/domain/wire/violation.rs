@@ -1,17 +1,17 @@
-//! What the inspector refuses, and the sentence that says so.
+//! The violations that the inspector rejects, with their client texts.
 
 use std::fmt;
 
 use crate::domain::failure::Reason;
 
-/// A shape of request framing that two parsers could read in two ways, or that is beyond a limit.
+/// A request framing that two parsers could read differently, or that exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Violation {
     /// A line that ends in LF without CR (RFC 9112 §2.2 lets a recipient accept it; many do not).
     BareLf,
     /// A CR that no LF follows (RFC 9112 §2.2: invalid, or to be replaced by a space).
     BareCr,
-    /// More empty lines before a request line than a sloppy client sends (RFC 9112 §2.2: at least one).
+    /// More empty lines before a request line than tolerated (RFC 9112 §2.2: at least one).
     EmptyLines,
     /// The HTTP/2 connection preface (RFC 9113 §3.4).
     Http2Preface,
@@ -19,7 +19,7 @@ pub enum Violation {
     RequestLine,
     /// A method that is not a token (RFC 9110 §9.1).
     Method,
-    /// `CONNECT`, for which a gateway has no tunnel (RFC 9110 §9.3.6).
+    /// `CONNECT`, which a gateway does not tunnel (RFC 9110 §9.3.6).
     Connect,
     /// A protocol version other than 1.0 and 1.1 (RFC 9112 §2.3).
     Version,
@@ -33,7 +33,7 @@ pub enum Violation {
     AuthorityDiffers,
     /// A head beyond the limit (RFC 9112 §2.3, RFC 6585 §5).
     HeadTooLarge,
-    /// More header lines than are kept apart (RFC 6585 §5).
+    /// More header lines than the parser accepts (RFC 6585 §5).
     TooManyFields,
     /// A head that ends before its end (RFC 9112 §8).
     HeadCut,
@@ -82,7 +82,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Every violation, for tables that have one row for each.
+    /// Every violation, for tables with one row for each.
     pub const ALL: [Violation; 36] = [
         Violation::BareLf,
         Violation::BareCr,
@@ -122,7 +122,7 @@ impl Violation {
         Violation::TrailersTooLarge,
     ];
 
-    /// What was found and what is allowed: a sentence for the caller.
+    /// Returns the text for the client: what was found and what is allowed.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -179,7 +179,7 @@ impl Violation {
         }
     }
 
-    /// The row of the failure table.
+    /// Returns the row of the failure table.
     #[must_use]
     pub const fn reason(self) -> Reason {
         match self {
