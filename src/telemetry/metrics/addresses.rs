@@ -1,4 +1,4 @@
-//! How the addresses of upstreams stand: left out, tried again, left alone.
+//! The state of the addresses of upstreams: ejections, retries, circuit breakers.
 
 use std::collections::BTreeMap;
 
@@ -16,30 +16,30 @@ pub(super) const CUT_CONNECTIONS: Family = Family {
     help: "HTTP/2 connections to an upstream that the proxy aborted because the server sent too many frames without progress or broke the protocol.",
 };
 
-/// What has happened with the addresses of an upstream, and how they stand.
+/// The counters and the current state of the addresses of an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AddressCounts {
-    /// How often one was left out for its failures.
+    /// The number of ejections for failures.
     pub ejections: u64,
-    /// How often the breaker has opened.
+    /// The number of times that the circuit breaker opened.
     pub openings: u64,
-    /// Calls that were tried again.
+    /// The number of retried calls.
     pub repeats: u64,
-    /// Calls that were not, for too many had been.
+    /// The number of calls not retried because the retry budget was exhausted.
     pub exhausted: u64,
-    /// Connections of HTTP/2 that were cut, since the server flooded them or broke the protocol.
+    /// The number of HTTP/2 connections aborted because the server flooded them or broke the protocol.
     pub cut: u64,
-    /// How many get no calls now.
+    /// The number of addresses that get no calls now.
     pub left_out: u64,
-    /// Whether the breaker is open.
+    /// 1 if the circuit breaker is open, else 0.
     pub open: u64,
-    /// How many pass their health checks, and have done so at least once.
+    /// The number of addresses that pass their health checks and have done so at least once.
     pub well: u64,
 }
 
 impl AddressCounts {
-    /// Adds what another worker has counted; how they stand is the worst of both, but for those that are well: one worker's
-    /// word is enough.
+    /// Adds the counts of another worker. The state is the worse of both, except for `well`, for which one worker's
+    /// result suffices.
     pub fn add(&mut self, other: AddressCounts) {
         self.ejections += other.ejections;
         self.openings += other.openings;
@@ -52,7 +52,7 @@ impl AddressCounts {
     }
 }
 
-/// How the addresses of each upstream stand in the whole process, by the names of upstreams.
+/// Returns the state of the addresses of each upstream in the whole process, by the name of the upstream.
 #[must_use]
 pub fn standings(names: &LabelNames, snapshots: &[Snapshot]) -> BTreeMap<String, AddressCounts> {
     let texts = names.texts();
@@ -64,7 +64,7 @@ pub fn standings(names: &LabelNames, snapshots: &[Snapshot]) -> BTreeMap<String,
     all
 }
 
-/// The families of all upstreams that have addresses.
+/// Returns the families of all upstreams that have addresses.
 pub(super) fn families(
     texts: &RenderedTexts,
     all: &BTreeMap<LabelId, AddressCounts>,

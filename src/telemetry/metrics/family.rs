@@ -1,4 +1,4 @@
-//! Every metric's name, kind, labels and help: the one place that knows them.
+//! The name, kind, labels and help of every metric.
 
 mod candidates;
 mod process;
@@ -12,7 +12,7 @@ pub(super) use process::{
     PROCESS_CPU, PROCESS_FDS, PROCESS_FDS_LIMIT, PROCESS_RESIDENT, PROCESS_START,
 };
 
-/// One metric.
+/// One metric family.
 #[derive(Debug)]
 pub(super) struct Family {
     pub(super) name: &'static str,
@@ -385,7 +385,7 @@ pub(super) const BREAKER_OPEN: Family = Family {
     help: "1 while an upstream's circuit breaker is open in some worker, else 0.",
 };
 
-/// Every metric.
+/// All metric families.
 pub(super) const ALL: [&Family; 66] = [
     &CALLS,
     &DECISIONS,

@@ -1,4 +1,4 @@
-//! What is known once for the whole process, and comes in at scrape.
+//! Process-wide values, passed in on each scrape.
 
 use std::time::SystemTime;
 
@@ -9,56 +9,56 @@ use crate::domain::rollout::{Arming, Flag, Kill, Percent, Stage};
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
 
-/// What is known once for the whole process.
+/// The process-wide values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobalMetrics {
-    /// Reloads that installed a plan; the first load is none.
+    /// The number of reloads that installed a plan, without the first load.
     pub reloads_ok: u64,
-    /// Reloads that were refused and left the plan as it was.
+    /// The number of reloads that were refused and left the plan unchanged.
     pub reloads_failed: u64,
-    /// The time of this page: a clock that was ahead may have been set back since something was dated.
+    /// The time of the scrape. Times after it come from a clock that has since been set back.
     pub now: SystemTime,
-    /// When the live plan was loaded.
+    /// The time at which the live plan was loaded.
     pub loaded_at: SystemTime,
     /// The flags of the live plan; names are unique.
     pub flags: Vec<FlagState>,
-    /// How often guards have taken their flags back, or would have.
+    /// The trips of guards, enforced or dry-run.
     pub trips: Vec<GuardTrips>,
-    /// What each guard said last, by the names of the flags.
+    /// The last decision of each guard, by the name of the flag.
     pub rulings: Vec<(String, &'static str)>,
-    /// The kill switch.
+    /// The state of the kill switch.
     pub kill: Kill,
-    /// Whether the store has answered last.
+    /// The state of the store.
     pub store: StoreState,
-    /// The links to upstreams that are spoken to over one, by their names.
+    /// The state of the links to upstreams.
     pub links: Vec<LinkState>,
-    /// When deprecated sides of routes are to stop answering.
+    /// The sunset times of deprecated sides of routes.
     pub sunsets: Vec<Sunset>,
-    /// The memory of sessions.
+    /// The counts of remembered sessions.
     pub sessions: SessionCounts,
-    /// Bodies that were read whole.
+    /// The memory of buffered bodies.
     pub buffered: BufferedBytes,
-    /// Log lines that found the queue full.
+    /// The number of log lines dropped because the queue was full.
     pub log_lines_dropped: u64,
-    /// Spans that no collector has got.
+    /// The number of spans that no collector received.
     pub spans_dropped: u64,
-    /// What the process itself uses.
+    /// The resource usage of the process.
     pub own: ProcessStats,
 }
 
-/// When a side of a route is to stop answering.
+/// The time at which a side of a route stops responding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sunset {
     /// The route.
     pub route: String,
-    /// The side whose clients are told.
+    /// The side whose clients are informed.
     pub side: Side,
-    /// The moment.
+    /// The time.
     pub at: Timestamp,
 }
 
 impl Sunset {
-    /// What a plan has announced.
+    /// Returns the sunset times announced by a plan.
     #[must_use]
     pub fn all(plan: &Plan) -> Vec<Sunset> {
         let routes = plan.routes.routes().iter().zip(&plan.lifecycle.routes);
@@ -74,76 +74,76 @@ impl Sunset {
     }
 }
 
-/// Bodies that were read whole.
+/// The memory of bodies that were read completely.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BufferedBytes {
-    /// How many bytes of them are held.
+    /// The bytes in use.
     pub held: u64,
-    /// How many may be.
+    /// The limit in bytes.
     pub limit: u64,
 }
 
-/// The memory of sessions.
+/// The counts of sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SessionCounts {
-    /// How many began.
+    /// The number of sessions started.
     pub begun: u64,
-    /// How many are remembered.
+    /// The number of sessions remembered.
     pub remembered: u64,
 }
 
-/// Whether a link is needed.
+/// The need for a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StoreNeed {
-    /// Calls would go over it now.
+    /// Calls would use it now.
     #[default]
     Open,
-    /// Each client has one for itself, and there is no client.
+    /// Each client has a link of its own, and there is no client.
     None,
 }
 
-/// How the links to an upstream stand.
+/// The state of the links to an upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkState {
-    /// The upstream.
+    /// The name of the upstream.
     pub upstream: String,
-    /// Whether it needs one.
+    /// The need for a link.
     pub need: StoreNeed,
-    /// Whether it takes calls, as far as is known: of sockets of frames, whether the last one could be had.
+    /// True if calls are taken, as far as is known; for legacy sockets, if the last one could be opened.
     pub is_up: bool,
-    /// How many of its links take calls.
+    /// The number of links that take calls.
     pub ready: u64,
-    /// Calls that are written and not answered.
+    /// The number of calls written and not answered.
     pub in_flight: u64,
-    /// Calls that wait for their turn.
+    /// The number of queued calls.
     pub queued: u64,
-    /// What has happened.
+    /// The event counters of the links.
     pub counts: LinkCounts,
-    /// What has become of the server's notifications.
+    /// The outcomes of the server's notifications.
     pub notices: Notifications,
 }
 
-/// What has become of the notifications of a server.
+/// The outcomes of the notifications of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Notifications {
-    /// Those that went to a client, once for each.
+    /// Delivered, counted for each client.
     pub told: u64,
-    /// Those that a client missed because it did not keep up, once for each.
+    /// Dropped because a client's queue was full, counted for each client.
     pub crowded: u64,
-    /// Those that went to nobody.
+    /// Dropped because there was no client to send it to.
     pub nobody: u64,
 }
 
-/// Whether the store of what changes at run time can be relied on.
+/// The state of the store of runtime changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreState {
-    /// It can.
+    /// The store is available.
     Up,
-    /// It is away.
+    /// The store is unavailable.
     Away,
 }
 
-/// How often the guard of a flag has taken it back, or would have.
+/// The trips of the guard of a flag, enforced or dry-run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardTrips {
     /// The flag.
@@ -152,26 +152,26 @@ pub struct GuardTrips {
     pub limit: &'static str,
     /// `act` or `dry_run`.
     pub mode: &'static str,
-    /// How often.
+    /// The number of trips.
     pub count: u64,
 }
 
 /// One flag of the live plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlagState {
-    /// Its name.
+    /// The name of the flag.
     pub flag: String,
     /// The glob of its clients.
     pub client: String,
     /// The glob of its routes.
     pub route: String,
-    /// Its side; both where absent.
+    /// Its side; both if absent.
     pub side: Option<Side>,
     /// The stage that it gives.
     pub stage: Stage,
-    /// To how many callers.
+    /// The percentage of callers that it applies to.
     pub percent: Percent,
-    /// Whether it is in force.
+    /// The arming state of the flag.
     pub arming: Arming,
 }
 

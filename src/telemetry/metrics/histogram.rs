@@ -1,15 +1,15 @@
-//! Counts of durations in fixed buckets.
+//! Histograms of durations with fixed buckets.
 
 use std::time::Duration;
 
-/// The upper ends of the buckets, in nanoseconds and rising; one more bucket without an end follows them.
+/// The upper bounds of the buckets in nanoseconds, ascending; an unbounded bucket follows them.
 pub(super) type BucketBounds = [u64; 15];
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
 const S: u64 = 1_000 * MS;
 
-/// For whole calls and for upstreams: half a millisecond to half a minute.
+/// The bounds for whole calls and for upstreams: half a millisecond to half a minute.
 pub(super) const LATENCY: BucketBounds = [
     MS / 2,
     MS,
@@ -28,7 +28,7 @@ pub(super) const LATENCY: BucketBounds = [
     30 * S,
 ];
 
-/// For the proxy's own share of a call, which is a thousandth of the above.
+/// The bounds for the proxy's own share of a call, which is much smaller.
 pub(super) const OVERHEAD: BucketBounds = [
     10 * US,
     25 * US,
@@ -47,7 +47,7 @@ pub(super) const OVERHEAD: BucketBounds = [
     5 * S,
 ];
 
-/// Counts of durations. Sums are whole nanoseconds, so that adding in another order gives the same sum.
+/// A histogram of durations. The sum is in whole nanoseconds, so that it does not depend on the order of additions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Histogram {
     bounds: &'static BucketBounds,
@@ -64,7 +64,7 @@ impl Histogram {
         }
     }
 
-    /// Counts one duration. One that is exactly a bound belongs under it.
+    /// Counts one duration. A bucket includes its upper bound.
     pub(super) fn observe(&mut self, value: Duration) {
         let nanoseconds = u64::try_from(value.as_nanos()).unwrap_or(u64::MAX);
         let bucket = self.bounds.partition_point(|bound| *bound < nanoseconds);
@@ -72,7 +72,7 @@ impl Histogram {
         self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
     }
 
-    /// Adds what another one counted with the same bounds.
+    /// Adds the counts of a histogram with the same bounds.
     pub(super) fn add(&mut self, other: &Histogram) {
         debug_assert_eq!(self.bounds, other.bounds);
         for (own, count) in self.counts.iter_mut().zip(other.counts) {
@@ -81,17 +81,17 @@ impl Histogram {
         self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
     }
 
-    /// How many durations were counted.
+    /// Returns the number of durations.
     pub(super) fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their sum in seconds.
+    /// Returns the sum in seconds.
     pub(super) fn seconds(&self) -> f64 {
         seconds(self.nanoseconds)
     }
 
-    /// For each bound in seconds, how many durations lie under it.
+    /// Returns, for each bound in seconds, the number of durations up to it.
     pub(super) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut under = 0;
         self.bounds.iter().zip(self.counts).map(move |(bound, n)| {

@@ -1,4 +1,4 @@
-//! Label values: closed enums, and names of the plan by their ids.
+//! Label values: closed enums, and ids of configured names.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,29 +7,29 @@ use crate::domain::failure::Blame;
 use crate::domain::rollout::{DecidedBy, Stage};
 use crate::domain::side::Side;
 
-/// What stands in a label that a call has no value for: a call of no route, or with nobody to blame.
+/// The label value of a missing item: no route, or no party at fault.
 pub(super) const NONE: &str = "none";
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The upstream answered, and its answer reports no error.
+    /// The upstream responded, and its response reports no error.
     Success,
-    /// The upstream's own answer, or one that the configuration says, reports an error: a REST status of 400
-    /// and above, or an RPC error.
+    /// The response of the upstream, or one from the configuration, reports an error: a REST status of 400 or above, or
+    /// an RPC error.
     Error,
-    /// A tool ran and its result says that it failed (MCP, `isError: true`).
+    /// A tool ran and its result reports a failure (MCP, `isError: true`).
     ToolError,
-    /// The proxy answered with a failure of its own.
+    /// The proxy responded with a failure of its own.
     Failed,
-    /// The answer broke off after its head was out.
+    /// The response broke off after its head was sent.
     Cut,
-    /// The client went away before its answer was complete.
+    /// The client disconnected before its response was complete.
     Cancelled,
 }
 
 impl Outcome {
-    /// Every outcome.
+    /// All outcomes.
     pub const ALL: [Outcome; 6] = [
         Outcome::Success,
         Outcome::Error,
@@ -39,7 +39,7 @@ impl Outcome {
         Outcome::Cancelled,
     ];
 
-    /// The word used in metrics and logs.
+    /// Returns the word used in metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,23 +53,23 @@ impl Outcome {
     }
 }
 
-/// A name of the plan, as labels carry it. Ids of one [`LabelNames`] mean nothing to another.
+/// The id of a configured name. Ids are valid only for the [`LabelNames`] that created them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabelId(u32);
 
 impl LabelId {
-    /// `none`: the route of a call of no route, the client of a call that was refused unread.
+    /// The id of `none`: the route of an unrouted call, the client of a call that was refused unread.
     pub const NONE: LabelId = LabelId(0);
 
-    /// The place of its name in [`LabelNames::texts`].
+    /// Returns the index of the name in [`LabelNames::texts`].
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The names of all plans of this process. Ids stay over reloads, and so do the counts under them.
+/// The configured names of all plans of this process. Ids survive reloads, and so do the counts under them.
 ///
-/// Only names of the plan belong here: what is interned is kept for good.
+/// Only configured names belong here, because an interned name is never freed.
 #[derive(Debug)]
 pub struct LabelNames(Mutex<Interned>);
 
@@ -80,7 +80,7 @@ struct Interned {
 }
 
 impl LabelNames {
-    /// No names yet but `none`.
+    /// Creates a table that contains only `none`.
     #[must_use]
     pub fn new() -> LabelNames {
         let none: Arc<str> = Arc::from(NONE);
@@ -90,7 +90,7 @@ impl LabelNames {
         }))
     }
 
-    /// The id of a name, always the same one. For the time when a plan is installed, not for calls.
+    /// Returns the id of a name, always the same one. For the installation of a plan, not for calls.
     pub fn intern(&self, name: &str) -> LabelId {
         let mut interned = self.lock();
         if let Some(id) = interned.ids.get(name) {
@@ -105,12 +105,12 @@ impl LabelNames {
         id
     }
 
-    /// Every name, at the place of its id.
+    /// Returns all names, indexed by id.
     pub(super) fn texts(&self) -> Vec<Arc<str>> {
         self.lock().texts.clone()
     }
 
-    /// A name is pushed whole or not at all, so a poisoned lock guards nothing broken.
+    /// Locks the table. A name is added whole or not at all, so a poisoned lock guards consistent data.
     fn lock(&self) -> MutexGuard<'_, Interned> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,44 +122,44 @@ impl Default for LabelNames {
     }
 }
 
-/// What a call is counted under.
+/// The labels of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallLabels {
     /// The route.
     pub route: LabelId,
-    /// Who called.
+    /// The client.
     pub client: LabelId,
-    /// The language of the call.
+    /// The protocol side of the call.
     pub side: Side,
-    /// What happened to it; no stage where the proxy itself answered.
+    /// The stage; absent if the proxy itself responded.
     pub stage: Option<Stage>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Whose fault it was, where it was one.
+    /// The party at fault, if any.
     pub blame: Option<Blame>,
 }
 
-/// What a decision is counted under.
+/// The labels of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DecisionLabels {
-    /// Who called.
+    /// The client.
     pub client: LabelId,
-    /// The language of the call.
+    /// The protocol side of the call.
     pub side: Side,
-    /// The kind of rule that has decided.
+    /// The kind of rule that decided.
     pub by: DecidedBy,
-    /// The flag that has decided, if one has.
+    /// The flag that decided, if any.
     pub flag: LabelId,
 }
 
-/// What a comparison is counted under.
+/// The labels of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VerdictLabels {
     /// The route.
     pub route: LabelId,
-    /// Who called.
+    /// The client.
     pub client: LabelId,
-    /// The language of the call.
+    /// The protocol side of the call.
     pub side: Side,
     /// The stage.
     pub stage: Stage,

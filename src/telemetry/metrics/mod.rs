@@ -1,22 +1,22 @@
-//! Metrics: plain counts in each worker, summed and rendered at scrape.
+//! Metrics: plain counts in each worker, summed and rendered on each scrape.
 //!
 //! ```text
-//! family      every metric's name, kind and help
-//! labels      the label values: closed enums, and names of the plan by their ids
-//! histogram   counts in fixed buckets
-//! shard       the counts of one worker, which only its own thread touches
-//! process     what is known once for the whole process
-//! render      shards summed → the page
-//! named       the families with names of the configuration
-//! series      how many of their series there may be
-//! own         what the process itself uses
-//! addresses   how the addresses of upstreams stand
-//! pools       the calls at upstreams against what may be there
-//! usage       shards summed → who has called what, by name
+//! family         the name, kind and help of every metric
+//! labels         the label values: closed enums, and ids of configured names
+//! histogram      counts in fixed buckets
+//! shard          the counts of one worker, accessed by its own thread only
+//! global         process-wide values
+//! render         the sum of all shards, rendered as a page
+//! named          the families labelled with configured names
+//! series         the limit on the number of their series
+//! process_stats  the resources that the process uses
+//! addresses      the state of the addresses of upstreams
+//! upstream_calls the calls at upstreams, and their limits
+//! usage          the sum of all shards as usage by client and route
 //! ```
 //!
-//! Laws: no lock and no atomic on the way of a call; text that a caller sent is never a label; the page of
-//! several shards is the page of one shard that was fed everything.
+//! Laws: counting a call takes no lock and no atomic operation; text from a caller is never a label; the page of
+//! several shards equals the page of one shard that counted everything.
 
 mod addresses;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The families whose labels hold names of the configuration, within the limit on their series.
+//! The families labelled with configured names, within the limit on their series.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::domain::failure::Blame;
 use crate::domain::rollout::Stage;
 use crate::telemetry::clock::moment;
 
-/// All of them. Counters and gauges come first: they are small, and say more than histograms.
+/// Returns these families. Counters and gauges come first, because they are small and say more than histograms.
 pub(super) fn families(
     texts: &RenderedTexts,
     (sum, process): (&Snapshot, &GlobalMetrics),
@@ -63,7 +63,7 @@ fn calls(
     counters(&family::CALLS, shown.table(&family::CALLS, rows))
 }
 
-/// Durations do not tell whose fault a call was.
+/// Returns the durations, which are not labelled with the party at fault.
 fn durations(
     texts: &RenderedTexts,
     counts: &ShardCounts,

@@ -1,6 +1,6 @@
-//! What the process itself uses, by the names that Prometheus gives it for every program.
+//! The resources that the process uses, under the standard Prometheus names.
 //!
-//! What the system does not tell has no series: it tells all of it on Linux.
+//! A value that the system does not provide has no series; Linux provides all of them.
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,23 +12,23 @@ use super::family::{self, Family};
 use super::render::{gauge, of};
 use crate::telemetry::clock;
 
-/// What the process uses, at one moment.
+/// The resource usage of the process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStats {
-    /// Time of CPUs.
+    /// The CPU time.
     pub cpu: Duration,
-    /// Bytes in RAM.
+    /// The resident memory in bytes.
     pub resident: Option<u64>,
-    /// Open file descriptors.
+    /// The number of open file descriptors.
     pub open_fds: Option<u64>,
-    /// How many there may be.
+    /// The limit of open file descriptors.
     pub max_fds: Option<u64>,
-    /// When it began.
+    /// The start of the process.
     pub began: SystemTime,
 }
 
 impl ProcessStats {
-    /// Asks the system about this process, which began at a moment.
+    /// Reads the resource usage of this process, which started at `began`.
     #[must_use]
     pub fn read(began: SystemTime) -> ProcessStats {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -42,7 +42,7 @@ impl ProcessStats {
     }
 }
 
-/// The line `VmRSS`, in `kB`.
+/// Parses the line `VmRSS`, in `kB`.
 fn resident(status: &str) -> Option<u64> {
     let line = status
         .lines()
@@ -51,13 +51,13 @@ fn resident(status: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The one that the folder is read by is none of them.
+/// Counts the open file descriptors, without the one that reads the folder.
 fn open_fds() -> Option<u64> {
     let open = fs::read_dir("/proc/self/fd").ok()?.count();
     u64::try_from(open.saturating_sub(1)).ok()
 }
 
-/// The families of the process.
+/// Returns the families of the process.
 pub(super) fn families(own: &ProcessStats) -> Vec<proto::MetricFamily> {
     let known = |family: &Family, value: Option<u64>| {
         let series = value.map(|value| gauge(family, &[], value as f64));

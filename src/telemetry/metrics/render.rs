@@ -1,4 +1,4 @@
-//! Shards summed, names looked up → the page that Prometheus reads.
+//! Rendering of the page that Prometheus scrapes, from the sum of all shards and the configured names.
 
 use std::collections::HashMap;
 use std::mem;
@@ -30,7 +30,7 @@ use crate::domain::side::Side;
 use crate::domain::token::TokenFault;
 use crate::domain::wire::FloodReason;
 
-/// The page of metrics, as [`super::TEXT_FORMAT`]: families by name, series by their labels.
+/// Renders the metrics page as [`super::TEXT_FORMAT`], with families sorted by name and series by labels.
 #[must_use]
 pub fn render(
     names: &LabelNames,
@@ -50,11 +50,11 @@ pub fn render(
     families.extend(link_families(&process.links));
     families.extend(process_families(process));
     families.extend(process_stats::families(&process.own));
-    // Only a faulty table of families could fail here, and a test renders all of them.
+    // Only an invalid family table fails here, and a test renders all families.
     encode(families).unwrap_or_else(|error| format!("# no metrics: {error}\n"))
 }
 
-/// The registry checks the table of families, sorts them, and leaves out those without a series.
+/// Encodes the families. The registry checks the family table, sorts it, and omits families without series.
 fn encode(families: Vec<proto::MetricFamily>) -> prometheus::Result<String> {
     let descs = family::ALL
         .into_iter()
@@ -76,9 +76,9 @@ fn desc(family: &Family) -> prometheus::Result<Desc> {
     )
 }
 
-/// One scrape, with what the registry wants to know beforehand.
+/// The families of one scrape, with the descriptions that the registry needs beforehand.
 struct Described {
-    /// They are collected once, and large: the registry takes them.
+    /// Moved out when collected: they are large, and collected once.
     families: Mutex<Vec<proto::MetricFamily>>,
     descs: Vec<Desc>,
 }
@@ -94,7 +94,7 @@ impl Collector for Described {
     }
 }
 
-/// The names of the plan, at the places of their ids.
+/// The configured names, indexed by id.
 pub(super) struct RenderedTexts(Vec<Arc<str>>);
 
 impl RenderedTexts {
@@ -103,7 +103,8 @@ impl RenderedTexts {
     }
 }
 
-/// Failures begin at zero, since a rate does not see the first one of a series that begins with it.
+/// Returns the families of the proxy itself. Failure counters start at zero, because a rate ignores the first value of
+/// a new series.
 fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
     let (mut overhead, mut failures) = (Vec::new(), Vec::new());
     for side in Side::ALL {
@@ -273,7 +274,7 @@ fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
     ]
 }
 
-/// 1 while something is so, else 0.
+/// Returns a family with the value 1 if `on`, else 0.
 fn switch(family: &Family, on: impl Into<f64>) -> proto::MetricFamily {
     of(family, vec![gauge(family, &[], on.into())])
 }
@@ -331,7 +332,7 @@ pub(super) fn histogram(family: &Family, labels: &[&str], counts: &Histogram) ->
     metric
 }
 
-/// A label without a value is not written: to Prometheus both are the same.
+/// Creates a metric with its labels. Empty values are omitted, which Prometheus treats as equal.
 fn labelled(family: &Family, values: &[&str]) -> proto::Metric {
     debug_assert_eq!(family.labels.len(), values.len());
     let pairs = family.labels.iter().zip(values);

@@ -1,7 +1,7 @@
-//! How many series there may be whose labels hold names of the configuration.
+//! The limit on the number of series that are labelled with configured names.
 //!
-//! Laws: a series that was shown stays, until the rules change; the sum of a counter over all its series is the same with
-//! and without the limit; no counter falls because another series came.
+//! Laws: a series that was shown stays, until the rules change; the sum of a counter over all its series is the same
+//! with and without the limit; no counter falls because another series appears.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,13 +21,13 @@ use crate::domain::side::Side;
 use crate::domain::stream;
 use crate::domain::time::Timestamp;
 
-/// The name under which series beyond the limit are counted together.
+/// The label value under which series beyond the limit are summed.
 pub(super) const OVERFLOW: &str = "overflow";
 
-/// The labels that hold names of the configuration.
+/// The labels that contain configured names.
 const NAMED: [&str; 4] = ["route", "client", "flag", "prefix"];
 
-/// The families that have one of them for each name. Gauges of flags have one series for each flag, and stay as they are.
+/// The families that have a series for each such name. Gauges of flags are exempt: they have one series per flag.
 const BOUNDED: [&Family; 15] = [
     &family::CALLS,
     &family::DECISIONS,
@@ -46,7 +46,7 @@ const BOUNDED: [&Family; 15] = [
     &family::UNROUTED_CALLS,
 ];
 
-/// The lines of a histogram on the page: 15 buckets, one without an end, the sum and the count.
+/// The lines of a histogram on the page: 15 buckets, the infinite one, the sum and the count.
 const LINES: u64 = 18;
 
 pub(super) const SERIES: Family = Family {
@@ -70,9 +70,9 @@ pub(super) const SERIES_OVERFLOW: Family = Family {
     help: "Series beyond the limit, which count under the name overflow.",
 };
 
-/// A value that several series of a family can share.
+/// A value that can be combined with those of other series of its family.
 pub(super) trait Merge {
-    /// Takes the value of another series in.
+    /// Combines this value with that of another series.
     fn merge(&mut self, other: Self);
 }
 
@@ -88,7 +88,7 @@ impl Merge for Histogram {
     }
 }
 
-/// The last of several moments.
+/// The latest of several times.
 pub(super) struct LastValue(pub(super) Timestamp);
 
 impl Merge for LastValue {
@@ -97,7 +97,7 @@ impl Merge for LastValue {
     }
 }
 
-/// The first of several moments.
+/// The earliest of several times.
 pub(super) struct First(pub(super) Timestamp);
 
 impl Merge for First {
@@ -106,27 +106,27 @@ impl Merge for First {
     }
 }
 
-/// The series that were shown so far.
+/// The series shown so far.
 #[derive(Debug, Default)]
 pub struct ShownSeries {
     rules: SeriesRules,
-    /// Hashes of families with their labels.
+    /// The hashes of families with their labels.
     known: HashSet<u64>,
     lines: u64,
-    /// Those of `lines` that histograms have.
+    /// The part of `lines` that belongs to histograms.
     of_histograms: u64,
-    /// How many series of this scrape have no name of their own.
+    /// The number of series of this scrape that are beyond the limit.
     over: u64,
 }
 
 impl ShownSeries {
-    /// Returns how many series of the last scrape were counted under `overflow`.
+    /// Returns the number of series of the last scrape that were summed under `overflow`.
     #[must_use]
     pub const fn over(&self) -> u64 {
         self.over
     }
 
-    /// Begins a scrape. Other rules make other series, so all begin anew.
+    /// Starts a scrape. Changed rules produce other series, so the set is cleared.
     pub(super) fn begin(&mut self, rules: &SeriesRules) {
         if self.rules != *rules {
             *self = ShownSeries {
@@ -137,7 +137,7 @@ impl ShownSeries {
         self.over = 0;
     }
 
-    /// Returns the rows of a family without the labels that it does not keep, those beyond the limit under `overflow`.
+    /// Returns the rows of a family without disabled labels; rows beyond the limit are summed under `overflow`.
     pub(super) fn table<'t, V: Merge, const N: usize>(
         &mut self,
         family: &Family,
@@ -169,8 +169,8 @@ impl ShownSeries {
         table
     }
 
-    /// Whether a series has a place. Histograms have three quarters at most, and so have the others: neither leaves the other
-    /// without any.
+    /// Returns true if a series is within the limit. Histograms and other families may each use three quarters of it,
+    /// so that neither starves the other.
     fn takes(&mut self, family: &Family, labels: &[&str]) -> bool {
         let mut pairs = family.labels.iter().zip(labels);
         if !pairs.any(|(name, label)| NAMED.contains(name) && !label.is_empty()) {
@@ -199,7 +199,7 @@ impl ShownSeries {
         true
     }
 
-    /// The families that tell of the limit.
+    /// Returns the families that describe the limit.
     pub(super) fn families(&self) -> Vec<proto::MetricFamily> {
         let alone = |family, value: u64| of(family, vec![gauge(family, &[], value as f64)]);
         vec![
@@ -231,18 +231,18 @@ fn lines(family: &Family) -> u64 {
     }
 }
 
-/// How many series a plan can make.
+/// The number of series that a plan can produce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesEstimate {
-    /// When each client has called each route on both sides, each with one outcome at one stage.
+    /// The number if each client has called each route on both sides, each with one outcome at one stage.
     pub usual: u64,
-    /// With every stage, outcome and reason for each of them.
+    /// The number with every stage, outcome and reason for each of them.
     pub most: u64,
     /// The limit.
     pub limit: u64,
 }
 
-/// Returns how many series a plan can make whose labels hold names of the configuration.
+/// Returns the number of series labelled with configured names that a plan can produce.
 #[must_use]
 pub fn estimate(plan: &Plan) -> SeriesEstimate {
     let (mut usual, mut most) = (0_u64, 0_u64);
@@ -264,7 +264,7 @@ pub fn estimate(plan: &Plan) -> SeriesEstimate {
     }
 }
 
-/// How many values a label has: in ordinary use beside the others, and at most.
+/// Returns the number of values of a label: in ordinary use, and at most.
 fn values(plan: &Plan, family: &Family, label: &str) -> (usize, usize) {
     let both = |count: usize| (count, count);
     let is = |other: &Family| family.name == other.name;
@@ -273,7 +273,7 @@ fn values(plan: &Plan, family: &Family, label: &str) -> (usize, usize) {
             let announced = plan.lifecycle.routes.iter().flatten();
             both(announced.count())
         }
-        // `unrouted`, and `none` for what is refused before anybody looks.
+        // Includes `unrouted`, and `none` for calls that are refused before routing.
         "route" => {
             let routes = plan.routes.routes().len() + plan.streams.all().len();
             (routes + 1, routes + 2)

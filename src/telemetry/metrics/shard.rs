@@ -1,5 +1,4 @@
-//! The counts of one worker. A worker is one thread, so they are plain numbers; the sum over all workers is
-//! taken at scrape, from copies.
+//! The counts of one worker. A worker is one thread, so they are plain numbers; a scrape sums copies of all workers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -22,40 +21,40 @@ use crate::domain::time::Timestamp;
 use crate::domain::token::TokenFault;
 use crate::domain::wire::FloodReason;
 
-/// How long a call took.
+/// The durations of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// From the head of the call to the end of its answer.
+    /// The time from the head of the call to the end of its response.
     pub total: Duration,
-    /// The part of it that was spent on the upstream; absent where the call reached none.
+    /// The part spent on the upstream; absent if the call reached none.
     pub upstream: Option<Duration>,
-    /// From the head of the call to the head of its answer.
+    /// The time from the head of the call to the head of its response.
     pub head: Duration,
 }
 
-/// What a worker has open at the moment. The worker counts up and down; the shard only reports it.
+/// The current levels of a worker, which updates them; the shard only reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Connections of clients.
+    /// The number of client connections.
     pub client_connections: u64,
-    /// Calls that have begun and not ended.
+    /// The number of calls in flight.
     pub calls_in_flight: u64,
-    /// Candidates that have begun and not ended.
+    /// The number of candidates in flight.
     pub candidates_in_flight: u64,
-    /// How many calls may be in flight.
+    /// The maximum number of calls in flight.
     pub calls_limit: u64,
-    /// How many connections clients may have.
+    /// The maximum number of client connections.
     pub connections_limit: u64,
-    /// Connections to the upstreams of each side, by its number.
+    /// The connections to the upstreams of each side, indexed by side.
     pub pools: [Pool; Side::ALL.len()],
 }
 
-/// Connections to upstreams.
+/// Counts of connections to upstreams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pool {
-    /// Those that are open.
+    /// The number of open connections.
     pub open: u64,
-    /// Those of them that no call uses.
+    /// The number of open connections that no call uses.
     pub idle: u64,
 }
 
@@ -73,45 +72,46 @@ impl Gauges {
 }
 
 impl Pool {
-    /// Adds connections to another upstream, or of another worker.
+    /// Adds the connections to another upstream, or of another worker.
     pub const fn add(&mut self, other: Pool) {
         self.open += other.open;
         self.idle += other.idle;
     }
 }
 
-/// Fields of answers, by their route and a hash of their name: several workers may know the same one.
+/// Fields of responses, by their route and a hash of their name. A set, because several workers may report the same
+/// field.
 pub type CallFields = Arc<BTreeSet<(LabelId, u64)>>;
 
 /// The counts of one worker.
 #[derive(Debug, Default)]
 pub struct Shard {
-    /// What the worker has open at the moment.
+    /// The current levels of the worker.
     pub gauges: Gauges,
-    /// The fields of answers that have differed.
+    /// The response fields that have differed.
     pub mismatching: CallFields,
-    /// What has happened with the addresses of upstreams, by their names.
+    /// The counters and the state of the addresses of upstreams.
     pub addresses: BTreeMap<LabelId, AddressCounts>,
-    /// The calls at upstreams, by their names.
+    /// The calls at upstreams.
     pub upstream_calls: BTreeMap<LabelId, UpstreamCalls>,
     counts: ShardCounts,
 }
 
 impl Shard {
-    /// Nothing counted yet.
+    /// Creates an empty shard.
     #[must_use]
     pub fn new() -> Shard {
         Shard::default()
     }
 
-    /// Counts one call that ended, with the reason where it failed.
+    /// Counts one completed call, with the reason if it failed.
     pub fn record(&mut self, labels: CallLabels, timing: Timing, failure: Option<Reason>) {
         let counts = &mut self.counts;
         let call = counts.calls.entry(labels).or_default();
         call.duration.observe(timing.total);
         if let Some(upstream) = timing.upstream {
             call.upstream.observe(upstream);
-            // Where the proxy itself answers, there is no upstream and no stage.
+            // Without an upstream and a stage, the proxy itself responded.
             if let Some(stage) = labels.stage {
                 counts.overhead[labels.side as usize][stage as usize]
                     .observe(timing.head.saturating_sub(upstream));
@@ -122,7 +122,7 @@ impl Shard {
         }
     }
 
-    /// Counts which rule has chosen the stage of one call.
+    /// Counts the rule that chose the stage of a call.
     pub fn decided(&mut self, labels: DecisionLabels) {
         *self.counts.decisions.entry(labels).or_default() += 1;
     }
@@ -132,24 +132,24 @@ impl Shard {
         *self.counts.keyless.entry(flag).or_default() += 1;
     }
 
-    /// Counts members of one call for which its route has no place on the other side.
+    /// Counts members of a call that its route cannot map to the other side.
     pub fn dropped(&mut self, route: LabelId, members: u64) {
         if members > 0 {
             *self.counts.dropped.entry(route).or_default() += members;
         }
     }
 
-    /// Counts what became of an event for the clients of a side of a stream, or of a socket.
+    /// Counts the result of an event for the clients of a side of a stream, or of a socket.
     pub fn event(&mut self, route: LabelId, side: Side, kind: stream::EventResultKind) {
         *self.counts.events.entry((route, side, kind)).or_default() += 1;
     }
 
-    /// Counts what became of the candidate of one call.
+    /// Counts the verdict on the candidate of a call.
     pub fn verdict(&mut self, labels: VerdictLabels) {
         *self.counts.verdicts.entry(labels).or_default() += 1;
     }
 
-    /// Counts a call whose answers were not compared.
+    /// Counts a call whose responses were not compared.
     pub fn skipped(&mut self, route: LabelId, why: Skip) {
         *self.counts.skipped.entry((route, why)).or_default() += 1;
     }
@@ -160,7 +160,7 @@ impl Shard {
         *failed.entry((route, reason)).or_default() += 1;
     }
 
-    /// Counts how long a candidate took.
+    /// Records the duration of a candidate.
     pub fn candidate(&mut self, route: LabelId, of: (Side, Stage), took: Duration) {
         let taken = self.counts.candidates.entry((route, of.0, of.1));
         taken
@@ -168,12 +168,12 @@ impl Shard {
             .observe(took);
     }
 
-    /// What the guard of a flag has been told.
+    /// Returns the tally for the guard of a flag.
     pub fn tally(&mut self, flag: LabelId) -> &mut Tally {
         self.counts.tallies.entry(flag).or_default()
     }
 
-    /// Counts a call of a route for those who ask who still calls it, by the way on which it was served.
+    /// Counts a call in the usage of its route, by the path on which it was served.
     pub fn seen(&mut self, labels: CallLabels, way: Option<Path>, at: Timestamp) {
         let caller = (labels.route, labels.client, labels.side);
         let seen = self.counts.seen.entry(caller).or_default();
@@ -183,17 +183,17 @@ impl Shard {
         }
     }
 
-    /// Counts a REST call of no route under a prefix of routes.
+    /// Counts an unrouted REST call under a prefix of routes.
     pub fn unrouted(&mut self, prefix: LabelId, at: Timestamp) {
         self.counts.unrouted.entry(prefix).or_default().add(at);
     }
 
-    /// Counts a connection that was closed at once because as many as allowed were open.
+    /// Counts a connection that was closed at once because the limit was reached.
     pub fn refused_connection(&mut self) {
         self.counts.refused_connections += 1;
     }
 
-    /// Counts a client of HTTP/2 that was cut.
+    /// Counts an aborted HTTP/2 connection of a client.
     pub fn cut_connection(&mut self, why: FloodReason) {
         self.counts.cut_connections[why as usize] += 1;
     }
@@ -203,12 +203,12 @@ impl Shard {
         self.counts.failed_handshakes += 1;
     }
 
-    /// Counts a bearer token that proves nothing.
+    /// Counts a bearer token that failed verification.
     pub fn unverified_token(&mut self, fault: TokenFault) {
         self.counts.unverified_tokens[fault as usize] += 1;
     }
 
-    /// Counts a message of a socket that reaches nobody.
+    /// Counts a socket message that could not be delivered.
     pub fn stray(&mut self, why: Undelivered) {
         self.counts.strays[why as usize] += 1;
     }
@@ -218,7 +218,7 @@ impl Shard {
         self.counts.invalid_messages[fault as usize][action as usize] += 1;
     }
 
-    /// A copy for another thread.
+    /// Returns a copy for another thread.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
@@ -242,7 +242,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The sum of several.
+    /// Returns the sum of several snapshots.
     pub(super) fn sum(snapshots: &[Snapshot]) -> Snapshot {
         let mut sum = Snapshot::default();
         for snapshot in snapshots {
@@ -262,7 +262,7 @@ impl Snapshot {
     }
 }
 
-/// What the guards of all workers have been told, by the names of their flags.
+/// Returns the tallies for the guards, summed over all workers, by the name of the flag.
 #[must_use]
 pub fn tallies(names: &LabelNames, snapshots: &[Snapshot]) -> Tallies {
     let texts = names.texts();
@@ -278,7 +278,7 @@ pub fn tallies(names: &LabelNames, snapshots: &[Snapshot]) -> Tallies {
     told
 }
 
-/// Everything that only rises.
+/// The counters, which never decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShardCounts {
     pub(super) calls: HashMap<CallLabels, CallCounts, BuildHasherDefault<IdHasher>>,
@@ -395,14 +395,14 @@ impl ShardCounts {
     }
 }
 
-/// Adds each count to the one at the same place.
+/// Adds each count to the one at the same index.
 fn add_all(own: &mut [u64], other: &[u64]) {
     for (own, other) in own.iter_mut().zip(other) {
         *own += other;
     }
 }
 
-/// The counts of the calls of one set of labels. How many there were is the count of `duration`.
+/// The durations of the calls with one set of labels. Their number is the count of `duration`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CallCounts {
     pub(super) duration: Histogram,
@@ -425,13 +425,13 @@ impl Default for CallCounts {
     }
 }
 
-/// Hashes ids and enums in a few instructions. Callers choose neither, so nobody can make them collide.
+/// Hashes ids and enums in a few instructions. Callers choose neither, so they cannot provoke collisions.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {
-        // The table takes its index from the low bits, the multiplication mixes best into the high ones.
+        // The table takes its index from the low bits, but the multiplication mixes best into the high ones.
         self.0.rotate_left(26)
     }
 

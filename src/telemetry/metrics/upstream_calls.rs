@@ -1,4 +1,4 @@
-//! The calls at upstreams against what may be there at once. Whether they share connections or not is another matter.
+//! The calls at upstreams and their limits, whether or not the calls share connections.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::render::{RenderedTexts, gauge, of};
 /// The calls at an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpstreamCalls {
-    /// Those that have a place: they are sent, or their connection is being opened.
+    /// The calls with a permit: they are sent, or their connection is being opened.
     pub sent: u64,
-    /// Those that wait for a place.
+    /// The calls that wait for a permit.
     pub waiting: u64,
-    /// How many places there are.
+    /// The number of permits.
     pub limit: u64,
 }
 
 impl UpstreamCalls {
-    /// Adds those of another worker.
+    /// Adds the calls of another worker.
     pub const fn add(&mut self, other: UpstreamCalls) {
         self.sent += other.sent;
         self.waiting += other.waiting;
@@ -28,7 +28,7 @@ impl UpstreamCalls {
     }
 }
 
-/// The families of all upstreams that calls have places at.
+/// Returns the families of all upstreams that limit calls.
 pub(super) fn families(
     texts: &RenderedTexts,
     all: &BTreeMap<LabelId, UpstreamCalls>,

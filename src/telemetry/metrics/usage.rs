@@ -1,10 +1,10 @@
-//! Shards summed, names looked up → who has called what, as the domain merges and judges it.
+//! The usage of routes by client, summed over all shards and with ids replaced by names.
 
 use super::labels::{LabelId, LabelNames, NONE};
 use super::shard::Snapshot;
 use crate::domain::lifecycle::Usage;
 
-/// The calls that this process has seen since it began, by name.
+/// Returns the calls that this process has counted since its start, by name.
 #[must_use]
 pub fn usage(names: &LabelNames, snapshots: &[Snapshot]) -> Usage {
     let texts = names.texts();

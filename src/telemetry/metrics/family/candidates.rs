@@ -1,4 +1,4 @@
-//! Metrics of candidates: the second runs of the stages shadow and verify.
+//! Metrics of candidates, the second runs of calls in the stages shadow and verify.
 
 use prometheus::proto::MetricType;
 

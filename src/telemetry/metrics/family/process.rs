@@ -1,4 +1,4 @@
-//! What every program tells of itself, by the names that Prometheus gives it.
+//! Metrics of the process, under the standard Prometheus names.
 
 use prometheus::proto::MetricType;
 
