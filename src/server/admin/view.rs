@@ -19,8 +19,8 @@ pub struct FlagsView {
     /// The reason why an active kill switch is not stored yet; absent if it is stored or off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kill_unstored: Option<String>,
-    /// The routes that stay translated despite the kill switch, because their side has no upstream; empty if it is
-    /// off.
+    /// The routes and streams, with their side, that stay translated despite the kill switch, because their side has no
+    /// upstream; empty if it is off.
     pub still_translated: Vec<String>,
     /// The routes whose brownouts are cancelled.
     pub called_off: Vec<String>,
