@@ -1,4 +1,4 @@
-//! Retired routes whose REST server may still serve them, at a path that the route table gives to no route.
+//! Retired routes that the REST server may still serve, at a path that matches no route.
 
 use http::{HeaderMap, Uri};
 
@@ -9,16 +9,16 @@ use crate::domain::route::{Route, Wire};
 use crate::domain::routing::{RequestHead, RouteMatch, match_route};
 use crate::domain::side::Side;
 
-/// A call that passes through, and that a lenient server may read as a call of a retired route.
+/// A call that passes through, and that a lenient server may take for a call of a retired route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bypass {
-    /// The route, by its place.
+    /// The index of the route.
     pub route: usize,
     /// The call: `GET /Items`.
     pub call: String,
 }
 
-/// Returns one call for each retired route that can be reached so, in the order of the routes. Each call was tried: it
+/// Returns one call for each retired route that can be bypassed, in the order of the routes. Each call was tried: it
 /// passes as a call of no route.
 #[must_use]
 pub fn bypasses(plan: &Plan) -> Vec<Bypass> {
@@ -51,7 +51,7 @@ fn is_retired(plan: &Plan, route: &Route) -> bool {
             || flags.any(|flag| flag.route.fits(&route.name)))
 }
 
-/// Whether a path passes as that of no route, and a lenient server may read that of the route in it.
+/// Returns true when a path matches no route, but a lenient server may take it for the path of the route.
 fn passes(
     (plan, paths): (&Plan, &LenientPaths),
     (place, route): (usize, &Route),

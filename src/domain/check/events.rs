@@ -1,7 +1,7 @@
-//! What survives of events on their way to the other side and back.
+//! The proof of events on their way to the other side and back.
 //!
-//! An event is a pair of patterns as a row of outcomes is, so it is proven as one: as the answers of a route that is
-//! there for the proof only. Laws are those of rows; events with one side have no way, and nothing is said of them.
+//! An event is a pair of patterns like a row of outcomes, so it is proven as one: as the answer of a route that exists
+//! only for the proof. The laws are those of rows. Events with one side are not translated and not checked.
 
 use http::Method;
 
@@ -18,37 +18,37 @@ use crate::domain::pattern::Pattern;
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 use crate::domain::side::Side;
 
-/// What has been found out about events in one form.
+/// The findings for events in one form.
 #[derive(Debug)]
 pub struct EventReport {
-    /// The event, by its place.
+    /// The index of the event.
     pub event: usize,
-    /// The form that they come in.
+    /// The form in which the events arrive.
     pub from: EventForm,
-    /// What is to be said of them.
+    /// The verdict on the events.
     pub verdict: LossVerdict,
-    /// What comes back in another form that means the same.
+    /// Differences after which the event still means the same.
     pub norms: Vec<EventFinding>,
-    /// What does not come back.
+    /// Differences that lose data.
     pub losses: Vec<EventFinding>,
 }
 
-/// One reason for which an event does not come back as it was.
+/// One reason why an event does not come back unchanged.
 #[derive(Debug)]
 pub struct EventFinding {
-    /// The word of the rule.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// The rule of its place, in words.
+    /// The text of the rule with its location.
     pub says: String,
-    /// An event of which it is so.
+    /// An event that shows it.
     pub sent: String,
-    /// The other side.
+    /// The event that the other side gets.
     pub there: String,
-    /// What comes back, or why nothing does.
+    /// The event that comes back, or the reason why none does.
     pub back: Result<String, String>,
 }
 
-/// Finds out what survives of every event that has two sides.
+/// Checks every event that has two sides.
 #[must_use]
 pub fn check_events(events: &Events) -> Vec<EventReport> {
     let mut reports = Vec::new();
@@ -66,7 +66,7 @@ pub fn check_events(events: &Events) -> Vec<EventReport> {
     reports
 }
 
-/// The events between one form and notifications, as rows.
+/// Returns the events between one form and notifications, as rows.
 fn rows(events: &Events, form: EventForm) -> Vec<(usize, OutcomeRow)> {
     let all = events.all().iter().enumerate();
     let rows = all.filter_map(|(place, event)| {
@@ -92,7 +92,7 @@ fn row(event: &EventDefinition, rpc: &Pattern, shown: &Pattern) -> OutcomeRow {
     }
 }
 
-/// A route whose answers are the events.
+/// Builds a table with one route whose answers are the events.
 fn table(rows: Vec<OutcomeRow>) -> Option<RouteTable> {
     let source = RouteSource {
         name: "events".to_owned(),
@@ -135,7 +135,7 @@ fn finding(form: EventForm, finding: Finding) -> EventFinding {
     }
 }
 
-/// The place in the words of the table: `body/data/0/x` is `sse/data/x`.
+/// Renders a location in the terms of the event table: `body/data/0/x` is `sse/data/x`.
 fn place(form: EventForm, at: &str) -> String {
     match (at.strip_prefix("body"), at.strip_prefix("result")) {
         (Some(rest), _) => {

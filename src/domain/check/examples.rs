@@ -1,4 +1,4 @@
-//! Examples of the route table, run in the directions that they name.
+//! Execution of the route table's examples, in the directions that they name.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -14,21 +14,21 @@ use crate::domain::pattern::Bindings;
 use crate::domain::route::{EmptyBody, Example, ExampleReply, ExampleWay, RouteTable};
 use crate::domain::side::Side;
 
-/// What the examples of a route showed.
+/// The results of the examples of a route.
 #[derive(Debug, Default)]
 pub struct ExampleReport {
-    /// How many there are.
+    /// The number of examples.
     pub run: usize,
-    /// Every difference.
+    /// All differences.
     pub failed: Vec<ExampleFault>,
 }
 
-/// An example that does not hold.
+/// A difference between an example and its execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExampleFault {
     /// The key of the example, below its route.
     pub key: String,
-    /// What differs, with what was expected and what was found.
+    /// The difference, with the expected and the found value.
     pub what: String,
 }
 
@@ -83,7 +83,7 @@ fn goes(way: ExampleWay, from: Side) -> bool {
     }
 }
 
-/// That the table gives the call to this route.
+/// Fails unless the table selects this route for the call.
 fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
     let found = match sent {
         Message::RpcCall { method, params } => {
@@ -117,8 +117,8 @@ fn compare(
     ))
 }
 
-/// Whether an example shows no body where `{}` is sent. A short form sends `{}` for empty params and reads an absent body
-/// as `{}`, so both are the same call.
+/// Returns true when an example has no body where `{}` is sent. A short form sends `{}` for empty params and reads an
+/// absent body as `{}`, so both are the same call.
 fn shows_empty_body(subject: &CheckSubject<'_>, (expected, found): (&Message, &Message)) -> bool {
     let Message::RestCall {
         method,
@@ -140,7 +140,7 @@ fn shows_empty_body(subject: &CheckSubject<'_>, (expected, found): (&Message, &M
     sent_alike && without_body().shows(expected)
 }
 
-/// Answers come from the servers of the side that the call goes to.
+/// Compares the replies, which come from the servers of the side to which the call goes.
 fn replies(
     subject: &CheckSubject<'_>,
     (way, reply): (ExampleWay, &ExampleReply),
@@ -177,7 +177,7 @@ fn rest_call(subject: &CheckSubject<'_>, example: &Example) -> Result<Message, S
     let (method, target) = example.call.split_once(' ').ok_or_else(wrong)?;
     let method = http::Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
     let mut headers = header_map(&example.headers)?;
-    // What the route does not name is nothing that it could lose.
+    // The route cannot lose headers that it does not name.
     let named = |name: &HeaderName| {
         let mut items = subject.route.rest_call.headers.iter();
         items.any(|item| item.name == *name)

@@ -1,5 +1,5 @@
-//! What keeps a flag from doing what it is there for, although it can run. None of it is wrong: a flag may wait for a
-//! flip at run time, or for a route that is still to come.
+//! Warnings for flags that are valid but have no effect. Such a flag is no error: it may wait for a change at run time,
+//! or for a route that is added later.
 
 use core::fmt;
 
@@ -9,43 +9,43 @@ use crate::domain::route::Route;
 use crate::domain::shadow_limits::never;
 use crate::domain::side::Side;
 
-/// How many names a remark tells.
+/// The most names in one warning.
 const NAMES: usize = 5;
 
-/// A remark about one flag.
+/// A warning for one flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlagWarning {
-    /// The flag, by its place.
+    /// The index of the flag.
     pub flag: usize,
-    /// What it never does.
+    /// The missing effect.
     pub what: Never,
 }
 
-/// What a flag never does as long as it is what the file says.
+/// An effect that a flag never has as long as the file stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Never {
-    /// It compares nothing: no call of its routes is ever made twice.
+    /// It compares nothing: no call of its routes is ever sent twice.
     Compares {
-        /// What the flag gives.
+        /// The stage of the flag.
         stage: Stage,
-        /// Its routes.
+        /// The routes of the flag.
         routes: Vec<String>,
     },
     /// Its guard judges nothing: no call goes the new way.
     Judges {
-        /// What the flag gives.
+        /// The stage of the flag.
         stage: Stage,
-        /// What waits for the guard.
+        /// Records whether a ramp waits for the guard.
         ramp: Ramps,
     },
-    /// It decides nothing: another flag, by its name, takes whatever it covers.
+    /// It decides nothing: another flag takes every call that it covers.
     Decides {
-        /// The flag that is tried before.
+        /// The name of the flag that is tried before.
         behind: String,
     },
 }
 
-/// Whether a ramp waits for a guard.
+/// A named boolean: a ramp waits for the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ramps {
     /// One does.
@@ -93,7 +93,7 @@ impl fmt::Display for Never {
     }
 }
 
-/// The remarks about all flags of a plan, in their order.
+/// Returns the warnings for all flags of a plan, in their order.
 #[must_use]
 pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
     let covered: Vec<Covered<'_>> = plan
@@ -121,11 +121,11 @@ pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
     idle
 }
 
-/// What a flag covers of a plan.
+/// The clients and calls that a flag covers.
 struct Covered<'p> {
     flag: &'p Flag,
     clients: Vec<&'p str>,
-    /// Each with a side that it is entered from.
+    /// Each route with a side from which it can be called.
     calls: Vec<(&'p Route, Side)>,
 }
 
@@ -175,8 +175,8 @@ impl<'p> Covered<'p> {
         }
     }
 
-    /// Whether no call that the other one covers ever comes to it. Whose guard may take it back leaves calls to the
-    /// flags behind it, and so does a ramp.
+    /// Returns true when this flag takes every call that the other one covers. A guard that acts, or a ramp, leaves
+    /// calls to later flags.
     fn hides(&self, other: &Covered<'_>) -> bool {
         let own = self.flag;
         let acts = own

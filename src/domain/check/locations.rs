@@ -1,31 +1,31 @@
-//! Where holes and objects stand in a whole call or reply, each place with the words that people know it by.
+//! The locations of holes and objects in a whole call or reply, with their names for people.
 
 use crate::domain::outcome::{BodyPattern, NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::domain::pattern::{ObjectPattern, Pattern, Slot, TextPatterns};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 
-/// A hole at a place.
+/// A hole at a location.
 #[derive(Debug, Clone)]
 pub(super) struct LocatedHole<'p> {
     pub(super) slot: &'p Slot,
-    /// `query limit`, `params/arguments/id`.
+    /// The name of the location: `query limit`, `params/arguments/id`.
     pub(super) at: String,
     pub(super) stand: LocationKind,
 }
 
-/// What kind of place a hole has.
+/// The kind of a hole's location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LocationKind {
-    /// A value of JSON inside of another one.
+    /// A JSON value inside another one.
     Json,
-    /// All of a body, a result, a message or `data`.
+    /// The whole of a body, a result, a message or `data`.
     Whole,
-    /// The members or elements that are not named.
+    /// The unnamed members or elements.
     Rest,
-    /// All of a text outside of JSON, or a piece of one.
+    /// A text outside of JSON, or part of one.
     Words,
-    /// A piece of a text in JSON.
+    /// Part of a text in JSON.
     Text,
     /// A path.
     Path,
@@ -33,7 +33,7 @@ pub(super) enum LocationKind {
     Number,
 }
 
-/// All places of one side.
+/// All locations of one side.
 #[derive(Debug, Default)]
 pub(super) struct Locations<'p> {
     pub(super) held: Vec<LocatedHole<'p>>,
@@ -41,7 +41,7 @@ pub(super) struct Locations<'p> {
 }
 
 impl<'p> Locations<'p> {
-    /// The places of a call.
+    /// Returns the locations of a call.
     pub(super) fn of_call(route: &'p Route, side: Side) -> Locations<'p> {
         let mut places = Locations::default();
         match side {
@@ -69,7 +69,7 @@ impl<'p> Locations<'p> {
         places
     }
 
-    /// The places of a reply.
+    /// Returns the locations of a reply.
     pub(super) fn of_reply(row: &'p OutcomeRow, side: Side) -> Locations<'p> {
         let mut places = Locations::default();
         match side {

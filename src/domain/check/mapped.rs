@@ -1,24 +1,24 @@
-//! Which replies of a route its own rows map. The others go by the built-in table, of which a proof of the calls says
-//! nothing: the two servers may answer in different forms.
+//! The replies of a route that its own rows map. All others use the built-in table, for which a proof of the calls
+//! proves nothing: the two servers may answer in different forms.
 
 use crate::domain::outcome::ToolResult;
 use crate::domain::route::{ExpectsReply, Route};
 
-/// Which replies the rows of a route map.
+/// The replies that the rows of a route map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replies {
-    /// Nobody waits for a reply, or a frame without a row is no reply.
+    /// The route has no replies: it sends notifications, or frames without a row.
     None,
-    /// Success is mapped.
+    /// Successful replies are mapped.
     Mapped,
     /// Only failures are mapped.
     FailuresOnly,
-    /// There are no rows.
+    /// The route has no rows.
     NotMapped,
 }
 
 impl Replies {
-    /// Returns which replies of a route are mapped.
+    /// Returns the replies of a route that are mapped.
     #[must_use]
     pub fn new(route: &Route) -> Replies {
         let rows = route.outcomes.rows();
@@ -33,7 +33,7 @@ impl Replies {
         }
     }
 
-    /// The word for programs.
+    /// Returns the word for programs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Replies {
     }
 }
 
-/// Whether a route calls a tool and has no row for a result that says `isError: true`.
+/// Returns true when a route calls a tool and has no row for a result with `isError: true`.
 #[must_use]
 pub fn lacks_tool_failures(route: &Route) -> bool {
     let is_tool =

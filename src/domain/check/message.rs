@@ -1,7 +1,8 @@
-//! Whole calls and replies as plain values, so that two of them can be compared and shown.
+//! Whole calls and replies as plain values, to be compared and shown.
 //!
-//! It knows nothing of patterns. Law: two messages are the same when no client and no server could tell
-//! them apart by what a pattern may name: spelling of escapes, order of members and of query names aside.
+//! This module knows nothing of patterns. Law: two messages are the same if no client and no server can distinguish
+//! them by anything that a pattern may name. The spelling of escapes and the order of members and query names do not
+//! count.
 
 use std::fmt;
 
@@ -25,14 +26,14 @@ pub enum Message {
         target: String,
         /// The headers that the route names.
         headers: HeaderMap,
-        /// The body, where there is one.
+        /// The body, if there is one.
         body: Option<Json>,
     },
     /// An RPC call.
     RpcCall {
         /// The method.
         method: String,
-        /// The params, where there are some.
+        /// The params, if there are any.
         params: Option<Json>,
     },
     /// An answer of a REST server.
@@ -41,10 +42,10 @@ pub enum Message {
     RpcReply(ResponseReply),
 }
 
-/// The content type of a JSON body, which says no more than that it is one.
+/// The content type of a JSON body. It adds nothing to the body.
 const JSON: &str = "application/json";
 
-/// What is written into headers that the domain has read as text.
+/// Collects the written headers; those with the same name are all kept.
 pub(super) fn header_map(headers: Vec<(HeaderName, HeaderValue)>) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
@@ -54,7 +55,7 @@ pub(super) fn header_map(headers: Vec<(HeaderName, HeaderValue)>) -> HeaderMap {
 }
 
 impl Message {
-    /// What a REST server would have to answer so that its client gets this.
+    /// Returns the answer of a REST server that gives its client this answer.
     pub(super) fn of_rest_answer(answer: RestAnswer) -> Message {
         let mut headers = header_map(answer.headers);
         if let Some(kind) = answer.content_type
@@ -69,7 +70,7 @@ impl Message {
         })
     }
 
-    /// What an RPC server would have to answer so that its client gets this.
+    /// Returns the answer of an RPC server that gives its client this answer.
     pub(super) fn of_rpc_answer(answer: RpcAnswer) -> Message {
         Message::RpcReply(match answer {
             RpcAnswer::Result(result) => {
@@ -79,7 +80,7 @@ impl Message {
         })
     }
 
-    /// Whether nobody could tell the two apart.
+    /// Returns true when no client and no server can distinguish the two.
     #[must_use]
     pub fn same(&self, other: &Message) -> bool {
         match (self, other) {
@@ -132,8 +133,8 @@ impl Message {
 }
 
 impl Message {
-    /// Whether this is what an example shows: the same call, or a reply that says at least as much, for an
-    /// example need not repeat what is only written.
+    /// Returns true when this is the message of an example: the same call, or a reply with at least the same members,
+    /// since an example may omit what is only written.
     pub(super) fn shows(&self, example: &Message) -> bool {
         match (self, example) {
             (Message::RestReply(found), Message::RestReply(example)) => {
@@ -174,7 +175,7 @@ impl Message {
     }
 }
 
-/// Whether a value has every member that another one has, at every depth.
+/// Returns true when a value has every member of another one, at every depth.
 fn holds(found: &Json, example: &Json) -> bool {
     match (found.kind(), example.kind()) {
         (JsonKind::Object, JsonKind::Object) => {
@@ -214,7 +215,7 @@ fn same_json(one: Option<&Json>, other: Option<&Json>) -> bool {
     }
 }
 
-/// Paths as their decoded segments, queries as their decoded pairs.
+/// Compares paths by their decoded segments, and queries by their decoded pairs.
 fn same_target(one: &str, other: &str) -> bool {
     let cut = |target: &str| {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -233,7 +234,7 @@ fn same_target(one: &str, other: &str) -> bool {
                 (text(name), text(value))
             });
         let (segments, mut pairs) = (Vec::from_iter(segments), Vec::from_iter(pairs));
-        // Order matters among the values of one name only.
+        // Order matters only among the values of one name.
         pairs.sort_by(|one, other| one.0.cmp(&other.0));
         (segments, pairs)
     };
@@ -317,7 +318,7 @@ fn write_headers(headers: &HeaderMap, f: &mut fmt::Formatter<'_>) -> fmt::Result
     Ok(())
 }
 
-/// JSON as it is, a text in quotes.
+/// Writes JSON as it is, and a text in quotes.
 fn write_content(body: &Bytes, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if body.is_empty() {
         return Ok(());

@@ -1,14 +1,13 @@
-//! What survives a translation: lossless, lossless up to normal form, or lossy with a witness.
+//! The proof of translations: each direction is lossless, lossless up to a normal form, or lossy with a witness.
 //!
-//! Calls of both sides of each route, and replies of both sides of each row, are looked at by a few rules.
-//! A rule knows one reason for which a message may not come back as it was, and makes up messages that
-//! show it; they are sent there and back through the same code that serves calls. So a finding is never a
-//! guess: its witness was executed and seen to differ. What no rule names survives, by construction of the
-//! patterns; made-up messages are sent there and back besides, and a difference that no rule explains is
-//! reported as such.
+//! It covers the calls of both sides of each route, and the replies of both sides of each row. A rule knows one reason
+//! why a message may not come back unchanged, and generates messages that show it. They are sent there and back through
+//! the code that serves calls. So a finding is never a guess: its witness was executed and differed. Everything that no
+//! rule names survives by construction of the patterns. As a cross-check, further generated messages are sent there and
+//! back, and a difference that no rule explains is reported as such.
 //!
-//! Members that no pattern names are no part of the proof: they are dropped and counted, refused or carried
-//! while calls are served, and each direction says which.
+//! Members that no pattern names are not part of the proof: they are dropped and counted, refused, or carried when
+//! calls are served. Each direction reports which.
 
 mod bypass;
 mod events;

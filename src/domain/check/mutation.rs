@@ -1,6 +1,6 @@
-//! A pattern with one place changed, so that writing it makes a message that reading may not keep.
+//! Mutations: a pattern with one place changed, so that it writes a message that may not survive reading.
 //!
-//! It changes patterns only; what becomes of the message is for others to see.
+//! This module changes patterns only; [`super::round_trip`] sends the message.
 
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{
@@ -8,16 +8,16 @@ use crate::domain::pattern::{
     TextPart, TextPattern, TextPatterns,
 };
 
-/// What stands in a place instead of what its pattern says.
+/// The replacement for a place of a pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RawMutation {
-    /// Nothing.
+    /// No value.
     Absent,
-    /// This; in a text its text.
+    /// This value; in a text its text.
     Value(Json),
 }
 
-/// One place of a pattern, known by where it lies in memory: patterns are not moved while they are proven.
+/// One place of a pattern, identified by its address: patterns are not moved during the proof.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MutationTarget<'p> {
     /// A hole.
@@ -26,14 +26,14 @@ pub(super) enum MutationTarget<'p> {
     Object(&'p ObjectPattern),
 }
 
-/// A spot and what stands there.
+/// A place with its replacement.
 #[derive(Debug, Clone)]
 pub(super) struct Mutation<'p> {
     pub(super) spot: MutationTarget<'p>,
     pub(super) raw: RawMutation,
 }
 
-/// The name of the member that stands for all that a pattern does not name.
+/// The name of the member that represents all unnamed members.
 const STRANGER: &str = "zz";
 
 impl Mutation<'_> {
@@ -41,7 +41,7 @@ impl Mutation<'_> {
         matches!(self.spot, MutationTarget::Slot(hit) if std::ptr::eq(hit, slot))
     }
 
-    /// The pattern, changed.
+    /// Returns the changed pattern.
     pub(super) fn pattern(&self, pattern: &Pattern) -> Pattern {
         match pattern {
             Pattern::Literal(_) => pattern.clone(),
@@ -115,12 +115,12 @@ impl Mutation<'_> {
         }
     }
 
-    /// The words, changed.
+    /// Returns the changed text pattern.
     pub(super) fn words(&self, words: &TextPatterns) -> TextPatterns {
         match words {
             TextPatterns::Hole(slot) if self.hits(slot) => match &self.raw {
                 RawMutation::Absent => TextPatterns::Hole(gone()),
-                // A list has a text for each element, or one that is cut at commas.
+                // A list has one text for each element, or one that is split at commas.
                 RawMutation::Value(list) if list.kind() == JsonKind::Array => {
                     TextPatterns::Hole(Slot {
                         role: Role::Forgotten(Some(list.clone())),
@@ -141,7 +141,7 @@ impl Mutation<'_> {
     }
 }
 
-/// A string as its text, anything else as its JSON.
+/// Returns the text of a string, or the JSON of any other value.
 pub(super) fn text_of(value: &Json) -> String {
     match value.text() {
         Some(Ok(text)) => text,
@@ -149,7 +149,7 @@ pub(super) fn text_of(value: &Json) -> String {
     }
 }
 
-/// A place that writes nothing; the holes that stood there go on being bound elsewhere.
+/// Returns a slot that writes nothing. The holes that were there stay bound elsewhere.
 fn gone() -> Slot {
     Slot {
         name: "_".to_owned(),

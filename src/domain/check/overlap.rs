@@ -1,4 +1,4 @@
-//! Messages that two rows, or two routes, have in common: what the one writes and the other might read.
+//! Messages that two rows or two routes have in common: one writes them, and the other may read them.
 
 use super::message::Message;
 use crate::domain::json::Json;
@@ -7,7 +7,7 @@ use crate::domain::outcome::{BodyPattern, OutcomeRow, RpcReplyPattern};
 use crate::domain::pattern::{MemberPolicy, Pattern, intersection};
 use crate::domain::route::Route;
 
-/// A plain reply of the first row, with what both rows read in place of its content.
+/// Returns a plain reply of the first row, with content that both rows read.
 pub(super) fn reply(plain: &Message, (one, other): (&OutcomeRow, &OutcomeRow)) -> Option<Message> {
     let both = |one: Option<&Pattern>, other: Option<&Pattern>| match (one, other) {
         (Some(one), Some(other)) => intersection(one, other, MemberPolicy::Open).map(Some),
@@ -59,7 +59,7 @@ pub(super) fn reply(plain: &Message, (one, other): (&OutcomeRow, &OutcomeRow)) -
     }
 }
 
-/// Params that two routes read.
+/// Returns params that both routes read.
 pub(super) fn params(one: &Route, other: &Route) -> Option<Json> {
     intersection(
         &one.rpc_call.params,

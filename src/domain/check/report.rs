@@ -1,4 +1,4 @@
-//! What has been found out about each route, for people and programs to read.
+//! The findings for each route, for people and programs.
 
 use super::examples::ExampleReport;
 use super::mapped::Replies;
@@ -6,72 +6,72 @@ use super::message::Message;
 use super::rules::CheckRule;
 use crate::domain::side::Side;
 
-/// What has been found out about one route.
+/// The findings for one route.
 #[derive(Debug)]
 pub struct RouteReport {
-    /// The route, by its place in the table.
+    /// The route, by its index in the table.
     pub route: usize,
-    /// Calls first, then the rows in order, each from REST and from RPC, then the built-in table.
+    /// Calls first, followed by the rows in order, each from REST and from RPC, and by the built-in table.
     pub directions: Vec<Direction>,
-    /// Which of its replies are mapped.
+    /// The replies of the route that are mapped.
     pub replies: Replies,
-    /// What its examples showed.
+    /// The results of its examples.
     pub examples: ExampleReport,
 }
 
-/// What messages a verdict is about.
+/// The kind of messages that a verdict is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingKind {
     /// Calls of clients of the side.
     Request,
-    /// Answers of servers of the side that fit a row, by its place in the outcomes of the route.
+    /// Answers of servers of the side that match a row, given by its index in the outcomes of the route.
     Outcome(usize),
-    /// Answers of servers of the side that fit no row. It is told, and need not be accepted: the route
-    /// says nothing of them.
+    /// Answers of servers of the side that match no row. Their losses are reported but need no acceptance, because the
+    /// route does not declare them.
     BuiltIn,
 }
 
-/// What has been found out about messages that come from one side.
+/// The findings for the messages of one side.
 #[derive(Debug)]
 pub struct Direction {
-    /// The side that they come from.
+    /// The side that sends the messages.
     pub from: Side,
-    /// What they are.
+    /// The kind of the messages.
     pub kind: FindingKind,
-    /// Why there are none, if that is so.
+    /// The reason why there are no messages, if there are none.
     pub never: Option<Never>,
-    /// What comes back in another form that means the same.
+    /// Differences after which the message still means the same.
     pub norms: Vec<Finding>,
-    /// What does not come back.
+    /// Differences that lose data.
     pub losses: Vec<Finding>,
-    /// What happens to members that no pattern names.
+    /// The treatment of members that no pattern names.
     pub strange: Strange,
-    /// How many made-up messages went there and back.
+    /// The number of generated messages that went there and back.
     pub tried: usize,
 }
 
-/// Why no message ever takes a direction.
+/// The reason why no message takes a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Never {
-    /// The route is entered from the other side only.
+    /// Only the other side can call the route.
     NotEntered,
-    /// Another row, by its place, takes whatever this one fits.
+    /// Another row, given by its index, takes every message that this one matches.
     Hidden(usize),
 }
 
-/// What happens to members that no pattern names.
+/// The treatment of members that no pattern names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strange {
-    /// They are dropped, and counted.
+    /// Dropped and counted.
     Dropped,
-    /// They are the caller's error.
+    /// Refused as an error of the caller.
     Refused,
-    /// They go along.
+    /// Carried to the other side.
     Carried,
 }
 
 impl Strange {
-    /// The word used in reports.
+    /// Returns the word used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,21 +82,21 @@ impl Strange {
     }
 }
 
-/// What is to be said of a direction, the best first.
+/// The verdict on a direction, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossVerdict {
-    /// Every message comes back as it was.
+    /// Every message comes back unchanged.
     Lossless,
     /// Every message comes back as one that means the same.
     NormalForm,
-    /// Some message does not come back.
+    /// Some message loses data or does not come back.
     Lossy,
     /// There are no messages.
     Never,
 }
 
 impl LossVerdict {
-    /// The words used in reports.
+    /// Returns the words used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -108,46 +108,46 @@ impl LossVerdict {
     }
 }
 
-/// How much a difference matters.
+/// The weight of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// The message comes back as one that means the same, and that one comes back as it is.
+    /// The message comes back as one that means the same, and that one comes back unchanged.
     Norm,
-    /// Something is gone.
+    /// Something is lost.
     Loss,
 }
 
-/// One reason for which a message does not come back as it was.
+/// One reason why a message does not come back unchanged.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The reason.
     pub rule: CheckRule,
-    /// Where: `query limit`, `result/content/0/text`, the name of another route, the key of another row.
+    /// The location: `query limit`, `result/content/0/text`, the name of another route, the key of another row.
     pub at: String,
-    /// A message of which it is so.
+    /// A message that shows it.
     pub witness: Witness,
 }
 
-/// A message that was sent there and back, and seen to differ.
+/// A message that was sent there and back, and differed.
 #[derive(Debug, Clone)]
 pub struct Witness {
-    /// What was sent.
+    /// The message as sent.
     pub sent: Message,
-    /// What the other side gets.
+    /// The message that the other side gets.
     pub there: Message,
-    /// What comes back, or why nothing does.
+    /// The message that comes back, or the reason why none does.
     pub back: Result<Message, String>,
 }
 
 impl Direction {
-    /// Whether none of the made-up messages passed, although some should.
+    /// Returns true when none of the generated messages went there and back, although some should.
     #[must_use]
     pub fn is_untried(&self) -> bool {
         let seen = self.tried > 0 || !self.norms.is_empty() || !self.losses.is_empty();
         self.never.is_none() && !seen && self.kind != FindingKind::BuiltIn
     }
 
-    /// What is to be said of it.
+    /// Returns the verdict.
     #[must_use]
     pub fn verdict(&self) -> LossVerdict {
         if self.never.is_some() {
@@ -163,7 +163,7 @@ impl Direction {
 }
 
 impl RouteReport {
-    /// The losses that are to be accepted by a word of the route, or of the row.
+    /// Returns the lossy directions that the route or the row must accept with `lossy`.
     pub fn losses(&self, kind: FindingKind) -> impl Iterator<Item = &Direction> {
         let lossy = move |direction: &&Direction| {
             direction.kind == kind && direction.verdict() == LossVerdict::Lossy

@@ -1,7 +1,7 @@
-//! Routes whose calls another route might take: those that one side tells apart by what a hole holds.
+//! Routes whose calls another route may take: routes of one side that differ only by the value of a hole.
 //!
-//! The cost is bounded: calls are made up once for each route, and only those are compared that no literal
-//! of path or params tells apart at once.
+//! The cost is bounded: calls are generated once for each route, and only routes that no literal of path or params
+//! distinguishes are compared.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::domain::pattern::{Pattern, TextPatterns};
 use crate::domain::route::{Route, RouteTable, SegmentPattern, Template};
 use crate::domain::side::Side;
 
-/// How many neighbours of one route are looked at.
+/// The most neighbours of one route that are examined.
 const MOST: usize = 64;
 
 /// A plain call of each route, on both sides.
@@ -23,7 +23,7 @@ pub(super) struct Neighbours {
     rest: HashMap<Method, Vec<usize>>,
     rpc: HashMap<String, Vec<usize>>,
     calls: [Vec<Option<Message>>; 2],
-    /// The texts that params must have, by where they stand.
+    /// The literals that params must have, by location.
     told: Vec<HashMap<String, Json>>,
 }
 
@@ -58,7 +58,7 @@ impl Neighbours {
         }
     }
 
-    /// Plain calls of other routes, on one side, that this route might write.
+    /// Returns plain calls of other routes, on one side, that this route may write.
     pub(super) fn of_route(&self, table: &RouteTable, place: usize, side: Side) -> Vec<Message> {
         let route = table.route(place);
         let calls = &self.calls[usize::from(side == Side::Rpc)];

@@ -1,4 +1,4 @@
-//! There and back: messages of a subject, through the same code that serves calls.
+//! Round trips: messages of a subject, sent through the code that serves calls.
 
 use super::message::{Message, header_map};
 use super::subject::{CheckSubject, LIMITS, TERMS, json};
@@ -6,14 +6,14 @@ use crate::domain::pattern::{Bindings, BoundValue, TextPatterns};
 use crate::domain::route::{RestSelection, Route, RouteTable, Segments, Wire};
 use crate::domain::translate::{RestHead, read_rest_call, rest_to_rpc};
 
-/// What became of a message.
+/// The result of a round trip.
 #[derive(Debug)]
 pub(super) struct RoundTrip {
-    /// What the other side gets.
+    /// The message that the other side gets.
     pub(super) there: Message,
-    /// What comes back, or why nothing does.
+    /// The message that comes back, or the reason why none does.
     pub(super) back: Result<Message, String>,
-    /// Which route or row read the way back; none for the built-in table.
+    /// The route or row that read the way back; `None` for the built-in table.
     pub(super) by: Option<usize>,
 }
 
@@ -27,16 +27,16 @@ impl RoundTrip {
     }
 }
 
-/// One translation: what it made, and which route or row did it.
+/// One translation, with the route or row that did it.
 struct Hop {
     message: Message,
     by: Option<usize>,
-    /// What the holes of the call are.
+    /// The values of the call's holes.
     call: Bindings,
 }
 
 impl CheckSubject<'_> {
-    /// Sends a message there and back; `None` where it is refused, or belongs to another route or row.
+    /// Sends a message there and back. Returns `None` if it is refused, or belongs to another route or row.
     pub(super) fn trip(&self, sent: &Message) -> Option<RoundTrip> {
         let enters = self.route.enters_from(self.from.other());
         let own = self.own();
@@ -44,25 +44,25 @@ impl CheckSubject<'_> {
         if there.by != Some(own) {
             return None;
         }
-        // The other side of a one-way route is entered by others, so the way back is its own.
+        // Other calls use the other side of a one-way route, so the way back is forced to this route.
         let way = (self.row.is_none() && !enters).then_some(self.place);
-        // The id of a call goes along beside what the patterns of the RPC side say.
+        // The id of a call is passed outside the patterns of the RPC side.
         let id = self.route.id.map(|hole| there.call.get(hole).clone());
         let back = self.leg(&there.message, (way, id));
         Some(RoundTrip::new(there.message, back))
     }
 
-    /// The route, or the row, by its place.
+    /// Returns the index of the row, or else of the route.
     pub(super) fn own(&self) -> usize {
         self.row.unwrap_or(self.place)
     }
 
-    /// What the other side gets, whichever route reads it.
+    /// Returns the message that the other side gets, by any route.
     pub(super) fn there(&self, sent: &Message) -> Option<Message> {
         Some(self.leg(sent, (None, None)).ok()?.message)
     }
 
-    /// Sends an answer there and back that no row fits; with the key of the row that took what was written.
+    /// Sends an answer that matches no row there and back. Also returns the key of the row that read the way back.
     pub(super) fn built_in_round_trip(
         &self,
         sent: &Message,
@@ -78,7 +78,7 @@ impl CheckSubject<'_> {
         Some((trip, taken))
     }
 
-    /// Translates one message, by the table unless the route is told.
+    /// Translates one message by the given route, or else by the one that the table selects.
     fn leg(
         &self,
         message: &Message,
@@ -132,13 +132,13 @@ impl CheckSubject<'_> {
         })
     }
 
-    /// What the route makes of a call, and what its holes are.
+    /// Translates a call by this route, and returns the values of its holes.
     pub(super) fn call_of(&self, sent: &Message) -> Result<(Message, Bindings), String> {
         let leg = self.leg(sent, (Some(self.place), None))?;
         Ok((leg.message, leg.call))
     }
 
-    /// What the rows make of an answer to a call.
+    /// Translates an answer to a call by the rows.
     pub(super) fn reply_of(&self, sent: &Message, call: &Bindings) -> Result<Message, String> {
         self.reply_leg(sent, call).map(|leg| leg.message)
     }
@@ -179,7 +179,7 @@ impl CheckSubject<'_> {
         })
     }
 
-    /// The message of this side from which the other side gets what is given, if this route or row reads it.
+    /// Returns the message of this side that becomes `there`, if this route or row reads it.
     pub(super) fn source_of(&self, there: &Message) -> Option<Message> {
         match (self.pair(), there) {
             (None, Message::RestCall { .. }) => {
@@ -215,7 +215,7 @@ impl CheckSubject<'_> {
     }
 }
 
-/// The route that the table selects for a REST call.
+/// Returns the route that the table selects for a REST call.
 pub(super) fn select_rest(
     (table, speech): (&RouteTable, Wire),
     message: &Message,
@@ -256,7 +256,7 @@ fn cut(target: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether a REST call has the method and a path of a route.
+/// Returns true when a REST call has the method and a path of a route.
 fn fits_path(route: &Route, message: &Message) -> bool {
     let Message::RestCall { method, target, .. } = message else {
         return false;

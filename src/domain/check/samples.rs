@@ -1,4 +1,4 @@
-//! A few values for each hole: the plain ones first, then those at which things break.
+//! Sample values for each hole: plain ones first, followed by edge cases.
 
 use super::locations::{LocatedHole, LocationKind, Locations};
 use crate::domain::json::Json;
@@ -6,30 +6,30 @@ use crate::domain::pattern::{Absence, HoleFacts, Scalar, Shape};
 use crate::domain::percent::{Plus, decode};
 use crate::domain::route::{Route, SegmentPattern};
 
-/// The values that are tried for one hole; `None` is that there is none.
+/// The values tried for one hole; `None` stands for an absent value.
 #[derive(Debug, Clone)]
 pub(super) struct Samples {
-    /// Values that nothing is said of.
+    /// Ordinary values.
     pub(super) plain: Vec<Json>,
-    /// Further ones.
+    /// Edge cases.
     pub(super) odd: Vec<Option<Json>>,
 }
 
 impl Samples {
-    /// The plain value of a round; a round is tried after the other until one passes.
+    /// Returns the plain value of a round; rounds are tried one after the other until one passes.
     pub(super) fn plain(&self, round: usize) -> Json {
         let plain = self.plain.get(round % self.plain.len().max(1));
         plain.cloned().unwrap_or(Json::literal("null"))
     }
 
-    /// All values.
+    /// Returns all values.
     pub(super) fn all(&self) -> impl Iterator<Item = Option<Json>> {
         let plain = self.plain.iter().cloned().map(Some);
         plain.chain(self.odd.iter().cloned())
     }
 }
 
-/// The values of all holes of a pair.
+/// Returns the values of all holes of a pair.
 pub(super) fn samples(facts: &HoleFacts, sides: [&Locations<'_>; 2]) -> Vec<Samples> {
     let holes = facts.holes.iter().enumerate();
     holes
@@ -50,7 +50,7 @@ pub(super) fn samples(facts: &HoleFacts, sides: [&Locations<'_>; 2]) -> Vec<Samp
 }
 
 impl Samples {
-    /// Takes plain values that have a form in the type of another place as well.
+    /// Keeps the plain values that also have a form in the type of another place.
     fn keep_equal(&mut self, own: &Shape, other: &Shape) {
         let text = |value: &Json| Json::string(&String::from_utf8_lossy(value.as_bytes()));
         let (values, _) = of_shape(other);
@@ -89,7 +89,7 @@ fn of_hole(shape: &Shape, held: &[&LocatedHole<'_>]) -> Samples {
     Samples { plain, odd }
 }
 
-/// The path `items/a1` for a hole of the path that spans `items/*`.
+/// Returns a value for a hole of the path that spans several segments: `items/a1` for `items/*`.
 pub(super) fn spanned(route: &Route, hole: usize) -> Option<Json> {
     let path = &route.rest_call.path;
     let placed = path

@@ -1,7 +1,7 @@
-//! What is proven at a time: the calls, or the replies of one row, that come from one side.
+//! The unit of the proof: the calls, or the replies of one row, that come from one side.
 //!
-//! A subject makes up messages of its side, and sends them there and back through the same code that
-//! serves calls. It draws no conclusions.
+//! A subject generates messages of its side, and sends them there and back through the code that serves calls. It draws
+//! no conclusions.
 
 use http::HeaderMap;
 
@@ -21,7 +21,7 @@ use crate::domain::route::{HeaderItem, QueryItem, Route, RouteTable, write_url};
 use crate::domain::side::Side;
 use crate::domain::translate::{TranslateContext, write_body, write_headers};
 
-/// What holds for the proof: the nesting is that of the default limits, the time stands still.
+/// The context of the proof: the default nesting limit and a fixed time.
 pub(super) const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: noon,
@@ -36,35 +36,35 @@ fn noon() -> String {
     "2026-01-01T12:00:00Z".to_owned()
 }
 
-/// How many made-up messages of one subject are sent there and back.
+/// The most generated messages of one subject.
 const MOST: usize = 160;
 
 /// The calls, or the replies of one row, that come from one side.
 #[derive(Debug)]
 pub(super) struct CheckSubject<'t> {
     pub(super) table: &'t RouteTable,
-    /// The route, by its place in the table.
+    /// The index of the route in the table.
     pub(super) place: usize,
     pub(super) route: &'t Route,
-    /// The row, by its place in the outcomes; none for calls.
+    /// The index of the row in the outcomes; `None` for calls.
     pub(super) row: Option<usize>,
     pub(super) from: Side,
-    /// The places of the side that messages come from, and of the other one.
+    /// The locations of the side that sends the messages, and of the other one.
     pub(super) here: Locations<'t>,
     pub(super) there: Locations<'t>,
     pub(super) samples: Vec<Samples>,
-    /// What the holes of the call are that a reply answers.
+    /// The holes of the call that a reply answers.
     pub(super) call: Bindings,
-    /// The route without its outcomes, which is cheap to copy.
+    /// The route without its outcomes, which is cheap to clone.
     bare: Route,
     round: usize,
 }
 
-/// Values of holes in place of the plain ones; `None` is that there is none.
+/// Values of holes that replace the plain ones; `None` stands for an absent value.
 pub(super) type Chosen<'c> = &'c [(usize, Option<Json>)];
 
 impl<'t> CheckSubject<'t> {
-    /// The calls of a route that come from one side.
+    /// Creates the subject for the calls of a route from one side.
     pub(super) fn calls(table: &'t RouteTable, place: usize, from: Side) -> CheckSubject<'t> {
         let route = table.route(place);
         let here = Locations::of_call(route, from);
@@ -97,7 +97,7 @@ impl<'t> CheckSubject<'t> {
         subject
     }
 
-    /// The replies of a row that come from one side's servers, to a call that `calls` makes up.
+    /// Creates the subject for the replies of a row from one side's servers, to a call that `calls` generates.
     pub(super) fn replies(calls: &CheckSubject<'t>, row: usize, from: Side) -> CheckSubject<'t> {
         let route = calls.route;
         let pair = &route.outcomes.rows()[row];
@@ -120,7 +120,7 @@ impl<'t> CheckSubject<'t> {
         subject
     }
 
-    /// Finds plain values that pass; those of the first round where none do.
+    /// Selects plain values that pass; keeps those of the first round if none do.
     fn settle(&mut self) {
         let passes = |subject: &CheckSubject<'_>| {
             let message = subject.message(None, &[]);
@@ -144,12 +144,13 @@ impl<'t> CheckSubject<'t> {
         self.pair().map_or(&self.route.facts, |row| &row.facts)
     }
 
-    /// The plain value of a hole.
+    /// Returns the plain value of a hole.
     pub(super) fn plain(&self, hole: usize) -> Option<Json> {
         Some(self.samples.get(hole)?.plain(self.round))
     }
 
-    /// Plain values but for those that are chosen; holes of lists have as many elements, the first one as chosen.
+    /// Returns the plain values, apart from the chosen ones. Holes of lists have `elements` elements, the first one as
+    /// chosen.
     fn bindings(&self, chosen: Chosen<'_>, elements: usize) -> Bindings {
         let facts = self.facts();
         let mut bindings = Bindings::new(facts.holes.len());
@@ -172,7 +173,7 @@ impl<'t> CheckSubject<'t> {
         bindings
     }
 
-    /// A message with one place changed; none where these values cannot be written.
+    /// Writes a message with one place changed. Returns `None` if these values cannot be written.
     pub(super) fn message(
         &self,
         twist: Option<&Mutation<'_>>,
@@ -181,7 +182,7 @@ impl<'t> CheckSubject<'t> {
         self.sized(twist, (chosen, 1))
     }
 
-    /// The same with as many elements in lists.
+    /// Does the same with `elements` elements in lists.
     pub(super) fn sized(
         &self,
         twist: Option<&Mutation<'_>>,
@@ -195,7 +196,7 @@ impl<'t> CheckSubject<'t> {
         written.ok()
     }
 
-    /// Each hole with each of its values, the others plain; lists of no, one and two elements.
+    /// Generates messages: each hole with each of its values, the others plain; lists with no, one and two elements.
     pub(super) fn made_up(&self) -> Vec<Message> {
         let mut messages = Vec::new();
         for elements in [1, 0, 2] {
@@ -342,7 +343,7 @@ fn twist_row(row: &mut OutcomeRow, own: &OutcomeRow, twist: &Mutation<'_>) {
     }
 }
 
-/// The headers that a message bears, for those that change them.
+/// Returns the headers of a message, for a change.
 pub(super) fn headers_of(message: &mut Message) -> Option<&mut HeaderMap> {
     match message {
         Message::RestCall { headers, .. } => Some(headers),

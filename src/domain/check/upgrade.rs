@@ -1,8 +1,8 @@
 //! Defaults that changed, and the routes that a change affects.
 //!
-//! CHANGELOG.md has the section "Upgrading" with one row for each change. A note is printed for each route that a change
-//! affects, and one for the changes that affect all alike, so that an operator sees before the upgrade which calls behave
-//! differently. A key that is written in the file settles its change.
+//! CHANGELOG.md lists the changes in the section "Upgrading", one row each. One note is printed for each route that a
+//! change affects, and one for the changes that affect all routes. It shows the operator before the upgrade which calls
+//! will behave differently. A key that the file sets settles its change.
 
 use super::mapped::lacks_tool_failures;
 use crate::domain::cors::{Cors, Origins};
@@ -15,10 +15,10 @@ use crate::domain::route::{
 };
 use crate::domain::side::Side;
 
-/// The codes that failures of the proxy had before they moved out of the range of servers.
+/// The codes of proxy failures before they moved out of the range reserved for servers.
 const FORMER_CODES: std::ops::RangeInclusive<i64> = -32019..=-32001;
 
-/// The statuses by which a server refuses a caller for a reason that the caller can act on.
+/// The statuses with which a server refuses a caller for a reason that the caller can act on.
 const REFUSALS: [i64; 4] = [401, 403, 429, 503];
 
 /// A default that changed.
@@ -42,15 +42,15 @@ pub enum Change {
     ToolError,
     /// A failed REST answer to the call of a tool is a result.
     ToolResult,
-    /// A row reads or writes a code that failures of the proxy had before.
+    /// A row reads or writes a code that proxy failures had before.
     FormerCode,
-    /// The check against a schema has a budget.
+    /// The check against a schema has a limited budget.
     SchemaBudget,
-    /// A tool that no route has is a wrong param.
+    /// A tool without a route is an invalid param.
     UnknownTool,
-    /// A response over a link that cannot be read fails its call at once.
+    /// An unreadable response over a link fails its call immediately.
     LinkAnswer,
-    /// Log messages of the server behind a link go to their caller alone.
+    /// Log messages of a server behind a link go to their caller only.
     LinkMessages,
     /// The WebSocket of a client opens with the connection of the client.
     ClientSocket,
@@ -81,7 +81,7 @@ impl Change {
 }
 
 impl Change {
-    /// The word used in notes; the page on `check` explains each.
+    /// Returns the word used in notes; the page on `check` explains each.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -105,18 +105,18 @@ impl Change {
     }
 }
 
-/// A default that changed for all routes alike.
+/// A default that changed for all routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GeneralChange {
     /// Failures of the proxy have codes of their own.
     FailureCodes,
-    /// `Origin` and `HostField` of translated calls are checked.
+    /// `Origin` and `Host` of translated calls are checked.
     Origin,
     /// Paths near that of a route are decided by one rule.
     NearPaths,
     /// An event stream as the answer to a translated call is refused.
     EventStream,
-    /// A call waits for a connection to an upstream over HTTP until its own timeout.
+    /// A call waits for a connection to an HTTP upstream until its own timeout.
     QueueTimeout,
     /// Calls that are open at the end of a drain get an answer.
     Draining,
@@ -133,7 +133,7 @@ impl GeneralChange {
         GeneralChange::Draining,
     ];
 
-    /// The word used in the note; the page on `check` explains each.
+    /// Returns the word used in notes; the page on `check` explains each.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -147,8 +147,8 @@ impl GeneralChange {
     }
 }
 
-/// Returns the changes that affect all routes of a plan alike, unless a key of it settles them; none without a route that
-/// is served over HTTP.
+/// Returns the changes that affect all routes of a plan, unless one of its keys settles them. Returns none for a plan
+/// without a route that is served over HTTP.
 #[must_use]
 pub fn general_changes(plan: &Plan) -> Vec<GeneralChange> {
     let routes = || {
@@ -173,7 +173,7 @@ pub fn general_changes(plan: &Plan) -> Vec<GeneralChange> {
     GeneralChange::ALL.into_iter().filter(affects).collect()
 }
 
-/// The keys of a route that its file writes.
+/// The keys of a route that are set in its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WrittenKeys {
     /// `extra`
@@ -203,17 +203,17 @@ pub fn changes(plan: &Plan, index: usize, written: WrittenKeys) -> Vec<Change> {
     Change::ALL.into_iter().filter(affects).collect()
 }
 
-/// One route, and the directions in which its calls are translated.
+/// One route, with the directions in which its calls are translated.
 struct Looked<'p> {
     route: &'p Route,
     written: WrittenKeys,
-    /// Calls of REST clients reach an RPC server.
+    /// True when calls of REST clients reach an RPC server.
     to_rpc: bool,
-    /// Calls of RPC clients reach a REST server.
+    /// True when calls of RPC clients reach a REST server.
     to_rest: bool,
-    /// The RPC server, where it is behind a link.
+    /// The RPC server, if it is behind a link.
     link: Option<&'p UpstreamPlan>,
-    /// RPC calls of no route pass to a server.
+    /// True when RPC calls of no route pass to a server.
     passes_unknown: bool,
 }
 
@@ -270,12 +270,12 @@ impl Looked<'_> {
         }
     }
 
-    /// Returns whether the RPC server is behind a link that is like this.
+    /// Returns true when the RPC server is behind a link that satisfies `is`.
     fn has_link(&self, is: impl Fn(&UpstreamPlan) -> bool) -> bool {
         self.link.is_some_and(is)
     }
 
-    /// Returns whether clients of MCP call the method of the route.
+    /// Returns true when MCP clients call the method of the route.
     fn is_of_mcp(&self) -> bool {
         let families = ["tools/", "prompts/", "resources/"];
         families
@@ -283,7 +283,7 @@ impl Looked<'_> {
             .any(|family| self.route.rpc.starts_with(family))
     }
 
-    /// Returns whether rows of the route read answers with each of these statuses.
+    /// Returns true when rows of the route read answers with each of these statuses.
     fn reads_all(&self, statuses: &[i64]) -> bool {
         let rows = self.route.outcomes.rows();
         statuses
@@ -292,7 +292,7 @@ impl Looked<'_> {
     }
 }
 
-/// Returns what `extra` was where a route did not set it.
+/// Returns the former default of `extra`.
 fn former_extra(route: &Route) -> Extra {
     match (route.form, route.effect) {
         (RouteForm::Short, _) if has_content(&route.method) == HasRequestBody::Body => Extra::Carry,

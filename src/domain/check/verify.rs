@@ -1,4 +1,4 @@
-//! From rules to verdicts: what a rule suspects is executed, and only what is seen to differ is said.
+//! Execution of the rules: each hypothesis is tried, and only differences that were observed are reported.
 
 use super::examples;
 use super::mapped::Replies;
@@ -16,13 +16,13 @@ use crate::domain::pattern::Pattern;
 use crate::domain::route::{ExpectsReply, Extra, Route, RouteTable};
 use crate::domain::side::Side;
 
-/// Finds out what survives on every route of a table.
+/// Checks every route of a table.
 #[must_use]
 pub fn check(table: &RouteTable) -> Vec<RouteReport> {
     check_by(table, RULES)
 }
 
-/// The same by fewer rules, for tests that show what each of them is needed for.
+/// Checks with fewer rules, for tests that show the need for each rule.
 pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport> {
     let neighbours = Neighbours::new(table);
     let places = 0..table.routes().len();
@@ -36,7 +36,7 @@ pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport>
         .collect()
 }
 
-/// The same for the only route of a table.
+/// Checks the only route of a table.
 pub(super) fn only(table: &RouteTable) -> Vec<Direction> {
     directions(table, 0, (&Neighbours::new(table), RULES))
 }
@@ -87,14 +87,14 @@ fn directions(
             });
         }
     }
-    // A frame that no row fits is no answer, so there is nothing that could be lost.
+    // A frame that matches no row is not an answer, so nothing can be lost.
     if !route.is_frame() {
         found.extend(Side::ALL.map(|from| built_in(&calls[0], from)));
     }
     found
 }
 
-/// What the rows write that are tried before this one.
+/// Returns the messages written by the rows that are tried before this one.
 fn earlier(route: &Route, row: usize, (side, written): (Side, &[Option<Message>])) -> Vec<Message> {
     let order = route.outcomes.order(side).iter();
     let earlier = order.take_while(|place| **place != row);
@@ -129,7 +129,7 @@ fn blank(subject: &CheckSubject<'_>) -> Direction {
     }
 }
 
-/// What happens to members that no pattern names.
+/// Returns the treatment of members that no pattern names.
 fn strange(subject: &CheckSubject<'_>) -> Strange {
     match subject.pair() {
         None => match subject.route.extra {
@@ -142,7 +142,7 @@ fn strange(subject: &CheckSubject<'_>) -> Strange {
     }
 }
 
-/// Whether a row leaves nothing of an answer's content unnamed.
+/// Returns true when a row has a place for every member of an answer's content.
 fn carries(row: &OutcomeRow, from: Side) -> bool {
     let whole = |pattern: &Pattern| match pattern {
         Pattern::Object(object) => object.rest.is_some() || object.is_empty(),
@@ -159,7 +159,7 @@ fn carries(row: &OutcomeRow, from: Side) -> bool {
     }
 }
 
-/// Lets the rules look at a subject, then looks whether what they do not name survives.
+/// Applies the rules to a subject, then cross-checks that everything they do not name survives.
 fn prove(subject: &CheckSubject<'_>, near: &[Message], rules: &[RuleFn]) -> Direction {
     let mut direction = blank(subject);
     for rule in rules {
@@ -180,7 +180,7 @@ fn prove(subject: &CheckSubject<'_>, near: &[Message], rules: &[RuleFn]) -> Dire
     direction
 }
 
-/// Sends what a rule made up there and back: the first message that differs is the witness.
+/// Sends the messages of a hypothesis there and back. The first one that differs is the witness.
 fn execute(subject: &CheckSubject<'_>, suspicion: Hypothesis) -> Option<(Weight, Finding)> {
     for sent in suspicion.messages {
         let Some(trip) = subject.trip(&sent) else {
@@ -202,7 +202,7 @@ fn execute(subject: &CheckSubject<'_>, suspicion: Hypothesis) -> Option<(Weight,
     None
 }
 
-/// The place in the words of the table: a frame has no body, it is one.
+/// Renders a location in the terms of the route table: a frame has no body, it is one.
 fn spoken(subject: &CheckSubject<'_>, at: String) -> String {
     match at.strip_prefix("body") {
         Some(inside) if subject.route.is_frame() => format!("frame{inside}"),
@@ -222,11 +222,11 @@ fn differs(sent: &Message, trip: &RoundTrip) -> bool {
     !trip.back.as_ref().is_ok_and(|back| back.same(sent))
 }
 
-/// Whether the other side gets the same from a normal form as from what it is the form of.
+/// The required agreement between the translations of a message and its normal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TranslationDirection {
     Same,
-    /// An empty list and none at all mean the same where only one of them can be written.
+    /// An empty list and an absent one count as the same where only one of them can be written.
     Alike,
 }
 
@@ -240,7 +240,8 @@ impl TranslationDirection {
     }
 }
 
-/// A normal form comes back as it is; one that another route reads goes where its other spelling went.
+/// Returns true when a normal form comes back unchanged. One that another route reads must go where the original
+/// message went.
 fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, sense: TranslationDirection) -> bool {
     let Ok(back) = &trip.back else { return false };
     if trip.by.is_some_and(|by| by != subject.own()) {
@@ -255,7 +256,7 @@ fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, sense: TranslationDir
     })
 }
 
-/// What no rule names survives; here it is seen to.
+/// Sends generated messages there and back, and reports a difference that no rule explains.
 fn cross_check(subject: &CheckSubject<'_>, direction: &mut Direction) {
     for sent in subject.made_up() {
         let Some(trip) = subject.trip(&sent) else {

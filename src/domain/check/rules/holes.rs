@@ -1,4 +1,4 @@
-//! Rules about a single hole, or a single object, whatever it stands in.
+//! Rules about a single hole or a single object, at any location.
 
 use super::{CheckRule, Hypothesis};
 use crate::domain::check::locations::{LocatedHole, LocationKind};
@@ -15,10 +15,10 @@ use crate::domain::side::Side;
 
 type NearHoles<'n> = &'n [Message];
 
-/// What no pattern would write by itself.
+/// Values that no pattern writes on its own.
 const ODD: [&str; 4] = ["\"zz\"", "987", "{\"zz\":1}", "[\"zz\"]"];
 
-/// Messages with other values at a place.
+/// Returns messages with other values at a place.
 fn others(subject: &CheckSubject<'_>, slot: &Slot) -> Vec<Message> {
     let odd = ODD
         .iter()
@@ -40,7 +40,7 @@ fn twisted(
     subject.message(Some(&twist), chosen)
 }
 
-/// The same, and once more with all other holes absent that may be: a text or a list has no gaps.
+/// Returns the mutated message, and one with all other optional holes absent: a text or a list has no gaps.
 fn twisted_alone(
     subject: &CheckSubject<'_>,
     slot: &Slot,
@@ -70,7 +70,7 @@ fn suspicion(rule: CheckRule, weight: Weight, at: &str, messages: Vec<Message>) 
     }
 }
 
-/// What each shared place of this side makes suspect.
+/// Calls `look` for each bound hole of this side, and collects the hypotheses.
 fn shared<'s>(
     subject: &'s CheckSubject<'_>,
     look: impl Fn(&LocatedHole<'_>, usize) -> Option<Hypothesis> + 's,
@@ -80,8 +80,8 @@ fn shared<'s>(
         .collect()
 }
 
-/// `{_}` and `{_=v}` bind nothing, so of all that may stand there only one thing is written. Complete:
-/// the role of a place says that it binds nothing, and every place of this side is looked at.
+/// `{_}` and `{_=v}` bind nothing, so only one of all possible values is written. Complete: the role of a place tells
+/// that it binds nothing, and every place of this side is examined.
 pub(in crate::domain::check) fn forgotten(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -96,8 +96,8 @@ pub(in crate::domain::check) fn forgotten(
         .collect()
 }
 
-/// `{>x}` binds nothing either; what is written there is known from elsewhere, so any other value is gone.
-/// Complete for the same reason.
+/// `{>x}` binds nothing either; its value is written from elsewhere, so any other value is lost. Complete for the same
+/// reason.
 pub(in crate::domain::check) fn write_only(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -119,7 +119,7 @@ pub(in crate::domain::check) fn write_only(
     .collect()
 }
 
-/// `{x=50}` binds its default where nothing stands, and writes it. Complete: `Absence::ObjectTemplate` is the only
+/// `{x=50}` binds its default for an absent value, and writes it. Complete: `Absence::ObjectTemplate` is the only
 /// absence that is written as a value.
 pub(in crate::domain::check) fn default_written(
     subject: &CheckSubject<'_>,
@@ -140,9 +140,9 @@ pub(in crate::domain::check) fn default_written(
     })
 }
 
-/// `{x?=50}` leaves out what equals its default. Complete: `Absence::Implied` is the only absence that a
-/// value is written as. In a text or a list it is written where others behind it are; beside one that is
-/// absent the gap cannot be written, and the message does not come back at all; being seen to, that is a loss.
+/// `{x?=50}` leaves out a value that equals its default. Complete: `Absence::Implied` is the only absence as which a
+/// value is written. In a text or a list, the value is written if others follow it. Next to an absent one the gap
+/// cannot be written, and the message does not come back at all; this is observed and counts as a loss.
 pub(in crate::domain::check) fn default_left_out(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -163,7 +163,7 @@ pub(in crate::domain::check) fn default_left_out(
     })
 }
 
-/// A value as it stands at a place.
+/// Returns a value in the spelling of its place.
 fn spelled(slot: &Slot, value: &Json) -> Json {
     match (slot.codec, &slot.shape) {
         (Codec::Json, _) => Json::string(&String::from_utf8_lossy(value.as_bytes())),
@@ -171,8 +171,8 @@ fn spelled(slot: &Slot, value: &Json) -> Json {
     }
 }
 
-/// Where the other side has a text, `null` binds nothing. Complete: that is what `Null::Absent` says, and
-/// it says so at every place of such a hole; in a text there is no `null`.
+/// `null` binds nothing where the other side has a text. Complete: this is the meaning of `Null::Absent`, which every
+/// place of such a hole has; a text has no `null`.
 pub(in crate::domain::check) fn null_absent(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -194,9 +194,9 @@ pub(in crate::domain::check) fn null_absent(
     })
 }
 
-/// In a query or a header an empty list is no text at all, which reads as absent, or as the default.
-/// Complete: lists have a text only as a whole query parameter or header, or as a segment of a path, which is never empty;
-/// all on the REST side.
+/// An empty list in a query or a header has no text at all, which is read as absent or as the default. Complete: lists
+/// have a text only as a whole query parameter, a header, or a path segment, which is never empty; all are on the REST
+/// side.
 pub(in crate::domain::check) fn empty_list(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -231,9 +231,9 @@ pub(in crate::domain::check) fn empty_list(
     .collect()
 }
 
-/// An object whose members may all be absent binds nothing where it is absent, and is written as `{}`; a
-/// whole body without members is not sent, or sent as `{}`. Complete: objects are the only patterns that are written
-/// although they may be absent, and every object of this side is looked at.
+/// An object with optional members only binds nothing if it is absent, and is written as `{}`. A whole body without
+/// members is not sent, or sent as `{}`. Complete: objects are the only optional patterns that are always written, and
+/// every object of this side is examined.
 pub(in crate::domain::check) fn absent_object(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -274,7 +274,7 @@ fn may_be_absent(object: &ObjectPattern) -> bool {
             .all(|(_, member)| member.may_be_absent())
 }
 
-/// What the holes of an object are that is not there.
+/// Returns the holes of an absent object, with their values.
 fn absent_in(object: &ObjectPattern) -> Vec<(usize, Option<Json>)> {
     let mut chosen = Vec::new();
     let mut visit = |slot: &Slot| {
@@ -291,8 +291,8 @@ fn absent_in(object: &ObjectPattern) -> Vec<(usize, Option<Json>)> {
     chosen
 }
 
-/// `{=x}` binds nothing: in its place the value of `x` is written, or nothing with `?`, while a value that is equal may
-/// be spelled in another way. Complete: the role of a place says it.
+/// `{=x}` binds nothing: the value of `x` is written in its place, or nothing with `?`, while an equal value may have
+/// another spelling. Complete: the role of a place tells it.
 pub(in crate::domain::check) fn equal_value(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -370,8 +370,8 @@ pub(in crate::domain::check) fn integer_form(
     })
 }
 
-/// `{x:json}` binds the value that a text spells, and writes the value's compact text. Complete: the codec
-/// of a place says it, and nothing else opens a text.
+/// `{x:json}` binds the value inside a text, and writes the value's compact text. Complete: the codec of a place tells
+/// it, and nothing else opens a text.
 pub(in crate::domain::check) fn compact_json(
     subject: &CheckSubject<'_>,
     _: NearHoles<'_>,
@@ -403,7 +403,7 @@ pub(in crate::domain::check) fn compact_json(
     })
 }
 
-/// Whether there may be nothing where a whole pattern stands, although it is no object.
+/// Returns the absent holes of a whole pattern that may be absent and is no object; `None` for any other pattern.
 pub(super) fn leaves_whole(pattern: &Pattern) -> Option<Vec<(usize, Option<Json>)>> {
     let mut chosen = Vec::new();
     match pattern {
@@ -414,7 +414,7 @@ pub(super) fn leaves_whole(pattern: &Pattern) -> Option<Vec<(usize, Option<Json>
     (pattern.may_be_absent() && !chosen.is_empty()).then_some(chosen)
 }
 
-/// What a hole is where nothing is written.
+/// Returns the hole of a slot with its value when nothing is written.
 fn absent(slot: &Slot) -> Option<(usize, Option<Json>)> {
     let hole = slot.binds()?;
     match &slot.absence {

@@ -1,11 +1,14 @@
-//! The rules: each knows one reason for which a message may not come back as it was.
+//! The rules: each knows one reason why a message may not come back unchanged.
 //!
-//! Reading a message binds its holes, writing the other side fills them, and the same again on the way
-//! back. So a message differs from what comes back only by what its own pattern reads without binding it
-//! (forgotten, only written, lists of numbers), by what binding does not tell apart (absent and default,
-//! absent and null, an absent object and an empty one, JSON text and its compact form), by what the other
-//! side has no spelling for (an empty list, no value at all, no message), or because another route or row
-//! reads the way back. Each of these is a rule; there is no further step in which anything could change.
+//! Reading a message binds its holes, writing the other side fills them, and the same happens on the way back. So a
+//! message differs from the one that comes back only for these reasons:
+//! - its own pattern reads a value without binding it (forgotten, only written, lists of numbers);
+//! - binding does not distinguish values (absent and default, absent and null, an absent object and an empty one, JSON
+//!   text and its compact form);
+//! - the other side has no spelling for a value (an empty list, no value at all, no message);
+//! - another route or row reads the way back.
+//!
+//! Each of these is a rule; there is no further step in which anything could change.
 
 mod holes;
 mod replies;
@@ -17,14 +20,14 @@ use super::subject::CheckSubject;
 
 pub(super) use routes::built_in;
 
-/// Why a message does not come back as it was.
+/// The reason why a message does not come back unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CheckRule {
-    /// `{_}`, `{_=v}`, `body = "{_}"`: what stands there is read and forgotten.
+    /// `{_}`, `{_=v}`, `body = "{_}"`: the value is read and forgotten.
     Forgotten,
-    /// `{>x}`: what stands there is written from elsewhere, so another value is gone.
+    /// `{>x}`: the value is written from elsewhere, so any other value is lost.
     WriteOnly,
-    /// `{>now}`: the time is written anew.
+    /// `{>now}`: the current time is written.
     Time,
     /// A list of statuses or codes: only the first is written.
     NumberList,
@@ -34,33 +37,33 @@ pub enum CheckRule {
     DefaultLeftOut,
     /// `null`, where the other side has a text, comes back as an absent value.
     NullAbsent,
-    /// An empty list has no text, so it comes back as an absent one, or as the default.
+    /// An empty list has no text, so it comes back as absent or as the default.
     EmptyList,
     /// An absent object comes back as `{}`, and an empty body as none.
     AbsentObject,
-    /// `{=x}`: what equals another place is written as that one is, or left out.
+    /// `{=x}`: a value that equals another place is written like that one, or left out.
     EqualValue,
     /// `{x:integer}`: `3.0` and `3e0` come back as `3`.
     IntegerForm,
-    /// `{x:json}`: JSON inside of a text comes back in compact form.
+    /// `{x:json}`: JSON inside a text comes back in compact form.
     CompactJson,
-    /// An error whose row names no message comes back with another one.
+    /// An error whose row names no message comes back with another message.
     MessageReplaced,
-    /// All of a body or a result is one hole that may be absent, and what comes then is another one.
+    /// A whole body or result is one hole that may be absent, and comes back as another value.
     WholeLeftOut,
-    /// A text comes back with the content type that the proxy gives to texts.
+    /// A text comes back with the content type that the proxy sets for texts.
     TextType,
-    /// A text of blanks is read as no content.
+    /// A blank text is read as no content.
     BlankText,
-    /// A tool's result that says `isError: true` fits only rows that name it.
+    /// A tool's result with `isError: true` matches only rows that name it.
     ToolFailure,
-    /// What the row writes is read by another row.
+    /// Another row reads the message that the row writes.
     AnotherRow,
-    /// What the route writes is read by another route.
+    /// Another route reads the message that the route writes.
     AnotherRoute,
     /// Success without a row comes back as 200, or as 204 for `null`.
     SuccessStatus,
-    /// A made-up message did not come back, and no rule says why: a fault of the checker.
+    /// A generated message did not come back, and no rule explains it: a fault of the checker.
     Unexplained,
 }
 
@@ -90,7 +93,7 @@ impl CheckRule {
         CheckRule::Unexplained,
     ];
 
-    /// The word for programs.
+    /// Returns the word for programs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -118,7 +121,7 @@ impl CheckRule {
         }
     }
 
-    /// What it says of a place, for people.
+    /// Returns the text about a location, for people.
     #[must_use]
     pub fn says(self, at: &str) -> String {
         match self {
@@ -149,20 +152,21 @@ impl CheckRule {
     }
 }
 
-/// What a rule suspects, and messages that would show it; the first that differs is the witness.
+/// A suspected difference, with messages that would show it; the first that differs is the witness.
 #[derive(Debug)]
 pub(super) struct Hypothesis {
     pub(super) rule: CheckRule,
-    /// What it is if it is so; a norm that is not stable is a loss.
+    /// The weight if the suspicion holds; a normal form that is not stable is a loss.
     pub(super) weight: Weight,
     pub(super) at: String,
     pub(super) messages: Vec<Message>,
 }
 
-/// A rule: looks at a subject, and at what other routes or rows write that might read the way back.
+/// A rule: derives hypotheses from a subject and from the messages of other routes or rows that might read the way
+/// back.
 pub(super) type RuleFn = fn(&CheckSubject<'_>, &[Message]) -> Vec<Hypothesis>;
 
-/// All rules that can be taken away one by one.
+/// All rules, in a list so that tests can remove each one.
 pub(super) const RULES: &[RuleFn] = &[
     holes::forgotten,
     holes::write_only,

@@ -18,10 +18,10 @@ use crate::domain::side::Side;
 
 type NearReplies<'n> = &'n [Message];
 
-/// How many numbers of a list or a class are tried.
+/// The most numbers of a list or a class that are tried.
 const NUMBERS: usize = 4;
 
-/// A plain reply, changed.
+/// Returns a plain reply with a change.
 fn changed(subject: &CheckSubject<'_>, change: impl FnOnce(&mut Message)) -> Vec<Message> {
     let mut message = subject.message(None, &[]);
     if let Some(message) = &mut message {
@@ -39,12 +39,12 @@ fn one(rule: CheckRule, weight: Weight, at: &str, messages: Vec<Message>) -> Vec
     }]
 }
 
-/// The row, where replies of this side's servers are looked at.
+/// Returns the row, if the subject is the replies of this side's servers.
 fn row_of<'t>(subject: &CheckSubject<'t>, side: Side) -> Option<&'t OutcomeRow> {
     subject.pair().filter(|_| subject.from == side)
 }
 
-/// `body = "{_}"` fits any body and writes none. Complete: that is all that `BodyPattern::Anything` says.
+/// `body = "{_}"` matches any body and writes none. Complete: this is the whole meaning of `BodyPattern::Anything`.
 pub(in crate::domain::check) fn body_forgotten(
     subject: &CheckSubject<'_>,
     _: NearReplies<'_>,
@@ -63,8 +63,8 @@ pub(in crate::domain::check) fn body_forgotten(
     one(CheckRule::Forgotten, Weight::Loss, "body", messages)
 }
 
-/// Of a list of statuses or codes, or a class, only the first is written. Complete: every other number of
-/// the list is read alike, and none of them is bound.
+/// Only the first number of a list of statuses or codes, or of a class, is written. Complete: every other number of the
+/// list is read alike, and none is bound.
 pub(in crate::domain::check) fn number_list(
     subject: &CheckSubject<'_>,
     _: NearReplies<'_>,
@@ -98,9 +98,8 @@ pub(in crate::domain::check) fn number_list(
     one(CheckRule::NumberList, Weight::Loss, at, messages.collect())
 }
 
-/// Every error has a message. A row that names none drops the server's, and its own title is written;
-/// a row whose message may be absent has the title read as a value. Complete: these are the two ways in
-/// which a title is written.
+/// Every error has a message. A row without one drops the server's message and writes its own title; a row with an
+/// optional message reads the title as a value. Complete: these are the only two ways in which a title is written.
 pub(in crate::domain::check) fn message_replaced(
     subject: &CheckSubject<'_>,
     _: NearReplies<'_>,
@@ -128,8 +127,8 @@ pub(in crate::domain::check) fn message_replaced(
     )
 }
 
-/// Where all of a body or a result is one hole that may be absent, no content, or `null`, is written for
-/// it, which reads as something else. Complete: objects are always written, other patterns always there.
+/// If a whole body or result is one optional hole, no content or `null` is written for it, which is read as something
+/// else. Complete: objects are always written, and other patterns are always present.
 pub(in crate::domain::check) fn whole_left_out(
     subject: &CheckSubject<'_>,
     _: NearReplies<'_>,
@@ -160,8 +159,8 @@ pub(in crate::domain::check) fn whole_left_out(
     found.collect()
 }
 
-/// A text has the content type `text/plain` when it is written, unless the row names the header; any type
-/// of text is read. Complete: the type of JSON says no more than that it is JSON, and is not compared.
+/// A text is written with the content type `text/plain`, unless the row names the header; any type of text is read.
+/// Complete: the content type of JSON adds nothing and is not compared.
 pub(in crate::domain::check) fn text_type(
     subject: &CheckSubject<'_>,
     _: NearReplies<'_>,
@@ -187,8 +186,8 @@ pub(in crate::domain::check) fn text_type(
     one(CheckRule::TextType, Weight::Norm, "text", messages)
 }
 
-/// A body of blanks is read as none, so a row for the empty text takes it and writes the empty text.
-/// Complete: blanks are looked at before a text is, and only there.
+/// A blank body is read as none, so a row for the empty text takes it and writes the empty text. Complete: blanks are
+/// tested before a text is read, and only there.
 pub(in crate::domain::check) fn blank_text(
     subject: &CheckSubject<'_>,
     _: NearReplies<'_>,
@@ -206,9 +205,8 @@ pub(in crate::domain::check) fn blank_text(
     one(CheckRule::BlankText, Weight::Norm, "text", messages)
 }
 
-/// A row of a tool that does not name `isError` writes a result that says it, where a hole holds one, and
-/// does not read it again. Complete: only a hole for the whole result, or for its unnamed members, can hold
-/// the member.
+/// A row of a tool that does not name `isError` writes a result with it if a hole holds one, and does not read it back.
+/// Complete: only a hole for the whole result, or for its unnamed members, can hold the member.
 pub(in crate::domain::check) fn tool_failure(
     subject: &CheckSubject<'_>,
     _: NearReplies<'_>,

@@ -1,4 +1,4 @@
-//! Rules about who reads the way back: another row, another route, the built-in table.
+//! Rules about the reader of the way back: another row, another route, or the built-in table.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -15,10 +15,9 @@ use crate::domain::side::Side;
 
 type NearRoutesRule<'n> = &'n [Message];
 
-/// What a row writes may fit a row that is tried earlier, which writes back what it makes of it. Complete
-/// up to the values tried: rows that are tried later never see it, and an earlier one that sees something
-/// sees what it would write itself, what both patterns have in common, or what has one of its holes absent
-/// or odd.
+/// A message that a row writes may match a row that is tried earlier, which then writes something else back. Complete
+/// up to the values tried: later rows never see the message. An earlier row is tried with its own message, with a
+/// message that both patterns match, and with one of its holes absent or odd.
 pub(in crate::domain::check) fn another_row(
     subject: &CheckSubject<'_>,
     near: NearRoutesRule<'_>,
@@ -33,10 +32,9 @@ pub(in crate::domain::check) fn another_row(
         .collect()
 }
 
-/// What a route writes may be the call of another route. A REST call that would be another route's is
-/// refused when it is written, but for aliases; an RPC call that is another route's is the same call, whose
-/// other spelling comes back. Complete up to the values tried: every route that no literal of path or params
-/// tells apart is asked.
+/// A call that a route writes may match another route. A REST call that matches another route is refused on writing,
+/// except for aliases. An RPC call that matches another route is the same call, and comes back in that route's
+/// spelling. Complete up to the values tried: every route that no literal of path or params distinguishes is asked.
 pub(in crate::domain::check) fn another_route(
     subject: &CheckSubject<'_>,
     near: NearRoutesRule<'_>,
@@ -54,7 +52,7 @@ pub(in crate::domain::check) fn another_route(
         .collect()
 }
 
-/// The messages whose way back another route or row reads, with its name.
+/// Returns the messages whose way back another route or row reads, with its name.
 fn taken<'s>(
     subject: &'s CheckSubject<'_>,
     near: NearRoutesRule<'s>,
@@ -77,7 +75,7 @@ fn suspicion(rule: CheckRule, weight: Weight, (at, message): (String, Message)) 
     }
 }
 
-/// The built-in table, which is the same for every route, and what the rows of this route do to it.
+/// Checks the built-in table, which is the same for every route, together with the rows of this route.
 pub(in crate::domain::check) fn built_in(calls: &CheckSubject<'_>, from: Side) -> Direction {
     let mut direction = Direction {
         from,
