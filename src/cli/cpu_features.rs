@@ -1,7 +1,7 @@
-//! Whether the processor knows all instructions that the program was built of, up to x86-64-v3: at the first one that it does
-//! not know, a process ends without a word.
+//! A check that the CPU supports all instructions that the program was compiled for, up to x86-64-v3. Without it, the
+//! process would be killed at the first unsupported instruction, without a message.
 //!
-//! This comes before anything else, and does nothing for which a compiler would take such an instruction.
+//! The check runs before anything else, and avoids code for which the compiler might use such instructions.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -13,32 +13,32 @@ const MESSAGE: &[u8] = b"error: this program was built for newer processors than
   and FMA, which Intel's processors have since 2013 and AMD's since 2015: give the virtual machine the host's type of processor.
 ";
 
-/// Fails where a part of the program could not be executed, and says so.
+/// Fails with a message if the CPU lacks a required feature.
 ///
 /// # Errors
-/// The code to exit with.
+/// The exit code.
 #[inline(never)]
 pub fn has_all() -> Result<(), ExitCode> {
     if needs().is_shown() {
         return Ok(());
     }
-    // There is nobody else to tell where this fails.
+    // The failure of this write cannot be reported.
     let _ = io::stderr().write_all(MESSAGE);
     Err(ExitCode::FAILURE)
 }
 
-/// Bits of what CPUID tells (Intel's Software Developer's Manual, volume 2A).
+/// Feature bits of CPUID (Intel's Software Developer's Manual, volume 2A).
 #[derive(Debug, Clone, Copy)]
 struct CpuFlags {
-    /// Of leaf 1, in ECX.
+    /// Leaf 1, ECX.
     basic: u32,
-    /// Of leaf 7, in EBX.
+    /// Leaf 7, EBX.
     extended: u32,
-    /// Of leaf 0x80000001, in ECX.
+    /// Leaf 0x80000001, ECX.
     further: u32,
 }
 
-/// What the program was built for.
+/// Returns the features that the program was compiled for.
 const fn needs() -> CpuFlags {
     CpuFlags {
         basic: (cfg!(target_feature = "ssse3") as u32) << 9
@@ -47,7 +47,7 @@ const fn needs() -> CpuFlags {
             | (cfg!(target_feature = "sse4.2") as u32) << 20
             | (cfg!(target_feature = "movbe") as u32) << 22
             | (cfg!(target_feature = "popcnt") as u32) << 23
-            // The system keeps the wider registers of each thread.
+            // OSXSAVE: the operating system saves the wide registers of each thread.
             | (cfg!(target_feature = "avx") as u32) << 27
             | (cfg!(target_feature = "avx") as u32) << 28
             | (cfg!(target_feature = "f16c") as u32) << 29,
@@ -59,7 +59,7 @@ const fn needs() -> CpuFlags {
 }
 
 impl CpuFlags {
-    /// Whether the processor shows all of them.
+    /// Returns whether the CPU has all of these features.
     #[cfg(target_arch = "x86_64")]
     fn is_shown(self) -> bool {
         let extended = match __cpuid(0).eax {

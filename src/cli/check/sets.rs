@@ -1,7 +1,7 @@
-//! The sets of outcomes that routes share. Each set is reported once, with the statements about its rows.
+//! Outcome sets that several routes share. Each set is reported once, with the statements about its rows.
 //!
-//! A row may fare differently in one of the routes, where another row is before it. A statement that does not hold
-//! for every route of its set names the routes that it holds for.
+//! A row may have another verdict in a route where another row precedes it. A statement that does not hold for every
+//! route of its set names the routes that it holds for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,22 @@ use super::statements::{Statement, set_of};
 use crate::domain::check::{Direction, FindingKind, RouteReport};
 use crate::domain::route::Route;
 
-/// The sets that routes name, by name.
+/// The outcome sets in use, by name.
 #[derive(Debug, Default)]
 pub(super) struct ReportedSets<'r>(pub(super) BTreeMap<&'r str, ReportedSet<'r>>);
 
-/// A set of outcomes.
+/// An outcome set.
 #[derive(Debug, Default)]
 pub(super) struct ReportedSet<'r> {
     /// The keys of its rows.
     pub(super) rows: BTreeSet<&'r str>,
-    /// How many routes name it.
+    /// The number of routes that use it.
     pub(super) routes: usize,
-    /// The directions of its rows, in each route.
+    /// The directions of its rows, for each route.
     pub(super) directions: Vec<&'r Direction>,
-    /// What is said of it, each statement once.
+    /// The statements about it, each once.
     pub(super) said: Vec<SetNote<'r>>,
-    /// Where each text stands in `said`.
+    /// The index of each text in `said`.
     places: BTreeMap<String, usize>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct SetNote<'r> {
 }
 
 impl<'r> ReportedSets<'r> {
-    /// Notes the sets that a route names, and the directions of their rows.
+    /// Records the sets that a route uses, and the directions of their rows.
     pub(super) fn note(&mut self, route: &'r Route, report: &'r RouteReport) {
         let rows = route.outcomes.rows();
         let mut named = BTreeSet::new();
@@ -60,7 +60,7 @@ impl<'r> ReportedSets<'r> {
         }
     }
 
-    /// Adds a statement that a route makes about a set, unless another route has made it.
+    /// Adds a statement about a set, unless another route has added it.
     pub(super) fn add(&mut self, (set, route): (&'r str, &'r str), statement: Statement<'r>) {
         let set = self.0.entry(set).or_default();
         if let Some(said) = set
@@ -81,7 +81,7 @@ impl<'r> ReportedSets<'r> {
 }
 
 impl SetNote<'_> {
-    /// Returns the statement, with the routes that it holds for where these are not all of the set.
+    /// Returns the statement, with the routes that it holds for if these are not all of the set's.
     pub(super) fn text(&self, of: usize) -> String {
         let text = &self.statement.text;
         match self.routes {

@@ -1,14 +1,15 @@
-//! What is said of the directions of a route, and of which table each statement is: the route, or a set that others share.
+//! Statements about the directions of a route. Each belongs to the route itself, or to an outcome set that routes
+//! share.
 
 use super::text::accepted;
 use super::text::row;
 use crate::domain::check::{Direction, Finding, FindingKind, Never, RouteReport};
 use crate::domain::route::Route;
 
-/// How much of a report is printed.
+/// The detail of a printed report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Detail {
-    /// All but the normal forms, which are counted.
+    /// Everything except normal forms, which are only counted.
     Brief,
     /// Everything.
     Full,
@@ -19,9 +20,9 @@ pub(in crate::cli) enum Detail {
 pub(super) struct Statement<'r> {
     pub(super) text: String,
     pub(super) is_normal_form: bool,
-    /// A message that shows the loss.
+    /// An example message that shows the loss.
     pub(super) loss: Option<&'r Finding>,
-    /// The set of outcomes that the statement is about: `outcomes.common`.
+    /// The outcome set that the statement concerns: `outcomes.common`.
     pub(super) set: Option<&'r str>,
 }
 
@@ -35,13 +36,13 @@ pub(super) fn statements<'r>(route: &'r Route, report: &'r RouteReport) -> Vec<S
     all.collect()
 }
 
-/// Returns the set that a row belongs to, by the key of the row, or none for a row of a route.
+/// Returns the set that a row belongs to, by the key of the row; `None` for a row of a route.
 pub(super) fn set_of(key: &str) -> Option<&str> {
     let (set, _) = key.rsplit_once('[')?;
     set.starts_with("outcomes.").then_some(set)
 }
 
-/// Nobody wrote the built-in table, so nobody has to accept what it loses: one loss is enough.
+/// Returns one statement about the losses of the built-in table: users cannot accept them row by row, so one is enough.
 fn built_in(direction: &Direction) -> Option<Statement<'_>> {
     let loss = direction.losses.first()?;
     let from = direction.from;

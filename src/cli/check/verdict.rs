@@ -1,4 +1,4 @@
-//! What the verdicts mean for a configuration: which losses nobody has accepted, which words accept nothing.
+//! The result of a check: unaccepted losses, and `lossy` keys that accept nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +16,18 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::estimate;
 
-/// A configuration whose routes were looked at.
+/// A checked configuration.
 pub(super) struct Checked<'c> {
     pub(super) configuration: &'c Configuration,
     pub(super) reports: Vec<RouteReport>,
     pub(super) events: Vec<EventReport>,
-    /// What has to be mended.
+    /// Problems that fail the check.
     pub(super) problems: Option<Problems>,
-    /// What may be mended.
+    /// Notes that do not fail the check.
     pub(super) notes: Option<Problems>,
 }
 
-/// A row of a table, which several routes may share: whether it loses anything, and whether it may.
+/// A row, which several routes may share: its loss, and the acceptance of it.
 struct RowWord {
     lossy: Option<String>,
     accepted: Option<()>,
@@ -91,14 +91,14 @@ impl<'c> Checked<'c> {
         }
     }
 
-    /// An event with each of its reports, in the order of the files.
+    /// Iterates over the events with each of their reports, in the order of the files.
     pub(super) fn events(&self) -> impl Iterator<Item = (&EventDefinition, &EventReport)> {
         let all = self.configuration.plan.events.all();
         let reports = self.events.iter();
         reports.filter_map(|report| Some((all.get(report.event)?, report)))
     }
 
-    /// A route with its report, in the order of the files.
+    /// Iterates over the routes with their reports, in the order of the files.
     pub(super) fn routes(&self) -> impl Iterator<Item = (&Route, &RouteReport)> {
         let table = &self.configuration.plan.routes;
         let reports = self.reports.iter();
@@ -106,7 +106,7 @@ impl<'c> Checked<'c> {
     }
 }
 
-/// Flags that never do what they are there for, as long as they are what the file says.
+/// Returns flags that never have an effect as configured.
 fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
     idle(&configuration.plan).into_iter().filter_map(|idle| {
         let raw = configuration.flags.get(idle.flag)?;
@@ -118,7 +118,8 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// A loopback listener that somebody has named, and before which a proxy may stand whose `Host` would be refused.
+/// Returns a note on a loopback listener with a configured address. A proxy may stand before it, whose `Host` would be
+/// rejected.
 fn hosts(configuration: &Configuration) -> Option<Problem> {
     let (plan, listen) = (&configuration.plan, &configuration.raw.listen);
     let mut upstreams = plan.upstreams.all.iter();
@@ -134,7 +135,7 @@ fn hosts(configuration: &Configuration) -> Option<Problem> {
     Some(listen.address.problem(what).hint(hint))
 }
 
-/// Retired routes that a lenient server may still serve, at paths that pass.
+/// Returns a note on retired routes that a lenient server may still serve, at irregular paths that pass.
 fn irregular(configuration: &Configuration) -> Option<Problem> {
     let found = bypasses(&configuration.plan);
     let first = found.first()?;
@@ -153,7 +154,7 @@ fn irregular(configuration: &Configuration) -> Option<Problem> {
     Some(said.problem(what).hint(hint))
 }
 
-/// More series than there may be, as soon as each client has called each route.
+/// Returns a problem if the metrics could exceed their series limit once each client has called each route.
 fn series(configuration: &Configuration) -> Option<Problem> {
     let estimate = estimate(&configuration.plan);
     if estimate.usual <= estimate.limit {
@@ -177,7 +178,7 @@ fn needs_word(direction: &Direction) -> bool {
     direction.kind != FindingKind::BuiltIn && direction.verdict() == LossVerdict::Lossy
 }
 
-/// Differences that no rule explains cannot be accepted.
+/// Returns differences without a rule that explains them; these cannot be accepted.
 fn faults(direction: &Direction) -> impl Iterator<Item = String> {
     let unexplained = |finding: &&Finding| finding.rule == CheckRule::Unexplained;
     let found = direction.losses.iter().filter(unexplained);
@@ -190,7 +191,7 @@ fn faults(direction: &Direction) -> impl Iterator<Item = String> {
     })
 }
 
-/// A tool that fails answers with a result, which the rows of other results do not take.
+/// Returns a note on tool failures: a tool fails with a result, which the rows of other results do not match.
 fn tool_failures(configuration: &Configuration, key: &str) -> Problem {
     let status = configuration.raw.rpc.tool_error_status.value;
     let what = format!(
@@ -222,7 +223,7 @@ fn untried(configuration: &Configuration, reports: &[RouteReport]) -> Vec<Proble
         .collect()
 }
 
-/// A direction that nothing takes may be one that refuses everything.
+/// Returns the text for a direction that no message passes; it may reject everything on purpose.
 fn untried_text(direction: &Direction) -> String {
     let what = match direction.kind {
         FindingKind::Request => "call",
@@ -234,7 +235,7 @@ fn untried_text(direction: &Direction) -> String {
     )
 }
 
-/// Losses of calls, which the word of the route accepts.
+/// Adds the losses of calls, unless `lossy` of the route accepts them.
 fn calls(
     configuration: &Configuration,
     (route, key): (&Route, &str),
@@ -254,7 +255,7 @@ fn calls(
     }
 }
 
-/// Losses of rows, which the word of the row accepts, or that of the route.
+/// Records the losses of rows, and their acceptance by the row or the route.
 fn note_rows<'r>(route: &'r Route, report: &RouteReport, rows: &mut BTreeMap<&'r str, RowWord>) {
     for (place, row) in route.outcomes.rows().iter().enumerate() {
         let mut lossy = report.losses(FindingKind::Outcome(place)).map(|direction| {
@@ -274,7 +275,7 @@ fn note_rows<'r>(route: &'r Route, report: &RouteReport, rows: &mut BTreeMap<&'r
     }
 }
 
-/// Losses of events, which the word of the event accepts.
+/// Adds the losses of events, unless `lossy` of the event accepts them.
 fn note_events(
     configuration: &Configuration,
     reports: &[EventReport],

@@ -1,8 +1,8 @@
-//! The built-in clients of the demo, and what the operator of a migration would see of them.
+//! The built-in clients of the demo, and the output that the operator of a migration would see.
 //!
-//! `reports` is in `shadow`: the rewrite describes one tool in other words, and the comparison finds that. Half of the devices
-//! of `mobile` are translated: the rewrite goes down for a while, and the guard of that flag rolls it back. Both are read from
-//! the admin API and printed.
+//! `reports` is in `shadow`: the rewrite describes one tool differently, and the comparison finds that. Half of the
+//! devices of `mobile` are translated: the rewrite goes down for a while, and the guard of that flag rolls it back. The
+//! demo reads both from the admin API and prints them.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -26,18 +26,18 @@ use crate::upstream::Connector;
 
 /// The pause between two calls.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The longest time that a call may take.
+/// Timeout of a call.
 const LIMIT: Duration = Duration::from_secs(5);
-/// The admin API is read after as many calls.
+/// The number of calls between two reads of the admin API.
 const CALLS_PER_LOOK: u32 = 20;
 /// The call before which the rewrite goes down.
 const OUTAGE_BEGINS: u32 = 120;
-/// The clients stop after as many calls.
+/// The number of calls after which the clients stop.
 const MOST_CALLS: u32 = 2000;
 /// The number of devices of `mobile`.
 const DEVICES: u32 = 40;
 
-/// The thread of the clients. Dropped, it stops.
+/// The thread of the clients. It stops when this value is dropped.
 pub(super) struct Clients {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -71,10 +71,10 @@ impl Drop for Clients {
     }
 }
 
-/// How far the demo is.
+/// The progress of the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chapter {
-    /// Both servers answer.
+    /// Both servers respond.
     Calm,
     /// The rewrite is down.
     Outage,
@@ -88,7 +88,7 @@ struct Story {
     admin: SocketAddr,
     outage: watch::Sender<Outage>,
     chapter: Chapter,
-    /// The difference was printed.
+    /// True once the difference was printed.
     is_different: bool,
 }
 
@@ -104,7 +104,7 @@ impl Story {
         }
     }
 
-    /// Makes calls until the demo ends, and prints what comes of them.
+    /// Makes calls until the demo ends, and prints the results.
     fn tell(mut self, stopped: &mpsc::Receiver<()>) {
         say(
             "clients  `reports` (shadow) and `mobile` (50 % translated, guarded) make 20 calls a second for two minutes",
@@ -125,7 +125,7 @@ impl Story {
         }
     }
 
-    /// Makes one call; its response is of no interest here.
+    /// Makes one call and ignores its response.
     fn call(&self, number: u32) {
         let (client, path, body) = match number % 2 {
             0 => ("reports", "/mcp/v1/tools/list", ""),
@@ -150,11 +150,11 @@ impl Story {
             let response = sender.send_request(request).await?;
             response.into_body().collect().await.map(drop)
         });
-        // A failure is what the demo is about.
+        // Failures are part of the demo.
         let _ = within(LIMIT, call);
     }
 
-    /// Reads the admin API, and prints what is new there.
+    /// Reads the admin API, and prints news.
     fn look(&mut self) {
         let url = format!("http://{}", self.admin);
         let Ok(admin) = AdminClient::new(&AdminArguments::at(&url, None)) else {
@@ -204,7 +204,7 @@ fn tripped(flag: &Value) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// Prints a line. The demo goes on where nobody reads it.
+/// Prints a line. A closed output does not stop the demo.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

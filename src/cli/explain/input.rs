@@ -1,4 +1,4 @@
-//! Where the requests to explain come from.
+//! The input of `explain`: the requests, and optionally a reply.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,29 +12,29 @@ use crate::cli::ExplainArguments;
 use crate::domain::outcome::RestReply;
 use crate::domain::plan::Plan;
 
-/// Why there is nothing to explain.
+/// The reason why the input is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum InputError {
     /// A file cannot be read.
     #[error("`{}` cannot be read", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A line of an HTTP file.
     #[error("line {line}: {what}")]
     Line {
-        /// Which, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// An argument.
+    /// An invalid argument.
     #[error("{0}")]
     Argument(String),
-    /// An HTTP file with nothing in it.
+    /// An HTTP file without requests.
     #[error("there is no request in it")]
     NoRequest,
 }
@@ -48,14 +48,14 @@ impl InputError {
     }
 }
 
-/// What is to be explained.
+/// The requests to explain, and the reply.
 pub(super) struct Input {
     pub(super) requests: Vec<HttpFileRequest>,
     pub(super) reply: Option<RestReply>,
 }
 
-/// Reads requests and reply as the arguments say.
-/// Without a plan, somebody else knows where RPC calls are posted to.
+/// Reads requests and reply according to the arguments. Without a plan, the RPC paths are unknown here, and the running
+/// process determines them.
 pub(super) fn read(arguments: &ExplainArguments, plan: Option<&Plan>) -> Result<Input, InputError> {
     let from_stdin = |file: &&PathBuf| *file == Path::new("-");
     let implied = arguments.url.is_none() && arguments.http.is_none() && arguments.json.is_none();
@@ -95,7 +95,8 @@ fn status(status: u16) -> Result<StatusCode, InputError> {
     })
 }
 
-/// On an RPC path a coded body is refused, and so explained; elsewhere the gateway would read it.
+/// Returns whether a body has a content coding. On an RPC path it is rejected, and explained as such; elsewhere the
+/// gateway would decode it.
 fn is_coded(request: &HttpFileRequest, plan: Option<&Plan>) -> bool {
     let coding = request.headers.get(CONTENT_ENCODING);
     let on_rpc = plan.is_some_and(|plan| plan.face.find(request.target.path()).is_some());
@@ -103,7 +104,7 @@ fn is_coded(request: &HttpFileRequest, plan: Option<&Plan>) -> bool {
     elsewhere && coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
-/// A request as curl takes it; data is JSON unless a header says otherwise.
+/// Builds a request from curl-like arguments; data is JSON unless a header says otherwise.
 fn typed(arguments: &ExplainArguments, url: &str) -> Result<HttpFileRequest, InputError> {
     let wrong = InputError::Argument;
     let body = match &arguments.data {
@@ -132,7 +133,7 @@ fn typed(arguments: &ExplainArguments, url: &str) -> Result<HttpFileRequest, Inp
     Ok(request)
 }
 
-/// A JSON-RPC body, posted to an RPC path.
+/// Builds a request that posts a JSON-RPC body to an RPC path.
 fn posted(
     arguments: &ExplainArguments,
     plan: Option<&Plan>,

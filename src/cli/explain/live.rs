@@ -1,6 +1,6 @@
-//! What becomes of a request, as a running process tells it: flips, trips and the kill switch count.
+//! Explanations by a running process, which include flips, trips and the kill switch.
 //!
-//! It is printed as an explanation by files is.
+//! They are printed like explanations from files.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::{Explained, print, unreadable};
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::{CommandError, ExplainArguments};
 
-/// Where calls are explained.
+/// The admin path of explanations.
 const PATH: &str = "/api/v1/explain";
 
 pub(super) fn explain(arguments: &ExplainArguments, url: &str) -> Result<ExitCode, CommandError> {
@@ -30,7 +30,7 @@ pub(super) fn explain(arguments: &ExplainArguments, url: &str) -> Result<ExitCod
             body: Some(question),
             tag: None,
         })?;
-        // Values stay the bytes that they are.
+        // Values keep their bytes.
         let told: Vec<Explained> =
             serde_json::from_slice(&answer).map_err(|_| AdminFault::NoJson)?;
         let of = told.into_iter().flat_map(|one| one.explanations).collect();
@@ -43,10 +43,10 @@ pub(super) fn explain(arguments: &ExplainArguments, url: &str) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of each request, and the question about it.
+/// Returns the name of each request, with the query about it.
 fn questions(arguments: &ExplainArguments) -> Result<Vec<(Option<String>, Value)>, InputError> {
     let input = input::read(arguments, None)?;
-    // Where an RPC call is posted to unless it is said, only the process knows.
+    // Only the process knows the default RPC path.
     let is_placed = arguments.url.is_some() || arguments.http.is_some() || arguments.path.is_some();
     let requests = input.requests.into_iter();
     requests

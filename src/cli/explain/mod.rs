@@ -1,7 +1,7 @@
-//! `dualgauge explain`: what becomes of a request, without any server behind.
+//! `dualgauge explain`: the processing of a request, without contacting any upstream.
 //!
-//! The request comes as curl takes it, as an HTTP file, or as JSON-RPC; the domain explains it with the same
-//! functions that serve a call.
+//! The request has the form of curl arguments, an HTTP file, or JSON-RPC. The domain explains it with the functions
+//! that also serve calls.
 
 mod http_file;
 mod input;
@@ -22,10 +22,10 @@ use crate::telemetry::clock;
 
 pub(super) use input::InputError;
 
-/// One request of the input, and what becomes of each call in it.
+/// One request of the input, with the explanation of each call in it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Explained {
-    /// What a `###` line calls it.
+    /// Its name in a `###` line.
     name: Option<String>,
     explanations: Vec<Explanation>,
 }
@@ -34,12 +34,12 @@ pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandE
     match (&arguments.admin, &arguments.config) {
         (Some(url), _) => live::explain(arguments, url),
         (None, Some(file)) => by_files(arguments, file),
-        // The arguments need one of them.
+        // clap requires one of them.
         (None, None) => Ok(ExitCode::from(2)),
     }
 }
 
-/// What becomes of requests by what the files say.
+/// Explains requests according to the files.
 fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, CommandError> {
     let Some(configuration) = configuration(file)? else {
         return Ok(ExitCode::from(2));
@@ -75,7 +75,7 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
     Ok(ExitCode::SUCCESS)
 }
 
-/// A note on what the files do not say.
+/// A note on the limits of an explanation from files.
 const BY_FILES: &str = "note: the files say nothing of flips, trips and the kill switch; `--admin URL` in place of \
                         `--config` asks a running process\n";
 
@@ -90,7 +90,7 @@ fn print(format: Format, explained: &[Explained]) -> io::Result<()> {
     }
 }
 
-/// What cannot be read is said with its causes.
+/// Reports unreadable input with its causes.
 fn unreadable(error: &InputError) -> io::Result<ExitCode> {
     let mut text = format!("error: {error}\n");
     let mut cause = std::error::Error::source(error);

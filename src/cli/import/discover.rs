@@ -1,7 +1,7 @@
-//! A running server, asked what it can do: `rpc.discover`, or `tools/list`.
+//! Discovery of a running server's methods: `rpc.discover`, or `tools/list`.
 //!
-//! One connection for each call, everything within one limit of time, every answer within one limit of size.
-//! Answers are JSON, or the event stream that an MCP server may answer with.
+//! Each call has a connection of its own; all share one time limit, and each response has a size limit. A response is
+//! JSON, or the event stream that an MCP server may send.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,85 +24,85 @@ use crate::domain::import::{DocumentKind, Given, printable};
 use crate::domain::tls::{ClientTls, Pem};
 use crate::upstream::Connector;
 
-/// Pages of a list of tools, at most; `--timeout` bounds them as well.
+/// Maximum number of pages of a list of tools; `--timeout` limits them as well.
 const MOST_PAGES: usize = 10_000;
-/// How long `rpc.discover` may take before `tools/list` is tried; at most half of the time that there is.
+/// Timeout of `rpc.discover` before `tools/list` is tried; at most half of the total time.
 const DISCOVER: Duration = Duration::from_secs(2);
-/// The revision of MCP that is offered; a server names the one it speaks.
+/// The MCP revision that is offered; a server replies with the one it speaks.
 const MCP: &str = "2025-06-18";
 const SESSION: &str = "mcp-session-id";
 
-/// Why a server tells nothing.
+/// The reason why discovery failed.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum DiscoverError {
-    /// The address cannot be used.
+    /// The address is invalid.
     #[error("`{url}`: {why}")]
     Url {
         /// The address.
         url: String,
-        /// Why.
+        /// The cause.
         why: &'static str,
     },
-    /// The file of the authorities cannot be read.
+    /// The CA file cannot be read.
     #[error("`{0}` cannot be read")]
     Unreadable(PathBuf, #[source] io::Error),
-    /// Nobody can be believed by it.
+    /// The CA file has no valid CAs.
     #[error("`{0}` is of no use")]
     Authorities(PathBuf, #[source] TlsFault),
-    /// A header cannot be sent.
+    /// A header is invalid.
     #[error("the header `{0}` cannot be sent; write `Name: value`")]
     Header(String),
-    /// No connection, or no runtime to make one.
+    /// The connection failed, or there is no runtime.
     #[error("no connection to {0}")]
     Unreachable(String, #[source] io::Error),
-    /// The connection broke, or what came is no HTTP.
+    /// The connection broke, or the response is not valid HTTP.
     #[error("{0} gave no answer")]
     Broken(String, #[source] hyper::Error),
-    /// Nothing came in time.
+    /// The response timed out.
     #[error("{server} did not answer within {limit:?}; `--timeout` gives it more")]
     Late {
-        /// Whom.
+        /// The server.
         server: String,
-        /// How long it had.
+        /// The time limit.
         limit: Duration,
     },
-    /// More than anybody says.
+    /// A response beyond the size limit.
     #[error("the answer to `{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
     TooLarge(&'static str),
-    /// Another status than 200.
+    /// A status other than 200.
     #[error("`{method}` was answered with the status {status}")]
     Status {
-        /// What was asked.
+        /// The method.
         method: &'static str,
         /// The status.
         status: StatusCode,
     },
-    /// The server knows how to refuse.
+    /// The server responded with an error.
     #[error("`{method}` was refused: {error}")]
     Refused {
-        /// What was asked.
+        /// The method.
         method: &'static str,
-        /// The error member, cut.
+        /// The `error` member, truncated.
         error: String,
     },
-    /// Something else than JSON-RPC.
+    /// The response is not JSON-RPC.
     #[error("the answer to `{0}` is no JSON-RPC")]
     NoRpc(&'static str),
-    /// More than anybody lists.
+    /// More pages than the limit.
     #[error("`tools/list` has more than {MOST_PAGES} pages")]
     TooManyPages,
-    /// The pages together are more than anybody lists.
+    /// The pages together exceed the size limit.
     #[error("the pages of `tools/list` are larger than {mib} MiB together", mib = LARGEST / 1024 / 1024)]
     TooLargeTogether,
-    /// An answer that is JSON, and no document.
+    /// A JSON response that is not a document.
     #[error("the answer to `{0}` is refused")]
     Document(&'static str, #[source] serde_json::Error),
-    /// Neither of the two ways.
+    /// Neither method succeeded.
     #[error("the server tells nothing of itself: {0}; {1}")]
     Neither(Box<DiscoverError>, Box<DiscoverError>),
 }
 
-/// A server to ask.
+/// A server to discover.
 #[derive(Debug)]
 pub(super) struct DiscoverServer {
     uri: Uri,
@@ -111,16 +111,16 @@ pub(super) struct DiscoverServer {
     headers: HeaderMap,
 }
 
-/// An answer, and what else its head said.
+/// A response, with facts from its head.
 struct DiscoverAnswer {
     result: Value,
-    /// The bytes of the answer.
+    /// The size of the response in bytes.
     size: usize,
     session: Option<HeaderValue>,
 }
 
 impl DiscoverServer {
-    /// Reads an address, further headers, and whose certificates are believed if not those of the public authorities.
+    /// Parses an address, additional headers, and the file of the trusted CAs that replace the public ones.
     pub(super) fn parse(
         url: &str,
         headers: &[String],
@@ -164,7 +164,7 @@ impl DiscoverServer {
         })
     }
 
-    /// Asks in the way that was chosen, or in both.
+    /// Runs discovery by the chosen method, or by both.
     pub(super) fn ask(
         &self,
         method: Option<Method>,
@@ -180,7 +180,7 @@ impl DiscoverServer {
         })
     }
 
-    /// The address without what may be secret in it.
+    /// Returns the address without parts that may be secret.
     fn name(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or("http");
         format!("{scheme}://{}{}", self.authority, self.uri.path())
@@ -204,7 +204,7 @@ impl DiscoverServer {
             }),
             Ok(told) => told,
             Err(_) => match self.tools().await {
-                // It has no tools, so it may only be slow.
+                // The server has no tools, so it may only be slow.
                 Err(second) if second.is_refusal() => self.discover().await,
                 told => told,
             },
@@ -224,7 +224,7 @@ impl DiscoverServer {
         }
     }
 
-    /// Asks for the tools; a server that wants a session first gets one.
+    /// Lists the tools; opens a session if the server requires one.
     async fn tools(&self) -> Result<Given, DiscoverError> {
         let first = self.call("tools/list", json!({}), &self.headers).await;
         let (headers, mut answer) = match first {
@@ -249,7 +249,7 @@ impl DiscoverServer {
             tools.extend(page);
             let next = answer.result.get("nextCursor").and_then(Value::as_str);
             let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
-            // A cursor that was sent before leads to pages that were read before.
+            // A repeated cursor would lead to the same pages again.
             let Some(next) = next.filter(|next| cursors.insert(next.clone())) else {
                 let document = json!({ "tools": tools });
                 return Ok(self.given("tools/list", DocumentKind::Tools, document));
@@ -264,7 +264,7 @@ impl DiscoverServer {
         Err(DiscoverError::TooManyPages)
     }
 
-    /// Begins a session of MCP: the headers that bear it.
+    /// Opens an MCP session, and returns the headers that identify it.
     async fn initialize(&self) -> Result<HeaderMap, DiscoverError> {
         let params = json!({
             "protocolVersion": MCP,
@@ -281,7 +281,7 @@ impl DiscoverServer {
             headers.insert(HeaderName::from_static("mcp-protocol-version"), version);
         }
         let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        // A server that does not care for the notification still lists its tools.
+        // A server that rejects the notification may still list its tools.
         let _ = self
             .post("notifications/initialized", &note, &headers)
             .await;
@@ -310,7 +310,7 @@ impl DiscoverServer {
         })
     }
 
-    /// One request on a connection of its own: the session, and the body of a 200.
+    /// Sends one request on a connection of its own; returns the session and the body of a 200.
     async fn post(
         &self,
         method: &'static str,
@@ -377,7 +377,7 @@ impl DiscoverServer {
             if text.len() > LARGEST {
                 return Err(DiscoverError::TooLarge(method));
             }
-            // A stream of events may stay open behind the answer.
+            // An event stream may stay open after the response.
             let event_is_over = text.ends_with(b"\n\n") || text.ends_with(b"\r\n\r\n");
             if event_is_over && !matches!(message(&text), Ok(None)) {
                 break;
@@ -388,7 +388,7 @@ impl DiscoverServer {
 }
 
 impl DiscoverError {
-    /// Whether the server is there, and does not know what it was asked.
+    /// Returns whether the server responded without knowing the method.
     fn is_refusal(&self) -> bool {
         match self {
             DiscoverError::Status { status, .. } => status.is_client_error(),
@@ -433,7 +433,7 @@ fn without_credentials(url: &str) -> String {
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), DiscoverError> {
-    // The value may be a secret, so only the name is told.
+    // The value may be a secret, so the message contains only the name.
     let name = text.split(':').next().unwrap_or_default().trim();
     let wrong = || DiscoverError::Header(name.to_owned());
     let (_, value) = text.split_once(':').ok_or_else(wrong)?;
@@ -443,10 +443,10 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), DiscoverError> {
     Ok((name, value))
 }
 
-/// The answer among what came: JSON, or the event that bears it.
+/// Returns the response in the body: JSON, or the event that contains it.
 ///
 /// # Errors
-/// What is JSON, and beyond the limits of a document.
+/// A JSON value beyond the limits of a document.
 fn message(text: &[u8]) -> Result<Option<Value>, serde_json::Error> {
     let is_answer = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
     let Ok(text) = std::str::from_utf8(text) else {

@@ -1,4 +1,4 @@
-//! Documents in files: JSON or YAML.
+//! Reading of documents from files: JSON or YAML.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use serde_saphyr::UserMessageFormatter;
 use super::{LARGEST, json};
 use crate::domain::import::printable;
 
-/// Why a file is no document.
+/// The reason why a file is not a document.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ReadFault {
     /// The file cannot be read.
@@ -18,41 +18,41 @@ pub(in crate::cli) enum ReadFault {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system error.
         source: io::Error,
     },
-    /// More than anybody writes.
+    /// The file exceeds the size limit.
     #[error("`{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
     TooLarge(PathBuf),
-    /// It is no JSON.
+    /// Invalid JSON.
     #[error("`{path}` is no JSON")]
     Json {
         /// Which file.
         path: PathBuf,
-        /// Where, and what.
+        /// The position and the fault.
         source: serde_json::Error,
     },
-    /// It is JSON that is no document.
+    /// Valid JSON that is not a document.
     #[error("`{path}` is refused")]
     Refused {
         /// Which file.
         path: PathBuf,
-        /// Where, and why.
+        /// The position and the fault.
         source: serde_json::Error,
     },
-    /// It is no YAML.
+    /// Invalid YAML.
     #[error("`{path}`: line {line}: {what}")]
     Yaml {
         /// Which file.
         path: PathBuf,
-        /// Where.
+        /// The line.
         line: u64,
-        /// What is wrong there.
+        /// The fault.
         what: String,
     },
 }
 
-/// Reads a document: JSON where it looks like JSON, else YAML.
+/// Reads a document: JSON if it looks like JSON, else YAML.
 pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
     let text = text(path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -69,10 +69,10 @@ pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
             }
         });
     }
-    // In YAML 1.2 `yes`, `no` and `on` are texts.
+    // In YAML 1.2 `yes`, `no` and `on` are strings.
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        // Where it found nothing at all there is no line.
+        // An error in an empty document has no line.
         let line = error.location().map_or(1, |location| location.line());
         ReadFault::Yaml {
             path: path.to_path_buf(),
