@@ -345,7 +345,7 @@ impl RouteTable {
     /// Does the same for a call whose frame gets this id.
     ///
     /// # Errors
-    /// The same.
+    /// Fails as [`RouteTable::write_rest`] does.
     pub fn write_rest_of(
         &self,
         index: usize,
