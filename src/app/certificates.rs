@@ -1,5 +1,5 @@
-//! TLS of the listener, as the plan in force has it: one for all workers, so that a client that comes again is known to
-//! each of them.
+//! The TLS configuration of the listener under the plan in force. All workers share one, so that each of them can
+//! resume the TLS session of a returning client.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::config::compile::tls::{self, TlsFault};
 use crate::domain::plan::Plan;
 use crate::domain::tls::ServerTls;
 
-/// What new connections are taken in with; borrowed only between awaits.
+/// The TLS configuration for new connections; borrowed only between awaits.
 #[derive(Debug)]
 pub(super) struct Certificates(RefCell<KnownCertificates>);
 
@@ -30,16 +30,16 @@ impl KnownCertificates {
 }
 
 impl Certificates {
-    /// Those of the first plan.
+    /// Loads the configuration of the first plan.
     ///
     /// # Errors
-    /// [`TlsFault`], for no plan that was compiled.
+    /// Returns a [`TlsFault`], but never for a compiled plan.
     pub(super) fn from_plan(plan: &Plan) -> Result<Certificates, TlsFault> {
         KnownCertificates::from_plan(plan).map(|known| Certificates(RefCell::new(known)))
     }
 
-    /// What connections are taken in with from now on. Where nothing has changed it is the same, and with it what
-    /// clients may take up again.
+    /// Returns the configuration for connections from now on. If nothing has changed it is the same one, so that
+    /// clients can resume their sessions.
     pub(super) fn follow(&self, plan: &Plan) -> Option<Arc<ServerConfig>> {
         let mut known = self.0.borrow_mut();
         if known.tls != plan.tls {

@@ -1,4 +1,4 @@
-//! The thread that makes the long comparisons of all workers, so that none of them holds up a call.
+//! The thread for long comparisons of all workers, so that none of them delays a call.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::gateway::ComparePool;
 
-/// The thread, and the desk at which it works.
+/// The thread and its queue.
 #[derive(Debug)]
 pub(super) struct CompareThread {
     desk: ComparePool,
@@ -19,7 +19,7 @@ impl CompareThread {
     /// Starts the thread.
     ///
     /// # Errors
-    /// What the system says of it.
+    /// Returns the error of the operating system.
     pub(super) fn start() -> io::Result<CompareThread> {
         let (desk, clerk) = ComparePool::open();
         let (over, ended) = oneshot::channel();
@@ -27,7 +27,7 @@ impl CompareThread {
             .name("comparing".to_owned())
             .spawn(move || {
                 clerk.work();
-                // Dropped, it says the same.
+                // Dropping the sender has the same effect.
                 let _ = over.send(());
             })?;
         Ok(CompareThread {
@@ -37,17 +37,16 @@ impl CompareThread {
         })
     }
 
-    /// Where the workers hand over what is to be compared.
+    /// Returns the queue to which the workers send comparisons.
     pub(super) fn desk(&self) -> &ComparePool {
         &self.desk
     }
 
-    /// Ends the thread when the workers have ended: at most one comparison is still in progress, and nobody waits for
-    /// the others.
+    /// Ends the thread after the workers have ended. At most one comparison is still running; queued ones are dropped.
     pub(super) async fn end(self) {
         self.desk.close().await;
         let _ = self.ended.await;
-        // It has sent its last word, so this is no wait.
+        // The thread has signalled its end, so this does not block.
         let _ = self.thread.join();
     }
 }

@@ -1,7 +1,7 @@
-//! The process that is to replace this one: the same program with the same arguments, and with this one's sockets.
+//! Hot restart: the successor of this process is the same program with the same arguments and this process's sockets.
 //!
-//! It says on a socket pair that it serves. Until then this process serves as well, and goes on where the other one
-//! fails: connections wait in sockets that both have, so none is lost either way.
+//! The successor reports over a socket pair that it serves. Until then this process serves as well, and continues if
+//! the successor fails. Connections wait in sockets that both processes have, so none is lost either way.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,35 +19,35 @@ use tokio::time::timeout;
 use super::inherited_sockets::{ADMIN, CALLS, PREDECESSOR};
 use crate::config::load::SOFT_NOFILE;
 
-/// How long it may take until it serves.
+/// The time limit for the successor to serve.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The first file descriptor of sd_listen_fds(3).
 const FIRST: i32 = 3;
 const SERVING: &[u8] = b"serving";
 
-/// Why there is no successor.
+/// The reason why there is no successor.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RestartError {
-    /// It could not be started.
+    /// The process could not be started.
     #[error("it could not be started: {0}")]
     Start(#[from] io::Error),
-    /// It ended.
+    /// The process exited.
     #[error("it ended before it served: {0}")]
     Ended(ExitStatus),
-    /// It did not serve in time.
+    /// The process did not serve in time.
     #[error("it did not serve within {PATIENCE:?}")]
     Late,
-    /// It said something else.
+    /// The process sent an unexpected message.
     #[error("it said what no such process says")]
     Odd,
 }
 
-/// What takes part in a hand-over.
+/// The sockets and settings that are passed to the successor.
 #[derive(Debug)]
 pub(super) struct PassedSockets {
     pub(super) calls: Vec<TcpListener>,
     pub(super) admin: TcpListener,
-    /// The soft limit of open files that this process was started with, if it has another one now.
+    /// The soft limit of open files that this process was started with, if it has changed.
     pub(super) open_files: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Successor {
 }
 
 impl Successor {
-    /// Starts it.
+    /// Starts the process.
     pub(super) fn start(sockets: &PassedSockets) -> Result<Successor, RestartError> {
         let (own, theirs) = StdDatagram::pair()?;
         own.set_nonblocking(true)?;
@@ -81,7 +81,7 @@ impl Successor {
             .stdin(Stdio::null())
             .env("LISTEN_FDS", given.len().to_string())
             .env("LISTEN_FDNAMES", names.join(":"))
-            // They name this process.
+            // These variables name this process.
             .env_remove("LISTEN_PID")
             .env_remove("WATCHDOG_PID");
         match sockets.open_files {
@@ -101,16 +101,16 @@ impl Successor {
         Ok(Successor { child, word })
     }
 
-    /// Its process.
+    /// Returns the process id.
     pub(super) fn process(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Waits until it serves. Dropped, nothing is lost.
+    /// Waits until the successor serves; cancel-safe.
     pub(super) async fn serves(&mut self) -> Result<(), RestartError> {
         let mut said = [0; 16];
         let word = async {
-            // Cancel-safe, both.
+            // Both branches are cancel-safe.
             tokio::select! {
                 biased;
                 length = self.word.recv(&mut said) => match length {
@@ -129,14 +129,14 @@ impl Successor {
             .unwrap_or(Err(RestartError::Late))
     }
 
-    /// Ends it, and waits for its end.
+    /// Kills the successor and waits for its end.
     pub(super) async fn give_up(mut self) {
-        // One that has ended is only waited for.
+        // Fails only if the process has exited already.
         let _ = self.child.kill().await;
     }
 }
 
-/// Tells the process before that this one serves.
+/// Reports to the predecessor that this process serves.
 pub(super) fn tell(predecessor: &StdDatagram) -> io::Result<()> {
     predecessor.send(SERVING).map(drop)
 }

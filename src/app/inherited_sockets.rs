@@ -1,7 +1,7 @@
-//! The sockets that the process was started with: by systemd (sd_listen_fds(3)), or by the process that it replaces.
+//! The sockets that the process was started with, by systemd (sd_listen_fds(3)) or by the process that it replaces.
 //!
-//! Names tell what they are: `admin` is the admin listener, `predecessor` the way to the process before, everything
-//! else takes calls.
+//! Their names tell their use: `admin` is the admin listener, `predecessor` the connection to the previous process, and
+//! all others accept calls.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -11,29 +11,29 @@ use listenfd::ListenFd;
 
 use crate::config::load::SOFT_NOFILE;
 
-/// What the admin listener is called.
+/// The name of the admin listener.
 pub(super) const ADMIN: &str = "admin";
-/// What listeners for calls are called.
+/// The name of listeners for calls.
 pub(super) const CALLS: &str = "listen";
-/// What the socket is called on which a successor says that it serves.
+/// The name of the socket on which a successor reports that it serves.
 pub(super) const PREDECESSOR: &str = "predecessor";
 
-/// What was inherited.
+/// The inherited sockets and settings.
 #[derive(Debug, Default)]
 pub struct InheritedSockets {
     pub(super) calls: Vec<TcpListener>,
     pub(super) admin: Option<TcpListener>,
     pub(super) predecessor: Option<UnixDatagram>,
-    /// The soft limit of open files that the first of all predecessors was started with.
+    /// The soft limit of open files that the first process of the chain was started with.
     pub(super) open_files: Option<u64>,
 }
 
 impl InheritedSockets {
-    /// Takes what the environment tells of. It is to be called once, before any thread is started: it removes the
-    /// variables, so that no child takes them for its own.
+    /// Takes the sockets that the environment announces. Must be called once, before any thread is started: it removes
+    /// the variables, so that children do not use them.
     ///
     /// # Errors
-    /// Where something is no such socket.
+    /// Returns an error if a file descriptor is not such a socket.
     pub fn take(variables: &[(String, String)]) -> io::Result<InheritedSockets> {
         let mut given = ListenFd::from_env();
         let names = variables.iter().find(|(name, _)| name == "LISTEN_FDNAMES");
@@ -53,8 +53,8 @@ impl InheritedSockets {
         Ok(inherited)
     }
 
-    /// Listeners for an address. Those of a service manager are used whatever they listen on; those of the process
-    /// before only where the configuration still says the same.
+    /// Returns the inherited listeners for calls. Those of a service manager are used whatever their address; those of
+    /// the predecessor only if the configured address is still the same.
     pub(super) fn calls_for(&mut self, wanted: SocketAddr) -> io::Result<Vec<TcpListener>> {
         let mut fit = Vec::new();
         for listener in std::mem::take(&mut self.calls) {
@@ -65,7 +65,7 @@ impl InheritedSockets {
         Ok(fit)
     }
 
-    /// The same for the admin listener.
+    /// Returns the inherited admin listener, by the same rules.
     pub(super) fn admin_for(&mut self, wanted: SocketAddr) -> io::Result<Option<TcpListener>> {
         let Some(listener) = self.admin.take() else {
             return Ok(None);

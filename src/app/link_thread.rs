@@ -1,8 +1,8 @@
-//! The thread of the tasks that own links: one link for each upstream that is spoken to over one, in the whole process.
+//! The thread of the link tasks. The whole process has one link for each upstream that uses links.
 //!
-//! A link is kept for as long as its upstream's plan stays what it was. Else another is opened, and the old one ends when
-//! the last call that began with it is over: the workers hold its handle, and this module does not. Clients on sockets hold
-//! those of links of their own, which go on while the same server is planned, and are told here when it is not any more.
+//! A link is kept as long as the plan of its upstream stays the same. Otherwise a new link is opened, and the old one
+//! ends after its last call: the workers hold its handle, and this module does not. Clients on sockets hold the handles
+//! of their own links. Those links stay while the same server is planned, and are ended from here when it no longer is.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,21 +22,21 @@ use crate::upstream::link::{
 };
 use crate::upstream::{Mcp, MemoryBudget, Stdio, Tasks};
 
-/// How many links may wait to be begun.
+/// The capacity of the launch channel.
 const LAUNCHES: usize = 16;
 
-/// A link that is to be owned.
+/// A request to run links.
 struct LinkCommand {
     plan: UpstreamPlan,
     work: LinkWork,
     standing: Arc<LinkStats>,
 }
 
-/// What there is to own.
+/// The links to run.
 enum LinkWork {
-    /// One link.
+    /// One shared link.
     One(RequestReceiver),
-    /// Links that clients have for themselves, as they come.
+    /// The links of clients, as they are opened.
     Each(mpsc::Receiver<LinkLaunch>, watch::Receiver<bool>),
 }
 
@@ -54,36 +54,36 @@ struct RunningLink {
     thread: JoinHandle<()>,
 }
 
-/// What is known of links; borrowed only between awaits.
+/// The known links; borrowed only between awaits.
 #[derive(Debug, Default)]
 struct KnownUpstream {
-    /// Those that all share.
+    /// The shared links.
     links: Vec<(UpstreamPlan, WeakLinkHandle)>,
-    /// The servers at which clients have links of their own.
+    /// The servers with links of clients.
     servers: Vec<OwnServer>,
-    /// By the names of upstreams, those of former plans among them: counts never go back.
+    /// The statistics by the name of the upstream, including those of earlier plans, so that counters never decrease.
     standings: BTreeMap<String, Arc<LinkStats>>,
-    /// The upstreams of the plan in force.
+    /// The upstreams of the plan in force that use links.
     names: Vec<String>,
     /// Those of them whose links come and go with clients.
     apart: Vec<String>,
 }
 
-/// A server at which clients have links of their own.
+/// A server with links of clients.
 #[derive(Debug)]
 struct OwnServer {
-    /// As it is planned now.
+    /// The current plan of the server.
     plan: UpstreamPlan,
-    /// What opens links by that plan.
+    /// The opener of links by that plan.
     opener: WeakLinkOpener,
     places: LinkSlots,
 }
 
 impl LinkThread {
-    /// Starts the thread. What its links decode is counted in `memory`; children get the limit `open_files`, if there is one.
+    /// Starts the thread. `memory` accounts for decoded bodies; children get the limit `open_files`, if set.
     ///
     /// # Errors
-    /// What the system says of it.
+    /// Returns the error of the operating system.
     pub(super) fn start(memory: MemoryBudget, open_files: Option<u64>) -> io::Result<LinkThread> {
         let (launches, inbox) = mpsc::channel(LAUNCHES);
         let (over, ended) = oneshot::channel();
@@ -93,7 +93,7 @@ impl LinkThread {
                 if let Err(error) = serve(inbox, (&memory, open_files)) {
                     tracing::error!(%error, "the thread of the links has failed");
                 }
-                // Dropped, it says the same.
+                // Dropping the sender has the same effect.
                 let _ = over.send(());
             })?;
         Ok(LinkThread {
@@ -106,7 +106,7 @@ impl LinkThread {
         })
     }
 
-    /// The links of a plan: those that are there, and new ones for upstreams that are new, or no longer what they were.
+    /// Returns the links of a plan: existing ones, and new ones for upstreams that are new or have changed.
     pub(super) async fn follow(&self, plan: &Plan) -> Links {
         let (links, wanted) = self.known.borrow_mut().follow(plan);
         let launches = self
@@ -116,14 +116,14 @@ impl LinkThread {
             .map(|own| own.launches.clone());
         if let Some(launches) = launches {
             for launch in wanted {
-                // Without the thread the inbox is dropped, and its callers learn that nobody is there.
+                // Without the thread the receiver is dropped, and its callers get an error.
                 let _ = launches.send(launch).await;
             }
         }
         links
     }
 
-    /// How the links of the plan in force stand.
+    /// Returns the state of the links of the plan in force.
     pub(super) fn states(&self) -> Vec<LinkState> {
         let known = self.known.borrow();
         let state = |name: &String| {
@@ -140,28 +140,28 @@ impl LinkThread {
         known.names.iter().filter_map(state).collect()
     }
 
-    /// Whether an upstream of the plan in force is spoken to over a link of the whole process.
+    /// Returns true if an upstream of the plan in force uses a shared link.
     pub(super) fn is_linked(&self, upstream: &str) -> bool {
         let known = self.known.borrow();
         let named = |names: &[String]| names.iter().any(|name| name == upstream);
         named(&known.names) && !named(&known.apart)
     }
 
-    /// The upstreams whose links take no calls.
+    /// Returns the upstreams whose shared links take no calls.
     pub(super) fn down(&self) -> Vec<String> {
         let down = self.states().into_iter().filter(|link| link.ready == 0);
         let down = down.map(|link| link.upstream);
         down.filter(|upstream| self.is_linked(upstream)).collect()
     }
 
-    /// Waits until every link has ended, which each does when nobody can ask it any more.
+    /// Waits until every link has ended, which happens when no caller can use it any more.
     pub(super) async fn end(&self) {
         let Some(running) = self.thread.borrow_mut().take() else {
             return;
         };
         drop(running.launches);
         let _ = running.ended.await;
-        // It has sent its last word, so this is no wait.
+        // The thread has signalled its end, so this does not block.
         let _ = running.thread.join();
     }
 }
@@ -192,7 +192,7 @@ impl KnownUpstream {
         (links, wanted)
     }
 
-    /// Where the sockets of frames are counted, which workers own.
+    /// Returns the statistics of legacy sockets, which the workers own.
     fn framed(&mut self, plan: &UpstreamPlan) -> Arc<LinkStats> {
         self.names.push(plan.name.clone());
         self.apart.push(plan.name.clone());
@@ -224,7 +224,7 @@ impl KnownUpstream {
         Some(reach)
     }
 
-    /// The link that all share, and what its owner takes questions from, where it has none yet.
+    /// Returns the shared link, and its receiver if it has no task yet.
     fn shared(
         &mut self,
         plan: &UpstreamPlan,
@@ -239,8 +239,8 @@ impl KnownUpstream {
         (link, Some(inbox))
     }
 
-    /// What opens links that clients have for themselves, and what is to be done with them, where that is not done yet.
-    /// Links that a former plan began go on, and count among those that may be open.
+    /// Returns the opener of client links, and its work if that is not running yet. Links from an earlier plan stay,
+    /// and count towards the limit.
     fn apart(&mut self, plan: &UpstreamPlan, queue: usize) -> (LinkOpener, Option<LinkWork>) {
         let mut servers = self.servers.iter_mut();
         let known = servers.find(|server| server.plan.is_same_server(plan));
@@ -273,7 +273,7 @@ impl KnownUpstream {
     }
 }
 
-/// Runs the owners until no more can be launched and all have ended.
+/// Runs the link tasks until no more can be launched and all have ended.
 fn serve(
     mut launches: mpsc::Receiver<LinkCommand>,
     (memory, open_files): (&MemoryBudget, Option<u64>),
@@ -296,12 +296,12 @@ fn serve(
     Ok(())
 }
 
-/// What all links of the process share.
+/// The resources that all links of the process share.
 #[derive(Clone)]
 struct Shared {
     tasks: Tasks,
     memory: MemoryBudget,
-    /// The limit of open files that children get, if it is another one than that of this process.
+    /// The limit of open files for children, if it differs from that of this process.
     open_files: Option<u64>,
 }
 
@@ -339,7 +339,7 @@ async fn conduct(
         open_files,
     } = shared;
     match plan.transport.clone() {
-        // They have no link that the process owns.
+        // These transports have no link that the process owns.
         Transport::Http | Transport::Frames(_) => {}
         Transport::Mcp(server) => {
             let settings = server.link.settings.clone();

@@ -1,4 +1,4 @@
-//! Wiring: build from a configuration, spawn, join, drain. No decision about a call is made here.
+//! Startup, wiring and shutdown of the process. No decision about a call is made here.
 
 mod certificates;
 mod compare_thread;

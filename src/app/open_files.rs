@@ -1,7 +1,7 @@
 //! The limit of open files: raised at the start, and compared with each plan.
 //!
-//! `run` raises it once the configuration is read, before it opens sockets. Law: children get the limit that this process was
-//! started with, since some programs need time or memory for each file that they may open.
+//! `run` raises it after the configuration is read, before it opens sockets. Law: children get the limit that this
+//! process was started with, because some programs need time or memory for each possible file descriptor.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::domain::plan::Plan;
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     descriptors: Descriptors,
-    /// The soft limit of before, if it was raised.
+    /// The original soft limit, if it was raised.
     before: Option<u64>,
     /// The budget that was logged last.
     logged: Cell<Option<Budget>>,
@@ -43,12 +43,12 @@ impl OpenFiles {
         }
     }
 
-    /// Returns the soft limit that the process was started with, if it has another one now.
+    /// Returns the soft limit that the process was started with, if it has changed.
     pub(super) fn before(&self) -> Option<u64> {
         self.before
     }
 
-    /// Logs that the connections of a plan do not fit, once as long as nothing changes.
+    /// Logs if the connections of a plan exceed the limit, once per change.
     pub(super) fn check(&self, plan: &Plan) {
         let budget = Budget::from_plan(plan, self.descriptors);
         let known = self.logged.replace(Some(budget));

@@ -1,7 +1,7 @@
-//! A whole run of the program: from a configuration to the end of the drain.
+//! A complete run of the program, from the configuration to the end of the drain.
 //!
-//! Calls are served by the workers' threads. This thread has the rest: the owner of the state, the admin
-//! listener and what `signals` does. A process that was started by the one that it replaces tells it once it serves.
+//! Worker threads serve the calls. This thread runs the rest: the control task, the admin listener and the signals. A
+//! process that replaces another one reports to it once it serves.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -44,33 +44,33 @@ use crate::telemetry::metrics::{
 };
 use crate::upstream::MemoryBudget;
 
-/// How many requests may wait for the owner of the state.
+/// The capacity of the command channel of the control task.
 const COMMANDS: usize = 64;
 
-/// Why a run could not begin, or did not end well.
+/// The reason why a run could not start, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The configuration or the state cannot be used.
+    /// The configuration or the state is unusable.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// TLS cannot be offered.
+    /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsFault),
-    /// An address cannot be listened on.
+    /// The process cannot listen on an address.
     #[error("cannot listen on {address} (`{key}`)")]
     Listen {
-        /// Which key names it.
+        /// The configuration key of the address.
         key: &'static str,
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A worker ended before its time.
+    /// A worker ended early.
     #[error("a worker failed")]
     Worker(#[source] io::Error),
-    /// The system refused something else.
+    /// Another operation of the operating system failed.
     #[error("the system refused")]
     System(#[from] io::Error),
     /// The log cannot be started.
@@ -78,23 +78,23 @@ pub enum RunError {
     Log(#[from] log::LogError),
 }
 
-/// Where a run can be reached.
+/// The addresses that a run listens on.
 #[derive(Debug, Clone, Copy)]
 pub struct BoundAddresses {
-    /// Where calls come in.
+    /// The address for calls.
     pub listen: SocketAddr,
-    /// How calls come in.
+    /// The scheme for calls.
     pub scheme: Scheme,
-    /// Where the admin listener is.
+    /// The address of the admin listener.
     pub admin: SocketAddr,
 }
 
-/// How calls come in: `http`, or `https` behind TLS.
+/// The scheme for calls: `http`, or `https` with TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// In the open.
+    /// Without TLS.
     Http,
-    /// Behind TLS.
+    /// With TLS.
     Https,
 }
 
@@ -123,36 +123,36 @@ impl BoundAddresses {
 }
 
 impl fmt::Display for BoundAddresses {
-    /// One line for people and scripts.
+    /// Writes one line for people and scripts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "serving {}, admin http://{}", self.base(), self.admin)
     }
 }
 
-/// What the process was started with.
+/// The resources that the process was started with.
 #[derive(Debug, Default)]
 pub struct ProcessEnvironment {
-    /// Sockets.
+    /// Inherited sockets.
     pub inherited: InheritedSockets,
-    /// Whom to tell how it fares.
+    /// The service manager to notify.
     pub supervisor: ServiceManager,
 }
 
-/// Serves until a signal ends it, and drains. `ready` gets the addresses and the summary once calls are taken.
+/// Serves until a signal ends the process, and drains. Calls `ready` with the summary once calls are accepted.
 ///
 /// # Errors
-/// [`RunError`] before the first call is taken, or when a worker fails.
+/// Returns a [`RunError`] if the run fails before the first call is accepted, or if a worker fails.
 pub fn run(
     (sources, surroundings): (Sources, ProcessEnvironment),
     ready: impl FnOnce(StartupSummary) -> io::Result<()>,
 ) -> Result<(), RunError> {
-    // Its other threads work on files.
+    // The runtime's other threads do file operations.
     let runtime = Builder::new_current_thread()
         .enable_all()
         .thread_name("files")
         .build_local(LocalOptions::default())?;
     let ended = run_on(&runtime, (sources, surroundings), ready);
-    // Work on a file system that hangs cannot be ended, and the process does not wait for it.
+    // Operations on a hanging file system cannot be aborted, and the process does not wait for them.
     runtime.shutdown_background();
     ended
 }
@@ -165,7 +165,7 @@ fn run_on(
     let started = clock::wall();
     let mut inherited = surroundings.inherited;
     let files = runtime.block_on(Files::read_in_time(sources))?;
-    // Opening the store and compiling may have something to log.
+    // Opening the store and compiling may log.
     let settings = &files.config().log;
     let log = log::init(format(settings), settings.level.value.as_str())?;
     let open_files = OpenFiles::raise(&inherited, files.config().listen.workers.value);
@@ -189,9 +189,9 @@ fn run_on(
         certificates.follow(&plan).as_ref(),
     )
     .map_err(at("listen.address", config.listen.address.value))?;
-    // The workers keep the links open, and nobody else does.
+    // Only the workers keep the links open.
     drop(linked);
-    // Before anybody is told that calls are taken: a signal that comes right behind must find a drain.
+    // Before readiness is reported: a signal that follows at once must start a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
     let addresses = BoundAddresses::new(&workers, &sockets, &plan)?;
     ready(StartupSummary {
@@ -230,13 +230,13 @@ fn counting((workers, names): (&Workers, &Arc<LabelNames>), control: &Control) -
     )
 }
 
-/// Tells the process that this one replaces, if there is one, that calls are taken.
+/// Reports to the process that this one replaces, if any, that calls are accepted.
 fn replaces(inherited: InheritedSockets) -> io::Result<()> {
     let predecessor = inherited.predecessor;
     predecessor.map_or(Ok(()), |process| hot_restart::tell(&process))
 }
 
-/// The state, beside the process that this one is to replace where there is one.
+/// Opens the state, alongside the process that this one replaces, if any.
 async fn opened(files: Files, inherited: &InheritedSockets) -> Result<Control, StartError> {
     match &inherited.predecessor {
         None => Control::open(files, clock::wall()).await,
@@ -251,7 +251,8 @@ fn format(log: &RawLog) -> LogFormat {
     }
 }
 
-/// The listeners of each worker, and what a successor needs. Those of before are taken first: connections wait there.
+/// Returns the listeners of each worker, and the sockets for a successor. Inherited sockets come first, because
+/// connections wait in them.
 fn sockets(
     config: &RawConfig,
     inherited: &mut InheritedSockets,
@@ -259,7 +260,7 @@ fn sockets(
 ) -> Result<(Vec<Vec<StdListener>>, PassedSockets), RunError> {
     let (listen, count) = (config.listen.address.value, config.listen.workers.value);
     let address = config.admin.value;
-    // The admin listener first: the workers take calls as soon as they are there.
+    // The admin listener is opened first, because the workers accept calls as soon as they start.
     let admin = match inherited.admin_for(address)? {
         Some(given) => given,
         None => StdListener::bind(address).map_err(at("admin.address", address))?,
@@ -290,7 +291,7 @@ fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunEr
     }
 }
 
-/// What follows the plan, and what the page of metrics is made of.
+/// The components that follow the plan, and the sources of the metrics page.
 struct MetricsSources {
     counting: UsageCounts,
     open_files: OpenFiles,
@@ -301,12 +302,12 @@ struct MetricsSources {
     lines: DroppedLines,
     sending: SpanThread,
     began: SystemTime,
-    /// The series that were shown so far; borrowed only between awaits.
+    /// The series shown so far; borrowed only between awaits.
     shown: RefCell<ShownSeries>,
 }
 
 impl MetricsSources {
-    /// How the servers behind stand. The workers are asked only where it matters.
+    /// Returns the state of the upstreams. The workers are asked only if the result depends on them.
     async fn upstreams(&self, plan: &Plan) -> Readiness {
         let standings = match plan.ready.iter().all(|name| self.links.is_linked(name)) {
             true => BTreeMap::new(),
@@ -406,7 +407,7 @@ async fn operate(
     });
     let life = async {
         let asking = commands.clone();
-        // The admin listener answers until the last call is served; the owner ends when nobody can ask it.
+        // The admin listener responds until the last call is served; the control task ends once no command can come.
         let served = live((life, &page.links), (commands, close));
         tokio::select! {
             result = served => result,

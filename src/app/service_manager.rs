@@ -1,6 +1,6 @@
-//! The service manager, as sd_notify(3) has it: told when the process serves, reloads, is replaced, ends, and lives.
+//! Notifications to the service manager by sd_notify(3): ready, reloading, replaced, stopping, and the watchdog.
 //!
-//! Where nobody asks to be told, nothing is sent. What cannot be sent is no reason to stop serving.
+//! Without a service manager nothing is sent. A failure to send does not stop the process.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use crate::telemetry::clock::monotonic_us;
 
-/// How long a word may take to be sent.
+/// The time limit of sending a notification.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Whoever watches over the process, if anybody does.
+/// The connection to the service manager, if there is one.
 #[derive(Debug, Default, Clone)]
 pub struct ServiceManager {
     socket: Option<Arc<(UnixDatagram, SocketAddr)>>,
-    /// How often it wants a sign of life, at least.
+    /// The watchdog interval within which a notification must arrive.
     patience: Option<Duration>,
 }
 
 impl ServiceManager {
-    /// As the environment says.
+    /// Reads the settings from the environment.
     #[must_use]
     pub fn new(variables: &[(String, String)]) -> ServiceManager {
         let value = |wanted: &str| {
@@ -35,7 +35,7 @@ impl ServiceManager {
                 None => SocketAddr::from_pathname(path),
             };
             let socket = UnixDatagram::unbound().ok()?;
-            // A queue that is full for a moment loses no word; one that stays full holds nobody up.
+            // A full queue delays a notification briefly; one that stays full must not block the process.
             socket.set_write_timeout(Some(PATIENCE)).ok()?;
             Some(Arc::new((socket, address.ok()?)))
         });
@@ -51,7 +51,7 @@ impl ServiceManager {
         }
     }
 
-    /// How often a sign of life is due: twice as often as it must come.
+    /// Returns the interval of watchdog notifications: half of the required one.
     pub(super) fn beat(&self) -> Option<Duration> {
         self.patience
             .map(|patience| (patience / 2).max(Duration::from_millis(1)))
@@ -76,7 +76,7 @@ impl ServiceManager {
         self.say("STOPPING=1\nSTATUS=draining");
     }
 
-    /// Another process is the service from here on.
+    /// Announces that another process is the service from here on.
     pub(super) fn replaced(&self, process: u32) {
         self.say(&format!("READY=1\nMAINPID={process}"));
     }

@@ -1,7 +1,7 @@
-//! What ends a process, or lets another one follow: the signals, and what the service manager is told of it.
+//! Signals: the end of a process, its replacement, and the notification of the service manager.
 //!
-//! SIGHUP reads the files again. SIGTERM and SIGINT drain, a second one of them ends the program at once. SIGUSR2 starts
-//! the successor; once that serves, this process drains, and where it does not, nothing has changed.
+//! SIGHUP reloads the files. SIGTERM and SIGINT drain; a second one ends the program at once. SIGUSR2 starts a
+//! successor: once that serves, this process drains, and if it fails, nothing changes.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -19,7 +19,7 @@ use super::service_manager::ServiceManager;
 use super::workers::Workers;
 use crate::server::admin::AdminCommand;
 
-/// What lives, and what it lives by.
+/// The running components, and the means to end them.
 #[derive(Debug)]
 pub(super) struct Lifetime {
     pub(super) workers: Workers,
@@ -29,15 +29,15 @@ pub(super) struct Lifetime {
     pub(super) addresses: BoundAddresses,
 }
 
-/// Why it ends.
+/// The reason for the end.
 enum StopReason {
-    /// A signal says so.
+    /// A signal.
     Asked,
-    /// Another process serves in its place.
+    /// Another process serves in place of this one.
     Replaced(Option<u32>),
 }
 
-/// Waits for the end, and drains. `close` ends the admin listener when it is dropped.
+/// Waits for the end, and drains. Dropping `close` ends the admin listener.
 pub(super) async fn live(
     (mut life, links): (Lifetime, &LinkThread),
     (commands, close): (mpsc::Sender<AdminCommand>, oneshot::Sender<()>),
@@ -51,7 +51,7 @@ pub(super) async fn live(
         ..
     } = life;
     let mut ends = signals.ends;
-    // The last ones that keep the addresses taken once the workers have left them.
+    // These are the last handles that keep the addresses in use once the workers have closed theirs.
     drop(sockets);
     let drain = async {
         let (reply, kept) = oneshot::channel();
@@ -66,7 +66,7 @@ pub(super) async fn live(
                     .into_iter()
                     .for_each(|process| supervisor.replaced(process));
                 tracing::info!(process, "the new process serves; this one drains");
-                // From here on the other one's word counts.
+                // From here on the new process is authoritative.
                 drop(close);
                 (AdminCommand::HandOver(reply), None)
             }
@@ -80,7 +80,7 @@ pub(super) async fn live(
         }
         links.end().await;
     };
-    // Dropped at the second signal, the drain leaves calls in progress.
+    // A second signal drops the drain, which abandons calls in progress.
     tokio::select! {
         () = drain => tracing::info!("drained"),
         () = ends.recv() => tracing::warn!("ended before the drain was over"),
@@ -88,7 +88,7 @@ pub(super) async fn live(
     Ok(())
 }
 
-/// Serves until something ends it.
+/// Serves until something ends the process.
 async fn serve(
     life: &mut Lifetime,
     commands: &mpsc::Sender<AdminCommand>,
@@ -105,11 +105,11 @@ async fn serve(
     let mut heir: Option<Successor> = None;
     let mut reload: Option<Reload> = None;
     loop {
-        // Every branch is cancel-safe: a signal or a failure that is not taken is there at the next turn, and so is a
-        // reload that is under way. Nothing waits for that one: files may take their time.
+        // All branches are cancel-safe: signals, failures and a running reload are kept for the next iteration. Nothing
+        // waits for the reload, because files may be slow.
         tokio::select! {
             () = signals.ends.recv() => break,
-            // One that comes meanwhile waits, and reads the files once more.
+            // A signal during a reload waits, and reloads once more.
             _ = signals.hang_up.recv(), if reload.is_none() => {
                 supervisor.reloading();
                 reload = Some(Box::pin(reread(commands.clone())));
@@ -138,10 +138,10 @@ async fn serve(
     Ok(StopReason::Asked)
 }
 
-/// A reload that is under way.
+/// A running reload.
 type Reload = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Lets the owner of the state read the files again. What came of it is in the log.
+/// Lets the control task reload the files. The log has the result.
 async fn reread(commands: mpsc::Sender<AdminCommand>) {
     let (reply, reloaded) = oneshot::channel();
     if commands.send(AdminCommand::Reload(reply)).await.is_ok() {
@@ -178,7 +178,7 @@ fn say(fault: &RestartError) {
     tracing::error!(error = %fault, "there is no new process; this one goes on serving");
 }
 
-/// Gives the signs of life that the service manager wants, as long as the owner of the state answers.
+/// Sends watchdog notifications to the service manager, as long as the control task responds.
 pub(super) async fn lively(
     supervisor: &ServiceManager,
     commands: &mpsc::Sender<AdminCommand>,
@@ -195,7 +195,7 @@ pub(super) async fn lively(
     }
 }
 
-/// The signals that a run listens to.
+/// The signals that a run handles.
 #[derive(Debug)]
 pub(super) struct Signals {
     ends: Shutdown,

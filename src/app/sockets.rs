@@ -1,4 +1,5 @@
-//! The sockets at a server that all clients share: one or several, each of which may give way to another as it grows old.
+//! The WebSockets to a server that all clients share: one or several, each of which may be replaced when it reaches its
+//! maximum age.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +9,15 @@ use crate::domain::plan::{UpstreamPlan, WebSocketPlan};
 use crate::upstream::link::{LinkStats, RequestReceiver, own, spread, succeed};
 use crate::upstream::{Tasks, WebSocket};
 
-/// A server that is spoken to over WebSockets.
+/// A server that is reached over WebSockets.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     name: Arc<str>,
     transport: WebSocket,
     settings: LinkSettings,
-    /// How old a socket grows that is shared.
+    /// The maximum age of a shared socket.
     max_age: Option<Duration>,
-    /// Those that own its sockets.
+    /// The tasks that own the sockets.
     tasks: Tasks,
 }
 
@@ -31,7 +32,7 @@ impl Server {
         }
     }
 
-    /// Owns one socket at a time.
+    /// Runs one socket at a time.
     pub(super) async fn own(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
         own(
             (&self.name, self.transport),
@@ -42,7 +43,7 @@ impl Server {
         .await;
     }
 
-    /// The same, and opens the next one before the one before is too old.
+    /// Runs one socket, and opens the next one when it reaches its maximum age.
     pub(super) async fn conduct(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
         let Some(age) = self.max_age else {
             return self.own(inbox, standing).await;
@@ -54,7 +55,7 @@ impl Server {
         succeed(inbox, &standing, (self.settings.queue, age), begin).await;
     }
 
-    /// Has several of them at a time.
+    /// Runs `count` sockets.
     pub(super) async fn spread(
         self,
         count: usize,

@@ -1,6 +1,7 @@
-//! The thread that sends spans to a collector: OTLP over HTTP, in batches.
+//! The thread that exports spans to a collector: OTLP over HTTP, in batches.
 //!
-//! A collector that is away, slow or angry costs spans and nothing else: each batch has one attempt within a time.
+//! An unavailable, slow or failing collector loses spans and has no other effect: each batch has one attempt with a
+//! time limit.
 
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -13,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::domain::trace::ExportPlan;
 use crate::telemetry::spans::Spans;
 
-/// The thread, where spans are sent.
+/// The export thread, if spans are exported.
 #[derive(Debug, Default)]
 pub(super) struct SpanThread(Option<SpanThreadHandle>);
 
@@ -26,10 +27,10 @@ struct SpanThreadHandle {
 }
 
 impl SpanThread {
-    /// Starts the thread where a plan wants spans to be sent.
+    /// Starts the thread if the plan exports spans.
     ///
     /// # Errors
-    /// What the system says of it.
+    /// Returns the error of the operating system.
     #[cfg(feature = "otlp")]
     pub(super) fn start(plan: Option<&ExportPlan>) -> io::Result<SpanThread> {
         let Some(plan) = plan else {
@@ -49,7 +50,7 @@ impl SpanThread {
                     Ok(runtime) => runtime.block_on(sending.run(waiting, closed)),
                     Err(error) => tracing::error!(%error, "spans are not sent"),
                 }
-                // Dropped, it says the same.
+                // Dropping the sender has the same effect.
                 let _ = over.send(());
             })?;
         Ok(SpanThread(Some(SpanThreadHandle {
@@ -60,33 +61,33 @@ impl SpanThread {
         })))
     }
 
-    /// No thread: no plan of this build wants one.
+    /// Starts no thread: this build cannot export spans.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     #[cfg(not(feature = "otlp"))]
     pub(super) fn start(_plan: Option<&ExportPlan>) -> io::Result<SpanThread> {
         Ok(SpanThread::default())
     }
 
-    /// What the workers hand spans to.
+    /// Returns the span queue for the workers.
     pub(super) fn spans(&self) -> Option<&Spans> {
         self.0.as_ref().map(|running| &running.spans)
     }
 
-    /// How many spans were dropped.
+    /// Returns the number of lost spans.
     pub(super) fn dropped(&self) -> u64 {
         self.spans().map_or(0, Spans::dropped)
     }
 
-    /// Sends what is left, within the time of one batch, and ends the thread.
+    /// Exports the remaining spans, within the time limit of one batch, and ends the thread.
     pub(super) async fn end(&mut self) {
         let Some(running) = self.0.take() else {
             return;
         };
         drop(running.close);
         let _ = running.ended.await;
-        // It has sent its last word, so this is no wait.
+        // The thread has signalled its end, so this does not block.
         let _ = running.thread.join();
     }
 }

@@ -1,6 +1,7 @@
-//! The summary that `run` prints once it takes calls: what is served, from which files, and where the state is.
+//! The summary that `run` prints once it accepts calls: the endpoints, the configuration files, and the location of the
+//! state.
 //!
-//! Nothing in it is secret: of an upstream its scheme and authority, of a child its program without arguments.
+//! It contains no secrets: of an upstream only the scheme and authority, of a child only the program without arguments.
 
 use std::fmt;
 use std::path::Path;
@@ -10,16 +11,16 @@ use crate::config::raw::RawConfig;
 use crate::domain::plan::{Plan, Transport, Unrouted, UpstreamPlan};
 use crate::store::StoreSettings;
 
-/// A run that takes calls.
+/// The addresses and the summary of a run that accepts calls.
 #[derive(Debug)]
 pub struct StartupSummary {
-    /// Where it can be reached.
+    /// The bound addresses.
     pub addresses: BoundAddresses,
-    /// What it serves.
+    /// The summary.
     pub summary: SummaryLine,
 }
 
-/// What a run serves, in rows of a name and a text.
+/// The summary of a run, in rows of a name and a text.
 #[derive(Debug)]
 pub struct SummaryLine {
     rows: Vec<(&'static str, String)>,
@@ -51,10 +52,10 @@ impl SummaryLine {
 }
 
 impl fmt::Display for SummaryLine {
-    /// A line for each row, indented.
+    /// Writes each row as an indented line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, text) in &self.rows {
-            // A path may have any character in it; a row stays one line.
+            // A path may contain any character, but a row must stay one line.
             let text = text.replace(char::is_control, "?");
             writeln!(f, "  {name:<14} {text}")?;
         }

@@ -1,4 +1,4 @@
-//! What this process has counted since it began: for guards, and who has called what.
+//! The counts of this process since its start, for guards and for usage by client.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::telemetry::metrics::{LabelNames, tallies, usage};
 pub(super) struct UsageCounts {
     remote: WorkersHandle,
     names: Arc<LabelNames>,
-    /// What this process is called among those that count.
+    /// The name of this replica.
     replica: String,
     began: Timestamp,
-    /// Since when each route is counted; borrowed only between awaits.
+    /// The start of counting for each route; borrowed only between awaits.
     routes: RefCell<Usage>,
 }
 
 impl UsageCounts {
-    /// Counts that begin with a plan.
+    /// Starts counting with a plan.
     pub(super) fn begin(
         (remote, names): (WorkersHandle, Arc<LabelNames>),
         replica: String,
@@ -41,14 +41,14 @@ impl UsageCounts {
         counting
     }
 
-    /// Another plan is in force: routes that it does not have are no longer counted, and new ones from now on.
+    /// Follows a new plan: removed routes are no longer counted, and new ones are counted from `at`.
     pub(super) fn follow(&self, plan: &Plan, at: Timestamp) {
         let mut routes = self.routes.borrow_mut();
         routes.keep(plan);
         routes.note_routes(plan.routes.routes(), at);
     }
 
-    /// The counts until a moment, by the names of a plan.
+    /// Returns the counts until `at`, limited to the names of a plan.
     pub(super) async fn counts(&self, plan: &Plan, at: Timestamp) -> ReportCounts {
         let snapshots = self.remote.snapshots().await;
         let mut counted = usage(&self.names, &snapshots);

@@ -1,4 +1,4 @@
-//! The workers: one thread each, with a runtime and a listener of its own.
+//! The worker threads, each with its own runtime and listener.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -27,14 +27,14 @@ use crate::telemetry::spans::Spans;
 use crate::upstream::MemoryBudget;
 use crate::upstream::link::Links;
 
-/// How many commands may wait for a worker; it takes them between calls.
+/// The capacity of a worker's command channel; commands are handled between calls.
 const COMMANDS: usize = 16;
 
 /// All workers of the process.
 #[derive(Debug)]
 pub struct Workers {
     commands: Vec<mpsc::Sender<WorkerCommand>>,
-    /// How many plans were given out since the start.
+    /// The number of plans installed since the start.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
     memory: MemoryBudget,
@@ -48,7 +48,7 @@ impl Workers {
     /// Starts one worker for each group of listeners.
     ///
     /// # Errors
-    /// What the system says of the listeners or of the threads.
+    /// Returns the error of the operating system for a listener or a thread.
     pub fn start(
         listeners: Vec<Vec<TcpListener>>,
         (plan, links): (&Arc<Plan>, &Links),
@@ -109,7 +109,7 @@ impl Workers {
                     }));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
-                    // The receiver is gone only when the program ends anyway.
+                    // Fails only when the program is ending anyway.
                     let _ = over.try_send(result);
                 })?;
             workers.commands.push(commands);
@@ -118,13 +118,13 @@ impl Workers {
         Ok(workers)
     }
 
-    /// The address that they listen on.
+    /// Returns the address that the workers listen on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What speaks to the workers from elsewhere.
+    /// Returns a handle for sending commands to the workers.
     #[must_use]
     pub fn remote(&self) -> WorkersHandle {
         WorkersHandle {
@@ -135,7 +135,7 @@ impl Workers {
         }
     }
 
-    /// Waits until a worker ends without having been told to, and tells why.
+    /// Waits until a worker ends unexpectedly, and returns the reason.
     pub async fn failed(&mut self) -> io::Error {
         match self.ended.recv().await {
             Some(Err(error)) => error,
@@ -143,12 +143,13 @@ impl Workers {
         }
     }
 
-    /// Lets every worker drain, and returns when their threads have ended.
+    /// Drains all workers, and returns when their threads have ended.
     pub async fn drain(self) {
         self.end(|| WorkerCommand::Drain).await;
     }
 
-    /// The same where another process follows on the same sockets: connections in use end with their next answer.
+    /// Drains all workers while another process follows on the same sockets: connections in use end with their next
+    /// response.
     pub async fn retire(self) {
         self.end(|| WorkerCommand::Retire).await;
     }
@@ -162,26 +163,25 @@ impl Workers {
             let _ = self.ended.recv().await;
         }
         for thread in self.threads {
-            // It has sent its last word, so this is no wait.
+            // The thread has signalled its end, so this does not block.
             let _ = thread.join();
         }
         self.comparing.end().await;
     }
 }
 
-/// What speaks to the workers.
+/// A handle for sending commands to the workers.
 #[derive(Debug, Clone)]
 pub struct WorkersHandle {
     commands: Vec<mpsc::Sender<WorkerCommand>>,
-    /// How many plans were given out.
+    /// The number of plans installed.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
     memory: MemoryBudget,
 }
 
 impl WorkersHandle {
-    /// Lets every worker serve by a plan, over the links that it has, and take connections in by `tls`; returns when
-    /// all do.
+    /// Installs a plan, its links and the TLS configuration for new connections; returns when all workers use them.
     pub async fn install(&self, (plan, links): (Arc<Plan>, Links), tls: Option<Arc<ServerConfig>>) {
         let epoch = Generation(1 + self.installs.fetch_add(1, Ordering::Relaxed));
         let next = WorkerConfig {
@@ -203,12 +203,12 @@ impl WorkersHandle {
         }
     }
 
-    /// The metrics of every worker.
+    /// Returns the metrics of every worker.
     pub async fn snapshots(&self) -> Vec<Snapshot> {
         self.copies(WorkerCommand::Snapshot).await
     }
 
-    /// How much of what bodies may take is held.
+    /// Returns the memory in use by buffered bodies.
     #[must_use]
     pub fn buffered(&self) -> BufferedBytes {
         BufferedBytes {
@@ -217,12 +217,12 @@ impl WorkersHandle {
         }
     }
 
-    /// The memory of sessions, which the workers share.
+    /// Returns the counts of the sessions, which the workers share.
     pub fn sessions(&self) -> SessionCounts {
         self.sessions.counts()
     }
 
-    /// The last mismatches of all workers together.
+    /// Returns the last mismatches of all workers together.
     pub async fn mismatches(&self) -> Mismatches {
         let mut all = Mismatches::default();
         for own in self.copies(WorkerCommand::Mismatches).await {
@@ -231,7 +231,7 @@ impl WorkersHandle {
         all
     }
 
-    /// Lets all workers forget the mismatches of routes; returns the names of these in order.
+    /// Clears the mismatches of `routes` in all workers; returns the names of those routes in order.
     pub async fn forget_mismatches(&self, routes: &Glob) -> Vec<String> {
         let command = |reply| WorkerCommand::ForgetMismatches(routes.clone(), reply);
         let names = self.copies(command).await.into_iter().flatten();
@@ -239,7 +239,7 @@ impl WorkersHandle {
         names.iter().map(|name| (**name).to_owned()).collect()
     }
 
-    /// What every worker copies. All are asked before the first answer is waited for.
+    /// Collects a copy from every worker. All are asked before the first reply is awaited.
     async fn copies<T>(&self, command: impl Fn(oneshot::Sender<T>) -> WorkerCommand) -> Vec<T> {
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
@@ -256,8 +256,8 @@ impl WorkersHandle {
     }
 }
 
-/// What hashes of values are salted with: another one in each run, the same for all workers, since what they keep is
-/// put together.
+/// Returns a random salt for hashes of values: new in each run, and the same for all workers, because their hashes are
+/// merged.
 fn salt() -> Salt {
     let mut salt = [0; 16];
     salt[..8].copy_from_slice(&seed().to_be_bytes());
@@ -265,7 +265,7 @@ fn salt() -> Salt {
     Salt(salt)
 }
 
-/// Another number each time.
+/// Returns a random number.
 fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }

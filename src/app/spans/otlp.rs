@@ -1,4 +1,4 @@
-//! Batches of spans, as OTLP over HTTP has them.
+//! Export of span batches as OTLP over HTTP.
 
 use std::io;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use tokio::time::{sleep, timeout};
 use crate::domain::trace::ExportPlan;
 use crate::telemetry::spans::{Attribute, Span, Spans};
 
-/// The most spans of one batch.
+/// The maximum number of spans in a batch.
 const BATCH: usize = 512;
-/// How long a batch gathers.
+/// The time for which a batch is collected.
 const GATHER: Duration = Duration::from_secs(1);
-/// How long a collector may take for one.
+/// The time limit of a collector for a batch.
 const LIMIT: Duration = Duration::from_secs(5);
 
 fn exporter(plan: &ExportPlan) -> io::Result<SpanExporter> {
@@ -39,14 +39,14 @@ fn exporter(plan: &ExportPlan) -> io::Result<SpanExporter> {
     Ok(exporter)
 }
 
-/// Sends batches.
+/// The exporter of batches.
 pub(super) struct ExportState {
     exporter: SpanExporter,
     spans: Spans,
     health: ExportHealth,
 }
 
-/// Whether the collector has taken the last batch.
+/// The result of the last batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExportHealth {
     Fine,
@@ -54,10 +54,10 @@ enum ExportHealth {
 }
 
 impl ExportState {
-    /// Sends to the collector of a plan.
+    /// Creates an exporter to the collector of a plan.
     ///
     /// # Errors
-    /// What the library says of its address.
+    /// Returns the error of the library if the endpoint is invalid.
     pub(super) fn new(plan: &ExportPlan, spans: Spans) -> io::Result<ExportState> {
         Ok(ExportState {
             exporter: exporter(plan)?,
@@ -66,7 +66,7 @@ impl ExportState {
         })
     }
 
-    /// Sends what comes until it is closed, and then what is there.
+    /// Exports spans until the queue is closed, and then the remaining ones.
     pub(super) async fn run(
         mut self,
         mut waiting: mpsc::Receiver<Span>,
@@ -75,7 +75,7 @@ impl ExportState {
         let mut batch = Vec::with_capacity(BATCH);
         let mut closed = closed;
         loop {
-            // Cancel-safe, both: a span that is not taken stays in the queue.
+            // Both branches are cancel-safe: a span that is not received stays in the queue.
             tokio::select! {
                 count = waiting.recv_many(&mut batch, BATCH) => {
                     if count == 0 {
@@ -99,7 +99,7 @@ impl ExportState {
                 self.send(&mut batch).await;
             }
         };
-        // Who ends the program waits for no collector, and nobody reads a count any more.
+        // The end of the program does not wait longer for a collector, and the counts are no longer read.
         let _ = timeout(LIMIT, last).await;
     }
 
@@ -130,7 +130,7 @@ impl ExportState {
     }
 }
 
-/// Lets a batch grow for a while.
+/// Collects more spans into a batch for a limited time.
 async fn gather(waiting: &mut mpsc::Receiver<Span>, batch: &mut Vec<Span>) {
     let mut over = std::pin::pin!(sleep(GATHER));
     while batch.len() < BATCH {
@@ -146,7 +146,7 @@ async fn gather(waiting: &mut mpsc::Receiver<Span>, batch: &mut Vec<Span>) {
     }
 }
 
-/// A span as the library has it.
+/// Converts a span into the form of the library.
 fn data(span: Span) -> SpanData {
     let context = span.trace.context;
     let span_context = SpanContext::new(
