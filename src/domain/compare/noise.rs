@@ -138,10 +138,10 @@ impl Noise {
         }
     }
 
-    /// Returns true if a field differs by itself. That holds once two controls have differed in it, unless the
-    /// candidate almost certainly differs in it more often: by more than a fifth of the sum of both shares, and by
-    /// more than 0.03 % of all comparisons. The shares are the nearest ends of their 98 % intervals (Wilson), so that
-    /// few comparisons never separate a field from noise.
+    /// Returns true if a field is volatile. That is so once two controls have differed in it, unless the candidate
+    /// almost certainly differs in it more often: by more than a fifth of the sum of both shares, and by more than
+    /// 0.03 % of all comparisons. The shares are the nearest ends of their 98 % intervals (Wilson), so that few
+    /// comparisons never separate a field from noise.
     #[must_use]
     pub fn is_volatile(&self, field: &str) -> bool {
         let Some(counts) = self.fields.get(field).filter(|counts| counts.noise > 0) else {

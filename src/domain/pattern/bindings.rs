@@ -1,4 +1,4 @@
-//! What reading binds and writing takes: a value for each hole, by number.
+//! Bindings: the values of holes, by number, that reading produces and writing consumes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,27 +7,27 @@ use super::{HoleSource, Slot};
 use crate::domain::json::{Json, OpenFault};
 use crate::domain::schema::Exceeded;
 
-/// Why a value does not fit a pattern.
+/// The reason why a value does not match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct MatchError {
-    /// Where: a path hole, a query parameter, a member of params, the body.
+    /// The location: a path hole, a query parameter, a member of params, or the body.
     pub place: String,
-    /// What is wrong there, and what is allowed.
+    /// The fault, and the values that are allowed.
     pub what: String,
-    /// The part of a budget that looking at the value exceeded; then nothing is known to be wrong with it.
+    /// The budget that reading the value exceeded. The value itself may then be valid.
     pub exceeded: Option<Exceeded>,
-    /// What kind of fault it is.
+    /// The kind of the fault.
     pub kind: MatchErrorKind,
 }
 
-/// What kind of fault a [`MatchError`] is.
+/// The kind of a [`MatchError`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MatchErrorKind {
-    /// A value is missing, or is not what its pattern takes.
+    /// A value is missing or does not match.
     #[default]
     Value,
-    /// The query has names that the route does not know.
+    /// The query has parameters that the route does not know.
     UnknownQuery,
 }
 
@@ -41,7 +41,7 @@ impl MatchError {
         }
     }
 
-    /// The query has names that the route does not know.
+    /// Creates the error for query parameters that the route does not know.
     pub(in crate::domain) fn unknown_query(place: String, what: String) -> MatchError {
         MatchError {
             kind: MatchErrorKind::UnknownQuery,
@@ -49,7 +49,7 @@ impl MatchError {
         }
     }
 
-    /// A value that takes too much to look at.
+    /// Creates the error for a value that exceeds a budget.
     pub(in crate::domain) fn exceeding(exceeded: Exceeded, what: impl ToString) -> MatchError {
         MatchError {
             exceeded: Some(exceeded),
@@ -57,12 +57,12 @@ impl MatchError {
         }
     }
 
-    /// A fault of the value itself, whose place its callers add.
+    /// Creates an error without a location, which the callers add.
     pub(in crate::domain) fn here(what: impl ToString) -> MatchError {
         MatchError::new("", what)
     }
 
-    /// The same fault of what lies in a place.
+    /// Returns the error with a location in front.
     pub(in crate::domain) fn within(mut self, place: &str) -> MatchError {
         if self.place.is_empty() {
             self.place = place.to_owned();
@@ -82,25 +82,25 @@ impl From<OpenFault> for MatchError {
 /// The value of a hole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum BoundValue {
-    /// Nothing has been read yet.
+    /// The hole has not been read.
     #[default]
     Unbound,
-    /// There is none, and that is allowed.
+    /// There is no value, and that is allowed.
     Absent,
-    /// This.
+    /// A JSON value.
     Value(Json),
     /// The members of an object that no pattern named.
     Members(BoundMembers),
-    /// One for each element of an array.
+    /// One value for each element of an array.
     Each(Vec<BoundValue>),
 }
 
-/// Members of an object, as the bytes they are.
+/// Members of an object, as raw bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundMembers {
-    /// The object that they are of.
+    /// The object.
     pub object: Json,
-    /// Where they lie in it; all of them where it was not opened.
+    /// The ranges of the members in it; `None` means all members.
     pub picked: Option<Vec<Range<usize>>>,
 }
 
@@ -111,7 +111,7 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// As many holes, none of them bound.
+    /// Creates unbound values for `holes` holes.
     #[must_use]
     pub fn new(holes: usize) -> Bindings {
         Bindings {
@@ -121,13 +121,13 @@ impl Bindings {
         }
     }
 
-    /// The value of a hole.
+    /// Returns the value of a hole.
     #[must_use]
     pub fn get(&self, hole: usize) -> &BoundValue {
         self.values.get(hole).unwrap_or(&BoundValue::Unbound)
     }
 
-    /// Takes the value of a hole away.
+    /// Takes the value of a hole out of the bindings.
     pub(super) fn take(&mut self, hole: usize) -> BoundValue {
         self.values
             .get_mut(hole)
@@ -141,45 +141,45 @@ impl Bindings {
         }
     }
 
-    /// How many holes there are.
+    /// Returns the number of holes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are no holes.
+    /// Returns true if there are no holes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 }
 
-/// What happens to members that a pattern does not know.
+/// The treatment of members that a pattern does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownMembers {
-    /// They are dropped, and counted.
+    /// They are dropped and counted.
     Dropped,
-    /// They are the caller's error.
+    /// They are an error of the caller.
     Refused,
-    /// They are dropped and counted, but `{}` is the empty object and nothing else: so it is in replies.
+    /// They are dropped and counted, except that `{}` matches only the empty object. This applies to responses.
     Open,
 }
 
-/// A reading in progress.
+/// The state of reading a value.
 #[derive(Debug)]
 pub struct PatternReader {
-    /// What has been bound.
+    /// The values bound so far.
     pub bindings: Bindings,
-    /// How many members were dropped.
+    /// The number of dropped members.
     pub dropped: usize,
-    /// What happens to unknown members.
+    /// The treatment of unknown members.
     pub strangers: UnknownMembers,
-    /// The deepest nesting of JSON inside of strings.
+    /// The maximum nesting depth of JSON inside strings.
     pub depth: u16,
 }
 
 impl PatternReader {
-    /// A reading of as many holes.
+    /// Creates a reader for `holes` holes.
     #[must_use]
     pub fn new(holes: usize, strangers: UnknownMembers, depth: u16) -> PatternReader {
         PatternReader {
@@ -190,7 +190,7 @@ impl PatternReader {
         }
     }
 
-    /// Binds a hole; one that is bound already must have the same value.
+    /// Binds a hole. If it is bound already, the values must be equal.
     #[inline(always)]
     pub(in crate::domain) fn bind(
         &mut self,
@@ -206,7 +206,7 @@ impl PatternReader {
         })
     }
 
-    /// Binds a hole to a value, unless it is bound to another one.
+    /// Binds a hole to a value. Returns `None` if it is bound to another one.
     #[inline(always)]
     pub(super) fn bind_value(&mut self, hole: usize, value: Json) -> Option<()> {
         match self.bindings.values.get_mut(hole) {
@@ -231,7 +231,7 @@ impl PatternReader {
 }
 
 impl BoundValue {
-    /// Whether two values are equal as JSON.
+    /// Returns true if two values are equal as JSON.
     #[must_use]
     pub fn same(&self, other: &BoundValue) -> bool {
         match (self, other) {
@@ -251,7 +251,7 @@ impl BoundValue {
 }
 
 impl BoundMembers {
-    /// An object of these members.
+    /// Returns an object of these members.
     #[must_use]
     pub fn whole(&self) -> Json {
         let Some(picked) = &self.picked else {
@@ -270,21 +270,21 @@ impl BoundMembers {
     }
 }
 
-/// What writing takes its values from.
+/// The sources of the values to write.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteScope<'s> {
     /// The holes of the pair.
     pub bindings: &'s Bindings,
-    /// The holes of the call that this answers.
+    /// The holes of the call, in a response to it.
     pub call: Option<&'s Bindings>,
-    /// Tells the time, as RFC 3339 writes it.
+    /// The clock.
     pub now: Now,
 }
 
-/// Tells the time, as RFC 3339 writes it.
+/// A clock that returns the time in the format of RFC 3339.
 pub type Now = fn() -> String;
 
-/// A writing in progress: a scope, inside of another one for the elements of an array.
+/// The state of writing: a scope, nested in another one for the elements of an array.
 #[derive(Debug, Clone, Copy)]
 pub struct PatternWriter<'s> {
     scope: WriteScope<'s>,
@@ -292,13 +292,13 @@ pub struct PatternWriter<'s> {
 }
 
 impl<'s> PatternWriter<'s> {
-    /// Begins.
+    /// Creates a writer.
     #[must_use]
     pub fn new(scope: WriteScope<'s>) -> PatternWriter<'s> {
         PatternWriter { scope, outer: None }
     }
 
-    /// The same for one element.
+    /// Creates a writer for one element.
     #[must_use]
     pub(super) fn element(&'s self, bindings: &'s Bindings) -> PatternWriter<'s> {
         PatternWriter {
@@ -310,7 +310,7 @@ impl<'s> PatternWriter<'s> {
         }
     }
 
-    /// The value of a hole: of this element, or of what is around it.
+    /// Returns the value of a hole, from this element or from the enclosing scopes.
     #[inline]
     pub(super) fn hole(&self, hole: usize) -> &'s BoundValue {
         match (self.scope.bindings.get(hole), self.outer) {
@@ -319,7 +319,7 @@ impl<'s> PatternWriter<'s> {
         }
     }
 
-    /// What is written where nothing is read.
+    /// Returns the value of a write-only hole.
     pub(super) fn source(&self, source: HoleSource) -> Cow<'s, BoundValue> {
         match source {
             HoleSource::Hole(hole) => Cow::Borrowed(self.hole(hole)),

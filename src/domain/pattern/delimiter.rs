@@ -1,16 +1,16 @@
-//! The characters that separate the elements of a list in one text.
+//! The delimiters between the elements of a list in one text.
 //!
-//! Laws: a text is decoded before it is cut, as servers do, so that an element with the delimiter in it has no spelling;
-//! a text in which the delimiter stands both as itself and percent-encoded is refused, because it may mean either.
+//! Laws: a text is decoded before it is split, as servers do, so an element that contains the delimiter cannot be
+//! written. A text that contains the delimiter both plain and percent-encoded is rejected, because it is ambiguous.
 
 use super::{Codec, Delimiter, Shape, Slot};
 use crate::domain::percent::cut;
 
 impl Delimiter {
-    /// All of them.
+    /// All delimiters.
     pub const ALL: [Delimiter; 3] = [Delimiter::Comma, Delimiter::Pipe, Delimiter::Space];
 
-    /// The character.
+    /// Returns the character.
     #[must_use]
     pub fn letter(self) -> char {
         match self {
@@ -20,7 +20,7 @@ impl Delimiter {
         }
     }
 
-    /// The end of a type: `[,]`.
+    /// Returns the suffix of the type: `[,]`.
     #[must_use]
     pub fn spelled(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Delimiter {
         }
     }
 
-    /// The name of the character, for messages.
+    /// Returns the name of the character, for messages.
     pub(super) fn named(self) -> &'static str {
         match self {
             Delimiter::Comma => "a comma",
@@ -39,7 +39,7 @@ impl Delimiter {
         }
     }
 
-    /// The percent-encoded character (RFC 3986 §2.1).
+    /// Returns the percent-encoded character (RFC 3986 §2.1).
     fn encoded(self) -> &'static str {
         match self {
             Delimiter::Comma => "%2C",
@@ -48,7 +48,7 @@ impl Delimiter {
         }
     }
 
-    /// Cuts a text at the first delimiter.
+    /// Splits a text at the first delimiter.
     #[inline]
     pub(super) fn cut(self, text: &str) -> (&str, Option<&str>) {
         match self {
@@ -60,11 +60,12 @@ impl Delimiter {
 }
 
 impl Slot {
-    /// Expects that the text of a list, before it is decoded, has its delimiter in one spelling only: a client that
-    /// encodes the delimiter inside of elements means another list than one that encodes all of the text.
+    /// Checks that the text of a list, before decoding, spells its delimiter in one way only: a client that encodes
+    /// the delimiter within elements means another list than one that encodes the whole text.
     ///
     /// # Errors
-    /// The two spellings.
+    ///
+    /// Fails with the two spellings.
     pub(in crate::domain) fn expect_one_spelling(&self, encoded: &str) -> Result<(), String> {
         let Shape::Separated(_, delimiter) = self.shape else {
             return Ok(());

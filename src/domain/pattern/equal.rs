@@ -1,7 +1,7 @@
-//! `{=x}`: a value that equals the one of another hole, and is of no hole itself.
+//! `{=x}`: a value that must equal the value of another hole, and binds none itself.
 //!
-//! Values are compared as values, not by their spelling: a text equals the number or boolean that it spells, so that
-//! the `7` of a path equals `7`, `7.0` and `"7"` in a body. Law: what is written here is read as equal.
+//! Values are compared by value, not by spelling. A text equals the number or boolean that it spells, so the `7` of a
+//! path equals `7`, `7.0` and `"7"` in a body. Law: a value written here reads as equal.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::{Absence, BoundValue, MatchError, PatternReader, Scalar, Slot};
 use crate::domain::json::{Json, JsonKind, is_number};
 
 impl Slot {
-    /// Reads a value of JSON where nothing is bound. It is kept only to be compared.
+    /// Reads a JSON value without binding it. It is kept only for the comparison.
     pub(super) fn take_unbound(&self, value: Json) -> Result<BoundValue, String> {
         if self.equals().is_none() {
             return Ok(BoundValue::Absent);
@@ -21,7 +21,7 @@ impl Slot {
         self.shape.take(value).map(BoundValue::Value)
     }
 
-    /// Returns the value of the other hole in the type of this place.
+    /// Returns the value of the other hole in the type of this slot.
     pub(super) fn equal_json<'b>(&self, value: Cow<'b, Json>) -> Result<Cow<'b, Json>, String> {
         let Err(what) = self.shape.check(&value) else {
             return Ok(value);
@@ -41,7 +41,7 @@ impl Slot {
 }
 
 impl PatternReader {
-    /// Compares a value with that of the hole it must be equal to. A hole that is not read yet takes any value.
+    /// Compares a value with that of the hole it must equal. A hole that has not been read accepts any value.
     #[cold]
     pub(super) fn compare(&self, slot: &Slot, value: &BoundValue) -> Result<(), MatchError> {
         let Some(hole) = slot.equals() else {
@@ -64,7 +64,7 @@ impl PatternReader {
     }
 }
 
-/// Returns whether two values are equal, where a text may stand for a number or a boolean.
+/// Returns true if two values are equal; a text may stand for a number or a boolean.
 fn equal(one: &Json, other: &Json) -> bool {
     if one.same(other) {
         return true;
@@ -80,7 +80,7 @@ fn equal(one: &Json, other: &Json) -> bool {
     }
 }
 
-/// Returns whether a text is the spelling of a number or a boolean.
+/// Returns true if a text spells a number or a boolean.
 fn spells(text: &str, value: &Json) -> bool {
     match value.kind() {
         JsonKind::Boolean => text.as_bytes() == value.as_bytes(),

@@ -1,9 +1,9 @@
-//! Objects read in one walk: each member is read where the walk comes to it.
+//! Reading of objects in one pass: each member is read as the pass reaches it.
 //!
-//! A walk ends at the first thing that is out of the common: a name that is strange, given twice or spelled with
-//! escapes, a value that does not fit. Then the object is opened and read member by member, which tells what is
-//! wrong; what the walk has bound is bound to the same values again. So no object is walked in which a hole stands
-//! twice, where it would matter which of its places comes first.
+//! The pass stops at anything unusual: an unknown, repeated or escaped name, or a value that does not match. The
+//! object is then opened and read member by member, which gives the error. What the pass has bound is bound to the
+//! same values again. Objects in which a hole occurs twice are never read in one pass, because the order of its places
+//! would matter.
 
 use std::ops::Range;
 
@@ -12,17 +12,17 @@ use crate::domain::json::{
     Json, JsonKind, Members, StringForm, is_integer, kind_of, same_ignoring_case,
 };
 
-/// How the objects of a pattern are read.
+/// The plan for reading the objects of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReadPlan {
-    /// In one walk, unless something is out of the common; with what is looked for at each member.
+    /// In one pass, unless something is unusual; with the check for each member.
     Walked(Box<[FastMatch]>),
-    /// Opened.
+    /// By opening the object.
     Opened,
 }
 
 impl ReadPlan {
-    /// How objects are read that have these members, and others where `rest` takes them.
+    /// Returns the plan for objects with these members, and others if `rest` takes them.
     pub(super) fn new(members: &[(String, Pattern)], rest: Option<&Slot>) -> ReadPlan {
         let twins = members.iter().enumerate().any(|(index, (name, _))| {
             let mut before = members[..index].iter();
@@ -42,16 +42,16 @@ impl ReadPlan {
     }
 }
 
-/// What a value must be to be read at a glance.
+/// The condition for reading a value in the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FastMatch {
-    /// Something of this sort, which is the value of this hole.
+    /// A value of this kind, which is bound to this hole.
     Value(usize, FastKind),
-    /// Nothing: it is looked at more closely.
+    /// No condition: the value is read by its pattern.
     Closer,
 }
 
-/// What is told of a value by its first byte, and little more.
+/// The kind of a value, as its first bytes tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FastKind {
     /// Anything but `null`, which may stand for no value.
@@ -112,14 +112,14 @@ impl FastKind {
     }
 }
 
-/// The members that a walk has come to, by their places in the pattern.
+/// The members that a pass has reached, by their index in the pattern.
 #[derive(Debug, Default)]
 struct SeenMembers(u64);
 
 impl SeenMembers {
     const MOST: usize = u64::BITS as usize;
 
-    /// Adds a member that has not been seen before.
+    /// Adds a member. Returns `None` if it has been seen before.
     #[inline(always)]
     fn add(&mut self, place: usize) -> Option<()> {
         let before = self.0;
@@ -137,7 +137,7 @@ impl SeenMembers {
 }
 
 impl ObjectPattern {
-    /// Reads an object in one walk; nothing where that has to be done with more care.
+    /// Reads an object in one pass. Returns `None` if it has to be opened.
     pub(super) fn read_walking(&self, object: &Json, reading: &mut PatternReader) -> Option<()> {
         let dropped = reading.dropped;
         let read = self.walk(object, &mut Members::new(object.as_bytes(), 0)?, reading);
@@ -151,7 +151,7 @@ impl ObjectPattern {
         matches!(self.access, ReadPlan::Walked(_)) && self.rest.is_none()
     }
 
-    /// Reads the members of an object that is a part of the whole.
+    /// Reads the members of an object that lies within a larger value.
     fn walk(
         &self,
         whole: &Json,
@@ -194,7 +194,7 @@ impl ObjectPattern {
         Some(())
     }
 
-    /// Goes to the value of the next member and tells which it is, if there is one: mostly it is this.
+    /// Advances to the next member and returns its index; `mostly` is the expected one.
     #[inline(always)]
     fn next_known(&self, mostly: usize, walk: &mut Members<'_>) -> Option<Option<usize>> {
         let key = self.keys.get(mostly);
@@ -215,7 +215,7 @@ impl ObjectPattern {
 }
 
 impl Pattern {
-    /// Reads a part of the whole that is no value at a glance.
+    /// Reads a nested value by its pattern.
     #[inline(never)]
     fn look(&self, whole: &Json, value: Range<usize>, reading: &mut PatternReader) -> Option<()> {
         let text = whole.as_bytes();

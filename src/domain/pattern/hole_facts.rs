@@ -1,4 +1,4 @@
-//! What holds for the holes of a pair, and the slots that each place of a pattern has by it.
+//! The facts about the holes of a pair, and the slots that they give at each place of a pattern.
 
 use super::bindings::BoundValue;
 use super::hole_resolver::{HoleFacts, HolePlace};
@@ -13,19 +13,19 @@ use crate::domain::json::Json;
 use crate::domain::side::Side;
 
 impl HoleFacts {
-    /// The number of a hole.
+    /// Returns the number of a hole.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.holes.iter().position(|hole| hole.name == name)
     }
 
-    /// The number of a hole of the call.
+    /// Returns the number of a hole of the call.
     #[must_use]
     pub fn of_call(&self, name: &str) -> Option<usize> {
         self.call.iter().position(|hole| hole.name == name)
     }
 
-    /// What `{>name}` writes.
+    /// Returns the source of the value of `{>name}`.
     pub(super) fn source(
         &self,
         name: &str,
@@ -52,10 +52,11 @@ impl HoleFacts {
         }
     }
 
-    /// The slot that a place has.
+    /// Returns the slot at a place.
     ///
     /// # Errors
-    /// [`PatternError`] where the hole cannot stand there.
+    ///
+    /// Fails if the hole cannot occur there.
     pub fn slot(
         &self,
         side: Side,
@@ -101,10 +102,11 @@ impl HoleFacts {
         Ok(slot)
     }
 
-    /// The pattern with its slots.
+    /// Returns the pattern with its slots.
     ///
     /// # Errors
-    /// [`PatternError`] where a hole cannot stand where it does.
+    ///
+    /// Fails if a hole occurs where it cannot.
     pub fn resolve(&self, side: Side, pattern: &Pattern<HoleRef>) -> Result<Pattern, PatternError> {
         self.nested(side, pattern, 0)
     }
@@ -209,7 +211,7 @@ impl HoleFacts {
         Ok(text)
     }
 
-    /// A default is a value like others: a text that it cannot stand in can never be written without it.
+    /// Checks that the text can hold every default; otherwise a message that uses the default could never be written.
     fn check_defaults(&self, text: &TextPattern) -> Result<(), PatternError> {
         for (index, part) in text.parts.iter().enumerate() {
             let TextPart::Hole(slot) = part else { continue };
@@ -222,7 +224,7 @@ impl HoleFacts {
         Ok(())
     }
 
-    /// What an absent value of a slot may stand for, on either side.
+    /// Returns the values that an absent value of a slot may stand for, on either side.
     fn defaults_of(&self, slot: &Slot) -> impl Iterator<Item = Json> {
         let hole = slot.binds().map(|hole| &self.holes[hole]);
         let absences = hole.map(|hole| Side::ALL.map(|side| hole.absence(side)));
@@ -230,10 +232,11 @@ impl HoleFacts {
         defaults.filter_map(|absence| absence.default().cloned())
     }
 
-    /// Expects that words can be written where only certain texts can stand: as they are, and with every default.
+    /// Checks that the texts pass `fits`, both as declared and with every default.
     ///
     /// # Errors
-    /// [`PatternError`] says what does not fit.
+    ///
+    /// Fails with a description of the text that does not fit.
     pub fn expect_fit(
         &self,
         words: &TextPatterns,
@@ -259,10 +262,11 @@ impl HoleFacts {
         Ok(())
     }
 
-    /// The words with their slots.
+    /// Returns the text pattern with its slots.
     ///
     /// # Errors
-    /// [`PatternError`] where a hole cannot stand where it does.
+    ///
+    /// Fails if a hole occurs where it cannot.
     pub fn words(
         &self,
         side: Side,
@@ -279,7 +283,7 @@ impl HoleFacts {
     }
 }
 
-/// The error of `{=x}` where nothing is read that it could be equal to.
+/// Returns the error for `{=x}` if no hole is read that it could equal.
 pub(super) fn no_such_hole(mention: &HoleRef) -> PatternError {
     let name = &mention.name;
     PatternError::new(format!(
@@ -291,7 +295,7 @@ fn unwritable(slot: &Slot, what: &str) -> PatternError {
     PatternError::new(format!("the default of `{}`: {what}", slot.name))
 }
 
-/// A list has one text only where a text may be given several times, or is cut at a delimiter.
+/// Checks that a slot may occur at its place: a list needs a text that may be repeated, or `[,]` as a whole segment.
 fn fits_place(slot: &Slot, place: HolePlace) -> Result<(), PatternError> {
     let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
     let once = match place {

@@ -1,7 +1,8 @@
-//! From what each place says of a hole to what holds for it everywhere.
+//! Resolution of holes: combines the declarations at each place into facts that hold everywhere.
 //!
-//! Type and `?` are said once and hold on both sides; a default belongs to its side, with the `?` that says
-//! that it is not written, and both are the other side's as well unless that says its own. A hole that stands in a text anywhere is a text everywhere.
+//! The type and `?` are declared once and hold on both sides. A default, and the `?` that keeps it from being written,
+//! belong to one side; the other side uses the same unless it declares its own. A hole that occurs in a text anywhere
+//! has the type of a text everywhere.
 
 use super::hole_facts::no_such_hole;
 use super::hole_syntax::{Codec, Declared, HoleRef, HoleUse, PatternError};
@@ -10,38 +11,38 @@ use super::{Absence, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::side::Side;
 
-/// Where a hole stands.
+/// The kind of place in which a hole occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HolePlace {
-    /// A value of JSON.
+    /// A JSON value.
     Json,
     /// The members or elements that are not named.
     Rest,
-    /// All of a text that may be given several times: a query parameter, a header.
+    /// The whole of a text that may be repeated: a query parameter, a header.
     Words,
-    /// A piece of a text, or all of one that is there once.
+    /// A part of a text, or the whole of one that occurs once.
     Text,
-    /// A path, where there is always something.
+    /// A path, which is never empty.
     Path,
-    /// All of one segment of a path.
+    /// A whole path segment.
     Segment,
 }
 
-/// What is known of a hole.
+/// The resolved facts about a hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoleFact {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What its value looks like.
+    /// The shape of its value.
     pub shape: Shape,
-    /// How many arrays of like elements it stands in.
+    /// The number of arrays of like elements around it.
     pub depth: usize,
     presence: Declared,
     in_text: Declared,
     defaults: [Option<DefaultValue>; 2],
 }
 
-/// A default, and whether it is left out when written.
+/// A default, and whether it is omitted when written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DefaultValue {
     value: Json,
@@ -51,34 +52,34 @@ struct DefaultValue {
 /// All holes of a pair of patterns, by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HoleFacts {
-    /// In the order in which they are first named.
+    /// The holes in the order of their first occurrence.
     pub holes: Vec<HoleFact>,
     pub(super) call: Vec<HoleFact>,
 }
 
-/// What is said of a hole so far.
+/// The declarations of a hole so far.
 #[derive(Debug, Clone)]
 struct Declarations {
     name: String,
-    /// Where it was first named.
+    /// The configuration key of its first occurrence.
     key: String,
     shape: Option<Shape>,
     depth: usize,
     presence: Declared,
     in_text: Declared,
     in_path: Declared,
-    /// What each side says of a default: its text, and whether `?` stands beside it.
+    /// The default of each side: its text, and whether `?` is beside it.
     defaults: [Option<(String, Declared)>; 2],
     on: [Declared; 2],
 }
 
-/// Collects what both sides say.
+/// A collector of the declarations of both sides.
 #[derive(Debug, Default)]
 pub struct HoleResolver {
     declarations: Vec<Declarations>,
     written: Vec<(String, usize, String)>,
     key: String,
-    /// How many holes the head of a request has, once its body is read: `{=x}` is equal to one of them.
+    /// The number of holes in the head of a request, while its body is read: `{=x}` must equal one of them.
     head: Option<usize>,
 }
 
@@ -90,13 +91,13 @@ const fn index(side: Side) -> usize {
 }
 
 impl HoleResolver {
-    /// Tells under which key of the table the following patterns stand, for errors that show only at the end.
+    /// Sets the configuration key of the following patterns, for errors that show only at the end.
     pub fn at(&mut self, key: &str) -> &mut HoleResolver {
         key.clone_into(&mut self.key);
         self
     }
 
-    /// Begins the body of a request: all holes so far are those of its head.
+    /// Begins the body of a request: all holes so far belong to its head.
     pub fn begin_body(&mut self) {
         self.head = Some(self.declarations.len());
     }
@@ -106,7 +107,7 @@ impl HoleResolver {
         self.head = None;
     }
 
-    /// Notes `{=x}`, which says nothing of the hole.
+    /// Checks `{=x}`, which declares nothing about the hole.
     fn equal(
         &self,
         mention: &HoleRef,
@@ -126,10 +127,11 @@ impl HoleResolver {
         }
     }
 
-    /// Notes what a pattern says.
+    /// Adds the declarations of a pattern.
     ///
     /// # Errors
-    /// [`PatternError`] for what contradicts itself.
+    ///
+    /// Fails on contradictions.
     pub fn pattern(&mut self, side: Side, pattern: &Pattern<HoleRef>) -> Result<(), PatternError> {
         self.nested(side, pattern, 0)
     }
@@ -188,10 +190,11 @@ impl HoleResolver {
         holes.try_for_each(|mention| self.mention(side, mention, (HolePlace::Text, depth)))
     }
 
-    /// Notes what a text outside of JSON says.
+    /// Adds the declarations of a text outside of JSON.
     ///
     /// # Errors
-    /// [`PatternError`] for what contradicts itself.
+    ///
+    /// Fails on contradictions.
     pub fn words(
         &mut self,
         side: Side,
@@ -205,10 +208,11 @@ impl HoleResolver {
         }
     }
 
-    /// Notes what one place says.
+    /// Adds the declaration at one place.
     ///
     /// # Errors
-    /// [`PatternError`] for what contradicts what was said before.
+    ///
+    /// Fails if it contradicts an earlier one.
     pub fn mention(
         &mut self,
         side: Side,
@@ -242,7 +246,7 @@ impl HoleResolver {
             | HolePlace::Path
             | HolePlace::Segment => mention.shape.clone(),
         };
-        // Beside a default, `?` says what that side does with it.
+        // With a default, `?` is about that side's default.
         let presence = match mention.default {
             None => mention.presence,
             Some(_) => Declared::No,
@@ -270,7 +274,7 @@ impl HoleResolver {
         }
     }
 
-    /// A hole that only the REST side has is on the RPC side beside all patterns: what is around them carries it.
+    /// Marks a hole of the REST side as present on the RPC side too: the message carries it outside of all patterns.
     pub fn carried(&mut self, name: &str) {
         let alone = |talk: &&mut Declarations| {
             talk.name == name && talk.depth == 0 && talk.on == [Declared::Yes, Declared::No]
@@ -280,10 +284,11 @@ impl HoleResolver {
         }
     }
 
-    /// Draws the conclusion. `call` are the holes of the call that the pair answers.
+    /// Resolves all holes. `call` contains the holes of the call, for patterns of the response.
     ///
     /// # Errors
-    /// [`PatternError`] for a hole that one side alone has, or that cannot be what is said of it.
+    ///
+    /// Fails if a hole occurs on one side only, or if its declarations are inconsistent.
     pub fn finish(self, call: &HoleFacts) -> Result<HoleFacts, PatternError> {
         let mut holes = Vec::with_capacity(self.declarations.len());
         for talk in self.declarations {
@@ -413,7 +418,7 @@ impl Declarations {
 }
 
 impl HoleFact {
-    /// What an absent value means on a side.
+    /// Returns the meaning of an absent value on a side.
     #[must_use]
     pub fn absence(&self, side: Side) -> Absence {
         let Some(fallback) = &self.defaults[index(side)] else {
@@ -435,7 +440,7 @@ impl HoleFact {
         // An element of a list cannot be absent, so a `null` there is a value.
         let stands_for_object = self.depth == 0
             && (self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object));
-        // An object that may be absent may be `null`, whether its members or its type are named or not.
+        // An optional object may be `null`, whether its pattern names its members or only its type.
         if may_be_absent && (self.in_text == Declared::Yes || stands_for_object) {
             Null::Absent
         } else {

@@ -1,16 +1,16 @@
-//! The spelling of holes: `"{" [">" | "="] name [":" type] ["?"] ["=" default] "}"`.
+//! The syntax of holes: `"{" [">" | "="] name [":" type] ["?"] ["=" default] "}"`.
 
 use std::borrow::Cow;
 
 use super::{Delimiter, Scalar, Shape};
 
-/// Why a pattern is refused when it is loaded.
+/// The reason why a pattern is rejected on loading.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct PatternError {
-    /// The key of the value that is wrong, from the route table on; empty for the value itself.
+    /// The key of the wrong value, relative to the route table; empty for the value itself.
     pub key: String,
-    /// What is wrong, and what is allowed.
+    /// The fault, and the values that are allowed.
     pub what: String,
 }
 
@@ -22,7 +22,7 @@ impl PatternError {
         }
     }
 
-    /// The same error of a value that lies under a key.
+    /// Returns the error for a value under a key.
     #[must_use]
     pub fn under(mut self, key: &str) -> PatternError {
         if key.is_empty() {
@@ -37,13 +37,13 @@ impl PatternError {
         self
     }
 
-    /// The same error of a value that is the member of this name.
+    /// Returns the error for a value that is the member with this name.
     pub(in crate::domain) fn under_member(self, name: &str) -> PatternError {
         self.under(&as_key(name))
     }
 }
 
-/// A name as it stands in a key: one that is not bare is quoted, as TOML has it.
+/// Returns a name as part of a key: a name that is not bare is quoted, as in TOML.
 #[must_use]
 pub fn as_key(name: &str) -> Cow<'_, str> {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -54,19 +54,20 @@ pub fn as_key(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A piece of a pattern text.
+/// A token of a pattern text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
-    /// Text outside of holes; `{{` and `}}` already stand for one brace.
+    /// Text outside of holes, with `{{` and `}}` replaced by one brace.
     Text(String),
-    /// The inside of a hole, without its braces.
+    /// The content of a hole, without its braces.
     Hole(String),
 }
 
-/// Cuts a pattern text into literal text and holes.
+/// Splits a pattern text into literal text and holes.
 ///
 /// # Errors
-/// [`PatternError`] for a brace without its partner.
+///
+/// Fails on an unbalanced brace.
 pub fn tokens(pattern: &str) -> Result<Vec<Token>, PatternError> {
     let mut found = Vec::new();
     let mut text = String::new();
@@ -101,7 +102,7 @@ pub fn tokens(pattern: &str) -> Result<Vec<Token>, PatternError> {
     Ok(found)
 }
 
-/// Where a hole ends: at the first closing brace that no brace inside (of a default) has opened.
+/// Returns the end of a hole: the first closing brace that no brace inside (of a default) has opened.
 fn hole_end(inside: &str) -> Option<usize> {
     let mut open = 0_usize;
     inside.char_indices().find_map(|(at, letter)| match letter {
@@ -118,24 +119,24 @@ fn hole_end(inside: &str) -> Option<usize> {
     })
 }
 
-/// A hole as one place of a pattern spells it.
+/// A hole as written at one place of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoleRef {
-    /// The name; `_` for the forgetful hole.
+    /// The name; `_` for the hole whose value is ignored.
     pub name: String,
-    /// Whether it is only written.
+    /// Its use for reading and writing.
     pub used: HoleUse,
-    /// What it says of the type.
+    /// The declared shape.
     pub shape: Option<Shape>,
-    /// How the value is spelled here.
+    /// The encoding of the value here.
     pub codec: Codec,
-    /// Whether it says that the value may be absent.
+    /// Tells whether the value is declared optional.
     pub presence: Declared,
-    /// What it says of the default.
+    /// The declared default.
     pub default: Option<String>,
 }
 
-/// Whether a hole is read.
+/// The use of a hole for reading and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoleUse {
     /// `{x}`
@@ -146,27 +147,27 @@ pub enum HoleUse {
     Equal,
 }
 
-/// Whether something is said.
+/// Tells whether something is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
-    /// It is.
+    /// Declared.
     Yes,
-    /// It is not.
+    /// Not declared.
     No,
 }
 
-/// How a value is spelled at a place.
+/// The encoding of a value at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// As itself.
+    /// The value itself.
     Plain,
-    /// `{x:json}`: as a string that holds its JSON text.
+    /// `{x:json}`: a string that contains its JSON text.
     Json,
-    /// Beside text in a header that is a URL: percent-encoded (RFC 3986 §2.1).
+    /// Percent-encoded (RFC 3986 §2.1), within the text of a header that is a URL.
     Percent,
 }
 
-/// Splits `name…` into the name and what comes behind it.
+/// Splits `name…` into the name and the rest.
 pub(in crate::domain) fn hole_name(inside: &str) -> Result<(&str, &str), PatternError> {
     let end = inside
         .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
@@ -180,10 +181,11 @@ pub(in crate::domain) fn hole_name(inside: &str) -> Result<(&str, &str), Pattern
     }
 }
 
-/// Reads the inside of a hole.
+/// Parses the content of a hole.
 ///
 /// # Errors
-/// [`PatternError`] with the spelling that is wrong.
+///
+/// Fails on invalid syntax.
 pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
     let (used, spelled) = if let Some(spelled) = inside.strip_prefix('>') {
         (HoleUse::WriteOnly, spelled)
@@ -218,7 +220,7 @@ pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
     Ok(mention)
 }
 
-/// A mention that says no more than this.
+/// Creates a hole with only these declarations.
 pub(in crate::domain) fn mention_named(name: &str, used: HoleUse, shape: Option<Shape>) -> HoleRef {
     HoleRef {
         name: name.to_owned(),
@@ -230,7 +232,7 @@ pub(in crate::domain) fn mention_named(name: &str, used: HoleUse, shape: Option<
     }
 }
 
-/// What a forgetful or a write-only hole cannot say.
+/// Rejects declarations that an ignored or a write-only hole cannot have.
 fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
     let wrong = |what: &str| Err(PatternError::new(format!("`{{{inside}}}`: {what}")));
     let plain = mention.presence == Declared::No && mention.default.is_none();
@@ -274,7 +276,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
     Ok(())
 }
 
-/// Reads `:type`, or nothing.
+/// Parses `:type`, or nothing.
 pub(in crate::domain) fn parse_type(
     typed: &str,
     inside: &str,

@@ -1,16 +1,16 @@
 //! Integers that are spelled with a fraction or an exponent.
 //!
-//! `3.0` and `3e0` are the integer 3 (JSON Schema 2020-12 §4.2.3), and servers that read integers want `3`. Law: the
-//! result is spelled with digits only, has the same value, and fits 64 bits. An integer that is spelled with digits
-//! only is not looked at here: it keeps its text, however long it is.
+//! `3.0` and `3e0` are the integer 3 (JSON Schema 2020-12 §4.2.3), and servers that parse integers expect `3`. Law:
+//! the result consists of digits only, has the same value, and fits 64 bits. An integer in digits is not converted: it
+//! keeps its spelling, whatever its length.
 
 use super::number::Number;
 use super::{Scalar, Shape};
 use crate::domain::json::{Json, JsonKind, is_integer, is_number, kind_of};
 
 impl Shape {
-    /// Returns the normal form of a value of this shape whose integers are spelled with a fraction or an exponent,
-    /// or `None` where the value is not of this shape.
+    /// Returns the normal form of a value of this shape with integers spelled with a fraction or an exponent, or
+    /// `None` if the value does not have this shape.
     pub(super) fn with_plain_integers(&self, value: &Json) -> Option<Json> {
         match self {
             Shape::One(Scalar::Integer) => plain(value.as_bytes()).map(Json::written),

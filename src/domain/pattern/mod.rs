@@ -1,9 +1,8 @@
-//! Patterns: JSON, or text, with named gaps; the same name on both sides is the same value.
+//! Patterns: JSON or text with named holes. A name that occurs on both sides stands for the same value.
 //!
-//! A pattern reads a value into bindings, and writes bindings into a value. What is written here knows
-//! nothing of routes and replies: it is the language that both are declared in. Laws: write after read is
-//! the value, or its normal form; what no pattern names stays the bytes it was; nothing a caller sends
-//! makes it panic.
+//! A pattern reads a value into bindings, and writes bindings into a value. Routes and outcomes are declared with
+//! patterns, but this module knows neither. Laws: writing after reading gives the value or its normal form; data that
+//! no pattern names keeps its bytes; no input of a caller causes a panic.
 
 mod bindings;
 mod compare;
@@ -46,20 +45,21 @@ use crate::domain::json::{Json, encode};
 use fast_read::ReadPlan;
 use template::ObjectTemplate;
 
-/// A pattern of one JSON value, over what its holes are: as they are spelled, or as they are understood.
+/// A pattern of a JSON value. Its holes are of type `H`: as parsed, or resolved to slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern<H = Slot> {
-    /// This value.
+    /// Exactly this value.
     Literal(Json),
-    /// Any value that the hole takes.
+    /// Any value that the hole accepts.
     Hole(H),
-    /// A string of text and holes.
+    /// A string that consists of text and holes.
     Text(TextPattern<H>),
     /// An object with these members.
     Object(ObjectPattern<H>),
     /// An array with these elements.
     List(ListPattern<H>),
-    /// An array of any length, each element alike; the holes inside are per element.
+    /// An array of any length whose elements all match one pattern; each element has its own values for the holes
+    /// inside.
     Each(EachPattern<H>),
 }
 
@@ -68,20 +68,20 @@ pub enum Pattern<H = Slot> {
 pub struct ObjectPattern<H = Slot> {
     /// The named members.
     pub members: Vec<(String, Pattern<H>)>,
-    /// The members not named.
+    /// The hole for all other members.
     pub rest: Option<H>,
-    /// Names that only siblings of this pattern know: a value that bears one is not its.
+    /// Names that only sibling patterns know: a value with such a member does not match.
     pub foreign: Vec<String>,
-    /// The names in turn as JSON spells them, each between a comma and its colon.
+    /// The names as encoded JSON, in order, each between a comma and its colon.
     keys: Vec<Box<[u8]>>,
-    /// How values are read.
+    /// The plan for reading values.
     access: ReadPlan,
-    /// What is written where every hole has a value.
+    /// The template for writing when every hole has a value.
     filled: Option<ObjectTemplate>,
 }
 
 impl<H> ObjectPattern<H> {
-    /// An object with these members, and others that the hole takes, as it is spelled.
+    /// Creates an object pattern as parsed, with these members and a hole for all others.
     #[must_use]
     pub fn new(members: Vec<(String, Pattern<H>)>, rest: Option<H>) -> ObjectPattern<H> {
         let keys = members.iter().map(|(name, _)| {
@@ -101,7 +101,7 @@ impl<H> ObjectPattern<H> {
         }
     }
 
-    /// `{}`, which fits the empty object only.
+    /// Returns true for `{}`, which matches only the empty object.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.rest.is_none()
@@ -109,7 +109,7 @@ impl<H> ObjectPattern<H> {
 }
 
 impl ObjectPattern {
-    /// The same as it is understood: how it is read and written is found out once, not for each value.
+    /// Creates a resolved object pattern. The plan and the template are computed here once, not for each value.
     #[must_use]
     pub fn understood(members: Vec<(String, Pattern)>, rest: Option<Slot>) -> ObjectPattern {
         let mut object = ObjectPattern::new(members, rest);
@@ -117,7 +117,7 @@ impl ObjectPattern {
         object
     }
 
-    /// Changes what its members and its rest are like, and finds that out anew.
+    /// Changes the members and the rest, and computes the plan and the template again.
     pub(super) fn change(
         &mut self,
         change: impl FnOnce(&mut dyn Iterator<Item = &mut Pattern>, Option<&mut Slot>),
@@ -132,98 +132,99 @@ impl ObjectPattern {
 /// An array with these elements, and no more unless `rest` takes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPattern<H = Slot> {
-    /// The elements, by position; those at the end may be absent where their patterns may.
+    /// The elements, by position; trailing ones may be absent if their patterns allow it.
     pub items: Vec<Pattern<H>>,
-    /// The elements behind.
+    /// The hole for the elements after them.
     pub rest: Option<H>,
 }
 
 /// An array of any length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EachPattern<H = Slot> {
-    /// What each element is like.
+    /// The pattern of each element.
     pub item: Box<Pattern<H>>,
     /// The holes that have a value for each element.
     pub holes: Vec<usize>,
 }
 
-/// Text and holes; two holes never touch.
+/// A text with holes; two holes never touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPattern<H = Slot> {
-    /// In order; neither two texts nor two holes follow each other.
+    /// The parts in order; neither two texts nor two holes are adjacent.
     pub parts: Vec<TextPart<H>>,
 }
 
-/// A piece of a text pattern.
+/// A part of a text pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextPart<H = Slot> {
-    /// This text.
+    /// Literal text.
     Text(String),
     /// A value, as text.
     Hole(H),
 }
 
-/// A place that a hole has in a pattern, as it is understood: with what both sides say of it.
+/// An occurrence of a hole in a pattern, resolved with the declarations of both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// The name of the hole, for messages.
     pub name: String,
-    /// What reading and writing do here.
+    /// The role of the hole in reading and writing.
     pub role: Role,
-    /// What the value looks like.
+    /// The shape of the value.
     pub shape: Shape,
-    /// What it means that there is none, on this side.
+    /// The meaning of an absent value on this side.
     pub absence: Absence,
-    /// How the value is spelled here.
+    /// The encoding of the value.
     pub codec: Codec,
-    /// What `null` means here.
+    /// The meaning of `null`.
     pub null: Null,
 }
 
-/// What reading and writing do at a place.
+/// The role of a hole in reading and writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
-    /// `{x}`: reading binds the hole with this number, writing takes its value.
+    /// `{x}`: reading binds the hole with this number; writing writes its value.
     Shared(usize),
-    /// `{>x}`: reading takes anything, writing takes the value of this.
+    /// `{>x}`: reading accepts any value; writing takes the value from this source.
     Written(HoleSource),
-    /// `{=x}`, `{=x?}`: reading takes what equals the hole with this number, writing takes its value; with `?` there may
-    /// be nothing, and nothing is written.
+    /// `{=x}`, `{=x?}`: reading accepts a value that equals that of the hole with this number; writing writes that
+    /// value. With `?` the value may be absent, and is not written.
     Equal(usize),
-    /// `{_}`, `{_=v}`: reading takes anything and forgets it, writing leaves it out or writes this.
+    /// `{_}`, `{_=v}`: reading accepts any value and ignores it; writing writes nothing or this value.
     Forgotten(Option<Json>),
 }
 
-/// Where what is only written comes from.
+/// The source of a write-only value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoleSource {
     /// A hole of the same pair.
     Hole(usize),
-    /// A hole of the call that this answers.
+    /// A hole of the call, in the response to it.
     Call(usize),
-    /// The time.
+    /// The current time.
     Now,
 }
 
-/// What `null` means where a hole stands.
+/// The meaning of `null` at a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Null {
-    /// A value like others, if the shape has it.
+    /// A value like others, if the shape allows it.
     Value,
-    /// No value: the other side has the hole in a text, which has no `null`, or it is an object that may be absent.
+    /// No value: the other side has the hole in a text, where `null` does not exist, or the hole is an optional
+    /// object.
     Absent,
 }
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
     /// Any JSON value.
     Any,
-    /// One value with a text of its own.
+    /// A scalar.
     One(Scalar),
     /// `{x:string[]}`: a list; in a query a repeated key.
     Repeated(Scalar),
-    /// `{x:string[,]}`: a list; in a query one text, separated by a delimiter.
+    /// `{x:string[,]}`: a list; in a query one text with a delimiter.
     Separated(Scalar, Delimiter),
     /// Any object.
     Object,
@@ -233,7 +234,7 @@ pub enum Shape {
     Null,
 }
 
-/// The character between the elements of a list in one text.
+/// The delimiter of a list in one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delimiter {
     /// `{x:string[,]}`
@@ -244,14 +245,14 @@ pub enum Delimiter {
     Space,
 }
 
-/// The type of a single value. In a URL each is a text; in JSON it has its own kind.
+/// The type of a scalar. In a URL every scalar is text; in JSON each type has its own kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scalar {
     /// Any text.
     String,
-    /// A number without fraction and exponent; it keeps its text.
+    /// A number without fraction and exponent; it keeps its spelling.
     Integer,
-    /// Any JSON number; it keeps its text.
+    /// Any JSON number; it keeps its spelling.
     Number,
     /// `true` or `false`.
     Boolean,
@@ -259,12 +260,12 @@ pub enum Scalar {
     Enum(Vec<String>),
 }
 
-/// What it means that a hole has no value.
+/// The meaning of an absent value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
-    /// It is the caller's error.
+    /// An error of the caller.
     Refused,
-    /// `{x?}`: absent on one side is absent on the other.
+    /// `{x?}`: absent on one side means absent on the other.
     Kept,
     /// `{x=50}`: absent reads as the default, which is always written.
     Filled(Json),
@@ -273,7 +274,7 @@ pub enum Absence {
 }
 
 impl Absence {
-    /// The value that an absent one reads as.
+    /// Returns the value that an absent one reads as.
     #[must_use]
     pub fn default(&self) -> Option<&Json> {
         match self {
@@ -284,26 +285,26 @@ impl Absence {
 }
 
 impl Slot {
-    /// Whether a value must be there.
+    /// Returns true if a value must be present.
     #[must_use]
     pub fn is_required(&self) -> bool {
         matches!(self.role, Role::Shared(_) | Role::Equal(_))
             && matches!(self.absence, Absence::Refused)
     }
 
-    /// The value that stands for an absent one.
+    /// Returns the value that replaces an absent one.
     #[must_use]
     pub fn default(&self) -> Option<&Json> {
         self.absence.default()
     }
 
-    /// Whether this value is left out when written.
+    /// Returns true if this value is omitted when written.
     #[must_use]
     pub fn leaves_out(&self, value: &Json) -> bool {
         matches!(&self.absence, Absence::Implied(default) if default == value)
     }
 
-    /// The hole that reading binds.
+    /// Returns the hole that reading binds.
     #[must_use]
     pub fn binds(&self) -> Option<usize> {
         match self.role {
@@ -312,7 +313,7 @@ impl Slot {
         }
     }
 
-    /// Returns the hole that a value here must be equal to.
+    /// Returns the hole that a value here must equal.
     #[must_use]
     pub fn equals(&self) -> Option<usize> {
         match self.role {
@@ -323,7 +324,7 @@ impl Slot {
 }
 
 impl Shape {
-    /// The type of the value, or of each element, where it has a text.
+    /// Returns the type of the value, or of each element, if it can be written as text.
     #[must_use]
     pub fn scalar(&self) -> Option<&Scalar> {
         match self {
@@ -336,7 +337,7 @@ impl Shape {
 }
 
 impl Pattern {
-    /// Whether there may be nothing where this pattern stands.
+    /// Returns true if the value may be absent.
     #[must_use]
     pub fn may_be_absent(&self) -> bool {
         match self {
@@ -353,7 +354,7 @@ impl Pattern {
         }
     }
 
-    /// Where a hole is bound, as the pointer of [`MatchError`].
+    /// Returns the location of a hole, in the form used by [`MatchError`].
     #[must_use]
     pub fn place_of(&self, hole: usize) -> Option<String> {
         match self {
@@ -404,7 +405,7 @@ impl<H> Pattern<H> {
 }
 
 impl<H> TextPattern<H> {
-    /// The holes in order.
+    /// Returns the holes in order.
     pub fn slots(&self) -> impl Iterator<Item = &H> {
         self.parts.iter().filter_map(|part| match part {
             TextPart::Text(_) => None,
@@ -414,7 +415,7 @@ impl<H> TextPattern<H> {
 }
 
 impl TextPattern {
-    /// The same as a URL: values are percent-encoded beside its text.
+    /// Marks the holes as percent-encoded, for a text that is a URL.
     pub(in crate::domain) fn percent_encoded(&mut self) {
         for part in &mut self.parts {
             if let TextPart::Hole(slot) = part
@@ -425,7 +426,7 @@ impl TextPattern {
         }
     }
 
-    /// Whether the text as a whole may be absent: it has holes, and each may be.
+    /// Returns true if the text may be absent: it has holes, and all of them may be absent.
     #[must_use]
     pub fn may_be_absent(&self) -> bool {
         let mut shared = self

@@ -1,21 +1,21 @@
-//! The value of a JSON number, exactly: its sign, its digits and where its point lies.
+//! The exact value of a JSON number: sign, digits and exponent.
 
-/// The longest exponent that is read.
+/// The maximum length of an exponent that is parsed.
 const LONGEST_EXPONENT: usize = 6;
 
-/// The value of a number. Two numbers are equal when their values are, however they are spelled.
+/// The value of a number. Two numbers are equal if their values are, regardless of spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Number {
     /// `-`, or nothing.
     sign: &'static str,
-    /// Without zeros at either end; empty for zero.
+    /// The digits without zeros at either end; empty for zero.
     digits: String,
-    /// The value is the digits times ten to the power of this.
+    /// The power of ten by which the digits are multiplied.
     exponent: i64,
 }
 
 impl Number {
-    /// Reads the text of a JSON number. Returns `None` where its exponent is longer than six characters.
+    /// Parses the text of a JSON number. Returns `None` if its exponent is longer than six characters.
     pub(super) fn from_text(text: &str) -> Option<Number> {
         let (sign, unsigned) = match text.strip_prefix('-') {
             Some(unsigned) => ("-", unsigned),
@@ -50,12 +50,12 @@ impl Number {
         })
     }
 
-    /// Returns the number in digits only, where it is an integer of 64 bits.
+    /// Returns the number in digits only, if it is a 64-bit integer.
     pub(super) fn integer(&self) -> Option<String> {
         if self.digits.is_empty() {
             return Some("0".to_owned());
         }
-        // 20 digits are as many as 64 bits have.
+        // A 64-bit integer has at most 20 digits.
         let zeros = usize::try_from(self.exponent)
             .ok()
             .filter(|zeros| *zeros <= 20)?;

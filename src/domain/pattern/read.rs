@@ -1,4 +1,4 @@
-//! Reading: a value against a pattern, into bindings.
+//! Reading: matches a value against a pattern and binds its holes.
 
 use super::{
     Bindings, BoundMembers, BoundValue, EachPattern, ListPattern, MatchError, ObjectPattern,
@@ -7,10 +7,11 @@ use super::{
 use crate::domain::json::{Json, JsonKind, same_ignoring_case};
 
 impl Pattern {
-    /// Reads a value, or that there is none.
+    /// Reads a value, or its absence.
     ///
     /// # Errors
-    /// [`MatchError`] names the place below the value, what is wrong there and what is allowed.
+    ///
+    /// Fails with the location below the value, the fault and the allowed values.
     pub fn read(
         &self,
         value: Option<&Json>,
@@ -22,8 +23,8 @@ impl Pattern {
         }
     }
 
-    /// Reads an object that has the members of this pattern and no others, each once and spelled without escapes.
-    /// What fits but is not read in this way has to be read as usual.
+    /// Reads an object with exactly the members of this pattern, each once and without escapes. An object that is not
+    /// read this way may still match and has to be read as usual.
     pub(in crate::domain) fn read_at_once(
         &self,
         value: &Json,
@@ -39,7 +40,7 @@ impl Pattern {
         }
     }
 
-    /// Reads a value that is given away.
+    /// Reads an owned value.
     pub(super) fn take(&self, value: Json, reading: &mut PatternReader) -> Result<(), MatchError> {
         match self {
             Pattern::Literal(literal) if literal.same(&value) => Ok(()),
@@ -62,8 +63,8 @@ impl Pattern {
         }
     }
 
-    /// Returns whether a member of a call is `null` where an object stands that may be absent: then `null` is as
-    /// good as absent. In replies the two stay apart, because rows tell them apart.
+    /// Returns true if a member of a call is `null` where an optional object is expected: then `null` means absent. In
+    /// responses the two differ, because outcomes distinguish them.
     fn takes_null_as_absent(&self, value: &Json) -> bool {
         matches!(self, Pattern::Object(_)) && value.kind() == JsonKind::Null && self.may_be_absent()
     }
@@ -99,7 +100,7 @@ impl ObjectPattern {
             && self.foreign.is_empty()
             && let Some(rest) = &self.rest
         {
-            // Nothing is looked for, so nothing is opened.
+            // No member is looked for, so the object is not opened.
             let object = value.clone();
             return reading.bind(rest, members(object, None));
         }
@@ -109,11 +110,11 @@ impl ObjectPattern {
         }
     }
 
-    /// Reads an object whose names have to be looked at.
+    /// Reads an object by its members.
     fn read_opened(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
         let found = value.open()?;
         let mut picked = Vec::new();
-        // Members mostly come in the order of the pattern, so the search goes on where it stopped.
+        // Members mostly come in the order of the pattern, so the search continues where it stopped.
         let mut expected = self.members.iter();
         for member in &found {
             let is_next = expected.clone().next();
@@ -171,12 +172,12 @@ impl ObjectPattern {
         }
     }
 
-    /// Where a member is named.
+    /// Returns the index of a named member.
     fn place(&self, name: &str) -> Option<usize> {
         self.members.iter().position(|(known, _)| known == name)
     }
 
-    /// Refuses a name that a sibling knows, or that a lenient server may take for one of these.
+    /// Rejects a name that a sibling pattern knows, or that a lenient server may read as one of these.
     fn stranger(&self, name: &str) -> Result<(), MatchError> {
         let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
         if self.foreign.iter().any(is_foreign) {
@@ -195,7 +196,7 @@ impl ObjectPattern {
         }
     }
 
-    /// There is no object, which is as good as an empty one.
+    /// Reads an absent object, which is treated as an empty one.
     fn read_nothing(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         for (name, pattern) in &self.members {
             let read = pattern.read(None, reading);

@@ -1,13 +1,14 @@
-//! What a value looks like: whether one does, and how that is said.
+//! Checks of values against their shape, and descriptions of shapes.
 
 use super::{Scalar, Shape};
 use crate::domain::json::{Json, JsonKind};
 
 impl Shape {
-    /// Whether a value has this shape.
+    /// Checks that a value has this shape.
     ///
     /// # Errors
-    /// What it should have been.
+    ///
+    /// Describes the expected value.
     pub fn check(&self, value: &Json) -> Result<(), String> {
         let kind = value.kind();
         let right = match self {
@@ -43,7 +44,8 @@ impl Shape {
     /// Returns a value of this shape in its normal form.
     ///
     /// # Errors
-    /// What the value should have been.
+    ///
+    /// Describes the expected value.
     #[inline]
     pub(super) fn take(&self, value: Json) -> Result<Json, String> {
         match self.check(&value) {
@@ -52,7 +54,7 @@ impl Shape {
         }
     }
 
-    /// The default as a value of this shape.
+    /// Parses a default as a value of this shape.
     pub(super) fn check_default(&self, default: &str) -> Result<Json, String> {
         let bare = matches!(self, Shape::One(Scalar::String | Scalar::Enum(_)));
         let parsed = Json::parse(bytes::Bytes::copy_from_slice(default.as_bytes()), 16);
@@ -71,7 +73,7 @@ impl Shape {
             .map_err(|what| format!("the default `{default}`: {what}"))
     }
 
-    /// What is accepted, for messages.
+    /// Describes the accepted values, for messages.
     #[must_use]
     pub fn described(&self) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! Patterns as people write them: for tables of routes and for explanations, never to be read again.
+//! Patterns as text for route listings and explanations; this text is never parsed.
 
 use super::{
     Absence, Codec, EachPattern, HoleSource, ListPattern, ObjectPattern, Pattern, Role, Scalar,
@@ -11,7 +11,7 @@ fn text_of(json: &Json) -> String {
 }
 
 impl Scalar {
-    /// The word of the type: `integer`, `enum(a|b)`.
+    /// Returns the name of the type: `integer`, `enum(a|b)`.
     #[must_use]
     pub fn spelled(&self) -> String {
         match self {
@@ -25,7 +25,7 @@ impl Scalar {
 }
 
 impl Shape {
-    /// The type, as a hole says it; `any` where it says none.
+    /// Returns the type as a hole declares it; `any` without a declaration.
     #[must_use]
     pub fn spelled(&self) -> String {
         match self {
@@ -43,7 +43,7 @@ impl Shape {
 }
 
 impl Slot {
-    /// The hole with its type, `?` and default: `limit:integer=50`.
+    /// Returns the hole with its type, `?` and default: `limit:integer=50`.
     #[must_use]
     pub fn spelled(&self) -> String {
         let (name, shape) = (&self.name, self.shape.spelled());
@@ -55,7 +55,7 @@ impl Slot {
         }
     }
 
-    /// The hole in its braces, by name only: `{limit}`, `{>now}`, `{_}`.
+    /// Returns the hole in braces, by name only: `{limit}`, `{>now}`, `{_}`.
     #[must_use]
     pub fn mentioned(&self) -> String {
         let codec = match self.codec {
@@ -78,7 +78,7 @@ impl Slot {
 }
 
 impl Pattern {
-    /// The pattern as JSON with holes in strings: `{"code":"{code}"}`.
+    /// Returns the pattern as JSON with holes in strings: `{"code":"{code}"}`.
     #[must_use]
     pub fn spelled(&self) -> String {
         match self {
@@ -120,7 +120,7 @@ impl EachPattern {
 }
 
 impl TextPattern {
-    /// The text with its holes.
+    /// Returns the text with its holes.
     #[must_use]
     pub fn spelled(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
@@ -132,7 +132,7 @@ impl TextPattern {
 }
 
 impl TextPatterns {
-    /// The text with its holes.
+    /// Returns the text with its holes.
     #[must_use]
     pub fn spelled(&self) -> String {
         match self {

@@ -1,6 +1,6 @@
-//! Objects whose holes all have a value: texts between values, with nothing to decide.
+//! Templates for objects whose holes all have a value: alternating texts and values, without decisions.
 //!
-//! Law: what is written is what the pattern writes member by member.
+//! Law: the output is the same as that of writing member by member.
 
 use super::{Absence, BoundValue, Codec, ObjectPattern, Pattern, PatternWriter, Role, Slot};
 use crate::domain::rope::{Rope, RopeWriter};
@@ -10,14 +10,14 @@ use crate::domain::rope::{Rope, RopeWriter};
 pub(super) struct ObjectTemplate {
     /// Each hole with the text before it.
     holes: Vec<(Box<[u8]>, usize)>,
-    /// The text behind the last one.
+    /// The text after the last hole.
     end: Box<[u8]>,
     /// The length of all texts.
     length: usize,
 }
 
 impl ObjectTemplate {
-    /// The texts of an object, unless it has something that is more than text and values.
+    /// Creates the template of an object. Returns `None` if the object needs more than text and values.
     pub(super) fn new(object: &ObjectPattern) -> Option<ObjectTemplate> {
         let mut draft = TemplateDraft::default();
         draft.object(object)?;
@@ -29,7 +29,7 @@ impl ObjectTemplate {
         })
     }
 
-    /// Writes the object, where every hole has a value.
+    /// Writes the object if every hole has a value.
     pub(super) fn write(&self, writing: &PatternWriter<'_>, out: &mut RopeWriter) -> Option<()> {
         let has_value =
             |(_, hole): &(_, usize)| matches!(writing.hole(*hole), BoundValue::Value(_));
@@ -40,7 +40,7 @@ impl ObjectTemplate {
         }
     }
 
-    /// The object as a message of its own, where every hole has a value.
+    /// Returns the object as a message if every hole has a value.
     pub(super) fn pieces(&self, writing: &PatternWriter<'_>, usual: usize) -> Option<Rope> {
         let mut out = RopeWriter::with_capacity(self.length + usual);
         self.fill(writing, &mut out)?;
@@ -98,7 +98,7 @@ impl TemplateDraft {
 }
 
 impl Slot {
-    /// The hole whose value is written here as it is, if there is one.
+    /// Returns the hole whose value is written here unchanged, if any.
     #[inline]
     pub(super) fn written_as_it_is(&self) -> Option<usize> {
         match self.role {

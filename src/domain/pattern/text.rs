@@ -1,7 +1,7 @@
-//! Texts with holes: in a URL, a header, a method, a body that is no JSON, a string of JSON.
+//! Texts with holes: in a URL, a header, a method, a body that is not JSON, or a JSON string.
 //!
-//! A hole ends at the first occurrence of the text after it; a value that would end elsewhere is refused
-//! when it is written. Law: what is written reads as the same values.
+//! A hole ends at the first occurrence of the text after it. Writing rejects a value that would end elsewhere. Law:
+//! written text reads as the same values.
 
 use std::borrow::Cow;
 
@@ -14,27 +14,27 @@ use super::{
 /// A pattern of a text outside of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextPatterns<H = Slot> {
-    /// This text.
+    /// Exactly this text.
     Literal(String),
-    /// All of the text is one value, or each of several texts is.
+    /// One value that is the whole text, or all of several texts.
     Hole(H),
     /// Text and holes.
     Mixed(TextPattern<H>),
 }
 
-/// The texts that are written: none, one, or one for each element of a list.
+/// The texts to write: none, one, or one for each element of a list.
 #[derive(Debug)]
 pub enum WrittenTexts<'t> {
-    /// None.
+    /// No text.
     None,
-    /// One, which needs no list.
+    /// One text, without the allocation of a list.
     One(Cow<'t, str>),
-    /// Any number.
+    /// Any number of texts.
     Many(Vec<Cow<'t, str>>),
 }
 
 impl<'t> WrittenTexts<'t> {
-    /// The last one.
+    /// Returns the last text.
     #[must_use]
     pub fn last(self) -> Option<Cow<'t, str>> {
         match self {
@@ -44,7 +44,7 @@ impl<'t> WrittenTexts<'t> {
         }
     }
 
-    /// The same, kept by nobody else.
+    /// Returns the texts as owned values.
     pub(super) fn into_owned<'o>(self) -> WrittenTexts<'o> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
@@ -77,10 +77,11 @@ impl<'t> IntoIterator for WrittenTexts<'t> {
 }
 
 impl TextPatterns<HoleRef> {
-    /// The pattern that a text spells.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// [`PatternError`] for what is no pattern.
+    ///
+    /// Fails if the text is not a pattern.
     pub fn parse(text: &str) -> Result<TextPatterns<HoleRef>, PatternError> {
         let cut = tokens(text)?;
         Ok(match &cut[..] {
@@ -93,7 +94,7 @@ impl TextPatterns<HoleRef> {
 }
 
 impl TextPatterns<HoleRef> {
-    /// The mentions in order.
+    /// Returns the holes in order.
     #[must_use]
     pub fn mentions(&self) -> Vec<&HoleRef> {
         match self {
@@ -111,7 +112,7 @@ impl TextPatterns<HoleRef> {
 }
 
 impl TextPatterns {
-    /// The slots in order.
+    /// Returns the slots in order.
     #[must_use]
     pub fn slots(&self) -> Vec<&Slot> {
         match self {
@@ -121,7 +122,7 @@ impl TextPatterns {
         }
     }
 
-    /// Whether there may be no text at all.
+    /// Returns true if there may be no text.
     #[must_use]
     pub fn may_be_absent(&self) -> bool {
         match self {
@@ -131,10 +132,11 @@ impl TextPatterns {
         }
     }
 
-    /// Reads the texts that are given, none among them.
+    /// Reads the given texts; there may be none.
     ///
     /// # Errors
-    /// [`MatchError`] tells what the texts should have been.
+    ///
+    /// Fails with a description of the expected texts.
     pub fn read(&self, texts: &[&str], reading: &mut PatternReader) -> Result<(), MatchError> {
         match (self, texts) {
             (TextPatterns::Literal(literal), [text]) if literal == text => Ok(()),
@@ -153,7 +155,7 @@ impl TextPatterns {
         }
     }
 
-    /// Reads a text, encoded or not, if all of it is a value that is a word.
+    /// Reads a text, encoded or not, if the pattern is a single hole and the value is a word.
     #[inline]
     pub(in crate::domain) fn read_word(
         &self,
@@ -166,10 +168,11 @@ impl TextPatterns {
         }
     }
 
-    /// The texts to write: none, one, or one for each element of a list.
+    /// Returns the texts to write: none, one, or one for each element of a list.
     ///
     /// # Errors
-    /// [`MatchError`] tells which value has no text here.
+    ///
+    /// Fails if a value has no text here.
     pub fn write<'w>(
         &'w self,
         writing: &PatternWriter<'w>,
@@ -188,7 +191,8 @@ impl TextPattern {
     /// Reads a text.
     ///
     /// # Errors
-    /// [`MatchError`] where the text is another one, or a value is not of its type.
+    ///
+    /// Fails if the text does not match, or if a value has the wrong type.
     pub fn read(&self, text: &str, reading: &mut PatternReader) -> Result<(), MatchError> {
         let mut rest = text;
         let mut parts = self.parts.iter().peekable();
@@ -220,10 +224,11 @@ impl TextPattern {
         }
     }
 
-    /// Reads that there is no text.
+    /// Reads an absent text.
     ///
     /// # Errors
-    /// [`MatchError`] where there must be one.
+    ///
+    /// Fails if the text must be present.
     pub fn read_absent(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         if !self.may_be_absent() {
             return Err(MatchError::here("it is required"));
@@ -235,10 +240,11 @@ impl TextPattern {
         Ok(())
     }
 
-    /// The text to write, if there is one.
+    /// Returns the text to write, if any.
     ///
     /// # Errors
-    /// [`MatchError`] for a value that would not be read again as it is.
+    ///
+    /// Fails if a value would not be read back unchanged.
     pub fn write(&self, writing: &PatternWriter<'_>) -> Result<Option<String>, MatchError> {
         let shared = || self.slots().filter(|slot| slot.binds().is_some());
         let is_missing = |slot: &&Slot| match slot.bound(writing).as_ref() {
@@ -267,8 +273,8 @@ impl TextPattern {
         Ok(Some(text))
     }
 
-    /// The text of a value, which must end where reading would end it. Beside others that are there, a default
-    /// is written that is left out where it stands alone.
+    /// Returns the text of a value and checks that reading would end at the same place. A default that is omitted on
+    /// its own is written if other values are present.
     fn value<'b>(
         &self,
         slot: &Slot,
@@ -292,7 +298,7 @@ impl TextPattern {
         Ok(Some(value))
     }
 
-    /// Whether a value of the hole at `index` is read to its end and no further.
+    /// Checks that reading takes exactly this value for the hole at `index`.
     pub(super) fn ends_behind(&self, value: &str, index: usize) -> Result<(), String> {
         let Some(TextPart::Text(after)) = self.parts.get(index + 1) else {
             return Ok(());
@@ -304,7 +310,7 @@ impl TextPattern {
         }
     }
 
-    /// The text with one value, and `0` in the holes of other names.
+    /// Returns the text with one value, and `0` in the other holes.
     pub(super) fn with(&self, name: &str, value: &str) -> String {
         let parts = self.parts.iter().map(|part| match part {
             TextPart::Text(text) => text.as_str(),
@@ -318,7 +324,7 @@ impl TextPattern {
         MatchError::here(format!("it must have the form `{}`", self.shown()))
     }
 
-    /// The pattern as people write it.
+    /// Returns the pattern as the user wrote it.
     #[must_use]
     pub fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {

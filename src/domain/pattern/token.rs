@@ -1,13 +1,13 @@
-//! Values of a URL that are words: letters, digits, `-` and `_`, which stand in every part of it as they are.
+//! A fast path for URL values that consist of letters, digits, `-` and `_`, which need no encoding in any part.
 //!
-//! Most values are. Laws: a word is read as the value that any text is read as, and written as its text.
+//! Most values are such words. Laws: a word is read as the same value as any text, and written as the same text.
 
 use super::{BoundValue, Codec, Delimiter, PatternReader, PatternWriter, Scalar, Shape, Slot};
 use crate::domain::json::{InlineBuffer, Json, JsonKind, is_integer, is_number, kind_of};
 use crate::domain::percent::is_word;
 
 impl Slot {
-    /// Reads a text, encoded or not, if it is a word and stands for a value that can be bound.
+    /// Reads a text, encoded or not, if it is a word and its value can be bound.
     #[inline]
     pub(in crate::domain) fn read_word(
         &self,
@@ -40,7 +40,7 @@ impl Slot {
         reading.bind_value(hole, value)
     }
 
-    /// The text of a value that is a word.
+    /// Returns the text of a value that is a word.
     #[inline]
     pub(in crate::domain) fn word<'w>(&self, writing: &PatternWriter<'w>) -> Option<&'w str> {
         let BoundValue::Value(value) = writing.hole(self.written_as_it_is()?) else {
@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-/// The array of words that a text lists, with commas between them, where it is short.
+/// Returns the array of words in a short text with commas between them.
 fn listed(text: &str) -> Option<Json> {
     let mut list = InlineBuffer::default();
     list.push(*b"[\"")?;

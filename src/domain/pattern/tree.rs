@@ -1,32 +1,33 @@
-//! What a route table says where a pattern stands, and the pattern that it spells.
+//! The values of a route table that spell patterns, and their conversion to patterns.
 
 use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError, Token, parse_mention, tokens};
 use super::{EachPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart, TextPattern};
 use crate::domain::json::{Json, encode, same_ignoring_case};
 
-/// A value of a route table where a pattern stands.
+/// A value of a route table that spells a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceTree {
-    /// A string, in which holes may stand.
+    /// A string, which may contain holes.
     Text(String),
     /// A number or a boolean.
     Literal(Json),
-    /// A table, in the order in which its keys are written.
+    /// A table, with its keys in the order of the file.
     Table(Vec<(String, SourceTree)>),
     /// An array.
     List(Vec<SourceTree>),
 }
 
-/// The name of the members that are not named.
+/// The key for the unnamed members.
 const REST: &str = "...";
-/// The first element of an array whose elements are alike.
+/// The first element of an array whose elements match one pattern.
 const EACH: &str = "*";
 
 impl SourceTree {
-    /// The pattern that this spells.
+    /// Returns the pattern.
     ///
     /// # Errors
-    /// [`PatternError`] with the key below this value.
+    ///
+    /// Fails with the key below this value.
     pub fn pattern(&self) -> Result<Pattern<HoleRef>, PatternError> {
         match self {
             SourceTree::Literal(json) => Ok(Pattern::Literal(json.clone())),
@@ -36,10 +37,11 @@ impl SourceTree {
         }
     }
 
-    /// The value that this spells where no hole stands: `{{` and `}}` are braces, `{_:null}` is null.
+    /// Returns the value if it contains no hole: `{{` and `}}` are braces, `{_:null}` is null.
     ///
     /// # Errors
-    /// [`PatternError`] for a hole, with the key below this value.
+    ///
+    /// Fails on a hole, with the key below this value.
     pub fn value(&self) -> Result<Json, PatternError> {
         let mut text = Vec::new();
         self.write(&mut text)?;
@@ -98,7 +100,7 @@ fn parse_text(text: &str) -> Result<Pattern<HoleRef>, PatternError> {
     })
 }
 
-/// Text and holes, which must not touch: nothing would tell where one ends.
+/// Converts tokens to text and holes. Holes must not touch, because the end of the first one would be ambiguous.
 pub(in crate::domain) fn parse_parts(cut: &[Token]) -> Result<TextPattern<HoleRef>, PatternError> {
     let mut parts: Vec<TextPart<HoleRef>> = Vec::new();
     for token in cut {
@@ -140,7 +142,7 @@ fn parse_object(members: &[(String, SourceTree)]) -> Result<ObjectPattern<HoleRe
     Ok(ObjectPattern::new(known, others))
 }
 
-/// The hole of the members that are not named.
+/// Returns the hole of the unnamed members.
 fn rest(member: &SourceTree) -> Result<HoleRef, PatternError> {
     let Ok(Pattern::Hole(mention)) = member.pattern() else {
         return Err(PatternError::new(
@@ -204,7 +206,7 @@ fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
     Ok(Pattern::List(list))
 }
 
-/// The name inside of `{rest...}`.
+/// Returns the name inside `{rest...}`.
 fn elements_behind(item: &SourceTree) -> Option<&str> {
     let SourceTree::Text(text) = item else {
         return None;

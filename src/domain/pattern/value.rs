@@ -1,4 +1,4 @@
-//! One value between a text and JSON: the type is declared, so nothing is guessed.
+//! Conversion of one value between text and JSON, by its declared type.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::domain::json::{
 use crate::domain::percent::{self, Keep, Plus};
 
 impl Scalar {
-    /// What is accepted, for messages.
+    /// Describes the accepted values, for messages.
     #[must_use]
     pub fn described(&self) -> String {
         match self {
@@ -22,7 +22,7 @@ impl Scalar {
         }
     }
 
-    /// Whether a text is a value of this type.
+    /// Returns true if a text is a value of this type.
     #[must_use]
     #[inline]
     pub fn accepts(&self, text: &str) -> bool {
@@ -35,10 +35,11 @@ impl Scalar {
         }
     }
 
-    /// The JSON value that a text stands for.
+    /// Returns the JSON value of a text.
     ///
     /// # Errors
-    /// What the text should have been.
+    ///
+    /// Describes the expected text.
     #[inline]
     fn value(&self, text: &str) -> Result<Json, String> {
         self.must_accept(text)?;
@@ -48,7 +49,7 @@ impl Scalar {
         })
     }
 
-    /// Writes the JSON value that a text stands for.
+    /// Writes the JSON value of a text.
     fn read(&self, text: &str, out: &mut Vec<u8>) -> Result<(), String> {
         self.must_accept(text)?;
         match self {
@@ -69,9 +70,9 @@ impl Scalar {
         }
     }
 
-    /// Reads the array of values that texts stand for.
+    /// Reads texts into an array of values.
     fn read_list<'t>(&self, texts: impl Iterator<Item = &'t str>) -> Result<BoundValue, String> {
-        /// Most lists are this short.
+        /// Most lists are at most this long in bytes.
         const USUAL: usize = 32;
         let mut out = Vec::with_capacity(USUAL);
         out.push(b'[');
@@ -85,10 +86,11 @@ impl Scalar {
         Ok(BoundValue::Value(Json::written(out)))
     }
 
-    /// The text that a JSON value stands for.
+    /// Returns the text of a JSON value.
     ///
     /// # Errors
-    /// What the value should have been.
+    ///
+    /// Describes the expected value.
     #[inline]
     pub fn write<'v>(&self, value: &'v [u8]) -> Result<Cow<'v, str>, String> {
         let kind = kind_of(value);
@@ -113,12 +115,13 @@ impl Scalar {
         Ok(text)
     }
 
-    /// Whether a JSON value is one of this type.
+    /// Checks that a JSON value has this type.
     ///
     /// # Errors
-    /// What it should have been.
+    ///
+    /// Describes the expected value.
     pub fn check(&self, value: &[u8]) -> Result<(), String> {
-        // Most values are strings, any text of which will do; one that is no text cannot be written anew.
+        // Fast path: most values are strings. A string with escapes is decoded, because it may not be valid text.
         match (self, kind_of(value)) {
             (Scalar::String, JsonKind::String) if is_plain(value) => Ok(()),
             (Scalar::Integer, JsonKind::Number) if is_integer(value) => Ok(()),
@@ -129,13 +132,13 @@ impl Scalar {
     }
 }
 
-/// Whether a string of JSON is spelled without escapes.
+/// Returns true if a JSON string has no escapes.
 #[inline]
 fn is_plain(quoted: &[u8]) -> bool {
     all_plain(quoted.get(1..quoted.len() - 1).unwrap_or_default())
 }
 
-/// The start of a caller's text, for messages.
+/// Returns the start of a caller's text, escaped for messages.
 fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(64).flat_map(char::escape_debug).collect();
     if text.chars().nth(64).is_some() {
@@ -145,10 +148,11 @@ fn shown(text: &str) -> String {
 }
 
 impl Slot {
-    /// What stands for a value that is not there.
+    /// Returns the value that an absent one stands for.
     ///
     /// # Errors
-    /// That there must be one.
+    ///
+    /// Fails if a value must be present.
     pub fn read_absent(&self) -> Result<BoundValue, String> {
         match (&self.role, &self.absence) {
             (Role::Written(_) | Role::Forgotten(_), _) => Ok(BoundValue::Absent),
@@ -161,10 +165,11 @@ impl Slot {
         }
     }
 
-    /// Reads a value of JSON.
+    /// Reads a JSON value.
     ///
     /// # Errors
-    /// What the value should have been.
+    ///
+    /// Describes the expected value.
     pub fn read_json(&self, value: Option<&Json>, depth: u16) -> Result<BoundValue, String> {
         match value {
             Some(value) => self.take_json(value.clone(), depth),
@@ -172,7 +177,7 @@ impl Slot {
         }
     }
 
-    /// Reads a value of JSON that is given away.
+    /// Reads an owned JSON value.
     #[inline(always)]
     pub(super) fn take_json(&self, value: Json, depth: u16) -> Result<BoundValue, String> {
         if self.binds().is_none() {
@@ -188,10 +193,11 @@ impl Slot {
         self.shape.take(value).map(BoundValue::Value)
     }
 
-    /// The value of JSON to write, if there is one.
+    /// Returns the JSON value to write, if any.
     ///
     /// # Errors
-    /// What the value should have been.
+    ///
+    /// Describes the expected value.
     pub fn write_json<'b>(&self, bound: &'b BoundValue) -> Result<Option<Cow<'b, Json>>, String> {
         let value = match bound {
             BoundValue::Unbound | BoundValue::Absent => return Ok(None),
@@ -208,7 +214,7 @@ impl Slot {
         Ok(Some(self.as_json(value)))
     }
 
-    /// A value as it is spelled here.
+    /// Returns a value in the encoding of this slot.
     pub(super) fn as_json<'b>(&self, value: Cow<'b, Json>) -> Cow<'b, Json> {
         match self.codec {
             Codec::Plain | Codec::Percent => value,
@@ -216,10 +222,11 @@ impl Slot {
         }
     }
 
-    /// Reads a text that is there once.
+    /// Reads a text that occurs once.
     ///
     /// # Errors
-    /// What the text should have been.
+    ///
+    /// Describes the expected text.
     pub fn read_text(&self, text: &str, depth: u16) -> Result<BoundValue, String> {
         if self.binds().is_none() {
             return Ok(BoundValue::Absent);
@@ -241,11 +248,12 @@ impl Slot {
         scalar.value(text).map(BoundValue::Value)
     }
 
-    /// Reads the texts of a URL or a header: none, one or several.
-    /// Only a required hole may never be empty: `""` and absent are the two states that a URL has.
+    /// Reads the texts of a URL or a header: none, one or several. A required hole rejects the empty text; for an
+    /// optional one, `""` and absent are two states.
     ///
     /// # Errors
-    /// What the texts should have been.
+    ///
+    /// Describes the expected texts.
     pub fn read_texts(&self, texts: &[&str], depth: u16) -> Result<BoundValue, String> {
         if self.binds().is_none() {
             return Ok(BoundValue::Absent);
@@ -280,17 +288,18 @@ impl Slot {
         }
     }
 
-    /// The text of a value, if there is one.
+    /// Returns the text of a value, if any.
     ///
     /// # Errors
-    /// What the value should have been.
+    ///
+    /// Describes the expected value.
     #[inline]
     pub fn write_text<'b>(&self, bound: &'b BoundValue) -> Result<Option<Cow<'b, str>>, String> {
         let value = match bound {
             BoundValue::Unbound | BoundValue::Absent => return Ok(None),
             BoundValue::Value(value) => value,
             BoundValue::Members(members) => {
-                // Only what is only written may have no type here.
+                // Only a write-only hole may have no type here.
                 let whole = BoundValue::Value(members.whole());
                 let text = self.write_text(&whole)?;
                 return Ok(text.map(|text| Cow::Owned(text.into_owned())));
@@ -303,10 +312,11 @@ impl Slot {
         self.as_text(value).map(Some)
     }
 
-    /// The text of a value, one that is left out elsewhere as well.
+    /// Returns the text of a value, even of one that is omitted elsewhere.
     ///
     /// # Errors
-    /// What the value should have been.
+    ///
+    /// Describes the expected value.
     #[inline]
     pub(super) fn as_text<'b>(&self, value: &'b Json) -> Result<Cow<'b, str>, String> {
         if self.codec == Codec::Json {
@@ -314,7 +324,7 @@ impl Slot {
         }
         let text = match self.shape.scalar() {
             Some(scalar) => scalar.write(value.as_bytes())?,
-            // Only what is only written has no type here: a string as it is, anything else as its JSON.
+            // Only a write-only hole has no type here: a string is written as text, any other value as its JSON.
             None => match value.text() {
                 Some(text) => Cow::Owned(text.map_err(|fault| fault.to_string())?),
                 None => Cow::Owned(text_of(&value.compact())),
@@ -330,10 +340,11 @@ impl Slot {
         })
     }
 
-    /// The texts of a URL or a header that a value stands for: none, one, or one for each element.
+    /// Returns the texts of a value for a URL or a header: none, one, or one for each element.
     ///
     /// # Errors
-    /// What the value should have been.
+    ///
+    /// Describes the expected value.
     pub fn write_texts<'b>(&self, bound: &'b BoundValue) -> Result<WrittenTexts<'b>, String> {
         let text = match (&self.shape, bound) {
             (Shape::Repeated(scalar), BoundValue::Value(value)) if self.codec == Codec::Plain => {
@@ -421,7 +432,7 @@ fn must_be_array(value: &Json) -> Result<(), String> {
     }
 }
 
-/// The text of an element.
+/// Returns the text of an element.
 fn element<'v>(
     scalar: &Scalar,
     value: &'v Json,
@@ -431,7 +442,7 @@ fn element<'v>(
     text.map_err(|what| format!("element {index}: {what}"))
 }
 
-/// The value whose text a string holds.
+/// Parses the JSON text inside a string.
 fn inside(value: &Json, depth: u16) -> Result<Json, String> {
     match value.text() {
         Some(Ok(text)) => parsed(&text, depth),
@@ -452,11 +463,11 @@ fn text_of(value: &Json) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// Whether a place has a value.
+/// The presence of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValuePresence {
-    /// It has one.
+    /// There is a value.
     Present,
-    /// It has none, and that is allowed.
+    /// There is no value, and that is allowed.
     Absent,
 }

@@ -1,4 +1,4 @@
-//! Writing: bindings into the value that a pattern describes.
+//! Writing: builds the value that a pattern describes from bindings.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::domain::json::{Json, JsonKind, decode, same_ignoring_case};
 use crate::domain::rope::{Rope, RopeWriter};
 
 impl Slot {
-    /// What is to be written here.
+    /// Returns the value to write here.
     #[inline]
     pub(in crate::domain) fn bound<'w>(&self, writing: &PatternWriter<'w>) -> Cow<'w, BoundValue> {
         match &self.role {
@@ -27,7 +27,7 @@ impl Slot {
 }
 
 impl Slot {
-    /// The texts to write of what is bound here.
+    /// Returns the texts to write for the value bound here.
     pub(in crate::domain) fn texts<'w>(
         &self,
         writing: &PatternWriter<'w>,
@@ -38,13 +38,13 @@ impl Slot {
         }
     }
 
-    /// Writes the value of JSON, if there is one.
+    /// Writes the JSON value, if any.
     fn write(
         &self,
         writing: &PatternWriter<'_>,
         out: &mut RopeWriter,
     ) -> Result<ValuePresence, MatchError> {
-        // Mostly what is bound is written as it is.
+        // Fast path: most bound values are written unchanged.
         if let Some(hole) = self.written_as_it_is()
             && let BoundValue::Value(value) = writing.hole(hole)
         {
@@ -64,10 +64,11 @@ impl Slot {
 }
 
 impl Pattern {
-    /// The value as a message of its own, if there is one; `usual` is how many bytes of it are expected to be copied.
+    /// Returns the value as a message, if any; `usual` is the expected number of copied bytes.
     ///
     /// # Errors
-    /// [`MatchError`] names a value that cannot stand where the pattern has it.
+    ///
+    /// Fails with the name of a value that cannot occur where the pattern has it.
     pub fn pieces(
         &self,
         writing: &PatternWriter<'_>,
@@ -86,10 +87,11 @@ impl Pattern {
         })
     }
 
-    /// Writes the value, if there is one.
+    /// Writes the value, if any.
     ///
     /// # Errors
-    /// [`MatchError`] names a value that cannot stand where the pattern has it.
+    ///
+    /// Fails with the name of a value that cannot occur where the pattern has it.
     pub fn write(
         &self,
         writing: &PatternWriter<'_>,
@@ -152,7 +154,7 @@ impl ObjectPattern {
         }
     }
 
-    /// Writes the members that are not named behind those that are, and closes the object.
+    /// Writes the unnamed members after the named ones, and closes the object.
     fn splice(
         &self,
         rest: &BoundMembers,
@@ -183,7 +185,7 @@ impl ObjectPattern {
         Ok(())
     }
 
-    /// A member may not be given by its name and among the others as well.
+    /// Rejects a member that occurs both by name and among the unnamed ones.
     fn refuse_twice(&self, name: &str) -> Result<(), MatchError> {
         let known = |(known, _): &&(String, Pattern)| same_ignoring_case(known, name);
         if let Some((known, _)) = self.members.iter().find(known) {
@@ -198,7 +200,7 @@ impl ObjectPattern {
     }
 }
 
-/// Whether a member to write is the first one of its object.
+/// Tells whether the member to write is the first one of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstMember {
     Yes,
@@ -221,7 +223,7 @@ impl FirstMember {
     }
 }
 
-/// The name of a member, from its text.
+/// Returns the name of a member from its text.
 fn name_of(member: &[u8]) -> Result<Cow<'_, str>, MatchError> {
     let mut end = 1;
     while let Some(byte) = member.get(end).filter(|byte| **byte != b'"') {
@@ -234,7 +236,7 @@ fn is_blank(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_whitespace)
 }
 
-/// What is bound to the members that are not named.
+/// Returns the value bound to the unnamed members.
 fn members(bound: Cow<'_, BoundValue>) -> Result<Cow<'_, BoundMembers>, MatchError> {
     if let Cow::Borrowed(BoundValue::Members(members)) = bound {
         return Ok(Cow::Borrowed(members));
@@ -258,7 +260,7 @@ fn members(bound: Cow<'_, BoundValue>) -> Result<Cow<'_, BoundMembers>, MatchErr
 }
 
 impl Pattern {
-    /// The default that is left out here, as it would be written: among others it keeps its place.
+    /// Returns the default that is omitted here, as it would be written: a list needs it to keep positions.
     fn left_out(&self, writing: &PatternWriter<'_>) -> Option<Json> {
         let Pattern::Hole(slot) = self else {
             return None;
@@ -280,7 +282,7 @@ impl ListPattern {
     fn write(&self, writing: &PatternWriter<'_>, out: &mut RopeWriter) -> Result<(), MatchError> {
         let mut lead = b'[';
         let mut missing = None;
-        // Where the defaults begin that are left out unless something follows them.
+        // The start of the trailing defaults, which are omitted unless a value follows them.
         let mut tail = None;
         for (index, pattern) in self.items.iter().enumerate() {
             let mark = out.mark();
@@ -329,7 +331,7 @@ impl ListPattern {
 }
 
 impl ListPattern {
-    /// What an element is known by: its hole, else its place.
+    /// Returns the name of an element: that of its hole, or its index.
     fn item_name(&self, index: usize) -> String {
         if let Some(Pattern::Hole(slot)) = self.items.get(index) {
             slot.name.clone()
@@ -340,7 +342,7 @@ impl ListPattern {
 }
 
 impl EachPattern {
-    /// The names of the holes that have a value for each element.
+    /// Returns the names of the holes that have a value for each element.
     fn names(&self) -> String {
         let mut names: Vec<String> = Vec::new();
         self.item.slots(&mut |slot| {
