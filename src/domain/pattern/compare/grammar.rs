@@ -1,17 +1,17 @@
-//! What the text of one hole may be, letter by letter.
+//! Grammars of the texts of one hole, character by character.
 
 use crate::domain::pattern::{Codec, Delimiter, Scalar, Shape, Slot};
 
-/// How closely a grammar follows what cannot be told letter by letter, which is JSON inside of a text.
+/// The approximation of JSON inside a text, which has no character-wise grammar here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// It takes all of it, and more.
+    /// The grammar accepts all valid texts and more.
     Above,
-    /// It takes some of it, and nothing else.
+    /// The grammar accepts only some of the valid texts.
     Below,
 }
 
-/// What a text may be.
+/// The grammar of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grammar {
     word: WordGrammar,
@@ -19,7 +19,7 @@ pub(super) struct Grammar {
     empty: Empty,
 }
 
-/// What one word may be.
+/// The grammar of one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WordGrammar {
     Any,
@@ -28,25 +28,25 @@ enum WordGrammar {
     Among(Vec<Vec<char>>),
 }
 
-/// Whether a delimiter parts words.
+/// Tells whether a delimiter separates several words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListGrammar {
     One,
     Parted(char),
 }
 
-/// Whether the whole text may be empty.
+/// Tells whether the whole text may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Empty {
-    /// As the word says.
+    /// If the word may be empty.
     AsWord,
-    /// It may, whatever the word says.
+    /// Yes, regardless of the word.
     Allowed,
-    /// It may not.
+    /// No.
     Refused,
 }
 
-/// How far a text has come.
+/// The position within a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Cursor {
     word: WordPosition,
@@ -59,16 +59,16 @@ enum WordStart {
     Yes,
 }
 
-/// How far a word has come.
+/// The position within a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum WordPosition {
     Any,
     Number(NumberAt),
-    /// The first of the words that begin like this, and how much of it there is.
+    /// The first word with this prefix, and the length of the prefix.
     Among(usize, usize),
 }
 
-/// RFC 8259 §6.
+/// The states of RFC 8259 §6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum NumberAt {
     Start,
@@ -83,14 +83,14 @@ enum NumberAt {
 }
 
 impl Grammar {
-    /// Any text.
+    /// Accepts any text.
     pub(super) const ANY: Grammar = Grammar {
         word: WordGrammar::Any,
         many: ListGrammar::One,
         empty: Empty::AsWord,
     };
 
-    /// The texts of a type.
+    /// Returns the grammar of a type.
     pub(super) fn from_scalar(scalar: &Scalar) -> Grammar {
         let word = match scalar {
             Scalar::String => WordGrammar::Any,
@@ -105,7 +105,7 @@ impl Grammar {
         }
     }
 
-    /// What a hole takes where a text is there once.
+    /// Returns the grammar of a hole in a text that occurs once.
     pub(super) fn of_text(slot: &Slot, fit: Fit) -> Grammar {
         if slot.binds().is_none() {
             return Grammar::ANY;
@@ -121,7 +121,7 @@ impl Grammar {
             .map_or(Grammar::ANY, Grammar::from_scalar)
     }
 
-    /// Some of the JSON texts of a shape.
+    /// Returns the grammar of some of the JSON texts of a shape.
     fn of_json(shape: &Shape) -> Grammar {
         let word = match shape {
             Shape::Any => among(["null", "true", "false", "0", "1", "{}", "[]", "\"text\""]),
@@ -143,7 +143,7 @@ impl Grammar {
         }
     }
 
-    /// The same, of words that a delimiter parts.
+    /// Returns the grammar of a list of such words with a delimiter.
     pub(super) fn separated(self, delimiter: Delimiter) -> Grammar {
         Grammar {
             many: ListGrammar::Parted(delimiter.letter()),
@@ -151,12 +151,12 @@ impl Grammar {
         }
     }
 
-    /// The same with another word on the empty text.
+    /// Returns the grammar with another rule for the empty text.
     pub(super) fn empty(self, empty: Empty) -> Grammar {
         Grammar { empty, ..self }
     }
 
-    /// Before the first letter.
+    /// Returns the position before the first character.
     pub(super) fn start(&self) -> Cursor {
         Cursor {
             word: self.word.start(),
@@ -164,7 +164,7 @@ impl Grammar {
         }
     }
 
-    /// After one more letter, if the text may go on so.
+    /// Returns the position after one more character, if the text may continue with it.
     pub(super) fn step(&self, cursor: Cursor, letter: char) -> Option<Cursor> {
         let word = if self.many == ListGrammar::Parted(letter) {
             self.word.ends(cursor.word).then(|| self.word.start())?
@@ -177,7 +177,7 @@ impl Grammar {
         })
     }
 
-    /// Whether the text may end here.
+    /// Returns true if the text may end here.
     pub(super) fn ends(&self, cursor: Cursor) -> bool {
         match (cursor.begun, self.empty) {
             (WordStart::No, Empty::Allowed) => true,
@@ -186,11 +186,11 @@ impl Grammar {
         }
     }
 
-    /// The letters that it tells apart from others.
+    /// Adds the characters that the grammar distinguishes.
     pub(super) fn letters(&self, letters: &mut Vec<char>) {
         match &self.word {
             WordGrammar::Any => {}
-            // All digits, so that one is left where a text names some.
+            // All digits are added, so that one is left if a text contains some of them.
             WordGrammar::Integer => letters.extend("-0123456789".chars()),
             WordGrammar::Number => letters.extend("-0123456789.e+E".chars()),
             WordGrammar::Among(words) => letters.extend(words.iter().flatten()),

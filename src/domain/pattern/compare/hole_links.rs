@@ -1,29 +1,29 @@
-//! What each hole of the wider pattern stands for, in terms of the narrower one: a hole that stands in
-//! several places demands equal values, so it must stand for what is equal in all of them.
+//! The correspondents of the wider pattern's holes in the narrower pattern. A hole that occurs several times requires
+//! equal values, so its correspondents must be equal in all places.
 
 use crate::domain::pattern::{Absence, BoundValue, Codec, Null, Pattern, Slot};
 
-/// What a hole stands for at a place.
+/// The correspondent of a hole at one place.
 #[derive(Debug, Clone)]
 pub(super) enum HoleLink<'p> {
-    /// This, always.
+    /// Always this value.
     Value(BoundValue),
-    /// Nothing is there.
+    /// Always absent.
     Nothing,
-    /// What this hole of the narrower pattern takes.
+    /// The value of this hole of the narrower pattern.
     Hole(&'p Slot),
-    /// What cannot be told.
+    /// Unknown.
     Unknown,
 }
 
-/// All holes of the wider pattern that bind, with what they stand for.
+/// All binding holes of the wider pattern, with their correspondents.
 #[derive(Debug, Default)]
 pub(super) struct HoleLinks<'p> {
     found: Vec<(usize, &'p Slot, HoleLink<'p>)>,
 }
 
 impl<'p> HoleLinks<'p> {
-    /// Notes what a hole stands for at one more place.
+    /// Adds the correspondent of a hole at one more place.
     pub(super) fn add(&mut self, slot: &'p Slot, link: HoleLink<'p>) {
         if let Some(hole) = slot.binds().or(slot.equals()) {
             let link = match link {
@@ -37,7 +37,7 @@ impl<'p> HoleLinks<'p> {
         }
     }
 
-    /// Notes that all holes of a pattern have been read, with values that cannot be told.
+    /// Records that the holes of a pattern were read with unknown values.
     pub(super) fn unknown(&mut self, pattern: &'p Pattern) {
         let mut holes: Vec<(usize, &'p Slot)> = Vec::new();
         pattern.slots(&mut |slot| {
@@ -52,17 +52,17 @@ impl<'p> HoleLinks<'p> {
         }
     }
 
-    /// Takes over what holds for each element of an array.
+    /// Adds the links of the elements of an array.
     pub(super) fn add_lists(&mut self, inside: HoleLinks<'p>) {
         for (index, (hole, slot, link)) in inside.found.iter().enumerate() {
-            // The places in one element have been compared, so each hole is noted once.
+            // The places within one element have been compared, so each hole is added once.
             if inside.found[..index]
                 .iter()
                 .any(|(known, _, _)| known == hole)
             {
                 continue;
             }
-            // A list of equal values may be longer elsewhere.
+            // A list of equal values may have another length elsewhere.
             let link = match link {
                 HoleLink::Hole(_) => link.clone(),
                 HoleLink::Value(_) | HoleLink::Nothing | HoleLink::Unknown => HoleLink::Unknown,
@@ -71,14 +71,14 @@ impl<'p> HoleLinks<'p> {
         }
     }
 
-    /// Whether each hole stands for equal values in all its places.
+    /// Returns true if the correspondents of each hole are equal in all places.
     pub(super) fn agree(&self) -> bool {
         self.found
             .iter()
             .enumerate()
             .all(|(index, (hole, slot, link))| {
                 let mut before = self.found[..index].iter().rev();
-                // Being equal carries over, so the nearest place will do.
+                // Equality is transitive, so the nearest place suffices.
                 let before = before.find(|(known, _, _)| known == hole);
                 before.is_none_or(|(_, at, before)| equal((at, before), (slot, link)))
             })
@@ -105,7 +105,7 @@ fn equal(one: (&Slot, &HoleLink<'_>), other: (&Slot, &HoleLink<'_>)) -> bool {
     }
 }
 
-/// Whether two holes read everything in the same way.
+/// Returns true if two holes read every value in the same way.
 fn alike(one: &Slot, other: &Slot) -> bool {
     one.shape == other.shape
         && one.absence == other.absence
@@ -113,7 +113,7 @@ fn alike(one: &Slot, other: &Slot) -> bool {
         && one.null == other.null
 }
 
-/// Whether equal bindings come from equal values.
+/// Returns true if equal bindings imply equal values.
 fn is_as_is(slot: &Slot) -> bool {
     slot.codec == Codec::Plain
         && slot.null == Null::Value

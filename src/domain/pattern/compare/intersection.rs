@@ -1,4 +1,4 @@
-//! A value that fits two patterns: built from what both ask for, and then read by both.
+//! Intersection: builds a value from the constraints of two patterns, and checks that both read it.
 
 use super::grammar::Fit;
 use super::repeated_holes::{Split, pins};
@@ -12,7 +12,7 @@ use crate::domain::pattern::{
     Slot,
 };
 
-/// A value that fits both patterns, if there is any.
+/// Returns a value that matches both patterns, if there is one.
 #[must_use]
 pub fn intersection(one: &Pattern, other: &Pattern, world: MemberPolicy) -> Option<Json> {
     IntersectionSearch {
@@ -24,8 +24,8 @@ pub fn intersection(one: &Pattern, other: &Pattern, world: MemberPolicy) -> Opti
     .find(one, other)
 }
 
-/// The same where there may be nothing at all: `Some(None)` is that nothing fits both.
-/// `None` is a place that a pattern does not name.
+/// Does the same where the value may be absent: `Some(None)` means that absence matches both. `None` is a place that a
+/// pattern does not name.
 #[must_use]
 pub fn place_meeting(
     one: Option<&Pattern>,
@@ -45,7 +45,7 @@ pub fn place_meeting(
     }
 }
 
-/// A value that fits a pattern, if any does; else what comes nearest.
+/// Returns a value that matches a pattern, or the nearest one found.
 #[must_use]
 pub fn sample(pattern: &Pattern) -> Json {
     let found = intersection(pattern, &anything(), MemberPolicy::Closed);
@@ -57,7 +57,7 @@ pub fn sample(pattern: &Pattern) -> Json {
     nearest.unwrap_or(Json::literal("null"))
 }
 
-/// What any value fits.
+/// Returns a pattern that every value matches.
 fn anything() -> Pattern {
     Pattern::Hole(Slot {
         name: "_".to_owned(),
@@ -69,8 +69,8 @@ fn anything() -> Pattern {
     })
 }
 
-/// A search for a value that both patterns read; the holes that stand in one of them several times are
-/// given values one after the other.
+/// A search for a value that both patterns read. It replaces the repeated holes of either pattern by values, one hole
+/// at a time.
 struct IntersectionSearch<'p> {
     one: &'p Pattern,
     other: &'p Pattern,
@@ -122,14 +122,14 @@ impl IntersectionSearch<'_> {
     }
 }
 
-/// How many elements are written where any number will do.
+/// The number of elements to write where any number is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListLength {
     Filled,
     Empty,
 }
 
-/// Builds a value of two patterns in which no hole stands twice.
+/// A builder for values of two patterns without repeated holes.
 #[derive(Debug, Clone, Copy)]
 struct Building {
     lists: ListLength,
@@ -178,7 +178,7 @@ impl Building {
         }
     }
 
-    /// A value of a pattern, if it has any.
+    /// Returns a value of a pattern, if it has any.
     fn some(self, pattern: &Pattern) -> Option<Json> {
         match pattern {
             Pattern::Literal(value) => Some(value.clone()),
@@ -235,7 +235,7 @@ impl Building {
         Some(object(&members))
     }
 
-    /// A value of a member that both name.
+    /// Returns a value of a member that both name.
     fn members(self, one: &Pattern, other: &Pattern) -> Option<Json> {
         let either = is_nullable(one, self.world) || is_nullable(other, self.world);
         let null = || {
@@ -247,7 +247,7 @@ impl Building {
         if either { met.or_else(null) } else { met }
     }
 
-    /// What an object says of a member.
+    /// Returns the rule of an object for a member.
     fn at<'o>(self, object: &'o ObjectPattern, name: &str) -> MemberRule<'o> {
         match named(object, name) {
             Some(pattern) => MemberRule::Place(pattern),
@@ -271,14 +271,14 @@ impl Building {
     }
 }
 
-/// What an object says of a member.
+/// The rule of an object for a member.
 enum MemberRule<'o> {
     Place(&'o Pattern),
     Anything,
     Nothing,
 }
 
-/// A string that two patterns have.
+/// Returns a string that matches both patterns.
 fn text(one: &Pattern, other: &Pattern) -> Option<Json> {
     let met = |fit: Fit| {
         let found = texts_of(one, fit)?.meeting(&texts_of(other, fit)?);
@@ -287,7 +287,7 @@ fn text(one: &Pattern, other: &Pattern) -> Option<Json> {
     met(Fit::Below).or_else(|| met(Fit::Above))
 }
 
-/// A value that two holes take.
+/// Returns a value that both holes accept.
 fn hole_values(one: &Slot, other: &Slot) -> Option<Json> {
     let mut values = values_of(one).into_iter().chain(values_of(other));
     values.find(|value| {
@@ -297,7 +297,7 @@ fn hole_values(one: &Slot, other: &Slot) -> Option<Json> {
     })
 }
 
-/// Values that a hole takes: all that make a difference.
+/// Returns values that a hole accepts, covering all relevant distinctions.
 pub(super) fn values_of(slot: &Slot) -> Vec<Json> {
     let mut values = shape_values(&slot.shape);
     if slot.codec == Codec::Json {

@@ -1,11 +1,11 @@
-//! The one relation over patterns by which routes and rows of outcomes are chosen: A is more specific than
-//! B when every value that fits A fits B.
+//! The specificity relation between patterns, by which routes and outcomes are chosen: A is more specific than B if
+//! every value that matches A matches B.
 //!
-//! It knows patterns and nothing of routes and replies. Laws (tested over generated patterns): [`subsumption`]
-//! is reflexive and transitive, and never true when a value of the one does not fit the other; what
-//! [`intersection`] returns fits both, and where it returns nothing, nothing does. Two gaps are left, both on
-//! the side of silence: JSON inside of a longer text is compared by a few samples, and so are the values of
-//! a hole that stands in one pattern in several places, where each place narrows it in a way of its own.
+//! This module knows neither routes nor outcomes. Laws, tested on generated patterns: [`subsumption`] is reflexive and
+//! transitive, and never true if a value of the one does not match the other; the result of [`intersection`] matches
+//! both, and without a result no value matches both. Two cases are incomplete, and may only miss a result: JSON inside
+//! a longer text is compared by a few samples. So are the values of a hole that occurs several times in a pattern with
+//! different restrictions.
 
 mod grammar;
 mod hole_links;
@@ -29,17 +29,17 @@ pub use intersection::{intersection, place_meeting, sample};
 pub use subsumption::Subsumption;
 pub use words::{words_meeting, words_within};
 
-/// Whether members that a pattern does not name are fine.
+/// The treatment of members that a pattern does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberPolicy {
-    /// Replies: members not named do not matter, and `{}` fits the empty object only.
+    /// For responses: unnamed members do not matter, and `{}` matches only the empty object.
     Open,
-    /// Requests among siblings: a member that a pattern does not name makes a value not fit it.
+    /// For requests among sibling routes: a value with an unnamed member does not match.
     Closed,
 }
 
 impl MemberPolicy {
-    /// Whether members that an object does not name may be there.
+    /// Returns true if the value may have members that the object does not name.
     fn is_loose(self, object: &ObjectPattern) -> bool {
         match self {
             MemberPolicy::Open => !object.is_empty(),
@@ -47,7 +47,7 @@ impl MemberPolicy {
         }
     }
 
-    /// Whether a member that an object does not name may be in it, where further ones may.
+    /// Returns true if an unnamed member may have this name, given that unnamed members are allowed.
     fn welcomes(self, object: &ObjectPattern, name: &str) -> bool {
         let mut known = object.members.iter();
         !object.foreign.iter().any(|foreign| foreign == name)
@@ -62,24 +62,24 @@ impl MemberPolicy {
     }
 }
 
-/// Whether every value that fits `one` fits `other`; `false` where that cannot be told.
+/// Returns true if every value that matches `one` matches `other`; `false` if that cannot be determined.
 #[must_use]
 pub fn within(one: &Pattern, other: &Pattern, world: MemberPolicy) -> bool {
     Subsumption::new(world).alone(one, other)
 }
 
-/// The same where there may be nothing at all, as for a member of an object: nothing counts as a value.
-/// `None` is a place that a pattern does not name.
+/// Does the same where the value may be absent, as in a member of an object: absence counts as a value. `None` is a
+/// place that a pattern does not name.
 #[must_use]
 pub fn place_within(one: Option<&Pattern>, other: Option<&Pattern>, world: MemberPolicy) -> bool {
     let mut comparison = Subsumption::new(world);
     comparison.place(one, other) && comparison.agrees()
 }
 
-/// The nesting of JSON inside of strings that is compared.
+/// The maximum nesting depth of JSON inside strings that is compared.
 const DEPTH: u16 = 128;
 
-/// A reading of one pattern.
+/// Returns a reader for one pattern.
 fn reading(pattern: &Pattern, world: MemberPolicy) -> PatternReader {
     let mut holes = 0;
     pattern.slots(&mut |slot| holes = holes.max(slot.binds().map_or(0, |hole| hole + 1)));
@@ -89,19 +89,19 @@ fn reading(pattern: &Pattern, world: MemberPolicy) -> PatternReader {
     }
 }
 
-/// Whether a value fits a pattern.
+/// Returns true if a value matches a pattern.
 fn reads(pattern: &Pattern, value: &Json, world: MemberPolicy) -> bool {
     pattern
         .read(Some(value), &mut reading(pattern, world))
         .is_ok()
 }
 
-/// Whether two names differ, and only in letter case.
+/// Returns true if two names differ only in letter case.
 fn twins(one: &str, other: &str) -> bool {
     one != other && same_ignoring_case(one, other)
 }
 
-/// Whether any value of JSON fits.
+/// Returns true if every JSON value matches.
 fn takes_all(slot: &Slot) -> bool {
     if slot.equals().is_some() {
         return false;
@@ -110,7 +110,7 @@ fn takes_all(slot: &Slot) -> bool {
     slot.binds().is_none() || (slot.codec == Codec::Plain && slot.shape == Shape::Any && null)
 }
 
-/// Whether `null` fits.
+/// Returns true if `null` matches.
 fn takes_null(slot: &Slot) -> bool {
     if slot.equals().is_some() {
         return !slot.is_required();
@@ -123,17 +123,17 @@ fn takes_null(slot: &Slot) -> bool {
         }
 }
 
-/// Whether `null` fits a member, which it does of a call where an object may be absent.
+/// Returns true if `null` matches a member. In a call it also matches an optional object.
 fn member_takes_null(member: &Pattern, world: MemberPolicy) -> bool {
     is_nullable(member, world) || reads(member, &Json::literal("null"), world)
 }
 
-/// Whether a member of a call is an object that may be absent: then it may be `null`.
+/// Returns true if a member of a call is an optional object: then it may be `null`.
 fn is_nullable(member: &Pattern, world: MemberPolicy) -> bool {
     world == MemberPolicy::Closed && matches!(member, Pattern::Object(_)) && member.may_be_absent()
 }
 
-/// All values of a hole that takes a few only.
+/// Returns all values of a hole that accepts only a few.
 fn few(slot: &Slot) -> Option<Vec<Json>> {
     if slot.codec == Codec::Json || slot.binds().is_none() {
         return None;
@@ -155,7 +155,7 @@ fn few(slot: &Slot) -> Option<Vec<Json>> {
     Some(values)
 }
 
-/// What each element is like of the arrays that a hole takes.
+/// Returns the pattern of the elements, for a hole that accepts arrays.
 fn element(slot: &Slot, shape: &Shape) -> Option<Pattern> {
     let shape = match shape {
         Shape::Repeated(scalar) | Shape::Separated(scalar, _) => Shape::One(scalar.clone()),
@@ -174,7 +174,7 @@ fn element(slot: &Slot, shape: &Shape) -> Option<Pattern> {
     })
 }
 
-/// The strings that fit, where strings may.
+/// Returns the strings that match, if strings can.
 fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
     match pattern {
         Pattern::Literal(value) => value.text()?.ok().map(|text| TextSet::one(&text)),

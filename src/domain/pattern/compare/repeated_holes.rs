@@ -1,4 +1,4 @@
-//! Holes that stand in a pattern several times, given a value: then nothing is left to be equal.
+//! Replacement of repeated holes by a value, which removes their equality constraints.
 
 use super::MemberPolicy;
 use super::reading;
@@ -9,13 +9,13 @@ use crate::domain::pattern::{
     Scalar, Shape, Slot, TextPart, TextPattern,
 };
 
-/// How many values are tried for one hole.
+/// The maximum number of values that are tried for one hole.
 const MOST: usize = 24;
 
-/// A pattern in which every place has a hole of its own.
+/// A pattern in which every place has its own hole.
 pub(super) struct Split {
     pub(super) pattern: Pattern,
-    /// The hole that each was.
+    /// The original hole of each.
     was: Vec<usize>,
 }
 
@@ -29,7 +29,7 @@ impl Split {
         split
     }
 
-    /// A hole that stands in several places.
+    /// Returns a hole that occurs several times.
     fn repeated(&self) -> Option<usize> {
         let mut found = None;
         let mut seen = Vec::new();
@@ -45,7 +45,7 @@ impl Split {
         found
     }
 
-    /// A place that a hole has.
+    /// Returns one place of a hole.
     fn slot(&self, hole: usize) -> Option<&Slot> {
         let mut found = None;
         self.pattern.slots(&mut |slot| {
@@ -55,7 +55,7 @@ impl Split {
         found
     }
 
-    /// What a value has in the places of a hole.
+    /// Returns the values that a JSON value has at the places of a hole.
     pub(super) fn values(&self, hole: usize, value: &Json) -> Vec<BoundValue> {
         let mut reading = reading(&self.pattern, MemberPolicy::Open);
         let _ = self.pattern.read(Some(value), &mut reading);
@@ -67,7 +67,7 @@ impl Split {
     }
 }
 
-/// The values of a list, as they are for each element.
+/// Splits a list into the values of its elements.
 fn flatten(bound: BoundValue, values: &mut Vec<BoundValue>) {
     match bound {
         BoundValue::Unbound => {}
@@ -113,7 +113,7 @@ fn renumber(slot: &mut Slot, was: &mut Vec<usize>) {
             was.push(*hole);
             *hole = was.len() - 1;
         }
-        // Its hole is of another pattern, so that here it is a hole of its own.
+        // `{=x}` refers to a hole of another pattern, so here it is a hole of its own.
         Role::Equal(_) => {
             was.push(usize::MAX - was.len());
             slot.role = Role::Shared(was.len() - 1);
@@ -122,12 +122,12 @@ fn renumber(slot: &mut Slot, was: &mut Vec<usize>) {
     }
 }
 
-/// A hole to be given a value.
+/// A hole to replace by a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PinnedHole(usize);
 
-/// A hole of the first pattern that stands in several places, and values to try: those that a value which
-/// comes near has there, those that the other pattern allows in two of the places, its literals.
+/// Returns a repeated hole of the first pattern and values to try: those at its places in `nearest`, those that the
+/// other pattern allows at two of the places, and the other pattern's literals.
 pub(super) fn pins(
     one: (&Split, &Pattern),
     other: (&Split, &Pattern),
@@ -163,7 +163,7 @@ pub(super) fn pins(
     Some((PinnedHole(hole), apart))
 }
 
-/// What stands in another pattern where a hole stands in the first one.
+/// Collects the parts of another pattern at the places of a hole in the first one.
 fn facing<'p>(
     one: &'p Pattern,
     other: &'p Pattern,
@@ -207,7 +207,7 @@ fn facing<'p>(
     }
 }
 
-/// Visits the values that a pattern spells out.
+/// Visits the literals of a pattern.
 fn literals(pattern: &Pattern, visit: &mut dyn FnMut(&Json)) {
     match pattern {
         Pattern::Literal(value) => visit(value),
@@ -224,7 +224,7 @@ fn literals(pattern: &Pattern, visit: &mut dyn FnMut(&Json)) {
 }
 
 impl PinnedHole {
-    /// The pattern with the value in all places of the hole.
+    /// Returns the pattern with the value at all places of the hole.
     pub(super) fn pinned(self, pattern: &Pattern, value: &BoundValue) -> Pattern {
         match pattern {
             Pattern::Literal(_) => pattern.clone(),
@@ -254,7 +254,7 @@ impl PinnedHole {
                     }
                 }
                 TextPart::Hole(slot) => parts.push(TextPart::Hole(Slot {
-                    // One value is there, so all are.
+                    // One value is present, so all are.
                     absence: Absence::Refused,
                     ..slot.clone()
                 })),
@@ -307,7 +307,7 @@ impl PinnedHole {
     }
 }
 
-/// What fits only where there is nothing.
+/// Returns a slot that matches only absence.
 fn nothing(hole: usize) -> Slot {
     Slot {
         name: String::new(),

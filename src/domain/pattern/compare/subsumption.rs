@@ -1,5 +1,5 @@
-//! Whether every value that fits one pattern fits another: by structure, so that the answer costs no more
-//! than the two patterns have parts, and `false` where structure does not tell.
+//! Subsumption: decides by structure whether every value that matches one pattern matches another. The cost is bounded
+//! by the number of parts of the two patterns; the result is `false` if the structure does not tell.
 
 use super::grammar::Fit;
 use super::hole_links::{HoleLink, HoleLinks};
@@ -13,17 +13,17 @@ use crate::domain::pattern::{
     TextPattern, TextPatterns,
 };
 
-/// A comparison of several places at once, over which the same holes may stand: each step tells whether
-/// its place alone is within, and [`Subsumption::agrees`] whether what holes demand of each other is met.
+/// A comparison of several places in which the same holes may occur. Each step tells whether its own place is
+/// subsumed; [`Subsumption::agrees`] tells whether the holes are consistent across places.
 #[derive(Debug)]
 pub struct Subsumption<'p> {
     world: MemberPolicy,
-    /// What the holes of the wider pattern stand for.
+    /// The correspondents of the holes of the wider pattern.
     pub(super) links: HoleLinks<'p>,
 }
 
 impl<'p> Subsumption<'p> {
-    /// Begins.
+    /// Starts a comparison.
     #[must_use]
     pub fn new(world: MemberPolicy) -> Subsumption<'p> {
         Subsumption {
@@ -32,7 +32,8 @@ impl<'p> Subsumption<'p> {
         }
     }
 
-    /// Every value, or nothing, that fits one place fits the other; `None` is a place that is not named.
+    /// Returns true if every value of one place, or its absence, matches the other; `None` is a place that is not
+    /// named.
     #[must_use]
     pub fn place(&mut self, one: Option<&'p Pattern>, other: Option<&'p Pattern>) -> bool {
         match (one, other) {
@@ -46,7 +47,7 @@ impl<'p> Subsumption<'p> {
         }
     }
 
-    /// All texts that fit one place outside of JSON fit the other; `None` is where there is no text.
+    /// Returns true if all texts of one place outside of JSON match the other; `None` means no text.
     #[must_use]
     pub fn words(&mut self, one: Option<&'p TextPatterns>, other: &'p TextPatterns) -> bool {
         let Some(one) = one else {
@@ -82,7 +83,7 @@ impl<'p> Subsumption<'p> {
         words_within(one, other)
     }
 
-    /// All texts that fit one hole of a path fit the other; `None` is any text.
+    /// Returns true if all texts of one path hole match the other; `None` means any text.
     #[must_use]
     pub fn slots(&mut self, one: Option<&'p Slot>, other: &'p Slot) -> bool {
         let Some(one) = one else {
@@ -97,19 +98,19 @@ impl<'p> Subsumption<'p> {
         )
     }
 
-    /// Whether the holes that stand in several places have equal values in all of them.
+    /// Returns true if each hole that occurs several times has equal values everywhere.
     #[must_use]
     pub fn agrees(&self) -> bool {
         self.links.agree()
     }
 
-    /// Nothing is what fits.
+    /// Records that the holes of the wider pattern have no value, and returns true.
     fn nothing(&mut self, other: &'p Pattern) -> bool {
         other.slots(&mut |slot| self.links.add(slot, HoleLink::Nothing));
         true
     }
 
-    /// Every value that fits one fits the other.
+    /// Returns true if every value of one pattern matches the other.
     pub(super) fn present(&mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
         if let (Pattern::Hole(slot), false) = (other, matches!(one, Pattern::Literal(_)))
             && takes_all(slot)
@@ -118,7 +119,7 @@ impl<'p> Subsumption<'p> {
             return true;
         }
         match (one, other) {
-            // Nothing but the same of another hole is sure to be equal to a hole.
+            // Only another hole with the same `{=x}` is certain to equal a hole.
             (one, Pattern::Hole(slot))
                 if slot.equals().is_some() && !matches!(one, Pattern::Hole(_)) =>
             {
@@ -153,7 +154,7 @@ impl<'p> Subsumption<'p> {
         }
     }
 
-    /// All holes of the wider pattern stand for what cannot be told.
+    /// Records that the correspondents of all holes in the wider pattern are unknown.
     fn unknown(&mut self, other: &'p Pattern) {
         self.links.unknown(other);
     }
@@ -172,7 +173,7 @@ impl<'p> Subsumption<'p> {
         true
     }
 
-    /// A hole that takes a few values only: each of them is read.
+    /// Compares a hole that accepts only a few values, by reading each of them.
     fn few(&mut self, values: &[Json], other: &'p Pattern) -> bool {
         self.unknown(other);
         values.iter().all(|value| reads(other, value, self.world))
@@ -181,7 +182,7 @@ impl<'p> Subsumption<'p> {
     fn holes(&mut self, one: &'p Slot, other: &'p Slot) -> bool {
         self.links.add(other, HoleLink::Hole(one));
         if other.equals().is_some() {
-            // Which hole each of them equals is what the links tell.
+            // The links tell which hole each of them equals.
             return one.equals().is_some() && shape_within(&one.shape, &other.shape);
         }
         if let Some(values) = few(one) {
@@ -236,7 +237,7 @@ impl<'p> Subsumption<'p> {
         }
     }
 
-    /// The same where nothing else is compared.
+    /// Compares two patterns without any other place.
     pub(super) fn alone(mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
         self.present(one, other) && self.links.agree()
     }
@@ -281,7 +282,7 @@ impl<'p> Subsumption<'p> {
                 None if loose && self.world.welcomes(one, name) => {
                     let anything = matches!(wider, Pattern::Hole(slot) if takes_all(slot));
                     self.unknown(wider);
-                    // In requests a name that differs in letter case only fits where this name is not known.
+                    // In requests, a name that differs only in letter case matches where this name is unknown.
                     let same_in_all_cases = self.world == MemberPolicy::Open
                         || name.to_uppercase() == name.to_lowercase();
                     anything && wider.may_be_absent() && same_in_all_cases
@@ -290,7 +291,7 @@ impl<'p> Subsumption<'p> {
             })
     }
 
-    /// A member that both name: one that may be `null` needs a wider one that may be, too.
+    /// Compares a member that both name. If it may be `null`, the wider one must allow that too.
     fn member(&mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
         let is_null = matches!(one, Pattern::Literal(value) if value.kind() == JsonKind::Null);
         if is_null && is_nullable(other, self.world) {
@@ -346,7 +347,7 @@ impl<'p> Subsumption<'p> {
         elements && items.all(|item| self.in_elements(item, slot))
     }
 
-    /// Whether a value is one of the elements that a hole takes.
+    /// Returns true if a value is an allowed element of a hole.
     fn in_elements(&self, item: &Pattern, slot: &Slot) -> bool {
         element(slot, &slot.shape)
             .is_some_and(|element| Subsumption::new(self.world).alone(item, &element))
@@ -373,7 +374,7 @@ impl<'p> Subsumption<'p> {
     }
 }
 
-/// What a hole stands for that takes all of a pattern.
+/// Returns the link for a hole that accepts every value of a pattern.
 fn link_of(one: &Pattern) -> HoleLink<'_> {
     match one {
         Pattern::Hole(slot) => HoleLink::Hole(slot),
@@ -385,7 +386,7 @@ fn link_of(one: &Pattern) -> HoleLink<'_> {
     }
 }
 
-/// Whether one set of strings lies in another.
+/// Returns true if one set of strings contains the other.
 fn texts_within(one: &Pattern, other: &Pattern) -> bool {
     if repeats(other) {
         return false;
@@ -394,7 +395,7 @@ fn texts_within(one: &Pattern, other: &Pattern) -> bool {
     matches!(texts, (Some(one), Some(other)) if one.within(&other))
 }
 
-/// Whether a hole stands in a pattern twice, which asks for equal values.
+/// Returns true if a hole occurs twice in a pattern, which requires equal values.
 fn repeats(pattern: &Pattern) -> bool {
     let (mut seen, mut twice) = (Vec::new(), false);
     pattern.slots(&mut |slot| {
@@ -404,7 +405,8 @@ fn repeats(pattern: &Pattern) -> bool {
     twice
 }
 
-/// Whether two text patterns are cut at the same texts, and the holes of one are within those of the other.
+/// Returns true if two text patterns have the same literal texts, and the holes of one are subsumed by those of the
+/// other.
 fn aligned(one: &TextPattern, other: &TextPattern) -> bool {
     let pairs = one.parts.iter().zip(&other.parts);
     one.parts.len() == other.parts.len()
@@ -415,7 +417,7 @@ fn aligned(one: &TextPattern, other: &TextPattern) -> bool {
         })
 }
 
-/// The same of two holes in a text that ends them both.
+/// Compares two holes within a text that delimits both.
 pub(super) fn text_hole_within(one: &Slot, other: &Slot) -> bool {
     let both_json = one.codec == Codec::Json && other.codec == Codec::Json;
     if both_json && one.binds().is_some() && other.binds().is_some() {
@@ -426,7 +428,7 @@ pub(super) fn text_hole_within(one: &Slot, other: &Slot) -> bool {
     one.within(&other)
 }
 
-/// Whether every value of one shape is of the other.
+/// Returns true if every value of one shape has the other.
 pub(super) fn shape_within(one: &Shape, other: &Shape) -> bool {
     match (one, other) {
         (_, Shape::Any)
@@ -451,7 +453,7 @@ pub(super) fn shape_within(one: &Shape, other: &Shape) -> bool {
     }
 }
 
-/// Whether every JSON value of one type is of the other.
+/// Returns true if every JSON value of one type has the other.
 fn scalar_within(one: &Scalar, other: &Scalar) -> bool {
     match (one, other) {
         (Scalar::Enum(_), Scalar::String) | (Scalar::Integer, Scalar::Number) => true,
@@ -463,19 +465,19 @@ fn scalar_within(one: &Scalar, other: &Scalar) -> bool {
     }
 }
 
-/// The pattern of a named member.
+/// Returns the pattern of a named member.
 pub(super) fn named<'o>(object: &'o ObjectPattern, name: &str) -> Option<&'o Pattern> {
     let member = object.members.iter().find(|(known, _)| known == name);
     member.map(|(_, pattern)| pattern)
 }
 
-/// Whether any object fits, of which nothing is looked at.
+/// Returns true if any object matches, so that it is not opened.
 pub(super) fn is_unopened(object: &ObjectPattern) -> bool {
     object.members.is_empty() && object.foreign.is_empty() && object.rest.is_some()
 }
 
 impl ListPattern {
-    /// The length of the shortest array that fits.
+    /// Returns the length of the shortest array that matches.
     pub(super) fn least(&self) -> usize {
         let required = self.items.iter().rposition(|item| !item.may_be_absent());
         required.map_or(0, |last| last + 1)

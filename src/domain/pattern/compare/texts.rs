@@ -1,9 +1,8 @@
-//! Sets of texts: a text pattern as a machine that reads a letter at a time.
+//! Sets of texts: a text pattern as a deterministic automaton over characters.
 //!
-//! A hole ends at the first occurrence of the text after it, so reading never goes back, and the machine has
-//! about as many states as the pattern has letters. Two machines run side by side decide exactly whether
-//! one set lies in the other, and find a text that both have. A hole that stands in a pattern twice is
-//! taken for two.
+//! A hole ends at the first occurrence of the text after it, so the automaton needs no backtracking and has about as
+//! many states as the pattern has characters. Running two automata in parallel decides exactly whether one set
+//! contains the other, and finds a common text. A hole that occurs twice in a pattern counts as two.
 
 use std::collections::HashMap;
 
@@ -22,34 +21,34 @@ enum TextPiece {
     Hole(Grammar),
 }
 
-/// A text to look for, and where the search goes on after a letter that does not fit.
+/// A text to search for, and the state to fall back to after a mismatch.
 #[derive(Debug, Clone)]
 struct Terminator {
     letters: Vec<char>,
     back: Vec<usize>,
 }
 
-/// How far a text has come.
+/// The state of the automaton.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct TextState {
     piece: usize,
-    /// How much of the text has been seen: of this piece, or of the one after the hole.
+    /// The number of matched characters: of this piece, or of the one after the hole.
     seen: usize,
     hole: Option<Cursor>,
 }
 
 impl TextSet {
-    /// One text.
+    /// Returns the set of one text.
     pub(super) fn one(text: &str) -> TextSet {
         TextSet::new([TextPiece::text(text)])
     }
 
-    /// The texts of a grammar.
+    /// Returns the set of texts of a grammar.
     pub(super) fn grammar(grammar: Grammar) -> TextSet {
         TextSet::new([TextPiece::Hole(grammar)])
     }
 
-    /// The texts that a pattern reads.
+    /// Returns the set of texts that a pattern reads.
     pub(super) fn pattern(pattern: &TextPattern, fit: Fit) -> TextSet {
         TextSet::new(pattern.parts.iter().map(|part| match part {
             TextPart::Text(text) => TextPiece::text(text),
@@ -67,7 +66,7 @@ impl TextSet {
         }
     }
 
-    /// Whether all of these are among others.
+    /// Returns true if the other set contains this one.
     pub(super) fn within(&self, other: &TextSet) -> bool {
         let letters = letters(self, other);
         let start = (self.start(), Some(other.start()));
@@ -90,7 +89,7 @@ impl TextSet {
         true
     }
 
-    /// A shortest text that is in both.
+    /// Returns a shortest text that is in both sets.
     pub(super) fn meeting(&self, other: &TextSet) -> Option<String> {
         let letters = letters(self, other);
         let mut trail = vec![((self.start(), other.start()), None)];
@@ -165,7 +164,8 @@ impl TextSet {
         }
     }
 
-    /// A hole takes what turns out not to be the text after it.
+    /// Advances the search for the text after a hole. After a mismatch, the hole takes the characters that turned out
+    /// not to belong to that text.
     fn look_for(
         &self,
         after: &Terminator,
@@ -215,7 +215,7 @@ impl TextPiece {
     }
 }
 
-/// The letters that two sets tell apart, and one that stands for all others.
+/// Returns the characters that the two sets distinguish, and one that represents all others.
 fn letters(one: &TextSet, other: &TextSet) -> Vec<char> {
     let mut letters = Vec::new();
     for piece in one.pieces.iter().chain(&other.pieces) {
@@ -230,13 +230,13 @@ fn letters(one: &TextSet, other: &TextSet) -> Vec<char> {
     let fresh = others
         .into_iter()
         .find(|letter| letters.binary_search(letter).is_err());
-    // What is read into holes looks like a word where it can.
+    // The representative comes first, so that values of holes look like words if possible.
     let mut all: Vec<char> = fresh.into_iter().collect();
     all.extend(letters);
     all
 }
 
-/// The letters on the way to a state.
+/// Returns the characters on the path to a state.
 fn spelled<S>(trail: &[(S, Option<(usize, char)>)], end: usize) -> String {
     let mut letters = Vec::new();
     let mut at = end;

@@ -1,5 +1,5 @@
-//! The same relation over texts outside of JSON, of which there may be none, one or several: the parameters
-//! of a query, headers, methods.
+//! The specificity relation for texts outside of JSON, of which there may be none, one or several: query parameters,
+//! headers and methods.
 
 use super::grammar::{Empty, Fit, Grammar};
 use super::texts::TextSet;
@@ -9,7 +9,7 @@ use crate::domain::pattern::{
     TextPatterns, UnknownMembers,
 };
 
-/// Whether all texts that fit `one` fit `other`: none, one, several.
+/// Returns true if all texts that match `one` match `other`: none, one, several.
 #[must_use]
 pub fn words_within(one: &TextPatterns, other: &TextPatterns) -> bool {
     if let TextPatterns::Literal(text) = one {
@@ -24,7 +24,7 @@ pub fn words_within(one: &TextPatterns, other: &TextPatterns) -> bool {
     none && several && once_within(one, other)
 }
 
-/// Texts that fit both: one where one does, else none, else several.
+/// Returns texts that match both: preferably one, else none, else several.
 #[must_use]
 pub fn words_meeting(one: &TextPatterns, other: &TextPatterns) -> Option<Vec<String>> {
     let both = |texts: &[&str]| reads(one, texts) && reads(other, texts);
@@ -34,7 +34,7 @@ pub fn words_meeting(one: &TextPatterns, other: &TextPatterns) -> Option<Vec<Str
             return Some(vec![found]);
         }
     }
-    // A hole that stands in a text twice takes a search.
+    // A hole that occurs twice in a text requires a search.
     let found = intersection(&as_pattern(one), &as_pattern(other), MemberPolicy::Closed);
     if let Some(Ok(found)) = found.and_then(|found| found.text())
         && both(&[&found])
@@ -52,7 +52,7 @@ fn reads(words: &TextPatterns, texts: &[&str]) -> bool {
     words.read(texts, &mut reading(words)).is_ok()
 }
 
-/// A reading of words.
+/// Returns a reader for a text pattern.
 pub(super) fn reading(words: &TextPatterns) -> PatternReader {
     let holes = words.slots().into_iter().filter_map(Slot::binds).max();
     PatternReader {
@@ -61,7 +61,7 @@ pub(super) fn reading(words: &TextPatterns) -> PatternReader {
     }
 }
 
-/// Whether a single text that fits one always fits the other.
+/// Returns true if every single text that matches one matches the other.
 fn once_within(one: &TextPatterns, other: &TextPatterns) -> bool {
     if let (TextPatterns::Hole(one), TextPatterns::Hole(other)) = (one, other)
         && let (true, true) = (holds_json(one), holds_json(other))
@@ -78,7 +78,7 @@ fn holds_json(slot: &Slot) -> bool {
     slot.binds().is_some() && slot.codec == Codec::Json
 }
 
-/// Whether a hole stands in the words twice, which asks for equal values.
+/// Returns true if a hole occurs twice in the pattern, which requires equal values.
 fn repeats(words: &TextPatterns) -> bool {
     let mut holes: Vec<usize> = words.slots().into_iter().filter_map(Slot::binds).collect();
     let places = holes.len();
@@ -87,7 +87,7 @@ fn repeats(words: &TextPatterns) -> bool {
     holes.len() < places
 }
 
-/// The texts that fit where there is one.
+/// Returns the single texts that match.
 fn once(words: &TextPatterns, fit: Fit) -> TextSet {
     match words {
         TextPatterns::Literal(text) => TextSet::one(text),
@@ -96,8 +96,8 @@ fn once(words: &TextPatterns, fit: Fit) -> TextSet {
     }
 }
 
-/// What a hole takes that has a text of its own. Empty and absent are two states, and a required hole is
-/// never empty.
+/// Returns the grammar of a hole that is a whole text. Empty and absent are two states, and a required hole is never
+/// empty.
 fn hole(slot: &Slot, fit: Fit) -> Grammar {
     let grammar = Grammar::of_text(slot, fit);
     if slot.binds().is_none() {
@@ -126,7 +126,7 @@ fn hole(slot: &Slot, fit: Fit) -> Grammar {
     }
 }
 
-/// What each of several texts is.
+/// Returns the grammar of each of several texts.
 fn several(words: &TextPatterns) -> Option<Grammar> {
     let TextPatterns::Hole(slot) = words else {
         return None;
@@ -138,7 +138,7 @@ fn several(words: &TextPatterns) -> Option<Grammar> {
     }
 }
 
-/// The single texts that fit, or more, as strings of JSON.
+/// Returns the single texts that match, or a superset, as a pattern of JSON strings.
 fn as_pattern(words: &TextPatterns) -> Pattern {
     let parts = match words {
         TextPatterns::Literal(text) => vec![TextPart::Text(text.clone())],
