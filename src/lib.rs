@@ -1,10 +1,9 @@
-//! dualgauge: a migration proxy that speaks legacy REST and JSON-RPC 2.0 on one port, translates
-//! between them from a declarative route table, and moves clients from one to the other one by one.
+//! dualgauge: a migration proxy that serves legacy REST and JSON-RPC 2.0 on one port, translates between them with a
+//! declarative route table, and moves clients from one to the other step by step.
 //!
 //! # The floors
 //!
-//! A module names only floors below its own, and modules of one floor do not name each other
-//! (`tests/architecture.rs` keeps this):
+//! A module uses only modules of lower floors, and none of its own floor (`tests/architecture.rs` checks this):
 //!
 //! | floor | module | what it owns |
 //! |---|---|---|
@@ -21,16 +20,16 @@
 //!
 //! # The words
 //!
-//! *side* (`rest` or `rpc`: the language of a call, and of an upstream) · *upstream* (a server behind the
-//! proxy) · *link* (the one connection to an upstream that the calls of all callers share, such as a child) ·
-//! *route* (one operation seen from both sides) · *pattern*, *hole* (JSON or a URL with named gaps) · *outcome*
-//! (what an answer looks like on each side) · *stream*, *event* (what a server says unasked, and where) ·
-//! *client* (who calls, a bounded name) · *flag* (a rule that gives a stage) · *stage* (`passthrough`, `shadow`,
-//! `verify`, `translate`, `retired`) · *control*, *candidate* (the call whose answer the client gets; the call run
-//! only to compare) · *verdict* (of a comparison: match, mismatch, control-failed, candidate-failed, both-failed,
-//! skipped) · *decision*, *reason* (the stage of one call, and which rule chose it) · *standing* (what was changed
-//! at run time, over the flags file) · *plan* (routes, flags, limits, compiled and immutable) · *failure*, *blame*
-//! (what went wrong; whose fault it is).
+//! *side* (`rest` or `rpc`: the protocol of a call, and of an upstream) · *upstream* (a server behind the proxy) ·
+//! *link* (one connection to an upstream that the calls of all clients share, such as a child process) · *route* (one
+//! operation on both sides) · *pattern*, *hole* (JSON or a URL with named gaps) · *outcome* (a response on each side) ·
+//! *stream*, *event* (messages that a server sends without a request, and their channel) · *client* (the caller: a name
+//! from a bounded set) · *flag* (a rule that assigns a stage) · *stage* (`passthrough`, `shadow`, `verify`,
+//! `translate`, `retired`) · *control*, *candidate* (the call whose response the client gets; the call that runs only
+//! for comparison) · *verdict* (the result of a comparison: match, mismatch, control-failed, candidate-failed,
+//! both-failed, skipped) · *decision*, *reason* (the stage of one call, and the rule that chose it) · *standing*
+//! (runtime changes that override the flags file) · *plan* (routes, flags and limits, compiled and immutable) ·
+//! *failure*, *blame* (an error, and the party at fault).
 
 pub mod app;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! The whole way from what is said to what it means, for whoever starts, reloads or checks.
+//! The complete configuration: reading, decoding and compiling. Used at start, on reload, and by `check`.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use crate::config::problem::{Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
 
-/// A configuration in which nothing is wrong.
+/// A configuration without problems.
 #[derive(Debug)]
 pub struct Configuration {
-    /// What the files, variables and arguments say: listeners, files and the log are read from here.
+    /// The values of files, variables and arguments. Listeners, files and the log are configured from here.
     pub raw: RawConfig,
-    /// What the flags file says.
+    /// The flags of the flags file.
     pub flags: Vec<RawFlag>,
-    /// What calls are served by.
+    /// The compiled plan.
     pub plan: Plan,
 }
 
 /// A configuration with problems.
 #[derive(Debug)]
 pub struct Flawed {
-    /// The routes without a problem of their own, as a configuration that may be looked at and not served.
+    /// The routes without a problem, as a configuration for inspection only.
     pub part: Option<Box<Configuration>>,
     /// Every problem.
     pub problems: Problems,
@@ -39,13 +39,13 @@ impl Configuration {
         Configuration::inspect(sources).map_err(|flawed| flawed.problems)
     }
 
-    /// The same; with problems, it returns the part that has none as well.
+    /// Returns the same; with problems, it also returns the valid part.
     ///
-    /// An element that cannot be decoded, such as a route, hides no problem of the others. What may be a consequence of
-    /// it is left out: a flag that names a client, where a client cannot be decoded.
+    /// An element that cannot be decoded, such as a route, hides no problem of the others. Problems that may follow
+    /// from it are omitted: a flag that names a client, if a client cannot be decoded.
     ///
     /// # Errors
-    /// Every problem. Where the main file cannot be read or is no TOML, that and what is wrong whatever it says.
+    /// Every problem. If the main file cannot be read or is not TOML, that and the problems that do not depend on it.
     pub fn inspect(sources: &Sources) -> Result<Configuration, Flawed> {
         let lone = |problems| Flawed {
             part: None,
@@ -73,7 +73,7 @@ impl Configuration {
         }
         let routes = plan.routes.routes().iter();
         let mut names: BTreeSet<&str> = routes.map(|route| route.name.as_str()).collect();
-        // Of two routes with one name, the second is refused.
+        // Of two routes with one name, the second is invalid.
         raw.routes
             .retain(|route| names.remove(route.name.value.as_str()));
         let part = Some(Box::new(Configuration { raw, flags, plan }));
@@ -85,12 +85,12 @@ impl Configuration {
 /// The tables that an included file may have.
 const INCLUDED: [&str; 5] = ["route", "outcomes", "stream", "event", "local"];
 
-/// Returns the tables of which some element could not be decoded.
+/// Returns the tables with an element that could not be decoded.
 fn incomplete(problems: &[Problem]) -> BTreeSet<String> {
     let mut tables = BTreeSet::new();
     for problem in problems {
         match root(&problem.key) {
-            // A file that could not be read.
+            // An unreadable file.
             "" => tables.extend(INCLUDED.map(str::to_owned)),
             table => {
                 tables.insert(table.to_owned());
@@ -100,7 +100,7 @@ fn incomplete(problems: &[Problem]) -> BTreeSet<String> {
     tables
 }
 
-/// Returns whether a problem that compiling found is none of a table that is incomplete.
+/// Returns whether a problem found by compilation is independent of the incomplete tables.
 fn stands(key: &str, incomplete: &BTreeSet<String>) -> bool {
     match refers_to(key) {
         Some(tables) => !tables.iter().any(|table| incomplete.contains(*table)),
@@ -108,7 +108,7 @@ fn stands(key: &str, incomplete: &BTreeSet<String>) -> bool {
     }
 }
 
-/// Returns the tables that a value refers to, beside its own; none where it may be any.
+/// Returns the tables that a value refers to, in addition to its own; `None` if it may refer to any.
 fn refers_to(key: &str) -> Option<&'static [&'static str]> {
     let has = |part: &str| key.contains(part);
     Some(match root(key) {

@@ -1,24 +1,24 @@
-//! What stands in a file, in sixteen bytes, to tell whether it has changed.
+//! Digests of file contents, 16 bytes each, to detect changes.
 //!
-//! It is XXH3, which costs far less than a cryptographic one: files are looked at all the time, and whoever may write them
-//! gains nothing by another text with the same digest.
+//! The hash is XXH3, which is much cheaper than a cryptographic one. Files are hashed all the time, and someone who can
+//! write them gains nothing by a collision.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The digest of some bytes. It is of this process: nobody keeps it.
+/// The digest of some bytes. It is never stored outside of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// Of these bytes.
+    /// Returns the digest of these bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Digest {
         Digest(xxh3_128(bytes))
     }
 }
 
-/// Files that were read, each with the digest of what stood in it then.
+/// The files that were read, each with the digest of its content at that time.
 pub type Digests = BTreeMap<PathBuf, Digest>;

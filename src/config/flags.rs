@@ -1,4 +1,4 @@
-//! The flags file: what people write about the rollout. The program never rewrites it.
+//! The flags file: the rollout as written by people. The program never rewrites it.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::domain::rollout::Arming;
 
 const WITHOUT_KEY: &[(&str, WithoutKeyWord)] =
     &[("out", WithoutKeyWord::Out), ("in", WithoutKeyWord::In)];
-/// All of them, in thousandths of a percent.
+/// 100 percent, in thousandths of a percent.
 const ALL: u32 = 100_000;
 
 /// Reads the flags of a file, in order.
@@ -29,7 +29,7 @@ pub fn load_flags(path: &Path) -> Result<Vec<RawFlag>, Problems> {
     load_flags_noting(path, &mut Digests::new())
 }
 
-/// The same, and notes the file.
+/// Reads the flags of a file, and records its digest.
 ///
 /// # Errors
 /// Every problem of the file.
@@ -53,7 +53,7 @@ pub fn parse_flags(path: &Path, text: &str) -> Result<Vec<RawFlag>, Problems> {
     Problems::unless(problems, flags)
 }
 
-/// Fails when the text is no TOML.
+/// Decodes the flags of a document, with every problem found. Fails if the text is not TOML.
 fn decode(document: &TomlDocument) -> Result<(Vec<RawFlag>, Vec<Problem>), Problem> {
     let mut layer = Layer::new("flags");
     let mut problems = document.add_to(&mut layer, KeyPath::Main)?;
@@ -106,7 +106,7 @@ fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
     Some(flag)
 }
 
-/// A hash of what the flag means. It lies in the state folder, so the form below is a file format: a change of it
+/// Returns a hash of the flag's meaning. It is stored in the state folder, so the form below is a file format: a change
 /// makes every stored flip look as if its flag had been edited.
 fn text_hash(flag: &RawFlag) -> String {
     let mut meaning = serde_json::json!([
@@ -118,7 +118,7 @@ fn text_hash(flag: &RawFlag) -> String {
         flag.percent.value,
         matches!(flag.without_key.value, WithoutKeyWord::In),
     ]);
-    // What was added later is written only where a flag says it, so that no older flag looks as if it were edited.
+    // Newer keys are hashed only if set, so that existing flags do not look edited.
     if let Some(meaning) = meaning.as_array_mut() {
         let headers = flag.headers.iter();
         meaning.extend(headers.map(|rule| {

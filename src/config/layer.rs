@@ -1,7 +1,7 @@
-//! One layer of the configuration (defaults, files, variables, arguments) that knows where each key was said.
+//! One layer of the configuration (defaults, files, variables, arguments) with the location of each key.
 //!
-//! figment merges the layers and knows of each value only its provider. A merge replaces everything but tables,
-//! so whatever is left under a key came from the uppermost layer that says this key: [`Merged::place`] is exact.
+//! figment merges the layers, and knows only the provider of each value. A merge replaces everything except tables, so
+//! a merged value comes from the uppermost layer that sets its key: [`Merged::place`] is exact.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 use crate::config::problem::{Problem, SourceLocation, SourceMap};
 use crate::domain::pattern::as_key;
 
-/// A tree of values, and the place of every key in it.
+/// A tree of values, with the location of every key.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
     name: &'static str,
@@ -19,21 +19,21 @@ pub(super) struct Layer {
     said: HashMap<String, KeyOrigin>,
 }
 
-/// How a key was said.
+/// The origin of a key.
 #[derive(Debug, Clone)]
 struct KeyOrigin {
     place: SourceLocation,
-    /// Where in its text: the order of the members of a table, which figment sorts by name.
+    /// The offset in its text: the order of the members of a table, which figment sorts by name.
     at: usize,
     kind: ValueKind,
 }
 
-/// What figment cannot tell of a value.
+/// The part of a value's type that figment loses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    /// Nothing.
+    /// Nothing is lost.
     Plain,
-    /// It is a date or a time; figment has its text.
+    /// The value is a date or a time; figment has its text.
     Date,
 }
 
@@ -45,33 +45,33 @@ impl Layer {
         }
     }
 
-    /// Notes where a key was said, at a byte of its text; the first place stays.
+    /// Records the location of a key, with its offset in the text; the first location wins.
     pub(super) fn note(&mut self, key: &str, place: &SourceLocation, at: usize) {
         if !self.said.contains_key(key) {
             self.said.insert(key.to_owned(), said(place, at));
         }
     }
 
-    /// Notes what figment will not know of a value.
+    /// Records the kind of a value.
     pub(super) fn note_kind(&mut self, key: &str, kind: ValueKind) {
         if let Some(said) = self.said.get_mut(key) {
             said.kind = kind;
         }
     }
 
-    /// Where a key was said in this layer.
+    /// Returns the location of a key in this layer.
     pub(super) fn place(&self, key: &str) -> Option<SourceLocation> {
         self.said.get(key).map(|said| said.place.clone())
     }
 
-    /// Forgets where the keys were said: nobody said them.
+    /// Removes all locations: defaults have none.
     pub(super) fn placeless(mut self) -> Self {
         self.said.clear();
         self
     }
 
-    /// Puts a value at a path of keys. Tables on the way are made where they are missing, also in place of
-    /// something else: the longer path says more.
+    /// Puts a value at a path of keys. Missing tables on the way are created, also in place of another value: the
+    /// longer path is more specific.
     pub(super) fn put(&mut self, path: &[String], value: Value, place: &SourceLocation) {
         let Some((last, tables)) = path.split_last() else {
             return;
@@ -81,7 +81,7 @@ impl Layer {
             key = join(&key, name);
             self.note(&key, place, 0);
         }
-        // The last one to say a leaf is where it is from.
+        // The last layer that sets a leaf determines its location.
         self.said.insert(join(&key, last), said(place, 0));
         let mut values = &mut self.values;
         for name in tables {
@@ -118,7 +118,7 @@ impl Provider for Layer {
     }
 }
 
-/// The tree that is left when all layers are laid over each other.
+/// The tree that results from merging all layers.
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) values: Dict,
@@ -126,11 +126,11 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Lays each layer over those before it.
+    /// Merges the layers; each overrides those before it.
     pub(super) fn new(mut layers: Vec<Layer>) -> Result<Self, Problem> {
         let figment = layers.iter_mut().fold(Figment::new(), |figment, layer| {
             let merged = figment.merge(&*layer);
-            // What it has said is in the whole by now, and is not held twice.
+            // The merged tree has these values; frees the copy.
             layer.values = Dict::new();
             merged
         });
@@ -143,18 +143,18 @@ impl Merged {
         })
     }
 
-    /// Where a key was said.
+    /// Returns the location of a key.
     pub(super) fn place(&self, key: &str) -> SourceLocation {
         self.said(key)
             .map_or(SourceLocation::Default, |said| said.place.clone())
     }
 
-    /// What figment cannot tell of a value.
+    /// Returns the kind of a value.
     pub(super) fn kind(&self, key: &str) -> ValueKind {
         self.said(key).map_or(ValueKind::Plain, |said| said.kind)
     }
 
-    /// The members of the table under a key, in the order in which they are written.
+    /// Returns the members of the table under a key, in the order of the file.
     pub(super) fn in_order<'v>(&self, entries: &'v Dict, key: &str) -> Vec<(&'v str, &'v Value)> {
         let at = |name: &str| self.said(&join(key, name)).map_or(0, |said| said.at);
         let mut members: Vec<_> = entries
@@ -165,7 +165,7 @@ impl Merged {
         members
     }
 
-    /// Where the keys were said that begin with one of these, for whoever compiles what lies under them.
+    /// Returns the locations of the keys that begin with one of these roots, for compilation.
     pub(super) fn into_places(self, roots: &[&str]) -> SourceMap {
         let mut places = HashMap::new();
         for layer in self.uppermost_first.into_iter().rev() {
@@ -184,13 +184,13 @@ impl Merged {
     }
 }
 
-/// The key of a member, in the spelling of the file: a name that is not bare is quoted.
+/// Returns the key of a member, in the spelling of the file: a name that is not bare is quoted.
 pub(super) fn join(table: &str, name: &str) -> String {
     let dot = if table.is_empty() { "" } else { "." };
     format!("{table}{dot}{}", as_key(name))
 }
 
-/// The key of an element of an array.
+/// Returns the key of an element of an array.
 pub(super) fn element(array: &str, index: usize) -> String {
     format!("{array}[{index}]")
 }

@@ -1,6 +1,6 @@
-//! The only reader of configuration files and of the environment.
+//! Loading of the configuration: the only reader of configuration files and of the environment.
 //!
-//! Four layers, each over the one before: defaults, files, `DUALGAUGE_` variables, arguments of the command line.
+//! Four layers, each overriding the one before: defaults, files, `DUALGAUGE_` variables, command-line arguments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,20 +22,19 @@ use crate::config::table_reader;
 use crate::config::toml::{KeyPath, TomlDocument, parse_value};
 use crate::domain::side::Side;
 
-/// What every variable of ours begins with.
+/// The prefix of all environment variables.
 const PREFIX: &str = "DUALGAUGE_";
 
-/// What a command bears to the admin API of a running process is no key.
+/// The admin token of commands, which is not a configuration key.
 const TOKEN: &str = "TOKEN";
 
-/// What children get of the process's own variables: where programs, the home and temporary files are, the language and
-/// the time zone.
+/// Variables that child processes inherit: the search path, home, temporary files, language and time zone.
 const INHERITED: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
 ];
 
-/// The variables of systemd's protocols: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3); and the limit of open files
-/// that the process was started with which this one replaces.
+/// Variables of systemd's protocols (sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3)), and the open-file limit
+/// of the process that this one replaces.
 const SUPERVISION: [&str; 5] = [
     "LISTEN_FDNAMES",
     "NOTIFY_SOCKET",
@@ -44,26 +43,26 @@ const SUPERVISION: [&str; 5] = [
     SOFT_NOFILE,
 ];
 
-/// The variable by which a process tells its successor the soft limit of open files that it was started with.
+/// The variable that passes the original soft limit of open files to the successor process.
 pub const SOFT_NOFILE: &str = "PREDECESSOR_SOFT_NOFILE";
 
-/// The tables that an included file may say.
+/// The tables that an included file may contain.
 pub(super) const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
 
-/// Where a configuration comes from.
+/// The sources of a configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The main file; without one, defaults and variables have to do.
+    /// The main file; without one, only defaults and variables apply.
     pub file: Option<PathBuf>,
     /// `--listen`
     pub listen: Option<String>,
     /// `--admin`
     pub admin: Option<String>,
-    /// Variables by name, those of others among them; [`environment`] gives those of the process.
+    /// Environment variables, including unrelated ones; [`environment`] returns those of the process.
     pub environment: Vec<(String, String)>,
 }
 
-/// The variables of the process. What is no UTF-8 is replaced, so that it shows in the problem it causes.
+/// Returns the variables of the process. Invalid UTF-8 is replaced, so that it shows in the problem that it causes.
 #[must_use]
 pub fn environment() -> Vec<(String, String)> {
     let text = |part: OsString| part.to_string_lossy().into_owned();
@@ -73,8 +72,8 @@ pub fn environment() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a service manager, or the process that this one replaces, says of sockets, of whom to tell how the process
-/// fares, and how often.
+/// Returns the variables of a service manager, or of the process that this one replaces: inherited sockets, and where
+/// and how often to report the state.
 #[must_use]
 pub fn supervision() -> Vec<(String, String)> {
     let variables = SUPERVISION.iter().filter_map(|name| {
@@ -88,16 +87,16 @@ fn is_inherited(name: &str) -> bool {
     INHERITED.contains(&name)
 }
 
-/// Reads and merges all that is said, and decodes it.
+/// Reads, merges and decodes all sources.
 ///
 /// # Errors
-/// Every problem that reading and decoding find. Where the main file cannot be read or is no TOML, that and what is wrong
-/// whatever it says.
+/// Every problem of reading and decoding. If the main file cannot be read or is not TOML, that and the problems that do
+/// not depend on it.
 pub fn load(sources: &Sources) -> Result<RawConfig, Problems> {
     load_noting(sources, &mut Digests::new())
 }
 
-/// The same, and notes the documents.
+/// Does the same as [`load`], and records the digests of the files.
 ///
 /// # Errors
 /// Those of [`load`].
@@ -109,19 +108,19 @@ pub fn load_noting(sources: &Sources, digests: &mut Digests) -> Result<RawConfig
     }
 }
 
-/// What could be read of a configuration, with every problem that reading and decoding found.
+/// The readable part of a configuration, with every problem of reading and decoding.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    /// The elements of lists that could be decoded, and defaults in place of single values that could not. None where
-    /// that makes no configuration.
+    /// The list elements that could be decoded, with defaults in place of invalid single values. `None` if that makes
+    /// no configuration.
     pub(super) config: Option<RawConfig>,
     pub(super) problems: Vec<Problem>,
 }
 
-/// Reads, merges and decodes as much as possible, and notes the documents.
+/// Reads, merges and decodes as much as possible, and records the digests of the files.
 ///
 /// # Errors
-/// Fails when the main file cannot be read or is no TOML.
+/// Fails when the main file cannot be read or is not TOML.
 pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loaded, Problems> {
     let mut problems = Vec::new();
     let defaults = defaults(&mut problems)?;
@@ -139,7 +138,7 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
         for problem in &problems {
             restore(&mut merged.values, Some(&usual), single(&problem.key));
         }
-        // Its problems are known.
+        // Its problems are already reported.
         decoded = table_reader::read(&merged, &mut Vec::new(), decode::config);
     }
     let Some(mut config) = decoded else {
@@ -170,8 +169,8 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
     Ok(Loaded { config, problems })
 }
 
-/// Returns what is wrong although the main file cannot be read or is no TOML: the problems of other files and of
-/// variables.
+/// Returns the problems that do not depend on the main file, which is unreadable or not TOML: those of other files and
+/// of variables.
 fn without_main(unreadable: Problem, main: &Path, sources: &Sources) -> Problems {
     let mut problems = vec![unreadable];
     match defaults(&mut Vec::new()) {
@@ -182,18 +181,18 @@ fn without_main(unreadable: Problem, main: &Path, sources: &Sources) -> Problems
     Problems::new(problems)
 }
 
-/// Lists of tables: an element that cannot be decoded is left out.
+/// Lists of tables: an invalid element is omitted.
 const LISTS: [&str; 6] = ["route", "outcomes", "client", "stream", "event", "local"];
 
-/// Returns the key of the single value that a problem is about: the list, for an element of a list of values. It is
-/// empty for what is left out on its own.
+/// Returns the key of the single value that a problem concerns: the list, for an element of a list of values. It is
+/// empty for elements that are omitted on their own.
 fn single(key: &str) -> &str {
     let key = key.split('[').next().unwrap_or(key);
     let root = key.split('.').next().unwrap_or(key);
     if LISTS.contains(&root) { "" } else { key }
 }
 
-/// Puts the default in the place of a value, or nothing where there is no default.
+/// Replaces a value by its default, or removes it if there is none.
 fn restore(values: &mut Dict, usual: Option<&Dict>, key: &str) {
     let (name, rest) = match key.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),
@@ -214,7 +213,7 @@ fn restore(values: &mut Dict, usual: Option<&Dict>, key: &str) {
 const LONE_RPC_PATH: &str = "/rpc";
 
 impl RawConfig {
-    /// Keeps one path of the default of `rpc.paths` where there is no RPC upstream: the others are often paths of a REST
+    /// Keeps one path of the default of `rpc.paths` if there is no RPC upstream: the others are often paths of a REST
     /// server.
     fn default_rpc_paths(&mut self) {
         let mut upstreams = self.upstreams.iter();
@@ -230,7 +229,7 @@ impl RawConfig {
         }
     }
 
-    /// Relative paths are meant from the folder of the main file, whoever says them.
+    /// Resolves relative paths against the folder of the main file, regardless of their source.
     fn resolve(&mut self, folder: &Path) {
         let rollout = &mut self.rollout;
         rollout.state.value = folder.join(&rollout.state.value);
@@ -248,7 +247,7 @@ impl RawConfig {
     }
 }
 
-/// A program without a `/` in its name is looked for in `PATH`.
+/// Resolves the program of a child process. A name without a `/` is looked up in `PATH`.
 fn resolve_child(child: &mut RawStdio, folder: &Path) {
     if let Some(directory) = &mut child.directory {
         directory.value = folder.join(&directory.value);
@@ -267,14 +266,14 @@ fn defaults(problems: &mut Vec<Problem>) -> Result<Layer, Problem> {
         TomlDocument::new(Path::new("defaults.toml"), text).add_to(&mut layer, KeyPath::Main)?,
     );
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // As a file would say it: figment's `Value` does not read a `usize` back.
+    // An integer as in a file: figment's `Value` does not read a `usize` back.
     let cores = i64::try_from(cores).unwrap_or(1);
     let workers = ["listen".to_owned(), "workers".to_owned()];
     layer.put(&workers, Value::from(cores), &SourceLocation::Default);
     Ok(layer.placeless())
 }
 
-/// The main file and those it includes, as one layer, and their paths.
+/// Reads the main file and its includes as one layer; returns it with their paths.
 fn read_files(
     main: &Path,
     digests: &mut Digests,
@@ -297,8 +296,8 @@ fn read_files(
     Ok((layer, paths))
 }
 
-/// The files that the main file includes, pattern by pattern. That `include` is a list of strings is checked when
-/// it is decoded.
+/// Returns the files that the main file includes, pattern by pattern. Decoding checks that `include` is a list of
+/// strings.
 fn included(main: &Path, layer: &Layer, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let Some(Value::Array(_, patterns)) = layer.values.get("include") else {
         return Vec::new();
@@ -323,8 +322,8 @@ fn included(main: &Path, layer: &Layer, problems: &mut Vec<Problem>) -> Vec<Path
     found
 }
 
-/// `DUALGAUGE_LISTEN__ADDRESS` says `listen.address`. A value that begins like a TOML list, table or string is read
-/// as one; anything else is text, and the key's kind knows what to make of it.
+/// Reads the variables: `DUALGAUGE_LISTEN__ADDRESS` sets `listen.address`. A value that begins like a TOML list, table
+/// or string is parsed as one; any other is text, and the type of the key decides.
 fn variables(environment: &[(String, String)], problems: &mut Vec<Problem>) -> Layer {
     let mut layer = Layer::new("variables");
     let mut ours: Vec<_> = environment
@@ -362,8 +361,8 @@ fn variables(environment: &[(String, String)], problems: &mut Vec<Problem>) -> L
     layer
 }
 
-/// Kubernetes and Docker give every container variables for each service: with a service called `dualgauge`,
-/// `DUALGAUGE_PORT`, `DUALGAUGE_SERVICE_HOST` and `DUALGAUGE_PORT_8080_TCP_ADDR` are not said by the operator.
+/// Returns whether a variable is a service link. Kubernetes and Docker set them in every container: with a service
+/// called `dualgauge` there are `DUALGAUGE_PORT`, `DUALGAUGE_SERVICE_HOST` and `DUALGAUGE_PORT_8080_TCP_ADDR`.
 fn is_service_link(rest: &str) -> bool {
     let port = rest.strip_prefix("PORT");
     rest == "SERVICE_HOST"

@@ -1,14 +1,14 @@
-//! What is wrong with a configuration: where, which key, what was found and what is allowed.
+//! Configuration problems: file, line and key, the value found, and the allowed values.
 //!
-//! Nothing here stops at the first problem. They are collected, sorted by place and shown together, so that a
-//! person mends a file in one go.
+//! Checking never stops at the first problem. Problems are collected, sorted by location and shown together, so that a
+//! file can be fixed in one go.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A line of a file, and the column where the key does not say enough. Both count from one.
+/// A line of a file, and a column if the key is not enough. Both count from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The line.
@@ -17,28 +17,28 @@ pub struct Position {
     pub column: Option<u32>,
 }
 
-/// Where a value of the configuration was said.
+/// The location where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SourceLocation {
-    /// Nobody said it: the default.
+    /// The built-in defaults.
     Default,
     /// A file, as it was named on the command line or by an `include`.
     File {
         /// The path of the file.
         path: Arc<PathBuf>,
-        /// Where in the file; none when the file as a whole is meant.
+        /// The position in the file; `None` for the whole file.
         position: Option<Position>,
     },
     /// An environment variable.
     Variable(Arc<str>),
     /// An argument of the command line, such as `--listen`.
     Argument(&'static str),
-    /// A flip, which lies over the flag of this name in the flags file.
+    /// A flip, which overrides the flag of this name in the flags file.
     Flip(Arc<str>),
 }
 
 impl SourceLocation {
-    /// A file as a whole.
+    /// Returns the location of a whole file.
     #[must_use]
     pub fn file(path: &Path) -> Self {
         SourceLocation::File {
@@ -48,12 +48,12 @@ impl SourceLocation {
     }
 }
 
-/// How places are written that are in no file and no argument.
+/// The text of locations that are neither in a file nor an argument.
 const DEFAULT: &str = "default";
 const FLIP: &str = "flip of";
 
 impl SourceLocation {
-    /// Whether a place that was written so is a default or a flip: what nobody said, or said by the admin interface.
+    /// Returns whether a location's text stands for a default or a flip: a value without a line in a file.
     #[must_use]
     pub fn is_unsaid(written: &str) -> bool {
         written == DEFAULT || written.starts_with(FLIP)
@@ -79,19 +79,19 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// A value together with where it was said, for whoever finds a fault in it later. A configuration keeps thousands of them.
+/// A value with its location, for problems that are found later. A configuration keeps thousands of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it was said.
+    /// The location.
     pub place: SourceLocation,
     /// Its key, in the spelling of the file: `route[3].rest`.
     pub key: String,
 }
 
 impl<T> Spanned<T> {
-    /// A problem with this value.
+    /// Returns a problem with this value.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
         Problem {
             place: self.place.clone(),
@@ -101,7 +101,7 @@ impl<T> Spanned<T> {
         }
     }
 
-    /// Another value that was said in the same place.
+    /// Maps the value, and keeps the location.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U> {
         Spanned {
             value: change(self.value),
@@ -111,12 +111,12 @@ impl<T> Spanned<T> {
     }
 }
 
-/// Where keys were said, for what is compiled as a whole.
+/// The locations of keys, for parts that are compiled as a whole.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SourceMap(pub(super) HashMap<String, SourceLocation>);
 
 impl SourceMap {
-    /// Where a key was said, or the nearest one above it that was.
+    /// Returns the location of a key, or of the nearest parent that was set.
     #[must_use]
     pub fn nearest(&self, key: &str) -> SourceLocation {
         let mut key = key;
@@ -131,7 +131,7 @@ impl SourceMap {
         }
     }
 
-    /// A problem with a key.
+    /// Returns a problem with a key.
     #[must_use]
     pub fn problem(&self, key: impl Into<String>, message: impl Into<String>) -> Problem {
         let key = key.into();
@@ -144,21 +144,21 @@ impl SourceMap {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// Where it was said.
+    /// The location.
     pub place: SourceLocation,
-    /// The key, in the spelling of the file; empty when a whole file is meant.
+    /// The key, in the spelling of the file; empty for a whole file.
     pub key: String,
-    /// What was found, and what is allowed.
+    /// The value found, and the allowed values.
     pub message: String,
-    /// What was probably meant.
+    /// A suggestion.
     pub hint: Option<String>,
 }
 
 impl Problem {
-    /// A problem with a file as a whole, or with text that has no key.
+    /// Returns a problem with a whole file, or with text that has no key.
     #[must_use]
     pub fn of_file(place: SourceLocation, message: impl Into<String>) -> Self {
         Problem {
@@ -169,7 +169,7 @@ impl Problem {
         }
     }
 
-    /// Adds what was probably meant.
+    /// Adds a suggestion.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -191,12 +191,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong, sorted by place.
+/// All problems, sorted by location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Sorts the problems by place; one that was found twice is kept once.
+    /// Sorts the problems by location, and removes duplicates.
     #[must_use]
     pub fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort();
@@ -204,10 +204,10 @@ impl Problems {
         Problems(problems)
     }
 
-    /// The value if nothing is wrong, else the problems.
+    /// Returns the value if there are no problems.
     ///
     /// # Errors
-    /// The problems, where there are any.
+    /// The problems, if there are any.
     pub fn unless<T>(problems: Vec<Problem>, value: T) -> Result<T, Problems> {
         if problems.is_empty() {
             Ok(value)
@@ -216,12 +216,12 @@ impl Problems {
         }
     }
 
-    /// The problems in order.
+    /// Iterates over the problems in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 
-    /// The problems as a list, to add those of a later step.
+    /// Returns the problems as a list, to add those of a later step.
     #[must_use]
     pub fn into_vec(self) -> Vec<Problem> {
         self.0
@@ -257,7 +257,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The known word that was probably meant by `found`, if one is near enough to be worth a hint.
+/// Returns the known word nearest to `found`, if one is near enough for a hint.
 pub(crate) fn nearest<'k>(
     found: &str,
     known: impl IntoIterator<Item = &'k str>,

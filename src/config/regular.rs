@@ -1,7 +1,7 @@
-//! The only way by which files of people are read: regular files alone, and so much of them at most.
+//! Reading of configuration files: regular files only, up to a size limit.
 //!
-//! A FIFO that nobody writes to would never be opened, and a device may have no end. A file of a hung mount still blocks its
-//! reader, so what must go on meanwhile reads on another thread.
+//! Opening a FIFO without a writer would block forever, and a device may have no end. A file on a hung mount still
+//! blocks its reader, so work that must continue reads on another thread.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -10,34 +10,34 @@ use std::path::Path;
 
 use crate::config::progress;
 
-/// The most bytes of a file of the configuration, and of a schema.
+/// Maximum size of a configuration file or a schema, in bytes.
 pub const LONGEST: u64 = 64 * 1024 * 1024;
-/// The most bytes of a file of the state folder.
+/// Maximum size of a file of the state folder, in bytes.
 pub const LONGEST_STATE: u64 = 256 * 1024 * 1024;
 
-/// `O_NONBLOCK`, by its number on the system.
+/// `O_NONBLOCK`, by its number on this system.
 #[cfg(target_os = "linux")]
 const NONBLOCK: i32 = 0o4000;
 #[cfg(not(target_os = "linux"))]
 const NONBLOCK: i32 = 4;
 
-/// Reads a regular file, of which a symbolic link may tell.
+/// Reads a regular file; follows symbolic links.
 ///
 /// # Errors
-/// Those of the system, and [`io::ErrorKind::InvalidInput`] for what is no regular file, or longer than `limit`.
+/// System errors, and [`io::ErrorKind::InvalidInput`] for other kinds of files, or files longer than `limit`.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     progress::note(path);
     let mut options = OpenOptions::new();
-    // Without this flag, a FIFO is opened when somebody writes to it, and no sooner.
+    // Without this flag, opening a FIFO blocks until it has a writer.
     let file = options.read(true).custom_flags(NONBLOCK).open(path)?;
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
     let found = file.metadata()?;
-    // Of a folder the system itself says what it is.
+    // Reading a folder fails with a clear system error.
     if !found.is_file() && !found.is_dir() {
         return Err(invalid("it is no regular file".to_owned()));
     }
     let mut content = Vec::new();
-    // Its length may change while it is read, and a file of the system has none.
+    // The length may change during reading, and files such as those of procfs report none.
     file.take(limit.saturating_add(1))
         .read_to_end(&mut content)?;
     if content.len() as u64 > limit {
@@ -46,10 +46,10 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The same for text.
+/// Reads a regular text file.
 ///
 /// # Errors
-/// Those of [`read`], and [`io::ErrorKind::InvalidData`] for what is no UTF-8.
+/// Those of [`read`], and [`io::ErrorKind::InvalidData`] for invalid UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let content = read(path, limit)?;
     String::from_utf8(content).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

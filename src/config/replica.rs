@@ -1,4 +1,4 @@
-//! What `[rollout.store]` leaves to the machine: the name of a replica, and the file of the password.
+//! The machine-dependent part of `[rollout.store]`: the replica name, and the password file.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use crate::config::problem::Problem;
 use crate::config::raw::RawStore;
 use crate::config::regular;
 
-/// Far beyond any password.
+/// Far longer than any password.
 const LONGEST: u64 = 64 * 1024;
 
-/// What a replica is called unless it is said: as its host.
+/// Returns the default name of a replica: its host name.
 pub(super) fn host_name() -> String {
     let host = gethostname::gethostname();
     let plain = |c: char| !c.is_whitespace() && !c.is_control();
@@ -24,7 +24,7 @@ pub(super) fn host_name() -> String {
     name
 }
 
-/// Puts the password of its file into the address.
+/// Reads the password file, and puts the password into the address.
 pub(super) fn read_password(store: &mut RawStore, folder: &Path) -> Result<(), Problem> {
     let Some(file) = &mut store.password_file else {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The walk over the merged tree that reports every problem and never stops at the first.
+//! The reader of the merged tree, which reports every problem instead of stopping at the first.
 //!
-//! Each table is read by a function that asks for its keys; a key that nobody asked for is reported as unknown.
-//! A getter gives `None` for a value that is wrong (and reports it), so a function asks for all its keys before
-//! it gives up. [`Table::get`] alone also gives `None` for a key that is absent.
+//! Each table is read by a function that asks for its keys; a key that was never asked for is reported as unknown. A
+//! getter reports an invalid value and returns `None`, so a function asks for all its keys before it gives up. Only
+//! [`Table::get`] also returns `None` for an absent key.
 
 mod json_values;
 mod named_tables;
@@ -17,7 +17,7 @@ use crate::config::value::{NameForm, RawValue, ValueError, cut};
 
 const TABLE: &str = "table";
 
-/// Reads the whole tree by one function; what it returns holds only if there are no problems.
+/// Reads the whole tree with one function; the result is valid only if there are no problems.
 pub(super) fn read<T>(
     tree: &Merged,
     problems: &mut Vec<Problem>,
@@ -27,7 +27,7 @@ pub(super) fn read<T>(
     walk.table(&tree.values, String::new(), by)
 }
 
-/// What is carried along: the tree, for the places, and the problems.
+/// The shared state of reading: the tree, for locations, and the problems.
 struct TableWalk<'w> {
     tree: &'w Merged,
     problems: &'w mut Vec<Problem>,
@@ -119,7 +119,7 @@ pub(super) struct Table<'t> {
 }
 
 impl<'t> Table<'t> {
-    /// A value that may be absent.
+    /// Reads an optional value.
     pub(super) fn get<T>(
         &mut self,
         name: &'static str,
@@ -129,7 +129,7 @@ impl<'t> Table<'t> {
         self.walk.value(value, join(&self.key, name), kind)
     }
 
-    /// A value that must be there.
+    /// Reads a required value.
     pub(super) fn require<T>(
         &mut self,
         name: &'static str,
@@ -141,7 +141,7 @@ impl<'t> Table<'t> {
         self.get(name, kind)
     }
 
-    /// A value that has a default.
+    /// Reads a value with a default.
     pub(super) fn get_or<T>(
         &mut self,
         name: &'static str,
@@ -158,7 +158,7 @@ impl<'t> Table<'t> {
         })
     }
 
-    /// A list of values; empty when it is absent.
+    /// Reads a list of values; empty if absent.
     pub(super) fn list<T>(
         &mut self,
         name: &'static str,
@@ -172,7 +172,7 @@ impl<'t> Table<'t> {
         self.items(items, &key, kind)
     }
 
-    /// One value, or a list of at least one; empty when it is absent.
+    /// Reads one value, or a list of at least one; empty if absent.
     pub(super) fn one_or_many<T>(
         &mut self,
         name: &'static str,
@@ -195,7 +195,7 @@ impl<'t> Table<'t> {
         self.items(items, &key, kind)
     }
 
-    /// A table, read by a function.
+    /// Reads a table with a function.
     pub(super) fn table<T>(
         &mut self,
         name: &'static str,
@@ -206,7 +206,7 @@ impl<'t> Table<'t> {
         self.walk.table(entries, join(&self.key, name), by)
     }
 
-    /// A table that must be there.
+    /// Reads a required table.
     pub(super) fn require_table<T>(
         &mut self,
         name: &'static str,
@@ -218,7 +218,7 @@ impl<'t> Table<'t> {
         self.table(name, by)
     }
 
-    /// An array of tables, each read by the same function; empty when it is absent.
+    /// Reads an array of tables with one function; empty if absent.
     pub(super) fn tables<T>(
         &mut self,
         name: &'static str,
@@ -237,7 +237,7 @@ impl<'t> Table<'t> {
         self.walk.tables(items, &join(&self.key, name), by)
     }
 
-    /// Whether something stands under this key, and whether it is a table.
+    /// Returns the shape of the value under a key.
     pub(super) fn shape(&mut self, name: &'static str) -> Shape {
         match self.ask(name) {
             None => Shape::Absent,
@@ -246,7 +246,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// The name that the user chose for this table.
+    /// Returns the user-chosen name of this table.
     pub(super) fn named(
         &mut self,
         chosen: &str,
@@ -256,7 +256,7 @@ impl<'t> Table<'t> {
         self.walk.value(&chosen, self.key.clone(), kind)
     }
 
-    /// This table itself, for a fault that no single key has.
+    /// Returns the table itself, for a problem that belongs to no single key.
     pub(super) fn here(&self) -> Spanned<()> {
         Spanned {
             value: (),
@@ -265,7 +265,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// The place of a key of this table.
+    /// Returns the location of a key of this table.
     pub(super) fn at(&self, name: &str) -> Spanned<()> {
         let key = join(&self.key, name);
         Spanned {
@@ -275,7 +275,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Reports something wrong with a key of this table.
+    /// Reports a problem with a key of this table.
     pub(super) fn report(&mut self, name: &str, wrong: ValueError) {
         self.walk.report(join(&self.key, name), wrong);
     }
@@ -332,7 +332,7 @@ impl<'t> Table<'t> {
         self.report(name, ValueError { message, hint });
     }
 
-    /// Reads every item, also after a wrong one.
+    /// Reads every item, even after an invalid one.
     fn items<T>(
         &mut self,
         items: &[Value],
@@ -346,7 +346,7 @@ impl<'t> Table<'t> {
         (read.len() == items.len()).then_some(read)
     }
 
-    /// Reports each key that nobody asked for.
+    /// Reports each key that was never asked for.
     fn finish(mut self) {
         #[cfg(test)]
         requested_keys::note(&self.key, &self.known);
@@ -371,7 +371,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Returns a hint for a variable that has one `_` between a table and its key in place of two.
+/// Returns a hint for a variable that has one `_` between a table and its key instead of two.
 fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> {
     let mut tables = name.match_indices('_').map(|(at, _)| name.split_at(at));
     let (table, key) = tables.rfind(|(table, _)| known.contains(table))?;
@@ -384,7 +384,7 @@ fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> 
     ))
 }
 
-/// A key as a header of TOML says it: `route[3].reply` is `route.reply`.
+/// Returns a key as in a TOML table header: `route[3].reply` becomes `route.reply`.
 fn without_indexes(key: &str) -> String {
     let pieces = key.split('[');
     let kept = pieces.map(|piece| match piece.split_once(']') {
@@ -394,14 +394,14 @@ fn without_indexes(key: &str) -> String {
     kept.collect()
 }
 
-/// What stands under a key.
+/// The shape of the value under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Nothing.
+    /// No value.
     Absent,
     /// A table.
     Table,
-    /// Anything else.
+    /// Another value.
     Value,
 }
 

@@ -1,6 +1,6 @@
-//! The kinds of values: from one found value to a typed one, or what is wrong with it.
+//! Value decoders: each turns a found value into a typed one, or returns a fault.
 //!
-//! A kind is a function. It knows nothing of keys and places; [`crate::config::reader`] adds them.
+//! A decoder does not know keys and locations; [`crate::config::table_reader`] adds them.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use http::{HeaderName, Uri};
 use crate::config::problem::nearest;
 use crate::domain::rollout::Percent;
 
-/// What is wrong with a value.
+/// A fault of a value.
 #[derive(Debug)]
 pub(super) struct ValueError {
     pub(super) message: String,
@@ -27,23 +27,23 @@ impl ValueError {
         }
     }
 
-    /// Adds what was probably meant.
+    /// Adds a suggestion.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 }
 
-/// How a value was spelled.
+/// The source syntax of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameForm {
-    /// In a file, where a number and a string look different.
+    /// A file, where a number and a string differ.
     Typed,
-    /// In a variable, where all is text.
+    /// A variable, where every value is text.
     Text,
 }
 
-/// A value as it was found.
+/// A value as found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RawValue<'v> {
     pub(super) value: &'v Value,
@@ -55,12 +55,12 @@ impl<'v> RawValue<'v> {
         self.value.as_str()
     }
 
-    /// Whether this is just this text.
+    /// Returns whether the value is this text.
     pub(super) fn is_text(self, text: &str) -> bool {
         self.text() == Some(text)
     }
 
-    /// The text, where text stands for other kinds.
+    /// Returns the text, if text may stand for other types.
     fn untyped(self) -> Option<&'v str> {
         self.text().filter(|_| self.spelling == NameForm::Text)
     }
@@ -72,7 +72,7 @@ impl<'v> RawValue<'v> {
         }
     }
 
-    /// The value for a message about its kind.
+    /// Returns the value for a message about its type.
     pub(super) fn describe(self) -> String {
         let value = self.value;
         if let Some(text) = self.untyped() {
@@ -97,7 +97,7 @@ impl<'v> RawValue<'v> {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Returns the beginning of a text, for a message.
 pub(super) fn cut(text: &str) -> String {
     const LONGEST: usize = 60;
     let shown: String = text.chars().take(LONGEST).collect();
@@ -105,7 +105,7 @@ pub(super) fn cut(text: &str) -> String {
     format!("{}{rest}", shown.escape_debug())
 }
 
-/// The shortest decimal text of a number that reads as the same number; never with an exponent.
+/// Returns the shortest decimal text that reads back as the same number; never with an exponent.
 fn number_text(value: &Value) -> Option<String> {
     if let Value::Num(_, Num::F64(float)) = value {
         return Some(float.to_string());
@@ -113,7 +113,7 @@ fn number_text(value: &Value) -> Option<String> {
     value.to_i128().map(|integer| integer.to_string())
 }
 
-/// The decimal text of a number.
+/// Returns the decimal text of a number.
 pub(super) fn number(found: RawValue<'_>) -> Option<String> {
     match found.untyped() {
         Some(text) => Some(text.to_owned()),
@@ -121,7 +121,7 @@ pub(super) fn number(found: RawValue<'_>) -> Option<String> {
     }
 }
 
-/// Any text.
+/// Decodes any text.
 pub(super) fn string(found: RawValue<'_>) -> Result<String, ValueError> {
     found
         .text()
@@ -129,7 +129,7 @@ pub(super) fn string(found: RawValue<'_>) -> Result<String, ValueError> {
         .ok_or_else(|| found.wrong("string"))
 }
 
-/// Text with at least one character.
+/// Decodes a text with at least one character.
 pub(super) fn text(found: RawValue<'_>) -> Result<String, ValueError> {
     let text = string(found)?;
     if text.trim().is_empty() {
@@ -140,7 +140,7 @@ pub(super) fn text(found: RawValue<'_>) -> Result<String, ValueError> {
     Ok(text)
 }
 
-/// A name of something of ours: it becomes a metric label, so it is short and has no blanks.
+/// Decodes a name. It becomes a metric label, so it is short and has no blanks.
 pub(super) fn name(found: RawValue<'_>) -> Result<String, ValueError> {
     const LONGEST: usize = 100;
     let name = string(found)?;
@@ -154,7 +154,7 @@ pub(super) fn name(found: RawValue<'_>) -> Result<String, ValueError> {
     )))
 }
 
-/// A whole number within a range.
+/// Decodes an integer within a range.
 pub(super) fn whole<T>(allowed: RangeInclusive<T>) -> impl Fn(RawValue<'_>) -> Result<T, ValueError>
 where
     T: Copy + PartialOrd + TryFrom<i128> + std::fmt::Display,
@@ -171,7 +171,7 @@ where
     }
 }
 
-/// A time with its unit: `500ms`, `10s`, `5m`, `1h`.
+/// Decodes a time with its unit: `500ms`, `10s`, `5m`, `1h`.
 pub(super) fn duration(found: RawValue<'_>) -> Result<Duration, ValueError> {
     const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     const LONGEST_MS: u64 = 365 * 24 * 3_600_000;
@@ -195,7 +195,7 @@ pub(super) fn duration(found: RawValue<'_>) -> Result<Duration, ValueError> {
     }
 }
 
-/// A time after which something is given up: not zero.
+/// Decodes a timeout: a time other than zero.
 pub(super) fn timeout(found: RawValue<'_>) -> Result<Duration, ValueError> {
     let duration = duration(found)?;
     if duration.is_zero() {
@@ -206,7 +206,7 @@ pub(super) fn timeout(found: RawValue<'_>) -> Result<Duration, ValueError> {
     Ok(duration)
 }
 
-/// A number of bytes, at least `least`: an integer, or a number and a unit such as `8MiB`.
+/// Decodes a number of bytes, at least `least`: an integer, or a number and a unit such as `8MiB`.
 pub(super) fn size(least: usize) -> impl Fn(RawValue<'_>) -> Result<usize, ValueError> {
     move |found| {
         let bytes = match found.text() {
@@ -217,7 +217,7 @@ pub(super) fn size(least: usize) -> impl Fn(RawValue<'_>) -> Result<usize, Value
                 .integer()
                 .and_then(|number| u64::try_from(number).ok()),
         };
-        // More than this is no limit, and sums of limits must not overflow.
+        // A larger value is no useful limit, and sums of limits must not overflow.
         let bytes = bytes.filter(|bytes| *bytes <= 1 << 40);
         let Some(bytes) = bytes.and_then(|bytes| usize::try_from(bytes).ok()) else {
             let shown = found.text().map(|text| format!("`{}`", cut(text)));
@@ -254,7 +254,7 @@ fn split_unit(text: &str) -> Option<(u64, &str)> {
     Some((number, text[digits..].trim_start()))
 }
 
-/// A percentage in steps of 0.001, as thousandths of a percent: 0 to 100 000.
+/// Decodes a percentage in steps of 0.001, as thousandths of a percent: 0 to 100 000.
 pub(super) fn percent(found: RawValue<'_>) -> Result<u32, ValueError> {
     let text = match found.text() {
         Some(text) => Some(text.strip_suffix('%').unwrap_or(text).trim_end().to_owned()),
@@ -270,8 +270,8 @@ pub(super) fn percent(found: RawValue<'_>) -> Result<u32, ValueError> {
     })
 }
 
-/// A number of at most so many decimal places, times ten to the power of them. It is exact: what `f64` makes of 0.02
-/// never matters.
+/// Decodes a number with at most `places` decimal places, scaled to an integer. The result is exact: rounding by `f64`
+/// does not matter.
 pub(super) fn decimal(found: RawValue<'_>, places: usize) -> Option<u32> {
     let text = match found.text() {
         Some(_) => found.untyped().map(str::to_owned),
@@ -286,7 +286,7 @@ pub(super) fn decimal(found: RawValue<'_>, places: usize) -> Option<u32> {
     format!("{whole}{fraction:0<places$}").parse().ok()
 }
 
-/// One of a closed set of words; `later` are words of a later version.
+/// Decodes one of a closed set of words; `later` are words of a later version.
 pub(super) fn word<T: Copy>(
     known: &'static [(&'static str, T)],
     later: &'static [&'static str],
@@ -329,7 +329,7 @@ fn alternatives<T>(known: &[(&str, T)]) -> String {
     }
 }
 
-/// `false` or `true`, as what they stand for.
+/// Decodes `false` or `true`, as the given values.
 pub(super) fn boolean<T: Copy>(no: T, yes: T) -> impl Fn(RawValue<'_>) -> Result<T, ValueError> {
     move |found| {
         let truth = match found.untyped() {
@@ -344,7 +344,7 @@ pub(super) fn boolean<T: Copy>(no: T, yes: T) -> impl Fn(RawValue<'_>) -> Result
     }
 }
 
-/// An address to listen on: an IP address and a port.
+/// Decodes an address to listen on: an IP address and a port.
 pub(super) fn address(found: RawValue<'_>) -> Result<SocketAddr, ValueError> {
     let text = string(found)?;
     text.parse().map_err(|_| {
@@ -355,7 +355,7 @@ pub(super) fn address(found: RawValue<'_>) -> Result<SocketAddr, ValueError> {
     })
 }
 
-/// A path of the proxy's own: `/rpc`.
+/// Decodes a path of the proxy's own, such as `/rpc`.
 pub(super) fn path(found: RawValue<'_>) -> Result<String, ValueError> {
     let path = string(found)?;
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
@@ -368,19 +368,19 @@ pub(super) fn path(found: RawValue<'_>) -> Result<String, ValueError> {
     )))
 }
 
-/// The name of an HTTP header; letter case does not matter.
+/// Decodes the name of an HTTP header; letter case does not matter.
 pub(super) fn header(found: RawValue<'_>) -> Result<HeaderName, ValueError> {
     let text = string(found)?;
     header_named(&text)
 }
 
-/// The header of this name.
+/// Returns the header of this name.
 pub(super) fn header_named(text: &str) -> Result<HeaderName, ValueError> {
     HeaderName::from_bytes(text.as_bytes())
         .map_err(|_| ValueError::new(format!("`{}` is no name of an HTTP header", cut(text))))
 }
 
-/// The address of an upstream: `http`, `https`, `ws` or `wss`.
+/// Decodes the URL of an upstream: `http`, `https`, `ws` or `wss`.
 pub(super) fn url(found: RawValue<'_>) -> Result<Uri, ValueError> {
     let text = string(found)?;
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
@@ -392,7 +392,7 @@ pub(super) fn url(found: RawValue<'_>) -> Result<Uri, ValueError> {
     };
     let authority = text.split('/').nth(2).unwrap_or_default();
     if authority.contains('@') {
-        // The text itself is not shown: it holds a password.
+        // The text is not shown: it contains a password.
         return Err(ValueError::new(
             "a user name in an address is not supported",
         ));
@@ -408,9 +408,9 @@ pub(super) fn url(found: RawValue<'_>) -> Result<Uri, ValueError> {
     Ok(uri)
 }
 
-/// The SHA-256 of an API key, as `sha256:` and 64 hexadecimal digits.
+/// Decodes the SHA-256 of an API key: `sha256:` and 64 hexadecimal digits.
 pub(super) fn key_hash(found: RawValue<'_>) -> Result<[u8; 32], ValueError> {
-    // The text itself is never shown: it may be the key.
+    // The text is never shown: it may be the key.
     let wrong = || {
         ValueError::new("an API key is written as its hash: `sha256:` and 64 hexadecimal digits")
     };

@@ -1,4 +1,4 @@
-//! How the answers of each route are compared: what holds for all routes, and what the route adds.
+//! Comparison rules of each route: the global ones, plus those of the route.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::domain::compare::{Path, RuleSource, Rules};
 use crate::domain::redact::Redaction;
 use crate::domain::side::Side;
 
-/// Paths of one table: each is walked along with every answer.
+/// Maximum number of paths in one table: each is visited for every response.
 const MOST: usize = 256;
 
-/// The rules of each route, by its place in the file.
+/// Compiles the rules of each route, by its index in the file.
 pub(super) fn compile(
     (raw, redaction): (&RawConfig, &Arc<Redaction>),
     problems: &mut Vec<Problem>,
@@ -40,7 +40,7 @@ pub(super) fn compile(
     rules.collect()
 }
 
-/// Lists add up; of a number or a word the later one holds.
+/// Adds rules: lists are appended; later numbers and words replace earlier ones.
 fn add(raw: &RawCompare, source: &mut RuleSource) {
     let values = |paths: &[Spanned<Path>]| {
         paths
@@ -75,7 +75,7 @@ fn check_count(raw: &RawCompare, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A path of the side that nobody enters the route from is a slip: nothing is ever compared there.
+/// Reports a path on the side that no call of the route uses: nothing is ever compared there.
 fn check_side(raw: &RawRoute, problems: &mut Vec<Problem>) {
     let Some(from) = &raw.from else { return };
     let (others, own): (&[&str], &str) = match from.value {

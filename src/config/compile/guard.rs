@@ -1,10 +1,10 @@
-//! `guard` and `ramp` of a flag: limits that would do nothing, steps that do not rise, a ramp that nobody watches.
+//! `guard` and `ramp` of a flag: limits without an effect, steps that do not rise, a ramp without a guard.
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawGuard, RawRamp};
 use crate::domain::rollout::{Guard, Limits, Percent, Ramp, RampFault};
 
-/// What a guard means.
+/// Compiles a guard.
 pub(in crate::config) fn guard(raw: &RawGuard, problems: &mut Vec<Problem>) -> Guard {
     let limits = Limits {
         failure_delta: raw.failure_delta.value,
@@ -34,7 +34,7 @@ pub(in crate::config) fn guard(raw: &RawGuard, problems: &mut Vec<Problem>) -> G
     }
 }
 
-/// What a ramp means, under the guard of the same flag.
+/// Compiles a ramp, under the guard of the same flag.
 pub(in crate::config) fn ramp(
     raw: &RawRamp,
     guard: Option<&Guard>,
@@ -56,7 +56,7 @@ pub(in crate::config) fn ramp(
     Some(ramp)
 }
 
-/// A fault of a ramp, at the key that has it.
+/// Returns the problem for a fault of a ramp, at its key.
 fn problem(raw: &RawRamp, fault: RampFault) -> Problem {
     let table = here(raw.place.clone(), &raw.key);
     match fault {

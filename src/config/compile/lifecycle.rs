@@ -1,4 +1,4 @@
-//! The end of routes: what is announced, and when calls are refused for it.
+//! The lifecycle of routes: announcements of their retirement, and brownouts.
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawConfig, RawDeprecated, RawEnd, RawRoute, RawWindow};
@@ -9,10 +9,10 @@ use crate::domain::route::RouteTable;
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
 
-/// More of them are no announcement.
+/// Maximum number of brownout windows.
 const MOST_WINDOWS: usize = 100;
 
-/// What is said of the end of each route.
+/// Compiles the announcements of each route.
 pub(super) fn compile(
     raw: &RawConfig,
     (table, face): (&RouteTable, &RpcFace),
@@ -35,7 +35,7 @@ pub(super) fn compile(
                 .as_ref()
                 .filter(|usual| enters(route, usual.side.value)),
         };
-        // Where the table could not be built, its problems are told, and nothing is served by this plan.
+        // If the table could not be built, its problems are reported, and this plan is never used.
         let compiled = table.routes().get(index);
         routes.push(said.zip(compiled).map(|(said, route)| {
             let successor = successor_link(route, said.side.value, &face.paths);
@@ -69,13 +69,13 @@ fn enters(route: &RawRoute, side: Side) -> bool {
     route.from.as_ref().is_none_or(|from| from.value == side)
 }
 
-/// Nobody would ever be told.
+/// Reports an announcement that no client would ever receive.
 fn check_side(route: &RawRoute, said: &RawDeprecated, problems: &mut Vec<Problem>) {
     let side = said.side.value;
     if !enters(route, side) {
         let message = format!("no {side} client enters this route, so that nobody would be told");
         let hint = format!("write `side = \"{}\"`", side.other());
-        // A default has no line of its own.
+        // A default has no line in a file.
         let problem = Problem {
             place: said.here.place.clone(),
             ..said.side.problem(message)

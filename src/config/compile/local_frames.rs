@@ -1,4 +1,4 @@
-//! What the proxy itself says to frames: a small table of routes with one outcome each, behind which no server is.
+//! Local replies to frames: a small route table with one outcome each and without an upstream.
 
 use crate::config::compile::mcp_server_info;
 use crate::config::problem::{Problem, Spanned};
@@ -7,11 +7,11 @@ use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
 use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Extra, RouteSource, RouteTable, frame_line, parse_route};
 
-/// `answer = { frame = ... }` beside another call.
+/// The message about `answer = { frame = ... }` for another kind of call.
 pub(super) const MISPLACED: &str =
     "`frame` answers frames; write `frame = { ... }` in place of `rest` or `rpc`";
 
-/// The answers to frames.
+/// Compiles the local replies to frames.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
     let (mut said, mut routes) = (Vec::new(), Vec::new());
     for (place, local) in raw.locals.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
     })
 }
 
-/// The frame that answers; none for silence.
+/// Returns the frame of a reply; `None` for silence.
 fn answer(answer: &Spanned<RawAnswer>, problems: &mut Vec<Problem>) -> Option<Option<SourceTree>> {
     match &answer.value {
         RawAnswer::Frame(frame) => Some(Some(frame.clone())),
@@ -79,7 +79,7 @@ fn source(
         name: format!("local.{place}"),
         rest: frame_line(&frame.value),
         frame: Some(frame.value.clone()),
-        // A method that nobody calls.
+        // A method that no client calls.
         rpc: format!("local.{place}"),
         extra: Some(Extra::Drop),
         rows: vec![row],

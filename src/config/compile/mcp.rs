@@ -1,4 +1,4 @@
-//! An MCP server at an address, and its link.
+//! An MCP upstream over Streamable HTTP, and its link.
 
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings};
 use crate::domain::plan::{LinkPlan, McpPlan};
 use crate::domain::side::Side;
 
-/// The waits before a session is begun again. A session that the server has forgotten is no fault, so the first is short.
+/// Waits before a session is opened again. A session that the server forgot is not a failure, so the first wait is
+/// short.
 const BACKOFF: Backoff = Backoff {
     least: Duration::from_millis(20),
     most: Duration::from_secs(30),
     steady: Duration::from_secs(10),
 };
 
-/// What the raw half leaves to check beside the address.
+/// Checks the parts that decoding leaves open, other than the address.
 pub(super) fn check(server: &RawMcp, side: Side, problems: &mut Vec<Problem>) {
     if side == Side::Rest {
         let message = "MCP is JSON-RPC, and this upstream is of the `rest` side";
@@ -32,7 +33,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         pause: Duration::ZERO,
         queue: server.queue.value,
         greeting: Some(server.revision.value.initialize()),
-        // The session looks by itself what is agreed on.
+        // The session checks the negotiated revision itself.
         revisions: Vec::new(),
         start_timeout: server.start_timeout.value,
         backoff: BACKOFF,

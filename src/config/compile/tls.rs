@@ -1,7 +1,6 @@
-//! TLS of the listener and towards upstreams: certificates and keys, as rustls takes them.
+//! TLS of the listener and of upstreams: rustls configurations from certificates and keys.
 //!
-//! A plan has their bytes, which are read here to see that they can be used, and again by whoever opens or takes
-//! connections.
+//! A plan holds the PEM bytes. They are parsed here to check them, and again when a connection is opened or accepted.
 
 use std::sync::Arc;
 
@@ -18,51 +17,51 @@ use crate::domain::tls::{ClientTls, Http2, Pem, ServerTls, TlsIdentity};
 
 const HTTP_1: &[u8] = b"http/1.1";
 
-/// What a connection speaks whose handshake has agreed on HTTP/2 (RFC 9113 §3.2).
+/// The ALPN name of HTTP/2 (RFC 9113 §3.2).
 pub const HTTP_2: &[u8] = b"h2";
 
-/// Why TLS is not to be had with what a plan says of it.
+/// The reason why a TLS configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct TlsFault {
-    /// What is of no use.
+    /// The faulty part.
     pub part: TlsPart,
-    /// Why.
+    /// The fault.
     pub message: String,
 }
 
-/// A part of what is said of TLS.
+/// A part of a TLS configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsPart {
-    /// The chain that is shown.
+    /// The certificate chain of this end.
     Certificate,
-    /// Its key.
+    /// The private key of this end.
     Key,
-    /// The authorities that are believed.
+    /// The trusted CAs.
     Authorities,
     /// The name of the server.
     Name,
 }
 
-/// What is spoken over a connection, as its handshake offers it (RFC 7301).
+/// The protocol of a connection, as offered by ALPN (RFC 7301).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alpn {
-    /// The protocol of Redis; without an offer, since there is no name for it.
+    /// Redis, without ALPN: it has no registered name.
     Redis,
     /// HTTP/1.1.
     Http,
-    /// HTTP/2, or HTTP/1.1 where the server does not know it.
+    /// HTTP/2, or HTTP/1.1 if the server does not support it.
     Http2First,
-    /// HTTP/2, and nothing else.
+    /// HTTP/2 only.
     Http2,
-    /// A WebSocket, which begins as HTTP/1.1; without an offer, since there are servers that know no other name.
+    /// WebSocket over HTTP/1.1, without ALPN: some servers accept only another name.
     WebSocket,
 }
 
-/// What the listener needs for TLS.
+/// Returns the TLS configuration of the listener.
 ///
 /// # Errors
-/// [`TlsFault`], for nothing that `listener` has let pass.
+/// [`TlsFault`]; never for a configuration that `listener` accepted.
 pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
     let chain = certificates(&tls.own.certificate, TlsPart::Certificate)?;
     let key = key(&tls.own.key)?;
@@ -84,7 +83,7 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
     let mut config = builder
         .with_single_cert(chain, key)
         .map_err(|error| fault(TlsPart::Certificate, error))?;
-    // The listener speaks nothing else, and a client that wants nothing else is told so by TLS itself.
+    // The listener supports only these, so TLS rejects clients that require another protocol.
     config.alpn_protocols = match tls.http2 {
         Http2::Offered => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
         Http2::Off => vec![HTTP_1.to_vec()],
@@ -92,10 +91,10 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
     Ok(Arc::new(config))
 }
 
-/// What a connection to a server needs, and the name that its certificate must bear.
+/// Returns the TLS configuration of an upstream connection, and the name that the certificate must contain.
 ///
 /// # Errors
-/// [`TlsFault`], for nothing that `upstream` has let pass.
+/// [`TlsFault`]; never for a configuration that `upstream` accepted.
 pub fn client(
     tls: &ClientTls,
     spoken: Alpn,
@@ -133,7 +132,7 @@ pub fn client(
     Ok((Arc::new(config), name))
 }
 
-/// `[listen.tls]`, if it can be used.
+/// Compiles `[listen.tls]`, and reports every part that is invalid.
 pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
     let tls = ServerTls {
         own: shown(&raw.certificate, &raw.key),
@@ -156,8 +155,8 @@ pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
     tls
 }
 
-/// `[upstream.NAME.tls]`, or none, of a server that is asked by `host` unless it is said by which name; each part that
-/// cannot be used is told.
+/// Compiles `[upstream.NAME.tls]`, if present, and reports every invalid part. The server name is `host` unless
+/// configured.
 pub(super) fn upstream<T>(
     raw: Option<&RawClientTls>,
     (host, url): (&str, &Spanned<T>),
@@ -198,7 +197,7 @@ pub(super) fn upstream<T>(
     tls
 }
 
-/// `[rollout.store.tls]`, or none, where the store is spoken to over TLS; each part that cannot be used is told.
+/// Compiles `[rollout.store.tls]` if the store uses TLS, and reports every invalid part.
 pub fn store(raw: &RawStore, problems: &mut Vec<Problem>) -> Option<ClientTls> {
     let is_secured = raw.url.value.is_secured();
     let host = raw.url.value.host();
@@ -224,7 +223,7 @@ fn server_name(tls: &ClientTls) -> Result<ServerName<'static>, TlsFault> {
 }
 
 fn key(pem: &Pem) -> Result<PrivateKeyDer<'static>, TlsFault> {
-    // What is wrong with a key is not told: the text is one.
+    // The error is not shown: it could contain the key.
     PrivateKeyDer::from_pem_slice(pem.as_bytes())
         .map_err(|_| fault(TlsPart::Key, "it has no private key in PEM form"))
 }

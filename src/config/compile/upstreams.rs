@@ -1,4 +1,4 @@
-//! The servers behind: at least one, and which of them takes which calls.
+//! Upstreams: at least one, and the assignment of calls to them.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::domain::route::Wire;
 use crate::domain::side::Side;
 use crate::domain::tls::ClientTls;
 
-/// Headers of one connection, of the framing and of the body that is written anew: what the caller said of them does
-/// not hold for the translated call.
+/// Hop-by-hop headers, framing headers, and headers of the rewritten body: the client's values are wrong for the
+/// translated call.
 pub(super) const NOT_FORWARDED: &[&str] = &[
     "accept",
     "accept-encoding",
@@ -34,7 +34,7 @@ pub(super) const NOT_FORWARDED: &[&str] = &[
     "upgrade",
 ];
 
-/// The upstreams of both sides.
+/// Compiles the upstreams of both sides.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams {
     if raw.upstreams.is_empty() {
         problems.push(none(raw));
@@ -73,7 +73,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
     upstreams
 }
 
-/// The sides that have an upstream. Where there is none at all, that is said once, and not again by each stage.
+/// Returns the sides with an upstream. If there is none at all, that is reported once, and not again for each stage.
 pub(super) fn sides(raw: &RawConfig) -> Vec<Side> {
     if raw.upstreams.is_empty() {
         return Side::ALL.to_vec();
@@ -97,14 +97,14 @@ fn none(raw: &RawConfig) -> Problem {
     }
 }
 
-/// What an upstream takes.
+/// The kind of calls that an upstream takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpstreamKind {
-    /// Calls of HTTP.
+    /// HTTP calls.
     Rest,
     /// JSON-RPC.
     Rpc,
-    /// Frames, which are of the REST side as well.
+    /// Frames, which belong to the REST side as well.
     Frames,
 }
 
@@ -128,7 +128,7 @@ impl UpstreamKind {
     }
 }
 
-/// The upstream that takes what no route has sent elsewhere: the only one, or the one that says so.
+/// Returns the default upstream: the only one, or the one marked so.
 fn usual(
     upstreams: &[RawUpstream],
     taker: UpstreamKind,
@@ -166,7 +166,7 @@ fn usual(
     }
 }
 
-/// Where the calls of a route go: to the upstreams that it names, else to those that take what it has.
+/// Returns the upstreams of a route: those that it names, else the defaults for its kinds of calls.
 pub(super) fn of_route(
     (raw, upstreams): (&RawConfig, &Upstreams),
     route: &RawRoute,
@@ -181,10 +181,10 @@ pub(super) fn of_route(
     [own_rest.or(rest), own_rpc.or(rpc)]
 }
 
-/// The name of an upstream, for the side that it is said for.
+/// The name of an upstream, with the side that it is configured for.
 type NamedUpstream = (Option<Side>, Spanned<String>);
 
-/// The upstreams of these names, by their sides.
+/// Returns the upstreams of these names, by side.
 pub(super) fn named(
     raw: &RawConfig,
     (names, speech): (&[NamedUpstream], Wire),
@@ -234,7 +234,7 @@ pub(super) fn named(
     found
 }
 
-/// The pairs of an `envelope`.
+/// Compiles the pairs of an `envelope`.
 pub(super) fn envelope(
     raw: &[RawEnvelopeHeader],
     problems: &mut Vec<Problem>,
@@ -271,7 +271,7 @@ pub(super) fn envelope(
     pairs.collect()
 }
 
-/// What the raw half leaves to check: `scheme://host[:port]/path` and no more.
+/// Checks that a URL has only the parts `scheme://host[:port]/path`.
 fn check_url(url: &Spanned<Uri>, side: Side, problems: &mut Vec<Problem>) {
     if url.value.query().is_some() {
         let message = "the address of a server has no query; remove it from `?` on";
@@ -291,23 +291,23 @@ fn check_url(url: &Spanned<Uri>, side: Side, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The path of the url of a server; a query was complained of.
+/// Returns the path of an upstream's URL; a query was reported already.
 fn path(url: &Uri) -> PathAndQuery {
     let path = url.path_and_query().cloned();
     path.unwrap_or(PathAndQuery::from_static("/"))
 }
 
-/// Whether the url is one of a server behind TLS.
+/// Returns whether the URL requires TLS.
 fn is_secured(url: &Uri) -> bool {
     matches!(url.scheme_str(), Some("https" | "wss"))
 }
 
-/// The port of the scheme, which `Host` leaves out (RFC 9110 §4.2.1 and §4.2.2).
+/// Returns the default port of the scheme, which `Host` omits (RFC 9110 §4.2.1 and §4.2.2).
 pub(super) fn usual_port(url: &Uri) -> u16 {
     if is_secured(url) { 443 } else { 80 }
 }
 
-/// The port of the url; that of its scheme where it has none.
+/// Returns the port of the URL, or that of its scheme.
 fn port(url: &Uri) -> Option<u16> {
     let authority = url.authority()?;
     let after_host = &authority.as_str()[authority.host().len()..];
@@ -317,7 +317,7 @@ fn port(url: &Uri) -> Option<u16> {
     }
 }
 
-/// As in the `Host` header.
+/// Returns the authority in the form of the `Host` header.
 pub(super) fn authority(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     match port(url) {
@@ -327,7 +327,7 @@ pub(super) fn authority(url: &Uri) -> String {
     }
 }
 
-/// The address of a server; a child has none.
+/// Returns the URL of an upstream; a child process has none.
 fn url(server: &RawServer) -> Option<&Spanned<Uri>> {
     match server {
         RawServer::Url(url) => Some(url),
@@ -348,7 +348,7 @@ fn check_forward(forward: &[Spanned<HeaderName>], problems: &mut Vec<Problem>) {
     }
 }
 
-/// The further addresses of an HTTP upstream.
+/// Returns the further addresses of an HTTP upstream.
 fn more(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Vec<String> {
     match &raw.server {
         RawServer::Url(url) => addresses::more(&raw.addresses, url, problems),
@@ -356,7 +356,7 @@ fn more(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Vec<String> {
     }
 }
 
-/// How connections to a server are secured, where its url says that they are.
+/// Compiles the TLS of an upstream, if its URL requires TLS.
 fn secured(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Option<Arc<ClientTls>> {
     let url = url(&raw.server).filter(|url| is_secured(&url.value))?;
     let host = url.value.host().unwrap_or_default();
@@ -367,7 +367,7 @@ fn secured(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Option<Arc<ClientT
     )))
 }
 
-/// Whether HTTP/2 is spoken; without TLS nothing offers it.
+/// Returns the use of HTTP/2; without TLS it cannot be negotiated.
 fn http2(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Multiplexing {
     let Some(said) = &raw.http2 else {
         return Multiplexing::Off;
@@ -383,7 +383,7 @@ fn http2(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Multiplexing {
     said.value
 }
 
-/// What it takes for credentials beside the members of JSON-RPC.
+/// Compiles the envelope members that the upstream accepts as credentials.
 fn envelope_of(
     raw: &RawUpstream,
     config: &RawConfig,
@@ -399,7 +399,7 @@ fn envelope_of(
         }
         (None, Side::Rest) => &Vec::new(),
     };
-    // Those of `[rpc]` are checked where they stand.
+    // Those of `[rpc]` are checked separately.
     let mut known = Vec::new();
     let found = if raw.envelope.is_some() {
         &mut *problems

@@ -1,4 +1,4 @@
-//! A WebSocket: the request for it, and its link.
+//! A WebSocket upstream: its handshake headers, and its link.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::domain::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages};
 use crate::domain::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
 use crate::domain::side::Side;
 
-/// One of the RPC side speaks JSON-RPC, one of the REST side in frames.
+/// Compiles the transport: JSON-RPC on the RPC side, frames on the REST side.
 pub(super) fn transport(socket: &RawWebSocket, side: Side, config: &RawConfig) -> Transport {
     match side {
         Side::Rpc => Transport::WebSocket(Box::new(plan(socket, config))),
@@ -31,7 +31,7 @@ fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
     (!heartbeat.every.is_zero()).then_some(heartbeat)
 }
 
-/// On a socket of one client nobody else hears what the server logs.
+/// On a socket of one client, log messages of the server reach that client only.
 fn log_messages(socket: &RawWebSocket) -> LogMessages {
     match socket.sharing.value {
         Sharing::Client => LogMessages::Broadcast,

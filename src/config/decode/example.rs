@@ -1,6 +1,6 @@
-//! `[[route.example]]`: calls and answers as they are, without holes.
+//! `[[route.example]]`: example calls and responses, without holes.
 //!
-//! What is JSON is spelled as in patterns: `{{` and `}}` are braces, `{_:null}` is null. Lines and headers are plain.
+//! JSON is escaped as in patterns: `{{` and `}}` are braces, `{_:null}` is null. Lines and headers are plain text.
 
 use super::frame;
 use super::outcome::not_exactly_one;
@@ -25,7 +25,7 @@ struct RestHalf {
 }
 
 impl RestHalf {
-    /// A frame is content and nothing else.
+    /// Returns the half of a frame, which is content only.
     fn frame(frame: Json) -> RestHalf {
         RestHalf {
             call: FRAME.to_owned(),
@@ -35,7 +35,7 @@ impl RestHalf {
     }
 }
 
-/// The REST half of an answer.
+/// The REST half of a response.
 struct RestReplyHalf {
     status: u16,
     headers: Vec<(String, String)>,
@@ -105,7 +105,7 @@ fn headers(table: &mut Table<'_>) -> Option<Vec<(String, String)>> {
     Some(headers)
 }
 
-/// An answer of a frame: another one, or silence.
+/// Decodes the reply to a frame: another frame, or silence.
 fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
     frame::not_beside_rest(table, &["rest"]);
     let frame = table.json("frame");
@@ -150,7 +150,7 @@ fn reply(table: &mut Table<'_>) -> Option<ExampleReply> {
 fn rpc_reply(table: &mut Table<'_>) -> Option<Result<Json, Json>> {
     let result = table.json("result");
     let error = table.json("error");
-    // Once more, for what an error object is made of (JSON-RPC 2.0 §5.1).
+    // Decodes the error object again, for its members (JSON-RPC 2.0 §5.1).
     table.table("error", |error| {
         error.require("code", whole(i64::MIN..=i64::MAX));
         let message = error.require_json("message");

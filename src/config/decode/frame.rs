@@ -1,4 +1,4 @@
-//! `frame` in place of `rest`: of a route, of a row, of an example.
+//! `frame` in place of `rest` in a route, a row or an example.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::domain::pattern::SourceTree;
 use crate::domain::route::frame_line;
 use crate::domain::side::Side;
 
-/// The words of `from`: frames are the REST side, spoken otherwise.
+/// The words of `from`: frames are a wire protocol of the REST side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FromWord {
     Rest,
@@ -23,10 +23,10 @@ const FROM: &[(&str, FromWord)] = &[
     ("frame", FromWord::Frame),
 ];
 
-/// Keys of a route that say something of a request of HTTP.
+/// Keys of a route that describe an HTTP request.
 const OF_REQUESTS: &[&str] = &["rest", "query", "headers", "body"];
 
-/// `frame` of a route.
+/// Decodes `frame` of a route.
 pub(super) fn frame(table: &mut Table<'_>) -> Option<SourceTree> {
     if table.shape("frame") == Shape::Absent {
         return None;
@@ -38,11 +38,11 @@ pub(super) fn frame(table: &mut Table<'_>) -> Option<SourceTree> {
             table.report(key, ValueError::new(message));
         }
     }
-    // What cannot be read is a problem already, and the route has no other side.
+    // An unreadable frame is a problem already; the placeholder avoids a second one about a missing side.
     frame.or(Some(SourceTree::Table(Vec::new())))
 }
 
-/// `rest` of a route, or the line that stands for its frame.
+/// Decodes `rest` of a route, or the line that represents its frame.
 pub(super) fn line(table: &mut Table<'_>, frame: Option<&SourceTree>) -> Option<Spanned<String>> {
     match frame {
         Some(frame) => Some(table.at("frame").map(|()| frame_line(frame))),
@@ -50,7 +50,7 @@ pub(super) fn line(table: &mut Table<'_>, frame: Option<&SourceTree>) -> Option<
     }
 }
 
-/// `silence` of a route: only frames are answered by none.
+/// Decodes `silence` of a route; only frames can be answered by silence.
 pub(super) fn silence(table: &mut Table<'_>) -> Option<Spanned<Duration>> {
     let silence = table.get("silence", timeout);
     if silence.is_some() && table.shape("frame") == Shape::Absent {
@@ -60,7 +60,7 @@ pub(super) fn silence(table: &mut Table<'_>) -> Option<Spanned<Duration>> {
     silence
 }
 
-/// `from` of a route.
+/// Decodes `from` of a route.
 pub(super) fn from(table: &mut Table<'_>) -> Option<Spanned<Side>> {
     let from = table.get("from", word(FROM, &[]))?;
     let frames = table.shape("frame") != Shape::Absent;
@@ -78,12 +78,12 @@ pub(super) fn from(table: &mut Table<'_>) -> Option<Spanned<Side>> {
     }))
 }
 
-/// `frame` of a row.
+/// Decodes `frame` of a row.
 pub(super) fn reply(table: &mut Table<'_>) -> Option<SourceTree> {
     table.tree("frame")
 }
 
-/// What stands beside `rest`, or beside `frame`, and must not.
+/// Reports keys that must not stand next to `rest` or `frame`.
 pub(super) fn not_beside_rest(table: &mut Table<'_>, keys: &[&'static str]) {
     for key in keys {
         let other = if *key == "rest" { "frame" } else { "rest" };

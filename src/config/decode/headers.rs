@@ -1,4 +1,4 @@
-//! `headers` of an upstream: what its requests bear beside what they say by themselves.
+//! `headers` of an upstream: additional headers of its requests.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,14 @@ use crate::config::raw::{RawFile, RawHeaderValue, RawHeaders, Secret};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, string};
 
-/// Where a value is.
+/// The source of a value.
 enum HeaderLine {
     Here(String),
     InFile(PathBuf),
 }
 
-/// The headers; `not_sent` are those that a request says by itself, or not at all, which is what `of` calls it.
+/// Decodes the headers. `not_sent` are headers that a request sets itself or must not have; `of` names the kind of
+/// request.
 pub(super) fn headers(
     table: &mut Table<'_>,
     (not_sent, of): (&[&str], &str),
@@ -48,7 +49,7 @@ pub(super) fn headers(
     Some(RawHeaders(pairs.collect()))
 }
 
-/// A text, or a table with the name of a file. The value itself is never shown: it may be a secret.
+/// Decodes a text, or a table with a file name. The value is never shown, since it may be a secret.
 fn said(found: RawValue<'_>) -> Result<HeaderLine, ValueError> {
     if let Value::Dict(_, entries) = found.value {
         let mut entries = entries.iter();

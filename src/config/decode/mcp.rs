@@ -1,4 +1,4 @@
-//! The keys of an upstream that is an MCP server at an address.
+//! Keys of an MCP upstream over Streamable HTTP.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::config::value::{RawValue, ValueError, size, string, timeout, whole};
 use crate::domain::local_reply::{HANDSHAKES, STATELESS};
 use crate::domain::mcp::Revision;
 
-/// What it has in common with a child alone.
+/// Keys shared with child processes only.
 pub(super) const OWN: &[&str] = &["revision"];
-/// What it has in common with other links.
+/// Keys shared with other links.
 pub(super) const OF_LINK: &[&str] = &[
     "in_flight",
     "queue",
@@ -24,10 +24,10 @@ pub(super) const OF_LINK: &[&str] = &[
     "log_messages",
     "message_limit",
 ];
-/// What it has not, as a server at an address.
+/// HTTP keys that do not apply.
 pub(super) const NOT: &[&str] = &["connections", "forward"];
 
-/// What a POST of a message says by itself, or does not say at all.
+/// Headers that a POST of a message sets itself, or must not have.
 const NOT_SENT: &[&str] = &[
     "accept",
     "accept-encoding",

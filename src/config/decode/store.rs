@@ -1,6 +1,6 @@
-//! `[rollout.store]`: where replicas share what changes at run time.
+//! `[rollout.store]`: the shared store of runtime changes for replicas.
 //!
-//! No message shows the address, which may hold a password.
+//! No message shows the address, which may contain a password.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::config::value::{RawValue, ValueError, cut, name, string, timeout};
 
 const PREFIX: &str = "dualgauge";
 const TIMEOUT: Duration = Duration::from_millis(500);
-/// Less than somebody waits who flips a flag.
+/// Shorter than an operator waits for a flip.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn within(rollout: &mut Table<'_>) -> Option<RawStore> {
@@ -60,7 +60,7 @@ fn url(found: RawValue<'_>) -> Result<StoreUrl, ValueError> {
     })
 }
 
-/// What stands before every key: nothing that a pattern of keys or a hash tag would read.
+/// Decodes the prefix of every key, without characters of key patterns or hash tags.
 fn prefix(found: RawValue<'_>) -> Result<String, ValueError> {
     const LONGEST: usize = 64;
     let prefix = string(found)?;

@@ -1,4 +1,4 @@
-//! The keys of an upstream that is a WebSocket.
+//! Keys of a WebSocket upstream.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::config::value::{ValueError, duration, size, timeout, whole, word};
 use crate::domain::plan::Sharing;
 use crate::domain::side::Side;
 
-/// What only a WebSocket has.
+/// Keys of WebSockets only.
 pub(super) const OWN: &[&str] = &[
     "sharing",
     "sockets",
@@ -26,7 +26,7 @@ pub(super) const OWN: &[&str] = &[
     "heartbeat_timeout",
 ];
 
-/// What the request for a WebSocket says by itself, or does not say at all (RFC 6455 §4.1).
+/// Headers that the opening handshake sets itself, or must not have (RFC 6455 §4.1).
 const NOT_SENT: &[&str] = &[
     "connection",
     "content-length",
@@ -41,10 +41,10 @@ const NOT_SENT: &[&str] = &[
 
 const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", Sharing::Client)];
 
-/// What bounds sockets that clients have for themselves.
+/// Limits of per-client sockets.
 const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
 
-/// What only a server that speaks JSON-RPC has.
+/// Keys of JSON-RPC servers only.
 const OF_RPC: [&str; 10] = [
     "sharing",
     "sockets",
@@ -58,7 +58,7 @@ const OF_RPC: [&str; 10] = [
     "withhold",
 ];
 
-/// How many sockets all clients may share: each is watched, and connected again, by itself.
+/// Allowed number of shared sockets: each has its own health check and reconnects separately.
 const SOCKETS: RangeInclusive<usize> = 1..=64;
 const IN_FLIGHT: usize = 256;
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
@@ -130,7 +130,8 @@ pub(super) fn websocket(
     })
 }
 
-/// A server that speaks in frames keeps state per connection, has no handshake, and no method to withhold.
+/// Rejects JSON-RPC keys for a frame server: it keeps state per connection, and has no handshake and no methods to
+/// withhold.
 fn refuse_of_rpc(table: &mut Table<'_>) {
     for key in OF_RPC {
         if table.shape(key) != Shape::Absent {

@@ -1,4 +1,4 @@
-//! What stands under names that the user chose.
+//! Tables, lists and values under user-chosen names.
 
 use figment::value::Value;
 
@@ -8,7 +8,7 @@ use crate::config::problem::Spanned;
 use crate::config::value::{RawValue, ValueError};
 
 impl Table<'_> {
-    /// Tables under names that the user chose (`[upstream.old]`), each read by the same function.
+    /// Reads tables under user-chosen names (`[upstream.old]`) with one function.
     pub(in crate::config) fn named_tables<T>(
         &mut self,
         name: &'static str,
@@ -32,7 +32,7 @@ impl Table<'_> {
         read
     }
 
-    /// Arrays of tables under names that the user chose (`[[outcomes.common]]`), each table read by the same function.
+    /// Reads arrays of tables under user-chosen names (`[[outcomes.common]]`) with one function.
     pub(in crate::config) fn named_lists<T>(
         &mut self,
         name: &'static str,
@@ -59,7 +59,7 @@ impl Table<'_> {
         read
     }
 
-    /// Values under names that the user chose (`header = { x-client = "ios-*" }`); `None` when it is absent.
+    /// Reads values under user-chosen names (`header = { x-client = "ios-*" }`); returns `None` if absent.
     pub(in crate::config) fn named_values<T>(
         &mut self,
         name: &'static str,
