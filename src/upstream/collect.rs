@@ -14,13 +14,13 @@ use crate::domain::wire::Violation;
 /// The reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// It is longer than the limit in bytes.
+    /// The body is longer than the limit in bytes.
     #[error("the body is longer than {0} bytes")]
     TooLarge(usize),
     /// The memory budget of all bodies is exhausted.
     #[error(transparent)]
     NoRoom(#[from] BudgetExhausted),
-    /// It ended early.
+    /// The body ended early.
     #[error("the body broke off")]
     Cut(#[source] BodyReadError),
 }

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::upstream::counting_waker::CountingWaker;
 
-    /// A connection that lasts until it is told to end, who wakes it, and how often its task and a call were woken.
+    /// A connection that ends when `ends` is set, its waker, and counters of the wake-ups of its task and of a call.
     struct Scene {
         driver: ConnectionDriver,
         ends: Rc<Cell<bool>>,
@@ -258,7 +258,7 @@ mod tests {
             }
         }
 
-        /// A call asks for something, which it does not get, unless it is rung for once: tells how often it is asked for.
+        /// Polls in a call, with `rings` wake-ups while it asks. Returns how often the call asked.
         fn calls(&self, rings: usize) -> usize {
             let own = Waker::from(self.call.clone());
             let mut asked = 0;

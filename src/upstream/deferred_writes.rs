@@ -134,7 +134,7 @@ mod tests {
         late.take(&parts, Some(piece.clone()));
         assert_eq!((late.len(), late.small.len()), (7, 2));
         assert_eq!(given(&late), b"apieceb");
-        // There is one at a time.
+        // At most one piece is kept without a copy.
         assert_eq!(late.small_with(&parts, Some(&piece)), 9);
         late.take(&parts, Some(piece.clone()));
         assert_eq!(given(&late), b"apiecebapieceb");

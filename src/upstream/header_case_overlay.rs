@@ -99,7 +99,7 @@ mod tests {
         reading.take().unwrap()
     }
 
-    /// What goes out through a socket that takes so many bytes at a time.
+    /// Returns the bytes written through a socket that accepts `room` bytes at a time.
     async fn written(body: &str, room: usize) -> String {
         let mut overlay = HeaderCaseOverlay::default();
         overlay.lay(&spelling(), &[IoSlice::new(HEAD.as_bytes())]);

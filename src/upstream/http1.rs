@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// Both ends of a connection that has changed its protocol.
+    /// Returns both ends of an upgraded connection.
     async fn tunnel(tasks: &Tasks) -> (hyper::upgrade::Upgraded, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).await;
@@ -273,7 +273,7 @@ mod tests {
                 let mut near = TokioIo::new(near);
                 near.write_all(b"now").await.unwrap();
                 near.flush().await.unwrap();
-                // The system is asked at once: no other task has had its turn, which could have sent it.
+                // The kernel is asked at once: no other task has run that could have sent the bytes.
                 let mut found = [0; 8];
                 let count = far.into_std().unwrap().read(&mut found);
                 assert_eq!(count.unwrap(), 3);

@@ -1,9 +1,9 @@
 //! An HTTP/2 connection to a server (RFC 9113), shared by calls.
 //!
-//! It counts as open once the server has announced how many concurrent streams it accepts. Laws: no more calls use it
-//! than that; a call that is dropped is reset, its upload included; a call that the server refused was not processed
-//! and may be retried; a connection that is silent while calls wait gets a PING and ends without a reply; so does one
-//! that the server floods. [`super`] shows its I/O layers.
+//! A connection counts as open once the server has announced how many concurrent streams it accepts. Laws: no more
+//! calls use it than that; a call that is dropped is reset, its upload included; a call that the server refused was
+//! not processed and may be retried; a connection that is silent while calls wait gets a PING and ends without a
+//! reply; so does one that the server floods. [`super`] shows its I/O layers.
 
 use std::cell::Cell;
 use std::convert::Infallible;

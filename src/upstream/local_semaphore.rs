@@ -110,7 +110,7 @@ mod tests {
 
     type Wait = Pin<Box<dyn Future<Output = Option<Permit>>>>;
 
-    /// Somebody who waits already.
+    /// Returns a wait that is in the queue.
     fn waits(permits: &LocalSemaphore) -> Wait {
         let own = permits.clone();
         let mut wait: Wait = Box::pin(async move { own.wait(LONG).await });
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!((permits.free(), permits.waiting()), (1, 0));
     }
 
-    /// What may happen.
+    /// An operation on the semaphore.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Ask,
-        /// One that is held comes back, or one that waits leaves: the n-th, as far as there are so many.
+        /// The n-th permit is returned, or the n-th waiter leaves, if there is one.
         Return(usize),
         Leave(usize),
     }
@@ -156,7 +156,7 @@ mod tests {
         ]
     }
 
-    /// Whoever asks has a number; those who hold one, and those who wait, in their order.
+    /// Runs the steps against a model: the holders, and the waiters in their order.
     fn run(count: usize, steps: Vec<Step>) {
         let permits = LocalSemaphore::new(count);
         let (mut held, mut queue) = (Vec::new(), VecDeque::<(usize, Wait)>::new());
@@ -170,7 +170,7 @@ mod tests {
                 Step::Leave(at) => drop(queue.remove(at)),
                 Step::Return(_) => {}
             }
-            // Only the first ones have got theirs.
+            // Only the first waiters get a permit.
             while held.len() < count
                 && let Some((number, mut first)) = queue.pop_front()
             {

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::upstream::counting_waker::CountingWaker;
 
-    /// Counts how often a socket is asked.
+    /// A socket that counts its reads.
     struct Asked<S>(S, usize);
 
     impl<S: Read + Unpin> Read for Asked<S> {
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Reads once for a task: how many bytes came, if any did.
+    /// Reads once for a task. Returns the number of bytes, if the read was ready.
     fn read(
         watched: &mut ReadinessGate<Asked<impl Read + Unpin>>,
         task: &Arc<CountingWaker>,
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(woken, [0, 1]);
     }
 
-    /// Asks for another turn each time, as whoever reads much at once does.
+    /// A socket that yields on each read, as a task does that reads much at once.
     struct Yielding(usize);
 
     impl Read for Yielding {

@@ -80,10 +80,10 @@ pub(super) struct ResponseReader<S> {
 /// The expected size of the start of a response, from the one before.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum ExpectedLength {
-    /// It fits into the shared read buffer.
+    /// The start fits into the shared read buffer.
     #[default]
     Short,
-    /// It does not fit, and is read directly into the caller's buffer to avoid copies.
+    /// The start does not fit, and is read directly into the caller's buffer to avoid copies.
     Long,
 }
 
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use crate::upstream::retry::HeaderCasing;
 
-    /// What goes on of an answer through buffers of some size, and what came whole.
+    /// Returns the bytes of a response passed on through buffers of `size` bytes, and the length of the body taken out of it.
     async fn read(answer: &str, size: usize) -> (String, Option<usize>) {
         let (mut far, near) = duplex(1 << 20);
         let tape = WireCapture::default();
@@ -314,7 +314,7 @@ mod tests {
             SharedReadBuffer::default(),
         );
         let mut buffer = vec![0; 1 << 17];
-        // How much of the first of an answer goes on at once, and whether its body goes past.
+        // The bytes of the first read, and whether the body bypasses the library.
         let found = [
             (90_000, (ROOM, false)),
             (90_000, (90_000, false)),

@@ -74,7 +74,7 @@ mod tests {
             let began = clock::now();
             let at = began + seconds * SECOND;
             assert_eq!(alarm.until(at, pin!(ready(seconds))).await, Some(seconds));
-            // It is left where it is, and asked for another time.
+            // The timer stays set, and is polled for another time.
             let polled = poll_fn(|cx| Poll::Ready(alarm.poll(at + SECOND, cx)));
             assert!(polled.await.is_pending());
             assert_eq!(alarm.until(at, pin!(pending::<()>())).await, None);

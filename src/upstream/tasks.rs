@@ -144,7 +144,7 @@ mod tests {
                 let mut near = Socket::Plain(near.unwrap()).deferring(tasks.write_coalescer());
                 let (tells, told) = oneshot::channel();
                 tasks.start_behind(Box::pin(async move {
-                    // The system is asked at once, and does not wait.
+                    // The kernel is asked at once, and does not wait.
                     let _ = tells.send(far.read(&mut [0; 8]).ok());
                 }));
                 tasks.start(async move {

@@ -80,7 +80,7 @@ mod tests {
         })
     }
 
-    /// How long the client is waited for until it is too slow, if that is within `limit`.
+    /// Returns the wait until the client is too slow, if that is within `limit`.
     async fn lasts(pace: &mut UploadPace, limit: Duration) -> Option<Duration> {
         let began = clock::now();
         let slow = timeout(limit, poll_fn(|cx| pace.poll_too_slow(cx)));

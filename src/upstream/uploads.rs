@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::upstream::body::WaitingFor;
 
-    /// Uploads whose clients have sent so many bytes and are waited for.
+    /// Returns uploads that wait for their clients, which have sent these numbers of bytes.
     fn waiting_for<const N: usize>(sent: [usize; N]) -> [Rc<UploadProgress>; N] {
         sent.map(|bytes| {
             let progress = UploadProgress::begin();

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::upstream::counting_waker::CountingWaker;
 
-    /// A bell that has polled something, who rings it, and how often its task was woken.
+    /// Returns a filter that has polled a future, the future's waker, and a counter of the task's wake-ups.
     fn hung() -> (WakeFilter, Waker, Arc<CountingWaker>) {
         let (bell, woken) = (WakeFilter::default(), Arc::<CountingWaker>::default());
         let mut ringer = None;
