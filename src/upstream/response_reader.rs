@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use crate::upstream::retry::HeaderCasing;
 
-    /// Returns the bytes of a response passed on through buffers of `size` bytes, and the length of the body taken out of it.
+    /// Returns the bytes passed on through buffers of `size` bytes, and the length of the body taken out.
     async fn read(answer: &str, size: usize) -> (String, Option<usize>) {
         let (mut far, near) = duplex(1 << 20);
         let tape = WireCapture::default();
