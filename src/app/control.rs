@@ -1,28 +1,28 @@
-//! The one owner of what can change while the process runs: the plan in force, the standing of the rollout, and
-//! what came of reading the files again.
+//! The owner of the runtime state: the plan in force, the standing of the rollout, and the results of reloads.
 //!
 //! ```text
-//! control   open, reload, poll: no task, no clock, no channel
-//! changes   a change of the standing: compiled, stored, and only then in force
-//! dropped   what was changed for flags that were edited since
-//! explained what becomes of a call, with the plan in force
-//! files     the files of a start or a reload, as they were read
-//! over      the flags with the standing over them (pure)
-//! guards    what the guards of flags say, and their ramps
-//! reading   reading the files, off the task
-//! reports   what this process has counted, and what all have
-//! kill      the kill switch, which acts before it is stored
-//! own       under which name this process reports
-//! silence   how long others have not reported
-//! sharing   what other replicas have changed, and a store that is away
-//! fixed     what a reload cannot change
-//! watch     whether the files are what they were
-//! views     the state, as the admin API shows it
-//! owner     the task: commands in, polls, plans out to the workers
+//! control         open, reload, poll: no task, no clock, no channel
+//! apply           changes of the standing: compiled, stored, then put in force
+//! stale_changes   runtime changes of flags that were edited since
+//! explained       the explanation of a call under the plan in force
+//! files           the files of a start or a reload
+//! overrides       the flags with the standing applied (pure)
+//! guards          guards and ramps of flags
+//! reading         reading the files in the background
+//! reports         the counts of this process and of all replicas
+//! kill            the kill switch, which acts before it is stored
+//! reporter_id     the id under which this process reports
+//! report_age      the time since other reports changed
+//! replication     changes by other replicas, and an unavailable store
+//! restart_only    settings that a reload cannot change
+//! file_watch      detection of changed files
+//! views           the state as shown by the admin API
+//! task            the control task: commands, polls, and plans to the workers
 //! ```
 //!
-//! Laws: a plan is compiled before anything changes, and swapped whole; what fails leaves everything as it was; a
-//! change is stored before it is in force, but for the kill switch; while the store is away, the last good standing holds.
+//! Laws: a plan is compiled before anything changes, and swapped whole; a failure leaves everything as it was; a change
+//! is stored before it is in force, except for the kill switch; while the store is unavailable, the last good standing
+//! applies.
 
 mod apply;
 mod explained;
@@ -71,133 +71,133 @@ pub use files::Files;
 pub use reports::ReportCounts;
 pub use task::{Hooks, own};
 
-/// The state, and the ways to change it. It reads and writes files, so it belongs on no thread that serves calls.
+/// The runtime state and its operations. It reads and writes files, so it must not run on a thread that serves calls.
 #[derive(Debug)]
 pub struct Control {
     sources: Sources,
-    /// What the files say, but for what only a start can change: that is as it was at the start. Boxed, since it is
-    /// large and the task that owns it is moved.
+    /// The configuration from the files, with restart-only settings as they were at the start. Boxed, because it is
+    /// large and the owning task is moved.
     config: Box<RawConfig>,
-    /// What the files say of that.
+    /// The restart-only settings from the files.
     fixed: RestartOnly,
     /// The flags of the flags file.
     file_flags: Vec<RawFlag>,
-    /// The same flags with the standing over them.
+    /// The same flags with the standing applied.
     flags: Vec<RawFlag>,
     standing: Standing,
-    /// The revision of the standing, as the store counts.
+    /// The revision of the standing in the store.
     revision: u64,
     store: Store,
     known: Known,
-    /// Where the standing of a shared store is copied.
+    /// The folder for copies of a shared store's state.
     copies: Option<SnapshotDir>,
     plan: Arc<Plan>,
     reloads: Reloads,
     watch: FileWatch,
-    /// What is wrong with the files, where they are not what is in force.
+    /// The problems of the files, if the files are not in force.
     refused: Option<Problems>,
     guards: Guards,
     reporting: Reporting,
-    /// The flags that a guard has taken back while the store could not be told, and why.
+    /// The flags that a guard has tripped but could not store, with the reasons.
     tripped_here: BTreeMap<String, String>,
-    /// The kill switch, as long as it acts and is not stored.
+    /// The kill switch, while it acts and is not stored.
     thrown: Option<KillRequest>,
-    /// What is still to be dropped.
+    /// The stale changes that still have to be dropped.
     void: StaleChanges,
-    /// Why what is stored is not in force, or what is in force is not stored.
+    /// The reason why the stored state is not in force, or the state in force is not stored.
     trouble: Option<String>,
 }
 
-/// Whether the store has ever told its standing to this process.
+/// The origin of the standing: whether the store has ever been read by this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Known {
-    /// It has.
+    /// The store was read.
     Yes,
-    /// It was away from the start: what a process of before has copied holds.
+    /// The store was unavailable since the start, and a copy from an earlier process applies.
     Copied {
-        /// When that was, in RFC 3339.
+        /// The time of the copy, in RFC 3339.
         at: String,
     },
-    /// It was away from the start, and there is no copy: nobody knows which flags were flipped.
+    /// The store was unavailable since the start, and there is no copy, so the flipped flags are unknown.
     NotYet,
 }
 
-/// How often the files were read again.
+/// The counts of reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reloads {
-    /// With a new plan in force.
+    /// Reloads that put a new plan in force.
     pub succeeded: u64,
-    /// With the plan of before left in force.
+    /// Reloads that left the previous plan in force.
     pub failed: u64,
-    /// When the files of the plan in force were read.
+    /// The time at which the files of the plan in force were read.
     pub loaded_at: SystemTime,
 }
 
-/// What the page of metrics tells of the state, beside the plan.
+/// The facts about the state for the metrics page, in addition to the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// How often the files were read again.
+    /// The counts of reloads.
     pub reloads: Reloads,
-    /// How often guards have taken their flags back, or would have.
+    /// The trips of guards, enforced or dry-run.
     pub trips: Vec<GuardTrips>,
-    /// What each guard said last, by the names of the flags.
+    /// The last decision of each guard, by the name of the flag.
     pub rulings: Vec<(String, &'static str)>,
-    /// The kill switch.
+    /// The state of the kill switch.
     pub kill: Kill,
-    /// How the store fares.
+    /// The health of the store.
     pub store: Health,
 }
 
-/// Why the process cannot start.
+/// The reason why the process cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The files, the variables or the arguments.
+    /// The files, the variables or the arguments have problems.
     #[error("the configuration has problems")]
     Config(#[from] Problems),
-    /// The files are not read in time.
+    /// The files could not be read in time.
     #[error("the configuration cannot be read")]
     Late(#[from] Late),
-    /// The store.
+    /// The store failed.
     #[error("what was changed at run time cannot be read")]
     Store(#[from] StoreError),
-    /// What the store tells is no standing.
+    /// The stored state is not a standing.
     #[error(
         "what was changed at run time is not what this program writes; mend it, or move it away to begin anew"
     )]
     Standing(#[from] serde_json::Error),
 }
 
-/// What a look at the files has led to.
+/// The result of checking the files.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Polled {
     /// Nothing has changed.
     Quiet,
-    /// Something has changed just now; look again soon.
+    /// A file has just changed; check again soon.
     Settling,
-    /// Something has changed and come to rest, and was read again.
+    /// A file has changed and settled, and the files were reloaded.
     Reloaded(Reloaded),
 }
 
-/// Who wants the files read again.
+/// The trigger of a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trigger {
-    /// Somebody has asked: he is always answered in the log, though not twice with the same list.
+    /// An explicit request: always answered in the log, but the same problems are not listed twice.
     Asked,
-    /// The files were watched: problems that are known already are not said again.
+    /// The file watch: known problems are not logged again.
     Watched,
 }
 
-/// Whether what lies on disk belongs to this process from its start.
+/// The ownership of the stored state at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tenure {
-    /// It does.
+    /// This process owns it.
     Own,
-    /// The process that this one replaces still has it.
+    /// The process that this one replaces still owns it.
     Awaited,
 }
 
-/// Everything that can be in force at once.
+/// A compiled configuration with its sources.
 struct Compiled {
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
@@ -208,18 +208,19 @@ struct Compiled {
 impl Control {
     /// Opens the store and compiles the first plan. Nothing is watched or served yet.
     ///
-    /// What is wrong with the store is logged here, so the log runs before.
+    /// Problems of the store are logged here, so the log must be running.
     ///
     /// # Errors
-    /// [`StartError`], with every problem of the files.
+    /// Returns a [`StartError`] with every problem of the files.
     pub async fn open(files: Files, at: SystemTime) -> Result<Control, StartError> {
         Control::begin((files, Tenure::Own), at).await
     }
 
-    /// The same beside the process that this one is to replace: what it owns is read, and taken once it lets go of it.
+    /// Opens the state alongside the process that this one replaces. State owned by that process is read now, and
+    /// locked once it is released.
     ///
     /// # Errors
-    /// [`StartError`], with every problem of the files.
+    /// Returns a [`StartError`] with every problem of the files.
     pub async fn succeed(files: Files, at: SystemTime) -> Result<Control, StartError> {
         Control::begin((files, Tenure::Awaited), at).await
     }
@@ -278,25 +279,25 @@ impl Control {
         Ok(control)
     }
 
-    /// The plan in force.
+    /// Returns the plan in force.
     #[must_use]
     pub fn plan(&self) -> Arc<Plan> {
         Arc::clone(&self.plan)
     }
 
-    /// What the files say, but for what only a start can change: that is as it was at the start.
+    /// Returns the configuration from the files, with restart-only settings as they were at the start.
     #[must_use]
     pub fn config(&self) -> &RawConfig {
         &self.config
     }
 
-    /// How often the files were read again.
+    /// Returns the counts of reloads.
     #[must_use]
     pub const fn reloads(&self) -> Reloads {
         self.reloads
     }
 
-    /// What the page of metrics tells of the state.
+    /// Returns the facts about the state for the metrics page.
     #[must_use]
     pub fn facts(&self) -> Facts {
         Facts {
@@ -308,14 +309,14 @@ impl Control {
         }
     }
 
-    /// Reads the files again, as the task does because somebody asks.
+    /// Reloads the files, as the task does on request.
     #[cfg(test)]
     async fn reload(&mut self, at: SystemTime) -> Reloaded {
         let said = files::read(&self.sources, &mut Digests::new());
         self.take_files(said, Trigger::Asked, at).await
     }
 
-    /// Looks whether the files have changed, and reads them again once they have come to rest, as the task does.
+    /// Checks the files for changes, and reloads them once they have settled, as the task does.
     #[cfg(test)]
     async fn poll(&mut self, at: SystemTime) -> Polled {
         match self.looked(file_watch::contents(self.watched())) {
@@ -328,23 +329,23 @@ impl Control {
         }
     }
 
-    /// Where the configuration comes from.
+    /// Returns the sources of the configuration.
     const fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// The files and folders that are looked at for changes.
+    /// Returns the files and folders to check for changes.
     fn watched(&self) -> Vec<PathBuf> {
         let paths = file_watch::paths(&self.config, self.refused.as_ref());
         paths.map(Path::to_path_buf).collect()
     }
 
-    /// Takes the contents that a look has found. Returns whether the files are to be read.
+    /// Compares the contents found by a check. Returns whether the files must be read.
     fn looked(&mut self, contents: FileContents) -> FileChange {
         self.watch.look(contents, self.refused.as_ref())
     }
 
-    /// Takes what the files say now.
+    /// Applies the files that were read.
     async fn take_files(&mut self, said: Said, trigger: Trigger, at: SystemTime) -> Reloaded {
         match said.and_then(|said| self.compile_again(said)) {
             Ok(Some(compiled)) => {
@@ -373,7 +374,7 @@ impl Control {
         }
     }
 
-    /// What the files mean now, or nothing where they say what they said.
+    /// Compiles the files, or returns `None` if they are unchanged.
     fn compile_again(
         &mut self,
         (mut config, file_flags): (Box<RawConfig>, Vec<RawFlag>),
@@ -390,7 +391,7 @@ impl Control {
         compile_with(config, file_flags, (&self.standing, &here, kill.as_ref())).map(Some)
     }
 
-    /// What was taken back in this process only, of flags that were not edited since.
+    /// Returns the flags tripped in this process only, without those that were edited since.
     fn still_tripped_here(&self, file_flags: &[RawFlag]) -> BTreeMap<String, String> {
         let mut here = self.tripped_here.clone();
         here.retain(|name, _| {
@@ -439,7 +440,7 @@ impl Control {
     }
 }
 
-/// Nobody can take a flip back through the API of a process that does not start.
+/// Adds a hint to problems of flips: the API cannot revert a flip while the process does not start.
 fn with_way_out(problems: Problems, way_out: Option<&str>) -> Problems {
     let Some(file) = way_out else {
         return problems;

@@ -1,4 +1,4 @@
-//! Changes of the standing at run time: compiled, stored, and only then in force.
+//! Changes of the standing at run time: compiled, stored, and only then put in force.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::server::admin::{ChangeRequest, Refusal};
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
 
-/// How often a change is tried anew because another replica was first.
+/// The number of attempts to store a change when other replicas are faster.
 pub(super) const ATTEMPTS: usize = 8;
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// The plan is another one.
+    /// A new plan is in force.
     Swapped,
-    /// It was so already.
+    /// The change had been made already.
     Already,
 }
 
-/// What is in force after a change.
+/// The state to put in force after a change.
 struct Installed {
     flags: Vec<RawFlag>,
     plan: Arc<Plan>,
@@ -33,11 +33,11 @@ struct Installed {
 }
 
 impl Control {
-    /// Makes a change: when this returns, it is stored and [`ControlResponse::plan`] has it. Only the kill switch
-    /// acts although it cannot be stored.
+    /// Makes a change: on return it is stored and in [`Control::plan`]. Only the kill switch acts even if it cannot be
+    /// stored.
     ///
     /// # Errors
-    /// [`Refusal`]; everything is then what it was, or what another replica has made of it.
+    /// Returns a [`Refusal`]; the state is then unchanged, except for changes by other replicas.
     pub async fn change(
         &mut self,
         asked: &ChangeRequest,
@@ -52,13 +52,13 @@ impl Control {
             return self.kill(asked, at).await;
         }
         self.refresh().await?;
-        // The order in which people have changed something stays.
+        // The kill switch is stored first, to keep the order in which changes were made.
         self.store_kill_first().await?;
         self.tell_of_trip_here(&asked.change, at).await?;
         self.make(asked, &by).await
     }
 
-    /// Makes a change over what is known, and again over what another replica was faster with.
+    /// Makes a change on top of the known state, and again if another replica was faster.
     pub(super) async fn make(
         &mut self,
         asked: &ChangeRequest,
@@ -97,7 +97,8 @@ impl Control {
         Err(Refusal::Lost)
     }
 
-    /// Lays a next standing over the files. The kill switch needs no plan with the rest of what is stored.
+    /// Applies a new standing to the files. The kill switch does not require that the rest of the stored state
+    /// compiles.
     fn lay(
         &self,
         next: &Standing,
@@ -122,7 +123,7 @@ impl Control {
         })
     }
 
-    /// What is asked for must be of something that is there, and as the asker has seen it.
+    /// Checks that the flag or route of a change exists, and that the requester has seen its current state.
     pub(super) fn check(&self, asked: &ChangeRequest) -> Result<(), Refusal> {
         if let Some(flag) = asked.change.flag()
             && !self.flags.iter().any(|known| known.name.value == flag)
@@ -157,7 +158,7 @@ impl Control {
         }
     }
 
-    /// What tells a state of a flag from every other one: the revision that changed it last, and what the file says.
+    /// Returns the tag of a flag's state: the revision that changed it last, and the hash of its text.
     pub(super) fn flag_tag(&self, name: &str) -> String {
         let text_hash = self.text_hash(name);
         let standing = self.standing.of(name, &text_hash);
@@ -172,8 +173,8 @@ impl Control {
         flag.map(|flag| flag.text_hash.clone()).unwrap_or_default()
     }
 
-    /// Who takes back what only this process has taken from the old way is heard of by all: that it was tripped is
-    /// stored first.
+    /// Stores the trip of a flag before a person reverts it, if only this process has tripped it, so that all replicas
+    /// learn of both.
     async fn tell_of_trip_here(&mut self, change: &Change, at: SystemTime) -> Result<(), Refusal> {
         let (Change::Rearm { flag } | Change::Unflip { flag }) = change else {
             return Ok(());
@@ -185,7 +186,7 @@ impl Control {
         self.make(&asked, &by).await.map(drop)
     }
 
-    /// What this process has taken back and this standing does not tell of.
+    /// Returns the trips in this process that `standing` does not contain.
     fn unstored(&self, standing: &Standing) -> BTreeMap<String, String> {
         let mut here = self.tripped_here.clone();
         here.retain(|flag, _| {
@@ -195,11 +196,11 @@ impl Control {
         here
     }
 
-    /// Takes what another replica has stored. Where it has no plan here, the plan of before stays.
+    /// Applies a state that another replica has stored. If it does not compile here, the previous plan stays.
     pub(super) fn take(&mut self, found: Versioned) {
         let standing = match Standing::read(&found.text) {
             Ok(standing) => standing,
-            // Its revision stays unknown, so that no change from here is ever stored over what cannot be read.
+            // The revision stays unknown, so that no change from here is ever stored over an unreadable state.
             Err(error) => return self.cannot_take(found.revision, error.to_string()),
         };
         self.tripped_here = self.unstored(&standing);
@@ -225,7 +226,7 @@ impl Control {
                 self.copy(&found);
             }
             Err(problems) => {
-                // It is known, so that changes from here on build on it, but it is not in force.
+                // The standing is kept, so that changes from here build on it, but it is not in force.
                 self.standing = standing;
                 // The kill switch acts all the same.
                 self.lay_kill();

@@ -1,4 +1,4 @@
-//! What becomes of a call that is not made, with the plan in force: what was changed at run time counts.
+//! The explanation of a hypothetical call under the plan in force, including runtime changes.
 
 use http::Uri;
 use sha2::{Digest as _, Sha256};
@@ -39,7 +39,7 @@ pub(super) fn explained(plan: &Plan, call: &HypotheticalCall) -> Vec<Explanation
 }
 
 impl Control {
-    /// Explains a call, with the changes at run time that it rests on.
+    /// Explains a call, with the runtime changes that its decisions rest on.
     pub(super) fn explained(&self, call: &HypotheticalCall) -> Vec<Explanation> {
         let mut explanations = explained(&self.plan, call);
         let decisions = explanations.iter_mut();
@@ -55,7 +55,7 @@ impl Control {
         explanations
     }
 
-    /// The kill switch, where it is on: nothing else decides then.
+    /// Describes the kill switch if it is on, since nothing else decides then.
     fn kill_in_words(&self) -> Option<String> {
         if self.plan.rollout.kill == Kill::Off {
             return None;
@@ -64,7 +64,7 @@ impl Control {
         Some(format!("the kill switch was thrown by {}", signed(&by)))
     }
 
-    /// What was changed of a flag at run time, in words.
+    /// Describes the runtime change of a flag.
     fn changed(&self, flag: &str) -> Option<String> {
         let stands = self.standing.of(flag, &self.text_hash(flag));
         let trip = stands.and_then(|stands| stands.trip.as_ref());

@@ -1,8 +1,8 @@
-//! Whether the files are what they were.
+//! Detection of changed files.
 //!
-//! Their contents are compared, not their times: editors that rename, volumes that swap a symbolic link and clocks
-//! that jump all come out right. They are small, so reading them costs less than being wrong. A change counts once
-//! two looks in a row have seen the same, so that a file is not read while somebody writes it.
+//! Contents are compared, not times: this handles editors that rename, volumes that swap a symbolic link, and clock
+//! changes. The files are small, so reading them is cheap. A change counts once two checks in a row have seen the same
+//! contents, so that a file is not read while it is being written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,31 +12,31 @@ use crate::config::problem::{Problems, SourceLocation};
 use crate::config::raw::RawConfig;
 use crate::config::{Digest, Digests, progress, regular};
 
-/// What a look at the files has shown.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileChange {
-    /// They are what they were when they were read.
+    /// The files are unchanged since they were read.
     Quiet,
-    /// They have changed since the last look.
+    /// The files have changed since the last check.
     Settling,
-    /// They have changed and come to rest: read them.
+    /// The files have changed and settled, and must be read.
     Due,
 }
 
-/// The contents of files and the names in folders, each as a digest; nothing for what cannot be read.
+/// The digests of files' contents and of folders' names; `None` if unreadable.
 pub(super) type FileContents = BTreeMap<PathBuf, Option<Digest>>;
 
 #[derive(Debug, Default)]
 pub(super) struct FileWatch {
-    /// What was there when the files were last read.
+    /// The contents when the files were last read.
     read: FileContents,
-    /// What was there at the last look.
+    /// The contents at the last check.
     seen: FileContents,
 }
 
 impl FileWatch {
-    /// Knows what was there when `config` was read, where that was noted of everything that is looked at. Else it begins
-    /// with nothing.
+    /// Starts with the contents at the time when `config` was read, if `digests` covers everything that is checked;
+    /// otherwise with nothing.
     pub(super) fn begun(config: &RawConfig, digests: Digests) -> FileWatch {
         let digests = digests.into_iter();
         let read: FileContents = digests.map(|(path, seen)| (path, Some(seen))).collect();
@@ -49,18 +49,18 @@ impl FileWatch {
         }
     }
 
-    /// Takes the present contents of all that [`paths`] names.
+    /// Compares the present contents of everything that [`paths`] returns.
     ///
-    /// Where it began with nothing, and after files were added, the first looks find more than was there when the files were read.
-    /// That is a change like any other; reading them again then shows that nothing is new.
+    /// After a start with nothing, and after files were added, the first checks find more than was known when the files
+    /// were read. That counts as a change; the reload then finds nothing new.
     pub(super) fn look(&mut self, now: FileContents, refused: Option<&Problems>) -> FileChange {
         let at_rest = now == self.seen;
         self.seen = now;
         if !at_rest {
             return FileChange::Settling;
         }
-        // A problem may lie in a file that is not known here, such as one that an `include` does not find yet: as long
-        // as there are problems the files are read at each look.
+        // A problem may come from a file that is not known here, such as an `include` that does not exist yet. Hence
+        // the files are read at each check as long as there are problems.
         if self.seen == self.read && refused.is_none() {
             return FileChange::Quiet;
         }
@@ -78,13 +78,13 @@ pub(super) fn contents(paths: Vec<PathBuf>) -> FileContents {
     digests.collect()
 }
 
-/// Everything that is looked at: the files that were read for `config`, and those that `refused` names.
+/// Returns all paths to check: the files that were read for `config`, and those that `refused` names.
 pub(super) fn paths<'p>(
     config: &'p RawConfig,
     refused: Option<&'p Problems>,
 ) -> impl Iterator<Item = &'p Path> {
     let files = config.files.iter().map(PathBuf::as_path);
-    // The first is the main file; the others are included, and so will be what is laid beside them.
+    // The first file is the main one. The others are included, and their folders are checked for added files.
     let folders = config.files.iter().skip(1).filter_map(|file| file.parent());
     let flags = config.rollout.flags.iter();
     let named = refused.into_iter().flatten();
@@ -100,7 +100,7 @@ pub(super) fn paths<'p>(
 }
 
 fn digest(path: &Path) -> Option<Digest> {
-    // A bare file name has the empty folder as its parent, which the system does not know.
+    // A bare file name has the empty path as its parent, which the operating system rejects.
     let path = if path.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -121,6 +121,6 @@ fn names(folder: &Path) -> Option<Vec<u8>> {
         .filter_map(|entry| Some(entry.ok()?.file_name().into_encoded_bytes()))
         .collect();
     names.sort();
-    // No name has a zero byte in it.
+    // A file name never contains a zero byte.
     Some(names.join(&0))
 }

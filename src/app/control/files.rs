@@ -1,6 +1,6 @@
-//! The configuration and the flags file, as they were read for a start or a reload.
+//! The configuration and the flags file, as read for a start or a reload.
 //!
-//! Nothing is compiled here and no store is opened: a start takes the settings of the log from here first.
+//! Nothing is compiled here and no store is opened: a start needs the log settings first.
 
 use super::StartError;
 use crate::config::Digests;
@@ -25,7 +25,7 @@ impl Files {
     /// Reads the configuration and the flags file that it names.
     ///
     /// # Errors
-    /// Every problem of both.
+    /// Returns every problem of both.
     pub fn read(sources: Sources) -> Result<Files, Problems> {
         let mut digests = Digests::new();
         let (config, flags) = read(&sources, &mut digests)?;
@@ -37,10 +37,10 @@ impl Files {
         })
     }
 
-    /// The same off this task, within a time.
+    /// Reads the files in the background, within a time limit.
     ///
     /// # Errors
-    /// Those of [`Files::read`], and [`StartError::DeferredWrites`] where the file system does not answer.
+    /// Returns the errors of [`Files::read`], and [`StartError::Late`] if the file system does not respond.
     pub async fn read_in_time(sources: Sources) -> Result<Files, StartError> {
         let files = within(START_LIMIT, || Files::read(sources)).await?;
         Ok(files?)
@@ -53,7 +53,7 @@ impl Files {
     }
 }
 
-/// What the files say: the configuration, and the flags of the file that it names; or every problem of both.
+/// Reads the configuration and the flags of the file that it names. Returns every problem of both.
 pub(super) fn read(
     sources: &Sources,
     digests: &mut Digests,
@@ -74,8 +74,8 @@ pub(super) fn read(
     }
 }
 
-/// Returns the problems of all files, where the configuration could not be decoded.
+/// Returns the problems of all files after the configuration could not be decoded.
 fn every(sources: &Sources, problems: Problems) -> Problems {
-    // The files may have been mended in between.
+    // The files may have been corrected in between.
     Configuration::read(sources).err().unwrap_or(problems)
 }

@@ -1,5 +1,5 @@
-//! Guards and ramps: what all replicas have counted, observed about each second; a flag whose new way is worse is
-//! taken back, and a ramp goes on while its guard is content.
+//! Guards and ramps, evaluated about once a second on the counts of all replicas. A guard trips its flag if the new
+//! path is worse; a ramp advances while its guard is content.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -15,15 +15,15 @@ use crate::server::admin::{ChangeRequest, Refusal};
 use crate::telemetry::clock::{Rfc3339, millis};
 use crate::telemetry::metrics::GuardTrips;
 
-/// Who takes a flag back, and lets a ramp go on.
+/// The author of changes by guards and ramps.
 const GUARD: &str = "guard";
 
-/// What the guards have seen, by the names of their flags.
+/// The state of the guards, by the name of the flag.
 #[derive(Debug, Default)]
 pub(super) struct Guards {
     pub(super) watched: BTreeMap<String, GuardedFlag>,
     pub(super) summed: Aggregate,
-    /// How often a guard has taken a flag back, or would have.
+    /// The trips of guards, enforced or dry-run.
     trips: BTreeMap<(String, &'static str, &'static str), u64>,
 }
 
@@ -40,7 +40,7 @@ impl Guards {
             .collect()
     }
 
-    /// What the guard of a flag said last, and of what.
+    /// Describes the last decision of a flag's guard.
     pub(super) fn told(&self, flag: &str) -> Option<String> {
         Some(match self.watched.get(flag)?.ruling()? {
             GuardDecision::Content => "content".to_owned(),
@@ -49,7 +49,7 @@ impl Guards {
         })
     }
 
-    /// What each guard said last.
+    /// Returns the last decision of each guard.
     pub(super) fn rulings(&self) -> Vec<(String, &'static str)> {
         let watched = self.watched.iter();
         let rulings = watched.filter_map(|(flag, watched)| Some((flag, watched.ruling()?)));
@@ -59,17 +59,17 @@ impl Guards {
     }
 }
 
-/// One flag.
+/// The guard of one flag.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct GuardedFlag {
     watch: GuardState,
     ramp: Option<RampState>,
     #[serde(skip)]
     ruling: Option<GuardDecision>,
-    /// Whether the flag was in force when it was last looked at.
+    /// The arming state of the flag at the last evaluation.
     #[serde(skip)]
     arming: Option<Arming>,
-    /// The revision that armed the flag again last, when it was last looked at.
+    /// The revision that last re-armed the flag, as of the last evaluation.
     #[serde(default)]
     armed_by: Option<u64>,
 }
@@ -79,11 +79,11 @@ impl GuardedFlag {
         self.ruling.as_ref()
     }
 
-    /// Begins anew where a person has armed the flag again; whose guard has tripped it, here or on another replica,
-    /// makes no difference, nor does it that trip and arming may both lie between two looks.
+    /// Resets the guard when a person has re-armed the flag. The trip may come from this or another replica, and trip
+    /// and re-arming may both lie between two evaluations.
     fn see(&mut self, (flag, armed_by): (&Flag, Option<u64>), guard: &Guard) {
         let last = self.arming.replace(flag.arming);
-        // What the history no longer knows is not new.
+        // A re-arming that has dropped out of the history is not new.
         let armed = armed_by.is_some() && armed_by != self.armed_by;
         self.armed_by = armed_by.or(self.armed_by);
         let was_tripped = last == Some(Arming::Tripped) || is_tripped(&self.watch, guard);
@@ -93,7 +93,7 @@ impl GuardedFlag {
     }
 }
 
-/// What a guard asks for that takes a flag back.
+/// Returns the change with which a guard trips a flag.
 pub(super) fn trip(flag: &str, reason: &str, at: SystemTime) -> (ChangeRequest, ChangeMeta) {
     let change = Change::Trip {
         flag: flag.to_owned(),
@@ -116,16 +116,16 @@ fn asked(change: Change) -> ChangeRequest {
     }
 }
 
-/// What is to be done about a flag.
+/// The action that a decision requires.
 enum GuardAction {
     Trip { reason: String },
     Advance { from: Option<usize>, to: usize },
 }
 
 impl Control {
-    /// Observes what was counted so far, and does what the guards say.
+    /// Evaluates the counts so far, and acts on the decisions of the guards.
     pub async fn observe(&mut self, at: SystemTime) {
-        // It goes on acting where this fails, and is tried again.
+        // On failure the kill switch still acts, and storing it is tried again.
         drop(self.store_kill_first().await);
         self.drop_void(at).await;
         for (flag, due) in self.rulings(at) {
@@ -143,10 +143,10 @@ impl Control {
             };
             let asked = asked(change);
             match self.change(&asked, at).await {
-                // Or somebody else was faster, or the flag is gone: there is nothing to store.
+                // On a refusal another replica was faster, or the flag is gone: there is nothing to store.
                 Ok(_) | Err(Refusal::Fault(_) | Refusal::Unknown { .. }) => {}
                 Err(refusal) => {
-                    // It is tried again at each look, and said once.
+                    // It is tried again at each evaluation, and logged once.
                     if self.trip_here(&asked.change) == Applied::Swapped {
                         let flag = asked.change.flag();
                         tracing::warn!(flag, error = %refusal, "a trip acts in this process only until it is stored");
@@ -156,7 +156,7 @@ impl Control {
         }
     }
 
-    /// Rules on every flag that has a guard.
+    /// Evaluates every flag that has a guard.
     fn rulings(&mut self, at: SystemTime) -> Vec<(String, GuardAction)> {
         let plan = self.plan();
         let here = self.tripped_here.iter();
@@ -212,12 +212,12 @@ const fn mode_word(mode: Mode) -> &'static str {
     }
 }
 
-/// Whether the guard of a flag that is in force has taken it back before.
+/// Returns true if the guard has tripped the flag before, in enforcing mode.
 fn is_tripped(watch: &GuardState, guard: &Guard) -> bool {
     guard.mode == Mode::Act && watch.trip().is_some()
 }
 
-/// What a ruling asks for.
+/// Returns the action that a decision requires.
 fn todo(
     flag: &Flag,
     (guard, ruling): (&Guard, &GuardDecision),
@@ -260,7 +260,7 @@ fn todo(
 }
 
 impl Control {
-    /// Takes a flag back in this process while the store cannot be told.
+    /// Trips a flag in this process only, while the store is unavailable.
     fn trip_here(&mut self, change: &Change) -> Applied {
         let Change::Trip { flag, reason } = change else {
             return Applied::Already;
@@ -275,7 +275,7 @@ impl Control {
         self.lay_anew()
     }
 
-    /// Compiles the plan of what stands now.
+    /// Compiles the plan from the current state.
     pub(super) fn lay_anew(&mut self) -> Applied {
         let flags = overrides::laid(&self.file_flags, &self.standing, &self.tripped_here);
         let kill = self.kill_over(self.standing.kill.as_ref());
@@ -285,7 +285,7 @@ impl Control {
                 self.plan = plan.into();
                 Applied::Swapped
             }
-            // What is skipped cannot make a plan worse.
+            // Tripping a flag cannot invalidate a plan.
             Err(problems) => {
                 tracing::error!(%problems, "no plan with a flag taken back");
                 Applied::Already

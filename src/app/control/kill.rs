@@ -1,7 +1,7 @@
-//! The kill switch: it acts first and is stored second.
+//! The kill switch, which acts first and is stored second.
 //!
-//! Law: once it is thrown, no fault of the store and no flag that cannot be in force lifts it; what could not be stored
-//! is tried again with each look of the guards.
+//! Law: once it is on, neither a failure of the store nor a flag that does not compile turns it off; storing it is
+//! tried again at each evaluation of the guards.
 
 use std::time::SystemTime;
 
@@ -15,17 +15,17 @@ use crate::upstream::chain;
 /// A kill switch that acts in this process and is not stored yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KillRequest {
-    /// The person who has thrown it.
+    /// The author of the change.
     by: ChangeMeta,
-    /// The reason why it is not stored; none before the first attempt has ended.
+    /// The reason why it is not stored; `None` before the first attempt has ended.
     error: Option<String>,
 }
 
 impl Control {
-    /// Lets the kill switch act in this process at once; [`ControlResponse::change`] stores it.
+    /// Turns the kill switch on in this process at once; [`Control::change`] stores it.
     ///
     /// # Errors
-    /// Fails with [`Refusal::Stale`] where the asker has seen another revision; nothing is changed then.
+    /// Returns [`Refusal::Stale`] without any change if the requester has seen another revision.
     pub fn throw(&mut self, asked: &ChangeRequest, at: SystemTime) -> Result<(), Refusal> {
         self.check(asked)?;
         if self.thrown.is_none() {
@@ -41,7 +41,7 @@ impl Control {
         Ok(())
     }
 
-    /// Stores a kill switch that acts in this process. Where that fails it goes on acting, and is stored later.
+    /// Stores a kill switch that acts in this process. On failure it still acts, and is stored later.
     pub(super) async fn store_kill(
         &mut self,
         expected: Option<Vec<String>>,
@@ -65,7 +65,7 @@ impl Control {
                 Ok(made)
             }
             Err(refusal @ Refusal::Stale { .. }) => {
-                // The condition that the asker has set does not hold.
+                // The precondition of the requester does not hold.
                 self.thrown = None;
                 self.lay_kill();
                 Err(refusal)
@@ -77,12 +77,12 @@ impl Control {
         }
     }
 
-    /// Stores it for somebody who wants to change something else, or for the next attempt.
+    /// Stores the kill switch before another change, or as a retry.
     pub(super) async fn store_kill_first(&mut self) -> Result<(), Refusal> {
         self.store_kill(None).await.map(drop)
     }
 
-    /// Throws the kill switch and stores it; it acts whether or not it could be stored.
+    /// Turns the kill switch on and stores it; it acts even if it cannot be stored.
     pub(super) async fn kill(
         &mut self,
         asked: &ChangeRequest,
@@ -92,12 +92,12 @@ impl Control {
         match self.store_kill(asked.expected.clone()).await {
             Err(refusal @ Refusal::Stale { .. }) => Err(refusal),
             Ok(made) => Ok(made),
-            // [`ControlResponse::flags`] tells.
+            // [`Control::flags`] shows the error.
             Err(_) => Ok(Applied::Swapped),
         }
     }
 
-    /// Tries it once more before the process ends.
+    /// Tries to store the kill switch before the process ends.
     pub(super) async fn store_kill_last(&mut self) {
         drop(self.store_kill(None).await);
         if let Some(error) = self.kill_unstored() {
@@ -108,18 +108,18 @@ impl Control {
         }
     }
 
-    /// The kill switch of a standing, with what acts in this process only.
+    /// Returns the kill switch: the stored one, or else the one that acts only in this process.
     pub(super) fn kill_over(&self, stored: Option<&ChangeMeta>) -> Option<ChangeMeta> {
         let here = self.thrown.as_ref().map(|thrown| &thrown.by);
         stored.or(here).cloned()
     }
 
-    /// Returns why the kill switch is not stored; `None` where it is, or is off.
+    /// Returns the reason why the kill switch is not stored; `None` if it is stored or off.
     pub(super) fn kill_unstored(&self) -> Option<&str> {
         self.thrown.as_ref()?.error.as_deref()
     }
 
-    /// Puts the kill switch over the flags that are in force, whatever else is stored.
+    /// Applies the kill switch to the flags in force, whatever else is stored.
     pub(super) fn lay_kill(&mut self) {
         let kill = self.kill_over(self.standing.kill.as_ref());
         if overrides::kill(kill.as_ref()) == self.plan.rollout.kill {
@@ -127,12 +127,12 @@ impl Control {
         }
         match overrides::plan(&self.config, &self.flags, (&self.standing, kill.as_ref())) {
             Ok(plan) => self.plan = plan.into(),
-            // These flags are in force already.
+            // Cannot happen: these flags have compiled already.
             Err(problems) => tracing::error!(%problems, "no plan with the kill switch"),
         }
     }
 
-    /// It is tried again at each look, and logged when the reason is another one.
+    /// Logs a failure to store the kill switch when its reason changes; it is tried again each second.
     fn kill_is_unstored(&mut self, refusal: &Refusal) {
         let error = chain(refusal);
         let Some(thrown) = &mut self.thrown else {

@@ -1,4 +1,4 @@
-//! The flags with the standing over them.
+//! The flags with the standing applied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::overrides::{ChangeMeta, FlagStanding, Standing};
 use crate::domain::rollout::{Arming, Kill, Percent};
 
-/// Lays the standing over the flags of the file, and what was taken back in this process only; their order stays.
+/// Applies the standing, and the trips of this process only, to the flags of the file, in their order.
 pub(super) fn laid(
     file_flags: &[RawFlag],
     standing: &Standing,
@@ -33,21 +33,21 @@ pub(super) fn laid(
 
 fn lay(flag: &mut RawFlag, stands: &FlagStanding) {
     flag.arming = stands.arming();
-    // Problems with what a flip says are its own, not those of the file.
+    // Problems of a flip's values are reported for the flip, not for the file.
     let place = || SourceLocation::Flip(Arc::from(flag.name.value.as_str()));
     if let Some(flip) = &stands.flip {
         (flag.stage.place, flag.percent.place) = (place(), place());
         flag.stage.value = flip.stage;
         flag.percent.value = flip.percent.thousandths();
     } else if let Some(ramp) = &flag.ramp {
-        // A ramp that has not begun is at its first step.
+        // A ramp that has not started is at its first step.
         let step = stands.ramp.map_or(0, |ramp| ramp.step);
         let share = ramp.steps.get(step).or(ramp.steps.last());
         flag.percent.value = share.map_or(flag.percent.value, |share| share.value);
     }
 }
 
-/// The plan of the configuration with these flags; `thrown` has the person who has thrown the kill switch.
+/// Compiles the plan of the configuration with these flags; `thrown` is the author of the kill switch, if it is on.
 pub(super) fn plan(
     config: &RawConfig,
     flags: &[RawFlag],
@@ -61,7 +61,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// Returns the state of the kill switch that this person has thrown, or nobody.
+/// Returns the state of the kill switch.
 pub(super) const fn kill(thrown: Option<&ChangeMeta>) -> Kill {
     match thrown {
         Some(_) => Kill::On,
@@ -69,7 +69,7 @@ pub(super) const fn kill(thrown: Option<&ChangeMeta>) -> Kill {
     }
 }
 
-/// The share that a flag gives. The kinds of the files and of flips know none above all.
+/// Returns the percentage of a flag. Neither files nor flips can exceed 100 %.
 pub(super) fn percent(flag: &RawFlag) -> Percent {
     Percent::from_thousandths(flag.percent.value).unwrap_or(Percent::ALL)
 }

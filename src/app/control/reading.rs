@@ -1,8 +1,8 @@
-//! Reading of the configuration and the flags, off the task that owns the state: a file system that does not answer keeps
-//! no command waiting.
+//! Reading of the configuration and the flags in the background: a file system that does not respond must not block
+//! commands.
 //!
-//! Laws: one read at a time; those who ask are answered by a read that began after they asked; a read that is late is told
-//! to them and to the log, and what it finds is taken whenever it ends.
+//! Laws: one read at a time; a request is answered by a read that started after it; a late read is reported to the
+//! requesters and to the log, and its result is applied whenever it ends.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,29 +19,29 @@ use crate::config::raw::{RawConfig, RawFlag};
 use crate::server::admin::{Refusal, ReloadView, Reloaded};
 use crate::store::{Background, Late};
 
-/// After so long a read is late; less than an asker of the admin API waits.
+/// The time after which a read is late, shorter than the timeout of the admin API.
 const LATE_AFTER: Duration = Duration::from_secs(3);
-/// How many may wait for a read.
+/// The maximum number of waiting requests.
 const MOST_WAITING: usize = 64;
 
-/// What the files say, or every problem of them.
+/// The files, or all their problems.
 pub(super) type Said = Result<(Box<RawConfig>, Vec<RawFlag>), Problems>;
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// The contents of all that is watched.
+    /// The contents of all watched paths.
     Looked(FileContents),
     /// The files.
     Read(Box<Said>, Trigger),
 }
 
-/// Somebody who has asked for a reload.
+/// A requester of a reload.
 #[derive(Debug)]
 pub(super) enum Waiting {
-    /// The process itself, for a signal.
+    /// The process itself, on a signal.
     Process(oneshot::Sender<Reloaded>),
-    /// Somebody at the admin API.
+    /// A client of the admin API.
     Api(oneshot::Sender<Result<ReloadView, Refusal>>),
 }
 
@@ -53,7 +53,7 @@ impl Waiting {
         }
     }
 
-    /// Tells that the files are not read in time. The process learns it from the reply that is dropped.
+    /// Reports that the files were not read in time. The process notices the dropped reply channel.
     fn give_up(self, late: &Late) {
         if let Waiting::Api(reply) = self {
             let _ = reply.send(Err(Refusal::Unread(late.clone())));
@@ -61,25 +61,25 @@ impl Waiting {
     }
 }
 
-/// The read that is under way, if there is one, and those who wait.
+/// The running read, if any, and the waiting requests.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     work: Background<Done>,
-    /// Those who have asked before it began.
+    /// The requests from before the read started.
     waiting: Vec<Waiting>,
-    /// Those who have asked since.
+    /// The requests since then.
     next: Vec<Waiting>,
     late: Option<Late>,
 }
 
 impl Reading {
-    /// Looks at files and folders, unless a read is under way.
+    /// Checks files and folders, unless a read is running.
     pub(super) fn look(&mut self, paths: Vec<PathBuf>) {
         self.work
             .begin(move || Done::Looked(file_watch::contents(paths)));
     }
 
-    /// Reads the files for somebody. Where a read is late, he is told so at once.
+    /// Reads the files for a requester. If a read is late, reports that at once.
     pub(super) fn ask(&mut self, who: Waiting, sources: &Sources) {
         if let Some(late) = &self.late {
             return who.give_up(late);
@@ -91,7 +91,7 @@ impl Reading {
         self.read(sources, None);
     }
 
-    /// Reads the files for those who have asked, else for the reason that is given, unless a read is under way.
+    /// Reads the files for the waiting requests, or else for the trigger `otherwise`, unless a read is running.
     pub(super) fn read(&mut self, sources: &Sources, otherwise: Option<Trigger>) {
         if !self.work.is_idle() {
             return;
@@ -109,7 +109,7 @@ impl Reading {
         }
     }
 
-    /// Returns what was read once it was; `None` where that has failed in itself. Cancel-safe.
+    /// Waits for the result of the running read; `None` if it panicked. Cancel-safe.
     pub(super) async fn done(&mut self) -> Option<Done> {
         let done = self.work.ended().await;
         if self.late.take().is_some() {
@@ -118,12 +118,12 @@ impl Reading {
         done
     }
 
-    /// Returns those who wait for what was read.
+    /// Returns the requests that the last read answers.
     pub(super) fn answered(&mut self) -> Vec<Waiting> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Tells the log, and those who wait, that a read is late; each read is told once.
+    /// Reports a late read to the log and to the requesters, once per read.
     pub(super) fn check(&mut self) {
         if self.late.is_some() {
             return;
@@ -141,7 +141,7 @@ impl Reading {
         }
     }
 
-    /// Returns what an operator should know.
+    /// Returns a note for operators if a read is late.
     pub(super) fn note(&self) -> Option<String> {
         let late = self.late.as_ref()?;
         Some(format!(

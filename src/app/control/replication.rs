@@ -1,4 +1,4 @@
-//! What other replicas have changed, and a store that is away.
+//! Changes by other replicas, and an unavailable store.
 
 use super::{Control, Known, StartError, Tenure};
 use crate::config::raw::RawConfig;
@@ -10,20 +10,20 @@ use crate::store::{
 };
 use crate::telemetry::clock::rfc3339;
 
-/// What a process begins with.
+/// The state that a process starts with.
 pub(super) struct InitialState {
     pub(super) standing: Standing,
     pub(super) revision: u64,
     pub(super) known: Known,
     pub(super) trouble: Option<String>,
-    /// The file of the state folder that the standing is of, where it is of one.
+    /// The file in the state folder that contains the standing, if any.
     pub(super) way_out: Option<&'static str>,
-    /// Where the standing of a shared store is copied.
+    /// The folder for copies of a shared store's state.
     pub(super) copies: Option<SnapshotDir>,
 }
 
-/// Reads the store for the first time. A shared one that is away does not keep the process from starting: it begins
-/// with the last copy, and without one it serves as the files say, and is not ready.
+/// Reads the store for the first time. An unavailable shared store does not prevent the start: the process uses the
+/// last copy. Without a copy it serves according to the files, and is not ready.
 pub(super) async fn begin(
     store: &mut Store,
     (config, tenure): (&RawConfig, Tenure),
@@ -65,7 +65,7 @@ pub(super) async fn begin(
     })
 }
 
-/// A file store needs no copy.
+/// Opens the copies of a shared store; a file store needs none.
 async fn copies(config: &RawConfig, tenure: Tenure) -> Option<SnapshotDir> {
     let StoreSettings::Shared(settings) = StoreSettings::new(&config.rollout) else {
         return None;
@@ -78,7 +78,7 @@ async fn copies(config: &RawConfig, tenure: Tenure) -> Option<SnapshotDir> {
     Some(SnapshotDir::begin(folder, settings.place(), open).await)
 }
 
-/// What holds as long as a shared store has not answered.
+/// Returns the state that applies until a shared store responds.
 fn without_store(
     store: &mut Store,
     copied: Option<SnapshotContents>,
@@ -101,7 +101,7 @@ fn without_store(
     (Standing::default(), 0, Known::NotYet)
 }
 
-/// The flips that a version of before has left.
+/// Returns the flips that an earlier version left.
 async fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
     let mut standing = Standing::default();
     let StoreSettings::File { folder } = StoreSettings::new(&config.rollout) else {
@@ -129,19 +129,19 @@ async fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
 }
 
 impl Control {
-    /// Whether other replicas may change the standing.
+    /// Returns true if other replicas share the store.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
         matches!(self.store, Store::Shared(_))
     }
 
-    /// Whether others may change what is stored: other replicas, or the other process of a restart.
+    /// Returns true if the stored state may change elsewhere: in other replicas, or in the other process of a restart.
     #[must_use]
     pub const fn follows_store(&self) -> bool {
         self.is_shared() || self.store.is_elsewhere()
     }
 
-    /// Leaves what is stored to the process that follows: nothing is changed here any more.
+    /// Releases the stored state for the next process. Nothing is changed here any more.
     pub fn hand_over(&mut self) {
         self.store.release();
         if let Some(copies) = &mut self.copies {
@@ -149,7 +149,7 @@ impl Control {
         }
     }
 
-    /// Ends what is still to be written, within a time: the process is about to end.
+    /// Completes pending writes, within a time limit, before the process ends.
     pub async fn flush(&mut self) {
         self.store.flush().await;
         if let Some(copies) = &mut self.copies {
@@ -157,8 +157,7 @@ impl Control {
         }
     }
 
-    /// Goes on with what is written off this task. What was written after it was refused for being late is stored, and so in
-    /// force.
+    /// Continues background writes. A change that was refused as late but then stored is put in force.
     pub(super) async fn tend(&mut self) {
         let before = self.store.health();
         self.store.tend().await;
@@ -179,7 +178,8 @@ impl Control {
         }
     }
 
-    /// Looks whether another replica has changed something. A store that has forgotten gets the last good standing.
+    /// Checks the store for changes by other replicas. A store that has lost data is restored from the last good
+    /// standing.
     pub async fn sync(&mut self) {
         let before = self.store.health();
         if let Err(error) = self.store.acquire().await {
@@ -202,16 +202,15 @@ impl Control {
                 found.into_iter().for_each(|found| self.take(found));
             }
             Err(StoreError::Forgot { .. }) => self.give_back().await,
-            // Readiness tells.
+            // Readiness shows the error.
             Err(_) => {}
         }
     }
 
-    /// Looks at a shared store before a change: a tag that another replica has told is known here as well, and what is
-    /// so already is so everywhere.
+    /// Reads a shared store before a change, so that tags and changes of other replicas are known here.
     ///
     /// # Errors
-    /// [`Refusal::Store`] where the store cannot tell.
+    /// Returns [`Refusal::Store`] if the store fails.
     pub(super) async fn refresh(&mut self) -> Result<(), Refusal> {
         if !self.is_shared() {
             return Ok(());
@@ -227,15 +226,15 @@ impl Control {
         Ok(())
     }
 
-    /// Notes what the store has told or taken and what is in force, to be copied: not at once, since no change waits for a disk
-    /// before it acts.
+    /// Schedules a copy of a state that was read or stored and is in force. It is written later, because no change
+    /// waits for a disk before it acts.
     pub(super) fn copy(&mut self, state: &Versioned) {
         if let Some(copies) = &mut self.copies {
             copies.note(state, rfc3339());
         }
     }
 
-    /// Makes the copy that is due.
+    /// Writes the pending copy.
     pub(super) async fn copy_now(&mut self) {
         if let Some(copies) = &mut self.copies {
             copies.tend().await;
@@ -259,7 +258,7 @@ impl Control {
         }
     }
 
-    /// Whether calls can be served, and what an operator should look at.
+    /// Returns the readiness for calls, with notes for operators.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
         let mut readiness = Readiness::default();

@@ -1,25 +1,25 @@
-//! How long the reports of others have not changed, by the clock of this process: that of another replica may stand
-//! minutes apart, and whoever still reports has not ended.
+//! The time since the reports of other replicas changed, by this process's clock. The clock of another replica may
+//! differ by minutes, and a replica that still reports has not ended.
 
 use std::collections::BTreeMap;
 
 use crate::domain::rollout::Reporter;
 use crate::store::ReplicaReport;
 
-/// Since when each report says what it says.
+/// The first time at which each current report was seen.
 #[derive(Debug, Default)]
 pub(super) struct ReportAges(BTreeMap<Reporter, FirstSeen>);
 
 #[derive(Debug, Clone, Copy)]
 struct FirstSeen {
-    /// When the report was left, by the clock of who left it.
+    /// The time of the report, by the clock of its author.
     said: u64,
-    /// When this process saw that first, by its own.
+    /// The time at which this process first saw it, by its own clock.
     seen: u64,
 }
 
 impl ReportAges {
-    /// Looks at all reports that there are now; one that is no longer there is forgotten.
+    /// Records all current reports, and forgets those that are gone.
     pub(super) fn look<'r>(&mut self, reports: impl Iterator<Item = &'r ReplicaReport>, now: u64) {
         let known = reports.map(|report| {
             let reporter = (report.replica.clone(), report.boot.clone());
@@ -34,7 +34,7 @@ impl ReportAges {
         self.0 = known.collect();
     }
 
-    /// For how many milliseconds a report that was looked at has not changed.
+    /// Returns for how many milliseconds a recorded report has not changed.
     pub(super) fn of(&self, report: &ReplicaReport, now: u64) -> u64 {
         let reporter = (report.replica.clone(), report.boot.clone());
         let since = self.0.get(&reporter);

@@ -1,32 +1,32 @@
-//! Under which name a process leaves what it has counted.
+//! The id under which a process reports its counts.
 //!
-//! A process that cannot reach its store for a while is taken for ended: others fold what it had left into the archive.
-//! When it is back, it begins a new boot, whose counts go on from what it had left under the last one. So each call is
-//! counted once, whether or not somebody has folded the old report.
+//! A process that cannot reach its store for a while is taken for ended, and other replicas fold its report into the
+//! archive. When it returns, it starts a new boot, whose counts continue after those reported under the last one. So
+//! each call is counted once, whether or not the old report was folded.
 
 use super::reports::{GONE_AFTER_MS, ReportCounts};
 use crate::domain::rollout::{Reporter, Tallies};
 use crate::store::{ReplicaReport, boot};
 
-/// After so long without the store a process begins a new boot: before others take it for ended, whose clocks may be
-/// ahead.
+/// The time without the store after which a process starts a new boot: before other replicas take it for ended, whose
+/// clocks may be ahead.
 const ANEW_AFTER_MS: u64 = GONE_AFTER_MS / 2;
-/// How many boots of before are remembered. Their reports are folded within minutes.
+/// The number of earlier boots to remember. Their reports are folded within minutes.
 const FORMER: usize = 16;
 
-/// As whom this process has reported.
+/// The ids under which this process has reported.
 #[derive(Debug)]
 pub(super) struct ReporterId {
-    /// The name of the replica, and the first boot, by which the process itself knows its counts.
+    /// The name of the replica and the first boot, under which this process keeps its own counts.
     source: Reporter,
     turn: BootEpoch,
-    /// When the last report was left, and what had been counted until then.
+    /// The time of the last report, and the counts until then.
     last: Option<(u64, ReportCounts)>,
-    /// Boots of before whose reports may still lie in the store, the oldest first.
+    /// Earlier boots whose reports may still be in the store, the oldest first.
     former: Vec<String>,
 }
 
-/// A boot, and what was left under boots of before.
+/// A boot, and the counts reported under earlier boots.
 #[derive(Debug, Clone)]
 pub(super) struct BootEpoch {
     boot: String,
@@ -38,7 +38,7 @@ impl BootEpoch {
         &self.boot
     }
 
-    /// What was not left under boots of before.
+    /// Returns the counts without those reported under earlier boots.
     pub(super) fn since(&self, counts: &ReportCounts) -> ReportCounts {
         let Some(before) = &self.before else {
             return counts.clone();
@@ -66,12 +66,12 @@ impl ReporterId {
         }
     }
 
-    /// By which the process itself knows its counts, whatever the boot.
+    /// Returns the id under which this process keeps its own counts, whatever the boot.
     pub(super) const fn source(&self) -> &Reporter {
         &self.source
     }
 
-    /// As whom a report is left now.
+    /// Returns the boot for a report now.
     pub(super) fn turn(&self, now: u64) -> BootEpoch {
         match &self.last {
             Some((at, counts)) if now.saturating_sub(*at) >= ANEW_AFTER_MS => BootEpoch {
@@ -82,7 +82,7 @@ impl ReporterId {
         }
     }
 
-    /// A report was left, and these are there.
+    /// Records that a report was stored; `there` are the reports in the store.
     pub(super) fn left(
         &mut self,
         turn: BootEpoch,
@@ -104,17 +104,17 @@ impl ReporterId {
         self.former.drain(..more);
     }
 
-    /// What this process adds to what lies in the store under other names.
+    /// Returns the counts that this process adds to those stored under earlier boots.
     pub(super) fn news(&self, counts: &ReportCounts) -> ReportCounts {
         self.turn.since(counts)
     }
 
-    /// Whether it is the report that this process replaces.
+    /// Returns true if this process's next report replaces `report`.
     pub(super) fn is(&self, report: &ReplicaReport) -> bool {
         (&report.replica, &report.boot) == (&self.source.0, &self.turn.boot)
     }
 
-    /// Whether this process has left it, under whatever boot.
+    /// Returns true if this process has stored `report`, under any boot.
     pub(super) fn has_left(&self, report: &ReplicaReport) -> bool {
         self.is(report) || (report.replica == self.source.0 && self.former.contains(&report.boot))
     }

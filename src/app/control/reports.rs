@@ -1,4 +1,4 @@
-//! What this process has counted, left where a restart and other replicas find it, and what all have counted.
+//! The counts of this process, stored for restarts and other replicas, and the counts of all replicas.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -16,37 +16,37 @@ use crate::domain::rollout::Tallies;
 use crate::store::{CommitError, Health, ReplicaReport, Reports, Versioned};
 use crate::telemetry::clock::millis;
 
-/// How often a report is written into a folder. To a server it goes at each look: the guards of all replicas rule on
-/// the counts of all.
+/// The interval of reports to a folder. A server gets a report at each evaluation, because the guards of all replicas
+/// decide on the counts of all.
 const WRITE_EVERY_MS: u64 = 10_000;
-/// A process whose report has not changed for longer has ended, and its report is folded into the archive.
+/// The time without change after which a process counts as ended, and its report is folded into the archive.
 pub(super) const GONE_AFTER_MS: u64 = 300_000;
-/// Who reports where nobody shares the store.
+/// The replica name of a process that shares its store with no other.
 const ALONE: &str = "local";
 
-/// What this process has counted since it began.
+/// The counts of this process since its start.
 #[derive(Debug, Clone, Default)]
 pub struct ReportCounts {
-    /// By the names of guarded flags.
+    /// The tallies by the name of the guarded flag.
     pub tallies: Tallies,
-    /// Who called what.
+    /// The usage of routes by client.
     pub usage: Usage,
 }
 
-/// Who reports, when last, and what the others have left.
+/// The reporting state: the own id and last report, and the counts of others.
 #[derive(Debug)]
 pub(super) struct Reporting {
     own: ReporterId,
     left: Option<u64>,
     silence: ReportAges,
-    /// What others have counted, those that are gone among them.
+    /// The usage counted by others, including processes that have ended.
     others: Usage,
-    /// What was folded of processes that are gone, as it was told last.
+    /// The folded counts of ended processes, as last read.
     archive: Versioned,
     counts: ReportCounts,
 }
 
-/// What one process has counted, as it is stored. What is gone for good has left its usage only.
+/// The stored counts of one process. The archive contains the usage only.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct CountedUsage {
@@ -58,13 +58,13 @@ struct CountedUsage {
 impl CountedUsage {
     fn new(usage: &Usage) -> CountedUsage {
         CountedUsage {
-            // What a usage writes is JSON.
+            // A usage always serializes to valid JSON.
             usage: serde_json::from_str(&usage.to_json()).unwrap_or_default(),
             ..CountedUsage::default()
         }
     }
 
-    /// What a version of another form has left counts as nothing.
+    /// Returns the usage; empty if another version wrote it in an unknown form.
     fn usage(&self) -> Usage {
         Usage::from_json(&self.usage.to_string()).unwrap_or_default()
     }
@@ -86,8 +86,7 @@ impl Reporting {
 }
 
 impl Control {
-    /// Takes what this process has counted, leaves it in the store where it is time to, and takes what others have
-    /// left there.
+    /// Takes the counts of this process, stores them when due, and reads the reports of others.
     pub async fn report(&mut self, counts: ReportCounts, at: SystemTime) {
         let own = self.reporting.own.source().clone();
         self.guards.summed.update(own, counts.tallies.clone());
@@ -101,7 +100,7 @@ impl Control {
         }
     }
 
-    /// Leaves the report now, whatever the time: the process is about to end.
+    /// Stores the report at once, before the process ends.
     pub async fn leave(&mut self, now: u64) {
         self.store_kill_last().await;
         self.leave_counts(now).await;
@@ -125,7 +124,7 @@ impl Control {
             at: now,
             text,
         };
-        // Where the store is away, readiness tells; the counts are there the next time.
+        // If the store is unavailable, readiness shows it; the counts are part of the next report.
         if let Ok(reports) = self.store.exchange(&report).await {
             let counts = self.reporting.counts.clone();
             self.reporting
@@ -149,7 +148,7 @@ impl Control {
         if first {
             self.remember_guards(&read);
         }
-        // What this process has counted is known, under whatever name it was left.
+        // The counts of this process are known already, under whatever id they were stored.
         let others = read.iter();
         let others = others.filter(|(report, _)| !self.reporting.own.has_left(report));
         let sources = others.map(|(report, counted)| {
@@ -169,7 +168,7 @@ impl Control {
         self.fold((archive.revision, archived), read, now).await;
     }
 
-    /// The archive, given back to a store that has forgotten it.
+    /// Returns the archive, after restoring it in a store that has lost it.
     async fn archive(&mut self, found: Versioned) -> Versioned {
         if found.revision == 0 && self.reporting.archive.revision > 0 {
             let good = self.reporting.archive.clone();
@@ -186,7 +185,8 @@ impl Control {
         self.reporting.own.is(report)
     }
 
-    /// What guards knew when the last process ended, or know on another replica.
+    /// Restores the state of the guards from the newest report of another process: the previous one, or another
+    /// replica.
     fn remember_guards(&mut self, read: &[(ReplicaReport, CountedUsage)]) {
         let others = read.iter().filter(|(report, _)| !self.is_own(report));
         let newest = others.max_by_key(|(report, _)| report.at);
@@ -198,14 +198,14 @@ impl Control {
         }
     }
 
-    /// Folds the reports of processes that have ended into the archive. Whoever is first does it for all.
+    /// Folds the reports of ended processes into the archive. The first replica to do so does it for all.
     async fn fold(
         &mut self,
         (revision, mut usage): (u64, Usage),
         read: Vec<(ReplicaReport, CountedUsage)>,
         now: u64,
     ) {
-        // Nobody else is in the folder of a process, so whoever was there before has ended.
+        // A folder belongs to one process, so the authors of all other reports in it have ended.
         let patience = if self.is_shared() { GONE_AFTER_MS } else { 0 };
         let silence = &mut self.reporting.silence;
         silence.look(read.iter().map(|(report, _)| report), now);
@@ -227,19 +227,19 @@ impl Control {
         };
         let reports: Vec<ReplicaReport> = gone.into_iter().map(|(report, _)| report).collect();
         match self.store.fold(revision, &text, &reports).await {
-            // Another replica was first, or the store is away: the reports are there the next time.
+            // Another replica was first, so the reports are still to be read.
             Ok(()) | Err(CommitError::Conflict(_)) => {}
             Err(CommitError::Store(error)) => tracing::warn!(%error, "reports could not be folded"),
         }
     }
 
-    /// What this process is called among those that share the store.
+    /// Returns the name of this process among those that share the store.
     #[must_use]
     pub fn replica(&self) -> &str {
         &self.reporting.own.source().0
     }
 
-    /// Who called what, on all replicas, since anybody watched.
+    /// Returns the usage on all replicas, since counting began.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let mut usage = self.reporting.others.clone();
@@ -248,7 +248,7 @@ impl Control {
     }
 }
 
-/// What a version of another form has left counts as nothing.
+/// Parses stored counts; an unknown form counts as nothing.
 fn read(text: &str) -> CountedUsage {
     serde_json::from_str(text).unwrap_or_default()
 }

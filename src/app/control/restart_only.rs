@@ -1,8 +1,8 @@
-//! What a reload cannot change: it takes effect at a start only.
+//! Settings that a reload cannot change, because they take effect only at a start.
 
 use crate::config::raw::RawConfig;
 
-/// All of that by its key, as the files say it.
+/// These settings by key, as read from the files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RestartOnly([(&'static str, String); 10]);
 
@@ -25,7 +25,8 @@ impl RestartOnly {
         ])
     }
 
-    /// Names what is no longer what it was before and at the start, so that each change is named once.
+    /// Logs each setting that has changed since the last read and differs from the start, so that each change is logged
+    /// once.
     pub(super) fn warn_of_changes(&self, before: &RestartOnly, started: &RestartOnly) {
         for key in self.changes(before, started) {
             tracing::warn!("`{key}` changed; it takes effect at the next start");
@@ -41,20 +42,20 @@ impl RestartOnly {
     }
 }
 
-/// Where spans are sent.
+/// Returns the destination of spans.
 fn exported(config: &RawConfig) -> Option<(String, &str)> {
     let trace = config.trace.as_ref()?;
     let endpoint = trace.endpoint.as_ref()?.value.to_string();
     Some((endpoint, &trace.service.value))
 }
 
-/// Whether there is TLS. Its files may change at any time: connections from then on are shown what is new.
+/// Returns whether TLS is on. Its files may change at any time: new connections use the new ones.
 fn tls(config: &RawConfig) -> String {
     config.listen.tls.is_some().to_string()
 }
 
-/// Sets it back to what it was at the start, the workers among it: the plan's limits are shares of those that are
-/// there.
+/// Restores the restart-only settings of the start, including the number of workers, because the plan's limits are
+/// divided by it.
 pub(super) fn keep_what_is_fixed(config: &mut RawConfig, started: &RawConfig) {
     let (listen, before) = (&mut config.listen, &started.listen);
     listen.address.clone_from(&before.address);

@@ -1,8 +1,9 @@
-//! What was changed for flags that were edited or removed since: it is dropped, and the history tells.
+//! Runtime changes of flags that were edited or removed since: they are dropped, and the history records it.
 //!
-//! It has no effect from the edit on, since it is of another text. That it is taken out of the store is tried until the
-//! store has taken it. Only what the files that were read here make void is dropped: as long as replicas are given new
-//! files one after the other, those with the old ones change flags of the old text, and nobody fights them.
+//! Such a change has no effect from the edit on, because it belongs to another text. Removing it from the store is
+//! tried until the store accepts. Only changes that became stale by the files read here are dropped: while new files
+//! reach one replica after the other, those with the old files still change flags of the old text, and the replicas
+//! must not undo each other's changes.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -13,14 +14,14 @@ use crate::domain::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standi
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
 
-/// Who undoes what nobody can want any more.
+/// The author of these removals.
 const PROGRAM: &str = "dualgauge";
 
-/// The flags whose changes are to be dropped, and why.
+/// The flags whose changes are to be dropped, and the reasons.
 pub(super) type StaleChanges = BTreeMap<String, &'static str>;
 
 impl Control {
-    /// Takes off what was changed for flags that were edited or removed since, and says so.
+    /// Drops the runtime changes of flags that were edited or removed since, and logs it.
     pub(super) async fn forget(&mut self, at: SystemTime) {
         self.void = self.void_now();
         for (flag, reason) in &self.void {
@@ -31,7 +32,7 @@ impl Control {
             );
         }
         if self.void.is_empty() && self.trouble.is_some() {
-            // What the files say now may go with what is stored.
+            // The files may now be compatible with the stored state.
             self.hold_against_store().await;
         }
         self.drop_void(at).await;
@@ -53,7 +54,7 @@ impl Control {
         void.collect()
     }
 
-    /// Takes what is void out of the store, or tries again later.
+    /// Removes stale changes from the store, or tries again later.
     pub(super) async fn drop_void(&mut self, at: SystemTime) {
         for _ in 0..ATTEMPTS {
             let still = self.void_now();
@@ -97,7 +98,7 @@ impl Control {
         })
     }
 
-    /// The standing without what is void; all of it goes under one revision.
+    /// Returns the standing without stale changes; all removals share one revision.
     fn without_void(&self, at: SystemTime) -> Standing {
         let revision = self.revision + 1;
         let mut next = self.standing.clone();
@@ -105,7 +106,7 @@ impl Control {
             let changed = next.change(&change, (revision, &by), |flag| self.text_hash(flag));
             match changed {
                 Ok(ChangeResult::To(without)) => next = *without,
-                // It is not there.
+                // The change is gone already.
                 Ok(ChangeResult::Already) | Err(_) => {}
             }
         }
@@ -116,12 +117,12 @@ impl Control {
         match self.store.read(self.revision).await {
             Ok(Some(found)) => self.take(found),
             Ok(None) => self.trouble = None,
-            // Readiness tells.
+            // Readiness shows the error.
             Err(_) => {}
         }
     }
 
-    /// It is tried again, and said once.
+    /// Logs a failure once; the removal is tried again.
     fn cannot_drop(&mut self, error: &dyn std::error::Error) {
         let trouble = Some(format!(
             "what was changed for flags that were edited since is still stored: {error}"

@@ -1,4 +1,4 @@
-//! The task that owns the state: commands in, a look at the files now and then, plans out to the workers.
+//! The control task: it executes commands, checks the files regularly, and installs plans in the workers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,43 +21,44 @@ use crate::server::admin::{
 };
 use crate::telemetry::clock::{millis, moment, now, wall};
 
-/// How often the files are looked at.
+/// The interval of file checks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How soon they are looked at again when they have just changed.
+/// The delay of the next check after a change.
 const SETTLE: Duration = Duration::from_millis(100);
-/// How often a shared store is asked whether another replica has changed something; well under the second within which
-/// a flip must act everywhere.
+/// The interval of polling a shared store for changes by other replicas; well below the second within which a flip must
+/// act everywhere.
 const SYNC_EVERY: Duration = Duration::from_millis(250);
-/// How often guards look at what was counted.
+/// The interval at which guards evaluate the counts.
 const OBSERVE_EVERY: Duration = Duration::from_secs(1);
-/// How long the workers may take for a plan or for their counts; less than the asker waits.
+/// The time limit of the workers for a plan or for their counts; shorter than the timeout of the requester.
 const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What the owner needs of the workers.
+/// The functions through which the task reaches the workers.
 #[derive(Debug)]
 pub struct Hooks<I, M, C, D, F, N> {
-    /// Hands a plan to every worker; ready when all of them have it for their next call.
+    /// Installs a plan in every worker; completes when all use it from their next call on.
     pub install: I,
-    /// Renders the page of metrics.
+    /// Renders the metrics page.
     pub metrics: M,
-    /// Tells what every worker has counted, for guards and for usage.
+    /// Returns the counts of every worker, for guards and usage.
     pub counts: C,
-    /// Puts the last mismatches of all workers together.
+    /// Returns the last mismatches of all workers together.
     pub mismatches: D,
-    /// Lets all workers forget the mismatches of routes; returns the names of these.
+    /// Clears the mismatches of routes in all workers; returns the names of those routes.
     pub forget: F,
-    /// Tells how the servers behind stand: what keeps some calls from being served, and what makes the process unready.
+    /// Returns the state of the upstreams: the obstacles that make the process unready, and the notes on those that
+    /// affect some calls.
     pub upstreams: N,
 }
 
-/// Whether every worker has the plan in force.
+/// The installation of the plan in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InstalledPlan {
     Everywhere,
     NotYet,
 }
 
-/// Whether calls are still wanted.
+/// The phase of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ControlPhase {
     Serving,
@@ -69,16 +70,16 @@ enum ControlPhase {
 struct ControlTask<I, M, C, D, F, N> {
     control: Control,
     hooks: Hooks<I, M, C, D, F, N>,
-    /// The plan that the workers were given last.
+    /// The plan that was last given to the workers.
     offered: Arc<Plan>,
     installed: InstalledPlan,
     phase: ControlPhase,
     reading: Reading,
 }
 
-/// Answers commands and watches the files until every sender of `commands` is gone.
+/// Executes commands and watches the files until every sender of `commands` is dropped.
 ///
-/// The workers are expected to have [`ControlResponse::plan`] of before this call. It compiles between its waits, so it runs on a
+/// The workers must have [`Control::plan`] before this call. The task compiles between its waits, so it must run on a
 /// thread that serves no calls.
 pub async fn own<I, M, C, D, F, N>(
     control: Control,
@@ -100,7 +101,7 @@ pub async fn own<I, M, C, D, F, N>(
         phase: ControlPhase::Serving,
         reading: Reading::default(),
     };
-    // What guards see later, they hold against what was counted when they began.
+    // The guards compare later counts with those at their start.
     owner.observe().await;
     let mut looks = time::interval_at(now() + LOOK_EVERY, LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -109,7 +110,7 @@ pub async fn own<I, M, C, D, F, N>(
     let mut observations = time::interval_at(now() + OBSERVE_EVERY, OBSERVE_EVERY);
     observations.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        // Every branch is cancel-safe: nothing is taken from the channel, a read or an interval unless it is handled.
+        // All branches are cancel-safe: nothing is taken from the channel, a read or an interval unless it is handled.
         tokio::select! {
             command = commands.recv() => match command {
                 Some(command) => owner.obey(command).await,
@@ -136,7 +137,7 @@ where
     F: AsyncFn(&Glob) -> Vec<String>,
     N: AsyncFn(Arc<Plan>) -> Readiness,
 {
-    /// One that has handed over takes nothing back.
+    /// Returns true if the store must be polled. A process that has handed over takes nothing back.
     fn follows_store(&self) -> bool {
         match self.phase {
             ControlPhase::Serving | ControlPhase::Draining => self.control.follows_store(),
@@ -174,7 +175,7 @@ where
             }
             AdminCommand::Drain(reply) => {
                 self.phase = ControlPhase::Draining;
-                // The workers are still there to tell.
+                // The workers are still there to report their counts.
                 self.take_counts().await;
                 self.control.leave(millis(wall())).await;
                 self.control.flush().await;
@@ -191,8 +192,8 @@ where
         }
     }
 
-    /// Changes the standing for an asker who still waits; one who was told that there is no answer is not surprised
-    /// later. The kill switch acts in any case, and before it is stored.
+    /// Changes the standing, if the requester still waits: one that has timed out must not be surprised by a later
+    /// change. The kill switch acts in any case, and before it is stored.
     async fn change(
         &mut self,
         asked: &ChangeRequest,
@@ -209,7 +210,7 @@ where
             self.install_if_new().await;
         }
         let changed = self.control.change(asked, wall()).await;
-        // Whatever came of it, another replica may have changed the plan on the way.
+        // Even if the change was refused, another replica may have changed the plan.
         self.install_if_new().await;
         let answer = match (changed, self.installed) {
             (Err(refusal), _) => Err(refusal),
@@ -222,12 +223,12 @@ where
         tell(reply, answer);
     }
 
-    /// Reads the files again for somebody who is told what came of it.
+    /// Reloads the files for a requester, who gets the result.
     fn reload(&mut self, who: Waiting) {
         self.reading.ask(who, self.control.sources());
     }
 
-    /// Takes what was read. Returns what a look has shown.
+    /// Processes what was read. Returns the result of a file check.
     async fn take_read(&mut self, done: Option<Done>) -> Option<FileChange> {
         let look = match done {
             Some(Done::Looked(contents)) => Some(self.control.looked(contents)),
@@ -240,7 +241,7 @@ where
                 None
             }
             None => {
-                // They learn from the replies that are dropped that there is no answer.
+                // The dropped reply channels tell the requesters that there is no answer.
                 self.reading.answered().clear();
                 None
             }
@@ -263,13 +264,13 @@ where
         }
     }
 
-    /// Looks whether another replica has changed something.
+    /// Checks the store for changes by other replicas.
     async fn sync(&mut self) {
         self.control.sync().await;
         self.install_if_new().await;
     }
 
-    /// Takes what the workers have counted; what is not told now is told the next time.
+    /// Takes the counts of the workers. Counts that are not reported in time are part of the next ones.
     async fn take_counts(&mut self) {
         let at = wall();
         let counts = (self.hooks.counts)(self.control.plan(), moment(at));
@@ -278,11 +279,11 @@ where
         }
     }
 
-    /// Takes what was counted, and does what the guards say.
+    /// Takes the counts and acts on the decisions of the guards.
     async fn observe(&mut self) {
         self.take_counts().await;
         self.control.observe(wall()).await;
-        // What another replica was faster with is new as well.
+        // The plan may also be new because another replica was faster.
         self.install_if_new().await;
     }
 
@@ -292,7 +293,7 @@ where
         }
     }
 
-    /// Begins a look at the files, unless they are read already.
+    /// Starts a file check, unless a read is running.
     async fn look(&mut self) {
         self.reading.check();
         self.reading.look(self.control.watched());
@@ -324,12 +325,12 @@ where
         let page = (self.hooks.metrics)(self.control.plan(), self.control.facts());
         match time::timeout(WORKERS_TIMEOUT, page).await {
             Ok(page) => tell(reply, page),
-            // The asker learns it from the reply that is dropped.
+            // The dropped reply channel tells the requester.
             Err(_) => tracing::error!("not every worker has told its counts"),
         }
     }
 
-    /// Who still calls what, on all replicas, with what was counted until now.
+    /// Reports the usage of routes by client on all replicas, including the latest counts.
     async fn usage(&mut self, (route, idle): (Glob, u64), reply: oneshot::Sender<UsageReport>) {
         self.take_counts().await;
         let (plan, at) = (self.control.plan(), moment(wall()));
@@ -344,7 +345,7 @@ where
     async fn mismatches(&self, reply: oneshot::Sender<Mismatches>) {
         match time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)()).await {
             Ok(found) => tell(reply, found),
-            // As above.
+            // The dropped reply channel tells the requester.
             Err(_) => tracing::error!("not every worker has told its mismatches"),
         }
     }
@@ -366,7 +367,7 @@ where
                 );
                 tell(reply, forgotten);
             }
-            // As above.
+            // The dropped reply channel tells the requester.
             Err(_) => tracing::error!("not every worker has reset its mismatches"),
         }
     }
@@ -395,7 +396,7 @@ where
     }
 }
 
-/// An asker that no longer waits needs no answer.
+/// Sends a reply; a requester that no longer waits needs none.
 fn tell<T>(reply: oneshot::Sender<T>, answer: T) {
     drop(reply.send(answer));
 }

@@ -1,4 +1,4 @@
-//! The state, as the admin API shows it.
+//! The state as shown by the admin API.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::server::admin::{
 };
 
 impl Control {
-    /// What came of reading the files again, as the API tells it.
+    /// Returns the result of a reload for the API.
     pub(super) fn reloaded(&self, reloaded: Reloaded) -> Result<ReloadView, Refusal> {
         let result = match (reloaded, &self.refused) {
             (Reloaded::Swapped, _) => "swapped",
@@ -32,7 +32,7 @@ impl Control {
         })
     }
 
-    /// All flags, in order.
+    /// Returns all flags, in order.
     #[must_use]
     pub fn flags(&self) -> FlagsView {
         let flags = self.flags.iter().zip(&self.file_flags);
@@ -46,7 +46,7 @@ impl Control {
         }
     }
 
-    /// The routes and sides that the kill switch leaves translated, where it is on.
+    /// Returns the routes and sides that the kill switch leaves translated, if it is on.
     fn still_translated(&self) -> Vec<String> {
         if self.plan.rollout.kill == Kill::Off {
             return Vec::new();
@@ -66,16 +66,16 @@ impl Control {
         left.chain(streams).collect()
     }
 
-    /// What was changed, the newest first.
+    /// Returns the history of changes, the newest first.
     #[must_use]
     pub fn history(&self) -> Vec<HistoryEntry> {
         self.standing.history.iter().rev().cloned().collect()
     }
 
-    /// One flag.
+    /// Returns one flag.
     ///
     /// # Errors
-    /// [`Refusal::UnknownNames`].
+    /// Returns [`Refusal::Unknown`] if there is no such flag.
     pub fn flag(&self, name: &str) -> Result<FlagView, Refusal> {
         let mut flags = self.flags.iter().zip(&self.file_flags);
         flags
@@ -109,7 +109,7 @@ impl Control {
         }
     }
 
-    /// The routes in force, as a document of a side.
+    /// Returns the routes in force as a document of a side.
     #[must_use]
     pub fn document(&self, side: Side) -> Json {
         let routes = self.plan.routes.routes();
@@ -119,7 +119,7 @@ impl Control {
         })
     }
 
-    /// What the plan consists of.
+    /// Returns the contents of the plan.
     #[must_use]
     pub fn plan_view(&self) -> PlanView {
         // The compiled routes are in the order of the raw ones, which have the text.
@@ -164,7 +164,7 @@ fn headers(flag: &RawFlag) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// How far the ramp of a flag has come, unless a person has taken over.
+/// Returns the progress of a flag's ramp, unless a person has taken over.
 fn ramp(flag: &RawFlag, stands: Option<&FlagStanding>) -> Option<RampView> {
     let steps = flag.ramp.as_ref()?.steps.len();
     if stands.is_some_and(|stands| stands.flip.is_some()) {
