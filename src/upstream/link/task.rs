@@ -378,8 +378,7 @@ impl<T: Transport> LinkTask<'_, T> {
             LinkOutput::Close(fault) => {
                 self.wanted = Reopen::No;
                 self.line.close();
-                // Recursion is safe: this is one of the outputs of the loop in `take`, which continues with the new
-                // ones.
+                // Takes the loss in at once, although `take` is still executing its outputs.
                 self.lost(&fault.to_string());
             }
             LinkOutput::Write(message) => {

@@ -307,7 +307,7 @@ impl Session {
             body: jsonrpc::request(NO_CALL, "ping", params, &[]).into_bytes(),
             headers: self.headers.clone(),
         };
-        // No slot is needed: the connection of the ended stream is free for it.
+        // It bypasses the limit: the connection of the ended stream is free for it.
         self.own.0 += 1;
         let post = self.posting(PostKind::Own, letter);
         self.spawn(post);
@@ -324,7 +324,7 @@ impl Session {
         }
     }
 
-    /// Starts a POST that runs as long as the session.
+    /// Starts a POST that only the end of the session drops.
     fn spawn(&mut self, post: PostFuture) {
         let (_, registration) = AbortHandle::new_pair();
         self.posts.push(Abortable::new(post, registration));
