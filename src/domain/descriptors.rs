@@ -1,7 +1,7 @@
 //! File descriptors: how many connections fit into the limit of open files.
 //!
-//! A part of the limit is reserved for the admin listener, for files and for what threads need, so that probes and the kill
-//! switch work while clients use all that they may. Connections to upstreams get at most half of the rest, and clients what is left.
+//! A part of the limit is reserved for the admin listener, files and threads, so that probes and the kill switch work
+//! while clients use their maximum. Connections to upstreams get at most half of the rest, and clients the remainder.
 
 use super::pending::SUBSCRIPTIONS;
 use super::plan::{Plan, Sharing, Transport, UpstreamPlan};
@@ -11,15 +11,15 @@ use super::plan::{Plan, Sharing, Transport, UpstreamPlan};
 const RESERVED: usize = 160;
 /// The descriptors reserved for each worker: its listener, the same for a successor, and its event loop.
 const PER_WORKER: usize = 8;
-/// The descriptors of one child: three pipes, its process, and what its start needs.
+/// The descriptors of one child process: three pipes, its process, and those for its start.
 const PER_CHILD: usize = 8;
-/// The descriptors of one MCP server beside those of calls and subscriptions.
+/// The descriptors of one MCP server in addition to those of calls and subscriptions.
 const PER_SESSION: usize = 16;
 
 /// The limit of open files, and the number of threads that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptors {
-    /// The limit; none where there is no limit.
+    /// The limit; `None` if unlimited.
     pub limit: Option<u64>,
     /// The number of workers.
     pub workers: usize,
@@ -34,7 +34,7 @@ pub struct Budget {
     clients_wanted: usize,
     /// Descriptors for upstreams.
     upstreams: usize,
-    /// Descriptors that upstreams would take with all their `connections`.
+    /// Descriptors for upstreams with all their `connections`.
     upstreams_wanted: usize,
 }
 
@@ -68,7 +68,7 @@ impl Budget {
         self.clients
     }
 
-    /// Returns how many connections one worker may have to an upstream whose plan says `connections`.
+    /// Returns the connections that one worker may have to an upstream whose plan allows `connections`.
     #[must_use]
     pub fn connections(&self, connections: usize) -> usize {
         if self.upstreams == self.upstreams_wanted {
@@ -89,7 +89,7 @@ impl Budget {
     /// Returns the limit of open files with which all connections of the plan would fit.
     #[must_use]
     pub fn needed(&self, workers: usize) -> usize {
-        // Upstreams get at most half of what is not reserved.
+        // Upstreams get at most half of the unreserved descriptors.
         let clients = self.clients_wanted.max(self.upstreams_wanted);
         [
             RESERVED,
@@ -102,7 +102,7 @@ impl Budget {
     }
 }
 
-/// Returns the descriptors of all connections that an upstream may have, with candidates that run only to compare.
+/// Returns the descriptors of all connections that an upstream may have, including those of candidates.
 fn need(upstream: &UpstreamPlan, (candidates, files): (usize, Descriptors)) -> usize {
     let of_workers = |own: usize| own.saturating_mul(files.workers);
     match &upstream.transport {

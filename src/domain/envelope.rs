@@ -1,8 +1,7 @@
-//! Members of the JSON-RPC envelope that stand for HTTP headers: credentials, which some servers take in the
-//! message itself.
+//! Credentials in JSON-RPC envelopes: members that some servers take in place of HTTP headers.
 //!
-//! They are never logged, and go only to an upstream that names them and gets credentials at all. Law: a
-//! value that becomes a header and comes back is the value.
+//! They are never logged, and go only to an upstream that names them and gets credentials at all. Law: converting a
+//! value to a header and back gives the same value.
 
 use std::borrow::Cow;
 
@@ -26,14 +25,14 @@ pub struct EnvelopeHeader {
     slot: Slot,
 }
 
-/// The members that JSON-RPC itself has (JSON-RPC 2.0 §4).
+/// The members of JSON-RPC itself (JSON-RPC 2.0 §4).
 const OWN: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 
 impl EnvelopeHeader {
     /// Compiles one pair; `value` is the text of the header, with one hole for the value of the member.
     ///
     /// # Errors
-    /// [`PatternError`] with the key that is wrong.
+    /// [`PatternError`] with the faulty key.
     pub fn parse(
         member: &str,
         header: HeaderName,
@@ -75,13 +74,13 @@ impl EnvelopeHeader {
         })
     }
 
-    /// The header.
+    /// Returns the header name.
     #[must_use]
     pub fn header(&self) -> &HeaderName {
         &self.item.name
     }
 
-    /// The value of the member that a caller's headers say; none where they say nothing of this form.
+    /// Returns the member's value according to the client's headers; `None` if they do not have this form.
     #[must_use]
     pub fn from_headers(&self, headers: &HeaderMap, depth: u16) -> Option<Json> {
         let mut reading = PatternReader::new(1, UnknownMembers::Open, depth);
@@ -90,10 +89,10 @@ impl EnvelopeHeader {
         value.map(Cow::into_owned)
     }
 
-    /// The header that the value of a member says; none for `null`.
+    /// Returns the header for a member's value; `None` for `null`.
     ///
     /// # Errors
-    /// [`BindError`] names the member and what is wrong with its value, which it never shows.
+    /// [`BindError`] names the member and the fault of its value, but never the value.
     pub fn to_header(
         &self,
         value: &Json,
@@ -120,10 +119,10 @@ impl EnvelopeHeader {
     }
 }
 
-/// Refuses a message that two programs could read two credentials from.
+/// Rejects a message in which two programs could find two credentials.
 ///
 /// # Errors
-/// [`BindError`] names the member that is given twice, or in another letter case.
+/// [`BindError`] names the member that is repeated, or written in another letter case.
 pub fn unambiguous(envelope: &[EnvelopeHeader], message: &Json) -> Result<(), BindError> {
     if envelope.is_empty() {
         return Ok(());

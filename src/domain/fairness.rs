@@ -1,21 +1,21 @@
-//! The part of a limit that one peer may take.
+//! The share of a limit that one peer may use.
 //!
-//! One peer may take all places until four of five are taken. Of the rest it may take at most half of what other peers have
-//! left. So the rest is never one peer's, and a peer that comes later finds a place.
+//! One peer may take slots freely until four of five are taken. Of the remaining fifth it may take at most half of the
+//! slots that other peers left free. So one peer never takes all of them, and a later peer finds a slot.
 
-/// The last places of a limit, one of five. Small limits have none.
+/// Returns the size of the last fifth of a limit; zero for small limits.
 const fn rest_of(limit: usize) -> usize {
     limit / 5
 }
 
-/// Returns whether a peer that holds `own` of the `taken` places may take one more.
+/// Returns whether a peer that holds `own` of the `taken` slots may take one more.
 #[must_use]
 pub fn may_take(limit: usize, taken: usize, own: usize) -> bool {
     let rest = rest_of(limit);
     let Some(beyond) = taken.checked_sub(limit - rest) else {
         return true;
     };
-    // A peer counts with what it holds, whenever it took that.
+    // All slots of the peer count, regardless of when it took them.
     let own = own.min(beyond);
     let left = rest.saturating_sub(beyond - own);
     rest == 0 || own < left.div_ceil(2)

@@ -1,4 +1,4 @@
-//! OpenAPI 3.1 of the REST side.
+//! OpenAPI 3.1 documents of the REST side.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::{ROUTE, info, names};
 use crate::domain::route::{Extra, Route};
 use crate::domain::side::Side;
 
-/// The operations of one path, by method; routes that share one are told apart by query or body.
+/// The operations of one path, by method; several routes may share one and differ in query or body.
 struct OperationItem<'r> {
     path: PathText,
     operations: BTreeMap<String, Vec<&'r Route>>,
 }
 
-/// What the routes are for a REST client.
+/// Returns the OpenAPI document of the routes.
 #[must_use]
 pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
     let mut items: BTreeMap<String, OperationItem<'r>> = BTreeMap::new();
@@ -56,7 +56,7 @@ fn operation(path: &PathText, routes: &[&Route]) -> Value {
     let [first, ..] = routes else {
         return json!({});
     };
-    // Names of path parameters are those of the first route of the path; types are each route's own.
+    // The names of path parameters are those of the path's first route; the types are each route's own.
     let own = routes.iter().map(|route| {
         let texts = path_text(&route.rest_call.path).parameters;
         let placed = path.parameters.iter().zip(texts);
@@ -84,7 +84,7 @@ fn operation(path: &PathText, routes: &[&Route]) -> Value {
     operation
 }
 
-/// The body of one operation; required where no route can do without.
+/// Returns the body of an operation; it is required if every route requires it.
 fn request_body(routes: &[&Route]) -> Option<Value> {
     let bodies = routes.iter().filter_map(|route| {
         let pattern = route.rest_call.body.as_ref()?;

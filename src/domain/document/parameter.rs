@@ -1,4 +1,4 @@
-//! Parameters of a REST call, for OpenAPI: of the path, the query and the headers.
+//! OpenAPI parameters of a REST call: path, query and headers.
 
 use serde_json::{Value, json};
 
@@ -6,17 +6,17 @@ use super::schema::{any_of, of_slot, of_words};
 use crate::domain::pattern::{Delimiter, Shape, TextPatterns};
 use crate::domain::route::{PlacedHole, RestCall, SegmentPattern, Template};
 
-/// A path as OpenAPI writes it, and what its parameters are.
+/// A path in OpenAPI syntax, with its parameters.
 #[derive(Debug)]
 pub(super) struct PathText {
     /// `/items/{id}`
     pub(super) text: String,
-    /// In order: the name, and what it is.
+    /// The name and schema of each, in order.
     pub(super) parameters: Vec<(String, Value)>,
 }
 
 impl PathText {
-    /// The path with its parameters named by place: two paths that differ in names only are one.
+    /// Returns the path with numbered parameters: two paths that differ only in names are the same path.
     pub(super) fn shape(&self) -> String {
         let mut shape = self.text.clone();
         for (place, (name, _)) in self.parameters.iter().enumerate() {
@@ -26,7 +26,7 @@ impl PathText {
     }
 }
 
-/// Writes a template. A hole of several segments is one parameter for each of those that are open.
+/// Converts a template. A hole of several segments becomes one parameter for each variable segment.
 pub(super) fn path_text(template: &Template) -> PathText {
     let mut path = PathText {
         text: String::new(),
@@ -76,7 +76,7 @@ pub(super) fn path_text(template: &Template) -> PathText {
     path
 }
 
-/// The parameters of the query and of the headers.
+/// Returns the parameters of the query and of the headers.
 pub(super) fn named(call: &RestCall) -> Vec<Value> {
     let query = call.query.iter().map(|item| {
         let mut parameter = parameter("query", &item.key, &item.words);
@@ -88,14 +88,14 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
         }
         parameter
     });
-    // OpenAPI says these three in places of their own, and ignores parameters of their names.
+    // OpenAPI describes these three elsewhere, and ignores parameters of their names.
     let said_elsewhere = ["accept", "content-type", "authorization"];
     let headers = call.headers.iter();
     let headers = headers
         .filter(|item| !said_elsewhere.contains(&item.name.as_str()))
         .map(|item| {
             let mut parameter = parameter("header", item.name.as_str(), &item.words);
-            // A header has commas between elements (OpenAPI 3.1 §4.8.12.4, `simple`), or is one text.
+            // A list header has commas between elements (OpenAPI 3.1 §4.8.12.4, `simple`); any other is one text.
             if let TextPatterns::Hole(slot) = &item.words
                 && matches!(
                     slot.shape,
@@ -109,7 +109,7 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
     query.chain(headers).collect()
 }
 
-/// `style` and `explode` of a list in a query (OpenAPI 3.1 §4.8.12.4).
+/// Returns `style` and `explode` of a list in a query (OpenAPI 3.1 §4.8.12.4).
 fn style(shape: &Shape) -> Option<(&'static str, bool)> {
     match shape {
         Shape::Repeated(_) => Some(("form", true)),
@@ -135,7 +135,7 @@ fn parameter(place: &str, name: &str, words: &TextPatterns) -> Value {
     })
 }
 
-/// The parameters of one operation that several routes share: required where each requires it.
+/// Merges the parameters of an operation that several routes share; one is required if every route requires it.
 pub(super) fn merged(lists: Vec<Vec<Value>>) -> Vec<Value> {
     let count = lists.len();
     let mut merged: Vec<(Value, Vec<Value>)> = Vec::new();

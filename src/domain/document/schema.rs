@@ -1,4 +1,4 @@
-//! Patterns as JSON Schema (2020-12): what a value that fits looks like.
+//! JSON Schema (2020-12) of patterns: the schema of the values that match.
 
 use serde_json::{Map, Value, json};
 
@@ -8,21 +8,21 @@ use crate::domain::pattern::{
     TextPattern, TextPatterns,
 };
 
-/// What holds for the members that an object pattern does not name.
+/// The treatment of members that an object pattern does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SchemaExtras {
-    /// They may be there.
+    /// They are allowed.
     Open,
-    /// They are refused.
+    /// They are rejected.
     Closed,
 }
 
-/// A JSON text as a value. Numbers beyond its range become the nearest ones, for a document says what people read.
+/// Converts a JSON text to a value. Numbers beyond its range are rounded, which is good enough for a document.
 pub(super) fn value(json: &Json) -> Value {
     serde_json::from_slice(json.as_bytes()).unwrap_or(Value::Null)
 }
 
-/// The schema of a value.
+/// Returns the schema of the values that match a pattern.
 pub(super) fn of_pattern(pattern: &Pattern, more: SchemaExtras) -> Value {
     match pattern {
         Pattern::Literal(literal) => json!({ "const": value(literal) }),
@@ -34,7 +34,7 @@ pub(super) fn of_pattern(pattern: &Pattern, more: SchemaExtras) -> Value {
     }
 }
 
-/// The schema of what stands for a hole in JSON.
+/// Returns the schema of a hole's value in JSON.
 pub(super) fn of_slot(slot: &Slot) -> Value {
     let mut schema = match slot.role {
         Role::Shared(_) | Role::Equal(_) | Role::Written(_) => of_shape(&slot.shape),
@@ -76,7 +76,7 @@ fn of_scalar(scalar: &Scalar) -> Value {
     }
 }
 
-/// A string whose fixed parts are said by a regular expression (ECMA-262).
+/// Returns a string schema whose regular expression (ECMA-262) has the fixed parts.
 fn of_text(text: &TextPattern) -> Value {
     let parts = text.parts.iter().map(|part| match part {
         TextPart::Text(literal) => escaped(literal),
@@ -97,11 +97,11 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The schema of a text of its own: a header, a query parameter, a plain body.
+/// Returns the schema of a separate text: a header, a query parameter, a plain body.
 pub(super) fn of_words(words: &TextPatterns) -> Value {
     match words {
         TextPatterns::Literal(literal) => json!({ "type": "string", "const": literal }),
-        // In a text every value is one, if its type says nothing else.
+        // In a text every value is a string, unless its type is narrower.
         TextPatterns::Hole(slot) if slot.shape == Shape::Any => {
             let mut schema = of_slot(slot);
             schema["type"] = json!("string");
@@ -164,7 +164,7 @@ fn of_each(each: &EachPattern, more: SchemaExtras) -> Value {
     json!({ "type": "array", "items": of_pattern(&each.item, more) })
 }
 
-/// One schema for values of any of these: alone where they are alike, an `enum` where they are literals.
+/// Joins schemas: equal ones become one, and literals an `enum`.
 pub(super) fn any_of(schemas: Vec<Value>) -> Value {
     let mut distinct: Vec<Value> = Vec::with_capacity(schemas.len());
     for schema in schemas {

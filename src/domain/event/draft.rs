@@ -1,4 +1,4 @@
-//! From what the table says of an event to the pair of patterns.
+//! Compilation of a configured event into its pair of patterns.
 
 use super::{EventDefinition, EventForm};
 use crate::domain::json::Json;
@@ -9,7 +9,7 @@ use crate::domain::pattern::{
 use crate::domain::side::Side;
 use crate::domain::sse::MESSAGE;
 
-/// What a table says of one event.
+/// The source of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventSource {
     /// The key of its table: `event[3]`.
@@ -53,7 +53,7 @@ pub struct SseSource {
     pub text: Option<String>,
 }
 
-/// One side of an event: the members of the value as which it is looked at, or all of it.
+/// One side of an event: the members of its JSON value, or the whole value.
 enum EventDraft {
     Members(Vec<(&'static str, Pattern<HoleRef>)>),
     Whole(Pattern<HoleRef>),
@@ -197,13 +197,13 @@ fn literal(text: &str) -> Pattern<HoleRef> {
     Pattern::Literal(Json::string(text))
 }
 
-/// `{_}`, which fits whatever there is, and nothing.
+/// Returns whether a pattern is `{_}`, which matches everything and writes nothing.
 fn drops(pattern: &Pattern<HoleRef>) -> bool {
     matches!(pattern, Pattern::Hole(mention)
         if mention.name == "_" && mention.default.is_none())
 }
 
-/// A pattern of a text: a hole that is all of it has a text as well, whatever its type.
+/// Compiles a text; a hole that is the whole text holds a string, whatever its type.
 fn text(text: &str) -> Result<Pattern<HoleRef>, PatternError> {
     Ok(match TextPatterns::parse(text)? {
         TextPatterns::Literal(text) => literal(&text),

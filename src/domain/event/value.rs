@@ -1,7 +1,7 @@
-//! One event as one JSON value, whatever its form: what patterns read and write.
+//! One event as one JSON value, whatever its form: patterns read and write this value.
 //!
-//! A notification is itself, a frame as well. An event of a stream is `{event, id, data}`; data that is JSON stands in
-//! an array of its own, so that it is never taken for the text that other data is.
+//! A notification or a frame is its own value. An event of a stream is `{event, id, data}`; JSON data is wrapped in an
+//! array, so that it differs from the same data as text.
 
 use bytes::Bytes;
 
@@ -15,26 +15,26 @@ use crate::domain::pattern::MatchError;
 pub struct EventValue {
     form: EventForm,
     pub(super) view: Json,
-    /// Members of the view that a pattern need not name.
+    /// Members that a pattern need not name.
     pub(super) unnamed: usize,
 }
 
-/// What an event of a stream says.
+/// The fields of a stream's event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseFields {
-    /// Its type.
+    /// The type.
     pub event: String,
-    /// Its id, where it has another one now.
+    /// The new id, if it changes.
     pub id: Option<String>,
-    /// Its data.
+    /// The data.
     pub data: String,
 }
 
-/// The member of the view that holds the id of a stream's event.
+/// The member that holds the id of a stream's event.
 pub(super) const ID: &str = "id";
 
 impl EventValue {
-    /// A notification; none where the text is no valid one: no JSON-RPC, a request, a response, a batch.
+    /// Returns a notification; `None` if the text is not one: invalid JSON-RPC, a request, a response, a batch.
     #[must_use]
     pub fn rpc(text: &Bytes, depth: u16) -> Option<EventValue> {
         let limits = MessageLimits { depth, batch: 1 };
@@ -48,7 +48,7 @@ impl EventValue {
         })
     }
 
-    /// A frame.
+    /// Returns a frame.
     #[must_use]
     pub fn frame(frame: Json) -> EventValue {
         EventValue {
@@ -58,7 +58,7 @@ impl EventValue {
         }
     }
 
-    /// An event of a stream.
+    /// Returns an event of a stream.
     #[must_use]
     pub fn sse(event: &str, id: Option<&str>, data: &str, depth: u16) -> EventValue {
         let mut view = Vec::with_capacity(data.len() + event.len() + 32);
@@ -85,7 +85,7 @@ impl EventValue {
         }
     }
 
-    /// What a pair has written.
+    /// Returns the event with the value that a pattern wrote.
     pub(super) fn written(form: EventForm, view: Json) -> Result<EventValue, MatchError> {
         let told = EventValue {
             form,
@@ -106,7 +106,7 @@ impl EventValue {
         Ok(told)
     }
 
-    /// Refuses a text that would be read as JSON.
+    /// Rejects a text that would be read as JSON.
     fn is_readable(&self) -> Result<(), MatchError> {
         let data = self.view.member("data");
         let text = data.and_then(|data| data.text()?.ok());
@@ -117,13 +117,13 @@ impl EventValue {
         Ok(())
     }
 
-    /// Its form.
+    /// Returns the form.
     #[must_use]
     pub fn form(&self) -> EventForm {
         self.form
     }
 
-    /// The notification, or the frame.
+    /// Returns the notification, or the frame.
     #[must_use]
     pub fn message(&self) -> Option<&Json> {
         match self.form {
@@ -132,7 +132,7 @@ impl EventValue {
         }
     }
 
-    /// What an event of a stream says.
+    /// Returns the fields of a stream's event.
     #[must_use]
     pub fn fields(&self) -> Option<SseFields> {
         if self.form != EventForm::Sse {

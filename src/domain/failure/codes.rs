@@ -1,23 +1,23 @@
-//! Codes of failures as the configuration sets them: the block of the proxy's own codes moved, or single reasons.
+//! Configured failure codes: a shifted block of the proxy's own codes, or single reasons.
 
 use std::ops::RangeInclusive;
 
 use super::Reason;
 
-/// The block of the proxy's own codes.
+/// The default block of the proxy's own codes.
 const BLOCK: RangeInclusive<i32> = -31099..=-31000;
 
-/// The codes that the proxy's failures have for RPC clients. The default is the table.
+/// The codes of the proxy's failures for RPC clients. The default is the failure table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailureCodes {
-    /// How far the block is moved.
+    /// The shift of the block.
     by: i32,
-    /// The codes that are set one by one.
+    /// The codes that are set individually.
     set: Vec<(Reason, i32)>,
 }
 
 impl FailureCodes {
-    /// The block begins at this code, in place of -31000, and goes down from there.
+    /// Returns the codes with a block that begins at `base` instead of -31000, and goes down.
     #[must_use]
     pub const fn moved(base: i32) -> FailureCodes {
         FailureCodes {
@@ -26,13 +26,13 @@ impl FailureCodes {
         }
     }
 
-    /// These reasons have these codes.
+    /// Returns the codes with some set individually.
     #[must_use]
     pub const fn set(codes: Vec<(Reason, i32)>) -> FailureCodes {
         FailureCodes { by: 0, set: codes }
     }
 
-    /// The code of a reason.
+    /// Returns the code of a reason.
     #[must_use]
     pub fn of(&self, reason: Reason) -> i32 {
         let own = self.set.iter().find(|(one, _)| *one == reason);
@@ -44,7 +44,7 @@ impl FailureCodes {
         }
     }
 
-    /// The reason that has this code, if the code is one of the proxy's own.
+    /// Returns the reason with this code, if it is one of the proxy's codes.
     #[must_use]
     pub fn reason_of(&self, code: i64) -> Option<Reason> {
         let own = |reason: &Reason| {

@@ -1,10 +1,10 @@
-//! Values without white space between their tokens.
+//! Compact JSON: values without white space between their tokens.
 
 use super::Json;
 use super::trusted_scan::{skip_string, skip_white};
 
 impl Json {
-    /// The same value without white space outside of strings, everything else as it was.
+    /// Returns the value without white space outside of strings, otherwise unchanged.
     #[must_use]
     pub fn compact(&self) -> Json {
         let text = self.as_bytes();
@@ -23,7 +23,7 @@ impl Json {
             }
         }
         if kept == 0 {
-            // A value starts with no white space, so there is none.
+            // A value does not start with white space, so it has none at all.
             return self.clone();
         }
         out.extend_from_slice(&text[kept..]);

@@ -7,8 +7,8 @@ use super::index::{JsonIndex, Spelled};
 use super::{Json, JsonKind, kind_of};
 
 impl Json {
-    /// Whether both are the same value. A name given several times has the same values in the same order; a
-    /// string with a lone surrogate, which is no Unicode text, is the same as its own spelling only.
+    /// Returns whether both are the same value. Values of a repeated name must be the same in the same order. A string
+    /// with a lone surrogate, which is not Unicode text, equals only its own spelling.
     #[must_use]
     pub fn same(&self, other: &Json) -> bool {
         let (one, other) = (self.as_bytes(), other.as_bytes());
@@ -22,7 +22,7 @@ impl Json {
                     .same(&JsonIndex::read(other).root())
             }
             (JsonKind::String, JsonKind::String) => Spelled::read(one) == Spelled::read(other),
-            // Of the other kinds a text has one spelling only.
+            // Values of the other kinds have one spelling only.
             _ => false,
         }
     }

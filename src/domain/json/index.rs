@@ -1,4 +1,4 @@
-//! A valid text as a tree of places: read in one pass, so that depth costs nothing, and nothing is copied.
+//! An index of a valid JSON text as a tree of ranges: built in one pass without recursion or copies.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::ops::Range;
 use super::trusted_scan::{skip_scalar, skip_string, skip_white};
 use super::{JsonKind, decode, kind_of};
 
-/// A text that is equal to another where both mean the same.
+/// A string in comparable form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::domain) enum Spelled<'a> {
-    /// A Unicode text, decoded.
+    /// Decoded Unicode text.
     Text(Cow<'a, str>),
-    /// Another string, as it is spelled.
+    /// A string that is not Unicode text, in its raw spelling.
     Raw(&'a [u8]),
 }
 
@@ -24,7 +24,7 @@ impl<'a> Spelled<'a> {
         decode(inner).map_or(Spelled::Raw(inner), Spelled::Text)
     }
 
-    /// The text, or the spelling of what is none.
+    /// Returns the text, or the raw spelling.
     pub(in crate::domain) fn shown(&self) -> Cow<'_, str> {
         match self {
             Spelled::Text(text) => Cow::Borrowed(text),
@@ -33,23 +33,23 @@ impl<'a> Spelled<'a> {
     }
 }
 
-/// All values of a text, each before those inside it.
+/// All values of a text, each before its children.
 pub(in crate::domain) struct JsonIndex<'a> {
     text: &'a [u8],
     nodes: Vec<IndexNode>,
 }
 
 struct IndexNode {
-    /// The name with its quotes, of a member; empty otherwise.
+    /// The quoted name of a member; empty for other values.
     name: Range<usize>,
     /// The value.
     value: Range<usize>,
-    /// The first node that is not inside this one.
+    /// The first node after this one's descendants.
     next: usize,
 }
 
 impl<'a> JsonIndex<'a> {
-    /// Reads a text that is known to be valid.
+    /// Indexes a text that is known to be valid.
     pub(in crate::domain) fn read(text: &'a [u8]) -> JsonIndex<'a> {
         let mut nodes: Vec<IndexNode> = Vec::new();
         let mut open = Vec::new();
@@ -91,7 +91,7 @@ impl<'a> JsonIndex<'a> {
         JsonIndex { text, nodes }
     }
 
-    /// The whole value.
+    /// Returns the whole value.
     pub(in crate::domain) fn root(&self) -> Value<'_> {
         Value {
             tree: self,
@@ -100,7 +100,7 @@ impl<'a> JsonIndex<'a> {
     }
 }
 
-/// One value of a tree, with what is inside it.
+/// One value of the tree, with its descendants.
 #[derive(Clone, Copy)]
 pub(in crate::domain) struct Value<'a> {
     tree: &'a JsonIndex<'a>,
@@ -112,22 +112,22 @@ impl<'a> Value<'a> {
         &self.tree.nodes[self.index]
     }
 
-    /// Its text.
+    /// Returns its text.
     pub(in crate::domain) fn value(&self) -> &'a [u8] {
         &self.tree.text[self.node().value.clone()]
     }
 
-    /// What kind of value it is.
+    /// Returns its kind.
     pub(in crate::domain) fn kind(&self) -> JsonKind {
         kind_of(self.value())
     }
 
-    /// The name of a member.
+    /// Returns the name of a member.
     pub(in crate::domain) fn name(&self) -> Spelled<'a> {
         Spelled::read(&self.tree.text[self.node().name.clone()])
     }
 
-    /// The elements or members, in order.
+    /// Iterates over the elements or members, in order.
     pub(in crate::domain) fn children(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let (tree, end) = (self.tree, self.node().next);
         let first = self.index + 1;
@@ -135,7 +135,7 @@ impl<'a> Value<'a> {
         std::iter::successors(inside(first), move |child| inside(child.node().next))
     }
 
-    /// Whether both are the same value; see [`super::Json::same`].
+    /// Returns whether both are the same value; see [`super::Json::same`].
     pub(in crate::domain) fn same(&self, other: &Value<'_>) -> bool {
         let (one, two) = (self.value(), other.value());
         match (self.kind(), other.kind()) {
@@ -162,7 +162,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The members by name; of one name, in their order.
+    /// Returns the members sorted by name; members of one name keep their order.
     pub(in crate::domain) fn sorted(&self) -> Vec<(Spelled<'a>, Value<'a>)> {
         let members = self.children().map(|member| (member.name(), member));
         let mut members: Vec<_> = members.collect();

@@ -1,23 +1,23 @@
-//! Where the bytes of a value are: short ones are kept in place, which costs less than to share them.
+//! Storage of a value's bytes: short ones are stored inline, which is cheaper than sharing.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
-/// As much as fits into the room that a shared text takes.
+/// The capacity that fits into the size of a shared text.
 const SHORT: usize = 23;
 
 /// The bytes of a value.
 #[derive(Clone)]
 pub(super) enum InlineBytes {
-    /// A part of a text that others may hold as well.
+    /// A part of a buffer that others may share.
     Shared(Bytes),
-    /// How many of these bytes it is.
+    /// The length, and that many of these bytes.
     Short(u8, [u8; SHORT]),
 }
 
 impl InlineBytes {
-    /// A text kept in place, if it is short enough.
+    /// Stores a text inline, if it is short enough.
     #[inline]
     pub(super) fn short(text: &[u8]) -> Option<InlineBytes> {
         let mut bytes = [0; SHORT];
@@ -25,7 +25,7 @@ impl InlineBytes {
         Some(InlineBytes::Short(text.len() as u8, bytes))
     }
 
-    /// A plain text between quotes, if it is short enough.
+    /// Stores a plain text with quotes inline, if it is short enough.
     #[inline]
     pub(super) fn quoted(text: &[u8]) -> Option<InlineBytes> {
         let mut bytes = [b'"'; SHORT];
@@ -35,7 +35,7 @@ impl InlineBytes {
         Some(InlineBytes::Short(behind as u8 + 1, bytes))
     }
 
-    /// A part of a text. Where it is short, the bytes behind it come along: as many are always moved in a few steps.
+    /// Returns a part of a text. For a short part a fixed number of bytes is copied, which takes few instructions.
     #[inline(always)]
     pub(super) fn part(text: &Bytes, range: Range<usize>) -> InlineBytes {
         let length = range.len();
@@ -45,7 +45,7 @@ impl InlineBytes {
         }
     }
 
-    /// A part of this.
+    /// Returns a part of this.
     #[inline(always)]
     pub(super) fn piece(&self, range: Range<usize>) -> InlineBytes {
         match self {
@@ -67,7 +67,7 @@ impl InlineBytes {
         }
     }
 
-    /// Copies it to the end of a text; as many bytes are always moved for a short one, in a few steps.
+    /// Appends it to a text. For a short one a fixed number of bytes is copied, which takes few instructions.
     #[inline(always)]
     pub(super) fn copy_to(&self, out: &mut Vec<u8>) {
         match self {
@@ -88,7 +88,7 @@ impl InlineBytes {
     }
 }
 
-/// A short text that is being written.
+/// A buffer for a short text.
 #[derive(Default)]
 pub(in crate::domain) struct InlineBuffer {
     length: usize,
@@ -96,7 +96,7 @@ pub(in crate::domain) struct InlineBuffer {
 }
 
 impl InlineBuffer {
-    /// Writes some bytes, if there is room for them.
+    /// Appends bytes, if there is capacity.
     #[inline(always)]
     pub(in crate::domain) fn push<const COUNT: usize>(&mut self, bytes: [u8; COUNT]) -> Option<()> {
         let behind = self.bytes.get_mut(self.length..)?;

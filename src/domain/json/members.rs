@@ -1,6 +1,6 @@
-//! Objects that a rule opens: each name once, in any letter case, so that no two parsers read two values.
+//! Opening of objects: each name once, in any letter case, so that no two parsers read different values.
 //!
-//! The text was validated when it came in, so opening only steps over it.
+//! The text was validated on receipt, so opening only skips over it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,35 +12,35 @@ use super::{Json, decode, same_ignoring_case};
 /// A member of an opened object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenMember<'a> {
-    /// The name, decoded; borrowed unless it is spelled with escapes.
+    /// The decoded name; borrowed unless it has escapes.
     pub name: Cow<'a, str>,
-    /// The member with its name, as a place in the object's text.
+    /// The range of the member with its name, in the object's text.
     pub whole: Range<usize>,
-    /// The value, as a place in the object's text.
+    /// The range of the value, in the object's text.
     pub value: Range<usize>,
 }
 
-/// Why an object cannot be opened.
+/// The reason why an object cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenFault {
-    /// A name that is no Unicode text.
+    /// A name that is not Unicode text.
     #[error("a member name: a lone surrogate escape is no Unicode text")]
     NoText,
-    /// A name given twice.
+    /// A repeated name.
     #[error("member `{0}`: it is given twice")]
     Twice(String),
-    /// Two names that lenient parsers take for one.
+    /// Two names that lenient parsers treat as one.
     #[error("member `{0}`: it differs from `{1}` only in letter case")]
     Twins(String, String),
 }
 
 impl Json {
-    /// The members of an object, in order; none for other kinds.
+    /// Returns the members of an object, in order; none for other kinds.
     ///
     /// # Errors
-    /// [`OpenFault`] where two parsers could read two values.
+    /// [`OpenFault`] if two parsers could read different values.
     pub fn open(&self) -> Result<Vec<OpenMember<'_>>, OpenFault> {
-        /// Few objects have more members, and growing a list costs more than some room that stays empty.
+        /// Few objects have more members, and growing a list costs more than unused capacity.
         const USUAL: usize = 16;
         /// The shortest member with its comma: `"":0,`.
         const SHORTEST: usize = 5;
@@ -60,14 +60,14 @@ impl Json {
         }
     }
 
-    /// The number of members of an object, repeated ones included; zero for other kinds.
+    /// Returns the number of members of an object, including repeated ones; zero for other kinds.
     #[must_use]
     pub fn member_count(&self) -> usize {
         trusted_scan::members(self.as_bytes()).count()
     }
 
-    /// The value of one member of an object: `None` where it is absent, and where it is given twice or beside a
-    /// name that differs only in letter case. The other members are stepped over and may be twins themselves.
+    /// Returns the value of one member of an object. Returns `None` if it is absent, repeated, or next to a name that
+    /// differs only in letter case. Other members are skipped, and may be repeated themselves.
     #[must_use]
     pub fn member(&self, wanted: &str) -> Option<Json> {
         let text = self.as_bytes();
@@ -76,7 +76,7 @@ impl Json {
         let mut rivals = 0;
         for place in trusted_scan::members(text) {
             let inner = &text[place.name.clone()];
-            // Only an escape or a letter beyond ASCII makes one name of texts that differ in length.
+            // Names of different length are equal only with an escape or a non-ASCII letter.
             let told_apart = inner.len() != wanted.len()
                 && place.spelling == StringForm::Plain
                 && inner.is_ascii()
@@ -97,7 +97,7 @@ impl Json {
         found.filter(|_| rivals == 1).map(|value| self.piece(value))
     }
 
-    /// Whether an object has a member of this name, once or more often.
+    /// Returns whether an object has a member of this name, at least once.
     #[must_use]
     pub fn has(&self, wanted: &str) -> bool {
         let names = NameSource::Bytes(self.as_bytes());
@@ -105,23 +105,23 @@ impl Json {
             .any(|place| names.decode(&place).is_some_and(|name| name == wanted))
     }
 
-    /// The places of the elements of an array, in order; none for other kinds.
+    /// Iterates over the ranges of an array's elements, in order; none for other kinds.
     #[must_use]
     pub fn elements(&self) -> Elements<'_> {
         trusted_scan::elements(self.as_bytes())
     }
 }
 
-/// Where names are taken from.
+/// The search strategy for names.
 enum NameSource<'a> {
-    /// A short text, as such: looking at it once costs less than looking at each name.
+    /// A short text: one scan of the whole text is cheaper than a look at each name.
     Text(&'a str),
-    /// A long text, of which only the names are looked at.
+    /// A long text: each name is inspected.
     Bytes(&'a [u8]),
 }
 
 impl<'a> NameSource<'a> {
-    /// The longest text that is looked at whole.
+    /// The longest text that is scanned as a whole.
     const SHORT: usize = 512;
 
     fn from_text(text: &'a [u8]) -> NameSource<'a> {
@@ -131,7 +131,7 @@ impl<'a> NameSource<'a> {
         std::str::from_utf8(text).map_or(NameSource::Bytes(text), NameSource::Text)
     }
 
-    /// The name of a member; `None` where it is no Unicode text.
+    /// Decodes the name of a member; returns `None` if it is not Unicode text.
     #[inline]
     fn decode(&self, place: &Span) -> Option<Cow<'a, str>> {
         let inner = place.name.clone();

@@ -1,9 +1,9 @@
-//! JSON as text: validated, cut into pieces, never rebuilt.
+//! JSON as text: validated and sliced, never rebuilt.
 //!
-//! A [`Json`] is bytes that are known to be one JSON value (RFC 8259) within the nesting limit. Its pieces
-//! are slices of the same bytes, so what no rule opens stays what it was: number text, escapes, member
-//! order, duplicate keys. Laws: a text is accepted exactly when `serde_json` accepts its grammar (checked
-//! against the JSONTestSuite); lone surrogates and `1e400` pass unopened.
+//! A [`Json`] is the bytes of one valid JSON value (RFC 8259) within the nesting limit. Its parts are slices of the
+//! same bytes, so a value that no rule opens keeps its number text, escapes, member order and duplicate keys. Laws: a
+//! text is accepted exactly when `serde_json` accepts its grammar (checked against the JSONTestSuite); lone surrogates
+//! and `1e400` pass unopened.
 
 mod compact;
 mod duplicate_names;
@@ -37,7 +37,7 @@ pub use trusted_scan::{Elements, elements};
 pub(in crate::domain) use trusted_scan::{Members, StringForm};
 pub use validator::{MemberSpan, is_integer, is_number, scan_array, scan_object, scan_value};
 
-/// What kind of value a JSON text is.
+/// The kind of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonKind {
     /// `{…}`
@@ -55,7 +55,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// The kind with its article, for messages.
+    /// Returns the kind with its article, for messages.
     #[must_use]
     pub const fn described(self) -> &'static str {
         match self {
@@ -69,15 +69,15 @@ impl JsonKind {
     }
 }
 
-/// One valid JSON value as the text it came in, without white space around it.
+/// One valid JSON value in its original text, without surrounding white space.
 #[derive(Clone)]
 pub struct Json(InlineBytes);
 
 impl Json {
-    /// Checks the whole text: UTF-8, grammar, nesting up to `depth`, nothing after the value.
+    /// Validates a whole text: UTF-8, grammar, nesting up to `depth`, nothing after the value.
     ///
     /// # Errors
-    /// [`JsonFault`] names the byte and what was expected there.
+    /// [`JsonFault`] names the offset and what was expected there.
     pub fn parse(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
         let range = scan_value(&text, depth)?;
         if range.len() == text.len() {
@@ -86,22 +86,22 @@ impl Json {
         Ok(Json::scanned(&text, range))
     }
 
-    /// Checks a text of another program: as [`Json::parse`], but a byte order mark before the value is ignored
-    /// (RFC 8259 §8.1).
+    /// Validates a text from another program like [`Json::parse`], but ignores a byte order mark before the value (RFC
+    /// 8259 §8.1).
     ///
     /// # Errors
-    /// [`JsonFault`] names the byte and what was expected there.
+    /// [`JsonFault`] names the offset and what was expected there.
     pub fn read(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
         Json::parse(unmarked(text), depth)
     }
 
-    /// A literal that the source spells out, such as `{}`.
+    /// Returns a literal of the source code, such as `{}`.
     #[must_use]
     pub const fn literal(text: &'static str) -> Json {
         Json(InlineBytes::Shared(Bytes::from_static(text.as_bytes())))
     }
 
-    /// The JSON string that spells `text`.
+    /// Returns the JSON string for a text.
     #[must_use]
     pub fn string(text: &str) -> Json {
         if all_plain(text.as_bytes()) {
@@ -112,7 +112,7 @@ impl Json {
         Json::written(out)
     }
 
-    /// The JSON string that spells a text which needs no escapes.
+    /// Returns the JSON string for a text that needs no escapes.
     #[inline]
     pub(in crate::domain) fn quoted(text: &str) -> Json {
         match InlineBytes::quoted(text.as_bytes()) {
@@ -121,7 +121,7 @@ impl Json {
         }
     }
 
-    /// A number or a word of JSON.
+    /// Returns a number, or one of the JSON words.
     #[inline]
     pub(in crate::domain) fn copied(text: &str) -> Json {
         match InlineBytes::short(text.as_bytes()) {
@@ -130,7 +130,7 @@ impl Json {
         }
     }
 
-    /// A value that the domain itself has written, of literals and of values that were valid.
+    /// Returns a value that the domain wrote from literals and valid values.
     pub(in crate::domain) fn written(text: impl AsRef<[u8]> + Into<Bytes>) -> Json {
         let whole = || 0..text.as_ref().len();
         debug_assert_eq!(scan_value(text.as_ref(), u16::MAX), Ok(whole()));
@@ -140,7 +140,7 @@ impl Json {
         }
     }
 
-    /// A short value that the domain itself has written.
+    /// Returns a short value that the domain wrote.
     #[inline(always)]
     pub(in crate::domain) fn short(text: InlineBuffer) -> Json {
         let json = Json(text.finish());
@@ -148,54 +148,54 @@ impl Json {
         json
     }
 
-    /// A message that the domain has written.
+    /// Returns a message that the domain wrote.
     #[must_use]
     pub fn sent(pieces: Rope) -> Json {
         Json::written(pieces.into_bytes())
     }
 
-    /// A piece of this value that a scan has found to be a value itself.
+    /// Returns a part of this value that a scan found to be a value.
     #[must_use]
     #[inline(always)]
     pub fn piece(&self, range: Range<usize>) -> Json {
         Json(self.0.piece(range))
     }
 
-    /// A piece of `text` that a scan of `text` has found to be a value.
+    /// Returns a part of `text` that a scan found to be a value.
     #[inline]
     pub(in crate::domain) fn scanned(text: &Bytes, range: Range<usize>) -> Json {
         Json(InlineBytes::part(text, range))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 
-    /// Copies the text to the end of another one.
+    /// Appends the text to another.
     #[inline(always)]
     pub(in crate::domain) fn copy_to(&self, out: &mut Vec<u8>) {
         self.0.copy_to(out);
     }
 
-    /// The text, shared unless it is short.
+    /// Returns the text; shared unless it is short.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.0.into_bytes()
     }
 
-    /// What kind of value it is.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> JsonKind {
         kind_of(self.as_bytes())
     }
 
-    /// The text of a string value, decoded; `None` for other kinds.
+    /// Returns the decoded text of a string; `None` for other kinds.
     ///
     /// # Errors
-    /// [`LoneSurrogate`] where the string is no Unicode text.
+    /// [`LoneSurrogate`] if the string is not Unicode text.
     pub fn text(&self) -> Option<Result<String, LoneSurrogate>> {
         let text = text_of(self.as_bytes())?;
         Some(text.map(Cow::into_owned))
@@ -216,10 +216,10 @@ impl fmt::Debug for Json {
     }
 }
 
-/// A byte order mark in UTF-8.
+/// The byte order mark in UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A text without a byte order mark at its beginning.
+/// Returns a text without a leading byte order mark.
 #[must_use]
 pub fn unmarked(text: Bytes) -> Bytes {
     match text.starts_with(BYTE_ORDER_MARK) {
@@ -228,7 +228,7 @@ pub fn unmarked(text: Bytes) -> Bytes {
     }
 }
 
-/// The kind of a valid value, told by its first byte.
+/// Returns the kind of a valid value according to its first byte.
 #[must_use]
 pub fn kind_of(text: &[u8]) -> JsonKind {
     match text.first() {
@@ -241,7 +241,7 @@ pub fn kind_of(text: &[u8]) -> JsonKind {
     }
 }
 
-/// The text of a valid string value, decoded; `None` for other kinds.
+/// Returns the decoded text of a valid string; `None` for other kinds.
 pub(in crate::domain) fn text_of(value: &[u8]) -> Option<Result<Cow<'_, str>, LoneSurrogate>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     Some(decode(inner))

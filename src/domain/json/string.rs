@@ -1,19 +1,19 @@
-//! The text inside JSON strings: decoded where a rule opens it, encoded where a rule writes it.
+//! JSON strings: decoding and encoding.
 
 use std::borrow::Cow;
 
 use super::simd::{all_plain, specials};
 use crate::domain::simd::places;
 
-/// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but no Unicode text.
+/// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but not Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a lone surrogate escape is no Unicode text")]
 pub struct LoneSurrogate;
 
-/// Decodes the inside of a JSON string that a scan has accepted.
+/// Decodes the inside of a JSON string that a scan accepted.
 ///
 /// # Errors
-/// [`LoneSurrogate`], the one thing that the grammar allows and text does not.
+/// [`LoneSurrogate`]: the grammar allows it, but Unicode does not.
 ///
 /// ```
 /// use dualgauge::domain::json::decode;
@@ -28,7 +28,7 @@ pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for at in places(inner, |bytes| bytes.simd_eq(b'\\')) {
-        // What an escape has taken begins none.
+        // A character consumed by an escape does not begin another.
         let Some(plain) = text.get(done..at) else {
             continue;
         };
@@ -41,7 +41,7 @@ pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
     Ok(Cow::Owned(out))
 }
 
-/// The character that an escape stands for, and how long the escape is.
+/// Returns the character of an escape, and the escape's length.
 fn escape(text: &str) -> Result<(char, usize), LoneSurrogate> {
     let decoded = match text.as_bytes().get(1) {
         Some(b'u') => return unicode(text),
@@ -78,7 +78,7 @@ fn code_unit(text: &str, at: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Writes `text` as a JSON string, quotes included; only what must be escaped is.
+/// Writes a text as a JSON string with quotes; escapes only where required.
 pub fn encode(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 2);
     out.push(b'"');

@@ -1,7 +1,7 @@
-//! Steps over text that is known to be valid JSON: no grammar, no UTF-8, only quotes and brackets are looked at.
+//! Scans of text that is known to be valid JSON: they look only at quotes and brackets, not at grammar or UTF-8.
 //!
-//! On a text that is not valid the places are meaningless, but lie within it: nothing panics. Law: on every
-//! valid text the places are those that the validating scan finds.
+//! On an invalid text the ranges are meaningless, but lie within it: nothing panics. Law: on every valid text the
+//! ranges equal those of the validating scan.
 
 use std::iter::FusedIterator;
 use std::ops::{ControlFlow, Range};
@@ -10,35 +10,35 @@ use memchr::memchr2;
 
 use super::simd::{Bracket, Escapes, StringBlock, Structure, bracket, plain_length};
 
-/// A member of a valid object, as places in its text.
+/// A member of a valid object, as ranges of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::domain) struct Span {
-    /// The name, without its quotes, escapes untouched.
+    /// The name without its quotes, escapes unchanged.
     pub(in crate::domain) name: Range<usize>,
-    /// Whether the name is spelled with escapes.
+    /// The spelling of the name.
     pub(in crate::domain) spelling: StringForm,
-    /// The value, without white space around it.
+    /// The value, without surrounding white space.
     pub(in crate::domain) value: Range<usize>,
 }
 
-/// How the inside of a string is written.
+/// The spelling of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::domain) enum StringForm {
-    /// As the text that it is.
+    /// Without escapes.
     Plain,
     /// With escapes.
     Escaped,
 }
 
-/// A walk through the members of a valid object, in order; there are none where the text is no object.
+/// An iterator over the members of a valid object, in order; empty for another value.
 #[derive(Debug, Clone)]
 pub(in crate::domain) struct Members<'a> {
     text: &'a [u8],
-    /// Behind the opening bracket, at a value, or behind one.
+    /// The offset after the opening bracket, at a value, or after one.
     at: usize,
 }
 
-/// The members of a valid object.
+/// Returns the members of a valid object.
 #[inline]
 pub(super) fn members(text: &[u8]) -> Members<'_> {
     Members {
@@ -48,19 +48,19 @@ pub(super) fn members(text: &[u8]) -> Members<'_> {
 }
 
 impl<'a> Members<'a> {
-    /// A walk through the object that begins at `at`, if one does.
+    /// Returns an iterator over the object that begins at `at`, if one does.
     #[inline]
     pub(in crate::domain) fn new(text: &'a [u8], at: usize) -> Option<Members<'a>> {
         (text.get(at) == Some(&b'{')).then_some(Members { text, at: at + 1 })
     }
 
-    /// A walk through the object that is the value which this walk is at, if it is one.
+    /// Returns an iterator over the object that is the current value, if it is one.
     #[inline]
     pub(in crate::domain) fn inside(&self) -> Option<Members<'a>> {
         Members::new(self.text, self.at)
     }
 
-    /// Goes to the value of the next member if that is this one: a comma, a name and a colon, as JSON spells them.
+    /// Advances to the value of the next member if its spelling is `key`: a comma, a name and a colon.
     #[inline(always)]
     pub(in crate::domain) fn takes(&mut self, key: &[u8]) -> bool {
         let near = self.text.get(self.at..).unwrap_or_default();
@@ -77,7 +77,7 @@ impl<'a> Members<'a> {
         true
     }
 
-    /// Goes to the value of the next member, and tells the inside of its name.
+    /// Advances to the value of the next member, and returns the inside of its name.
     #[inline(always)]
     pub(in crate::domain) fn name(&mut self) -> Option<(&'a [u8], StringForm)> {
         let (name, spelling) = self.step()?;
@@ -93,13 +93,13 @@ impl<'a> Members<'a> {
         Some((open + 1..end.saturating_sub(1).max(open + 1), spelling))
     }
 
-    /// Goes behind the value, and tells its place.
+    /// Advances past the value, and returns its range.
     #[inline(always)]
     pub(in crate::domain) fn value(&mut self) -> Range<usize> {
         self.spelled_value().0
     }
 
-    /// Goes behind the value, and tells its place, and how it is spelled where it is a string.
+    /// Advances past the value, and returns its range, and its spelling if it is a string.
     #[inline(always)]
     pub(in crate::domain) fn spelled_value(&mut self) -> (Range<usize>, StringForm) {
         let (end, spelling) = skip_value(self.text, self.at);
@@ -108,7 +108,7 @@ impl<'a> Members<'a> {
         (start..end, spelling)
     }
 
-    /// Goes behind the value, an object that another walk has come through.
+    /// Advances past the value, an object that another iterator has finished.
     #[inline]
     pub(in crate::domain) fn leave(&mut self, inside: &Members<'a>) {
         let bracket = skip_white(self.text, inside.at);
@@ -130,15 +130,15 @@ impl Iterator for Members<'_> {
     }
 }
 
-/// The places of the elements of a valid array, in order; none where the text is no array.
+/// An iterator over the element ranges of a valid array, in order; empty for another value.
 #[derive(Debug, Clone)]
 pub struct Elements<'a> {
     text: &'a [u8],
-    /// Behind the opening bracket, or behind an element.
+    /// The offset after the opening bracket, or after an element.
     at: usize,
 }
 
-/// The places of the elements of an array that is known to be valid, without white space around it.
+/// Returns the element ranges of a valid array without surrounding white space.
 #[inline]
 #[must_use]
 pub fn elements(text: &[u8]) -> Elements<'_> {
@@ -161,7 +161,7 @@ impl Iterator for Elements<'_> {
 
 impl FusedIterator for Elements<'_> {}
 
-/// Behind the bracket that opens the value, or at the end where it is of another kind.
+/// Returns the offset after the opening bracket of the value, or the end if it is of another kind.
 #[inline]
 fn inside(text: &[u8], bracket: u8) -> usize {
     if text.first() == Some(&bracket) {
@@ -171,7 +171,7 @@ fn inside(text: &[u8], bracket: u8) -> usize {
     }
 }
 
-/// Where the next member or element starts, after the one that ended at `at`.
+/// Returns the start of the next member or element, after the one that ended at `at`.
 #[inline(always)]
 fn next_item(text: &[u8], at: usize) -> Option<usize> {
     let at = skip_white(text, at);
@@ -185,7 +185,7 @@ fn next_item(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The end of the white space at `at`.
+/// Returns the end of the white space at `at`.
 #[inline(always)]
 pub(super) fn skip_white(text: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\r' | b'\t') = text.get(at) {
@@ -194,7 +194,7 @@ pub(super) fn skip_white(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the value that starts at `at`, and how it is spelled where it is a string.
+/// Returns the end of the value at `at`, and its spelling if it is a string.
 #[inline(always)]
 fn skip_value(text: &[u8], at: usize) -> (usize, StringForm) {
     match text.get(at) {
@@ -204,7 +204,7 @@ fn skip_value(text: &[u8], at: usize) -> (usize, StringForm) {
     }
 }
 
-/// The end of the number or word that starts at `at`; at least one byte is taken, so that no text is walked forever.
+/// Returns the end of the number or word at `at`; it advances by at least one byte, so that every scan ends.
 #[inline(always)]
 pub(super) fn skip_scalar(text: &[u8], at: usize) -> usize {
     let mut end = at + 1;
@@ -216,10 +216,10 @@ pub(super) fn skip_scalar(text: &[u8], at: usize) -> usize {
     end.min(text.len())
 }
 
-/// The end, behind the closing quote, of the string whose opening quote is at `at`.
+/// Returns the offset after the closing quote of the string at `at`.
 #[inline(always)]
 pub(super) fn skip_string(text: &[u8], at: usize) -> (usize, StringForm) {
-    /// Most strings end within this; a longer one is worth the call of a vector search.
+    /// Most strings are shorter; a longer one is worth a vector search.
     const NEAR: usize = 32;
     let start = at + 1;
     let near = text.get(start..).unwrap_or_default();
@@ -249,7 +249,7 @@ fn skip_far(text: &[u8], mut at: usize, mut spelling: StringForm) -> (usize, Str
     (text.len(), spelling)
 }
 
-/// Steps over the escape at `at` and those near it: breaks with the end of the string, or goes on where no further one is
+/// Skips the escape at `at` and those near it. Breaks with the end of the string, or continues if no further escape is
 /// near.
 #[inline(always)]
 fn skip_escapes(text: &[u8], mut at: usize) -> ControlFlow<usize, usize> {
@@ -265,15 +265,15 @@ fn skip_escapes(text: &[u8], mut at: usize) -> ControlFlow<usize, usize> {
             return ControlFlow::Continue(at);
         }
     }
-    // The backslash of an escape that is in both.
+    // The backslash of an escape that spans both blocks.
     at -= escapes.carried as usize;
     let is_escape = text.get(at) == Some(&b'\\');
     ControlFlow::Continue(at + if is_escape { 2 } else { 0 })
 }
 
-/// The end of the object or array that starts at `at`.
+/// Returns the end of the object or array at `at`.
 fn skip_nested(text: &[u8], mut at: usize) -> usize {
-    /// Many values are this small; a larger one is worth the setting up of blocks.
+    /// Many values are this small; a larger one is worth the setup of block scans.
     const NEAR: usize = 16;
     let near = at.saturating_add(NEAR);
     let mut depth = 0_usize;
@@ -295,7 +295,7 @@ fn skip_nested(text: &[u8], mut at: usize) -> usize {
     skip_far_nested(text, at, depth)
 }
 
-/// The end of an object or array of which `depth` brackets are open at `at`, outside of strings; 64 bytes at a time.
+/// Returns the end of an object or array with `depth` open brackets at `at`, outside of strings; 64 bytes at a time.
 #[inline(never)]
 fn skip_far_nested(text: &[u8], at: usize, mut depth: usize) -> usize {
     let mut block = Structure::default();

@@ -1,7 +1,7 @@
-//! A validating one-pass scanner: it builds nothing, it checks the grammar and says where things lie.
+//! A validating one-pass scanner: it checks the grammar and reports ranges, without building values.
 //!
-//! The place is handed from step to step and never kept, a fault is kept and never handed on: so both travel in
-//! registers. Law: a text that is not UTF-8 is refused for that, whatever else is wrong with it.
+//! Offsets are passed as arguments and never stored; a fault is stored and never passed: so both stay in registers.
+//! Law: a text that is not UTF-8 is rejected for that reason, whatever other faults it has.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use super::simd::{ControlCheck, Escapes, HIGHS, StringBlock, Utf8Check, plain_le
 use super::{FaultKind, JsonFault};
 use crate::domain::simd::{below_space, bits, padded};
 
-/// One member of an object, as places in the scanned text, unopened.
+/// One member of an object, as ranges of the scanned text, unopened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberSpan {
-    /// The name, without its quotes, escapes untouched.
+    /// The name without its quotes, escapes unchanged.
     pub name: Range<usize>,
-    /// The value, without white space around it.
+    /// The value, without surrounding white space.
     pub value: Range<usize>,
 }
 
-/// Checks one complete JSON text and tells where its value lies.
+/// Validates one complete JSON text, and returns the range of its value.
 ///
 /// # Errors
 /// The first [`JsonFault`].
@@ -26,11 +26,11 @@ pub fn scan_value(text: &[u8], depth: u16) -> Result<Range<usize>, JsonFault> {
     scan(text, depth, Scanner::value)
 }
 
-/// Checks one complete JSON text that must be an object, and hands over each of its members.
-/// Only with the result is it known that the text, and so every member, is UTF-8.
+/// Validates one complete JSON text that must be an object, and passes each of its members to a callback. Only the
+/// final result confirms that the text, and so every member, is UTF-8.
 ///
 /// # Errors
-/// The first [`JsonFault`]; a value that is no object is [`FaultKind::Expected`].
+/// The first [`JsonFault`]; a value other than an object is [`FaultKind::Expected`].
 pub fn scan_object(
     text: &[u8],
     depth: u16,
@@ -42,11 +42,11 @@ pub fn scan_object(
     })
 }
 
-/// Checks one complete JSON text that must be an array, and hands over the place of each element.
-/// Only with the result is it known that the text, and so every element, is UTF-8.
+/// Validates one complete JSON text that must be an array, and passes the range of each element to a callback. Only the
+/// final result confirms that the text, and so every element, is UTF-8.
 ///
 /// # Errors
-/// The first [`JsonFault`]; a value that is no array is [`FaultKind::Expected`].
+/// The first [`JsonFault`]; a value other than an array is [`FaultKind::Expected`].
 pub fn scan_array(
     text: &[u8],
     depth: u16,
@@ -58,13 +58,13 @@ pub fn scan_array(
     })
 }
 
-/// Whether `text` is a JSON number, whole.
+/// Returns whether a whole text is a JSON number.
 #[must_use]
 pub fn is_number(text: &[u8]) -> bool {
     matches!(Scanner::new(text, 0).number(0), Ok(end) if end == text.len())
 }
 
-/// Whether `text` is a JSON number without fraction and exponent, whole.
+/// Returns whether a whole text is a JSON number without fraction and exponent.
 #[must_use]
 pub fn is_integer(text: &[u8]) -> bool {
     match text.strip_prefix(b"-").unwrap_or(text) {
@@ -87,7 +87,7 @@ fn scan<'a>(
         value(&mut scanner, start)
     };
     match step.and_then(|end| scanner.finish(end)) {
-        // Outside of strings the grammar has let ASCII through only.
+        // Outside of strings the grammar accepts only ASCII.
         Ok(end) if !scanner.is_doubted => Ok(start..end),
         Ok(end) => utf8(text).map(|()| start..end),
         Err(Halt) => Err(utf8(text).err().unwrap_or(scanner.fault)),
@@ -113,17 +113,17 @@ fn utf8(text: &[u8]) -> Result<(), JsonFault> {
     })
 }
 
-/// The scan has met a fault; the scanner has it.
+/// The scan has found a fault, which the scanner stores.
 struct Halt;
 
-/// The place behind what was read.
+/// The offset after the bytes that were read.
 type ScanResult = Result<usize, Halt>;
 
 struct Scanner<'a> {
     text: &'a [u8],
     left: u16,
     limit: u16,
-    /// Whether a string may be other than UTF-8.
+    /// True if a string may be invalid UTF-8.
     is_doubted: bool,
     fault: JsonFault,
 }
@@ -182,7 +182,7 @@ impl<'a> Scanner<'a> {
         at
     }
 
-    /// Only what is nested is a call: a call for each name and number would cost more than reading it.
+    /// Only nested values take a function call: a call for each name and number would cost more than reading it.
     #[inline(always)]
     fn value(&mut self, at: usize) -> ScanResult {
         match self.peek(at) {
@@ -282,7 +282,7 @@ impl<'a> Scanner<'a> {
         Ok(at + 1)
     }
 
-    /// Stands on the opening quote; ends behind the closing one.
+    /// Reads a string from its opening quote; returns the offset after the closing one.
     #[inline(always)]
     fn string(&mut self, at: usize) -> ScanResult {
         let start = at + 1;
@@ -295,17 +295,16 @@ impl<'a> Scanner<'a> {
         self.string_in_blocks(if is_known { end } else { start })
     }
 
-    /// The rest of a string from the first that is not plain in it, or all of one that has more than ASCII. Where one
-    /// escape is, others are near: they are looked at together, so that the processor need not guess where each is. Control
-    /// characters are looked for once the string has ended: up to there all escapes are good, so that the first of them is the
-    /// first fault.
+    /// Reads the rest of a string from its first byte that is not plain, or all of one with non-ASCII characters.
+    /// Escapes cluster, so a block is examined at once, without a branch for each. Control characters are searched
+    /// after the end of the string: all escapes before it are valid, so the first control character is the first fault.
     #[inline(never)]
     fn string_in_blocks(&mut self, start: usize) -> ScanResult {
         let (mut escapes, mut letters, mut lowest) =
             (Escapes::default(), Utf8Check::NONE, ControlCheck::NONE);
         let mut at = start;
         loop {
-            // A quote at least comes before it.
+            // At least a quote comes before it.
             let text = &self.text[at - 1..];
             let last;
             let (with_before, behind) = match text.first_chunk::<65>() {
@@ -342,7 +341,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The first control character in the rest of a string, which has one.
+    /// Finds the first control character in the rest of a string that has one.
     #[cold]
     #[inline(never)]
     fn control(&mut self, start: usize) -> ScanResult {
@@ -351,7 +350,7 @@ impl<'a> Scanner<'a> {
         self.fault(start + before, FaultKind::ControlCharacter)
     }
 
-    /// Stands on a quote, or behind the text.
+    /// Reads the closing quote; a fault at the end of the text.
     #[inline(always)]
     fn end_of_string(&mut self, at: usize) -> ScanResult {
         match self.peek(at) {
@@ -360,7 +359,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether what stands there is an escape.
+    /// Returns whether a valid escape is at `at`.
     #[inline(always)]
     fn escape(&self, at: usize) -> bool {
         match self.peek(at + 1) {
@@ -400,7 +399,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The fraction of a number, the exponent, or both.
+    /// Reads the fraction of a number, the exponent, or both.
     #[inline(never)]
     fn fraction(&mut self, mut at: usize) -> ScanResult {
         if self.peek(at) == Some(b'.') {

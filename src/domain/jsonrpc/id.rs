@@ -1,16 +1,16 @@
-//! Ids of calls, kept as the text that the client sent.
+//! Request ids, kept in the text that the client sent.
 
 use crate::domain::json::{Json, JsonKind, is_integer};
 
-/// The id of a call: a string, a number or null (JSON-RPC 2.0 §4).
+/// A request id: a string, a number or null (JSON-RPC 2.0 §4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId(Json);
 
 impl RequestId {
-    /// The largest integer that every parser keeps exactly: 2^53.
+    /// The largest integer that every parser represents exactly: 2^53.
     const EXACT: u64 = 1 << 53;
 
-    /// The id, if a value of this kind may be one.
+    /// Returns the id, if the value is of a valid kind.
     #[must_use]
     pub fn new(value: Json) -> Option<RequestId> {
         match value.kind() {
@@ -19,19 +19,19 @@ impl RequestId {
         }
     }
 
-    /// The id of an answer to something whose id could not be read.
+    /// Returns the id of an error response to a request whose id could not be read.
     #[must_use]
     pub const fn null() -> RequestId {
         RequestId(Json::literal("null"))
     }
 
-    /// The text of the id, byte for byte.
+    /// Returns the text of the id, byte for byte.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 
-    /// Whether real servers give this id back unharmed: a string, or an integer within ±2^53.
+    /// Returns whether real servers return this id unchanged: a string, or an integer within ±2^53.
     #[must_use]
     pub fn travels(&self) -> bool {
         match self.0.kind() {

@@ -1,9 +1,8 @@
-//! JSON-RPC 2.0 messages: read strictly, written around values that stay the bytes they were.
+//! JSON-RPC 2.0 messages: strict reading, and writing around values that keep their bytes.
 //!
-//! Reading tells apart a call, a notification, a response and what is none of them, and keeps each id byte
-//! for byte. Laws: an absent id and `"id": null` are different; a member of the envelope given twice, or in
-//! other letter case, is refused (two parsers must not read two methods); nothing nested deeper than the
-//! limit is looked at.
+//! Reading distinguishes calls, notifications, responses and invalid messages, and keeps each id byte for byte. Laws:
+//! an absent id and `"id": null` are different; an envelope member that is repeated, or in other letter case, is
+//! rejected (two parsers must not read two methods); values nested deeper than the limit are rejected.
 
 mod classify;
 mod id;

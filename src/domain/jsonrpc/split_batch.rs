@@ -1,14 +1,15 @@
-//! What a server says at once: servers of some revisions put several messages into one array (JSON-RPC 2.0 §6;
-//! MCP 2025-03-26, "Batching"), asked or not.
+//! Splitting of arrays of server messages: servers of some revisions send several messages in one array (JSON-RPC 2.0
+//! §6; MCP 2025-03-26, "Batching").
 
 use bytes::Bytes;
 
 use crate::domain::json::{Json, elements};
 
-/// How many messages of one array are read; an array of more is no message.
+/// Maximum number of messages in one array; a larger array is not a message.
 const MOST: usize = 1024;
 
-/// The messages of an array, also of one that is nested too deeply; nothing where the text is another value, or an array of none or too many.
+/// Returns the messages of an array, even of one that is nested too deeply. Returns `None` for another value, or for an
+/// array that is empty or too large.
 #[must_use]
 pub fn parts(text: &Bytes, depth: u16) -> Option<Vec<Bytes>> {
     if text.trim_ascii_start().first() != Some(&b'[') {
@@ -27,7 +28,7 @@ pub fn parts(text: &Bytes, depth: u16) -> Option<Vec<Bytes>> {
     (1..=MOST).contains(&all.len()).then_some(all)
 }
 
-/// The messages of an array that is nested too deeply. They are not checked: each of them is read on its own.
+/// Returns the messages of an array that is nested too deeply. They are unchecked: the caller reads each separately.
 fn shallow(text: &Bytes) -> Option<Vec<Bytes>> {
     let text = text.slice(text.len() - text.trim_ascii_start().len()..);
     let all: Vec<Bytes> = elements(&text)

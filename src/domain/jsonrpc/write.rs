@@ -1,20 +1,20 @@
-//! Messages written around values that stay where they are.
+//! Writing of messages around existing values.
 
 use crate::domain::json::Json;
 use crate::domain::rope::{Rope, RopeWriter};
 
 use super::{ErrorObject, RequestId};
 
-/// Members beside those of JSON-RPC.
+/// Members in addition to those of JSON-RPC.
 pub type ExtraMembers<'m> = &'m [(&'m str, Json)];
 
-/// A request with an id of the proxy's own.
+/// Writes a request with an id of the proxy.
 #[must_use]
 pub fn request(id: u64, method: &str, params: Rope, members: ExtraMembers<'_>) -> Rope {
     call(Some(id), (method, params), members)
 }
 
-/// A notification.
+/// Writes a notification.
 #[must_use]
 pub fn notification(method: &str, params: Rope, members: ExtraMembers<'_>) -> Rope {
     call(None, (method, params), members)
@@ -45,7 +45,7 @@ fn call(id: Option<u64>, (method, params): (&str, Rope), members: ExtraMembers<'
     writer.finish()
 }
 
-/// A response that reports success.
+/// Writes a success response.
 #[must_use]
 pub fn result(id: &RequestId, result: Rope) -> Rope {
     let around = br#"{"jsonrpc":"2.0","id":,"result":}"#.len();
@@ -58,7 +58,7 @@ pub fn result(id: &RequestId, result: Rope) -> Rope {
     writer.finish()
 }
 
-/// A response that reports an error.
+/// Writes an error response.
 #[must_use]
 pub fn error(id: &RequestId, error: &ErrorObject) -> Rope {
     let mut writer = RopeWriter::with_capacity(256);
@@ -76,7 +76,7 @@ pub fn error(id: &RequestId, error: &ErrorObject) -> Rope {
     writer.finish()
 }
 
-/// A batch of responses, in the order given.
+/// Writes a batch of responses, in the given order.
 #[must_use]
 pub fn batch(responses: Vec<Rope>) -> Rope {
     let mut writer = RopeWriter::with_capacity(256);
