@@ -1,8 +1,8 @@
-//! What the proxy itself answers, before any route and any stage.
+//! Local replies: responses by the proxy itself, before any route and stage.
 //!
-//! How a call is read and an answer is sent is not known here. Laws: a text beats a glob, a narrower glob a
-//! wider one, and two that take the same calls without one being narrower do not stand side by side; a path
-//! that is answered is answered in its normal form only, and no other form of it passes by.
+//! This module neither parses calls nor sends responses. Laws: a literal takes precedence over a glob, and a narrower
+//! glob over a wider one; two globs that match the same calls without one being narrower are rejected; a path is
+//! answered in its normal form only, and its other forms are rejected.
 
 mod mcp_server_info;
 
@@ -21,19 +21,19 @@ use super::translate::TranslateContext;
 
 pub use mcp_server_info::{HANDSHAKES, McpServerInfo, STATELESS};
 
-/// One answer of the proxy's own.
+/// One local reply.
 #[derive(Debug, Clone)]
 pub enum LocalReply {
-    /// To a REST call.
+    /// The reply to a REST call.
     Rest(RestLocalReply),
-    /// To RPC calls.
+    /// The reply to RPC calls.
     Rpc(RpcLocalReply),
 }
 
-/// The answer to a REST call.
+/// The local reply to a REST call.
 #[derive(Debug, Clone)]
 pub struct RestLocalReply {
-    /// The HTTP method; GET answers HEAD as well.
+    /// The HTTP method; GET also matches HEAD.
     pub method: Method,
     /// The path, in normal form.
     pub path: String,
@@ -45,66 +45,66 @@ pub struct RestLocalReply {
     pub body: Bytes,
 }
 
-/// The answer to RPC calls.
+/// The local reply to RPC calls.
 #[derive(Debug, Clone)]
 pub struct RpcLocalReply {
-    /// Which methods.
+    /// The methods.
     pub method: Glob,
-    /// What they are answered with, where they have an id.
+    /// The response to calls with an id.
     pub answer: LocalAnswer,
 }
 
-/// What an RPC call is answered with.
+/// The local response to an RPC call.
 #[derive(Debug, Clone)]
 pub enum LocalAnswer {
     /// Success.
     Result(Json),
     /// Failure.
     Error(ErrorObject),
-    /// What `initialize` is answered with: it depends on the version that is asked for.
+    /// The response to `initialize`, which depends on the requested version.
     Initialize(Box<McpServerInfo>),
-    /// What `server/discover` is answered with.
+    /// The response to `server/discover`.
     Discover(Box<McpServerInfo>),
 }
 
-/// Two local answers to the same calls, neither of which is narrower.
+/// Two local replies to the same calls, neither of which is narrower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {
-    /// The later one, by its place in the list.
+    /// The index of the later one.
     pub local: usize,
-    /// The earlier one.
+    /// The index of the earlier one.
     pub with: usize,
 }
 
-/// Whether the proxy itself answers a REST call.
+/// The match of a REST call.
 #[derive(Debug, Clone, Copy)]
 pub enum LocalMatch<'l> {
-    /// With this.
+    /// A local reply.
     Answer(&'l RestLocalReply),
-    /// It would for a program that tidies the path up.
+    /// A local reply for a server that normalises the path.
     Irregular(AmbiguousPath),
-    /// It does not.
+    /// No local reply.
     Nothing,
 }
 
-/// All answers of the proxy's own.
+/// All local replies.
 #[derive(Debug, Default)]
 pub struct LocalReplies {
     rest: HashMap<String, Vec<RestLocalReply>>,
     rpc: HashMap<String, LocalAnswer>,
-    /// The narrower before the wider.
+    /// Narrower globs before wider ones.
     globs: Vec<RpcLocalReply>,
-    /// The revisions of MCP by which the proxy presents itself, oldest first.
+    /// The supported MCP revisions, oldest first.
     versions: Vec<String>,
-    /// Routes with one outcome each, which say what frames are answered with.
+    /// Routes with one outcome each, which define the replies to frames.
     frames: RouteTable,
 }
 
 impl LocalReplies {
-    /// Arranges the answers.
+    /// Builds the table of local replies.
     ///
     /// # Errors
-    /// Every pair that takes the same calls.
+    /// Every pair that matches the same calls.
     pub fn build(all: Vec<LocalReply>) -> Result<LocalReplies, Vec<Overlap>> {
         let overlaps: Vec<Overlap> = all
             .iter()
@@ -134,7 +134,7 @@ impl LocalReplies {
                 LocalReply::Rpc(local) => locals.globs.push(local),
             }
         }
-        // Those that share a call lie one within the other, and the narrower one lies within more of them.
+        // Overlapping globs are nested, and the narrower one is within more of them.
         let globs: Vec<Glob> = locals
             .globs
             .iter()
@@ -148,7 +148,7 @@ impl LocalReplies {
         Ok(locals)
     }
 
-    /// The answer to the calls of an RPC method.
+    /// Returns the reply to an RPC method.
     #[must_use]
     pub fn rpc(&self, method: &str) -> Option<&LocalAnswer> {
         self.rpc.get(method).or_else(|| {
@@ -157,25 +157,25 @@ impl LocalReplies {
         })
     }
 
-    /// Whether any RPC call is answered.
+    /// Returns whether there is any reply to RPC calls.
     #[must_use]
     pub fn answers_rpc(&self) -> bool {
         !self.rpc.is_empty() || !self.globs.is_empty()
     }
 
-    /// The same, with answers to frames: each route has one outcome, whose result is `{}`.
+    /// Adds the replies to frames: each route has one outcome, with the result `{}`.
     #[must_use]
     pub fn with_frames(self, frames: RouteTable) -> LocalReplies {
         LocalReplies { frames, ..self }
     }
 
-    /// Whether any frame is answered.
+    /// Returns whether there is any reply to frames.
     #[must_use]
     pub fn knows_frames(&self) -> bool {
         !self.frames.routes().is_empty()
     }
 
-    /// The answer to a frame; one that does not fit is left to the routes.
+    /// Returns the reply to a frame; a frame without a match is left to the routes.
     #[must_use]
     pub fn frame(&self, frame: &Json, terms: TranslateContext) -> Option<FrameReply> {
         let route = self.frames.route(self.frames.select_frame(frame)?);
@@ -184,13 +184,13 @@ impl LocalReplies {
         Some(answer_to_frame(route, (reply, &read.call), terms).answer)
     }
 
-    /// The revisions of MCP by which the proxy presents itself, oldest first; none where it does not.
+    /// Returns the supported MCP revisions, oldest first; empty if the proxy is no MCP server.
     #[must_use]
     pub fn versions(&self) -> &[String] {
         &self.versions
     }
 
-    /// The answer to a REST call.
+    /// Returns the reply to a REST call.
     #[must_use]
     pub fn rest(&self, method: &Method, path: &str) -> LocalMatch<'_> {
         if self.rest.is_empty() {
@@ -210,13 +210,13 @@ impl LocalReplies {
         }
     }
 
-    /// Returns the paths of REST calls that are answered, each with its method.
+    /// Iterates over the paths with REST replies, each with its method.
     pub fn rest_paths(&self) -> impl Iterator<Item = (&Method, &str)> {
         let all = self.rest.values().flatten();
         all.map(|local| (&local.method, local.path.as_str()))
     }
 
-    /// The methods that are answered at a path.
+    /// Returns the methods with replies at a path.
     #[must_use]
     pub fn methods(&self, path: &str) -> Vec<Method> {
         if self.rest.is_empty() {
@@ -230,7 +230,7 @@ impl LocalReplies {
     fn at(&self, path: &str, method: &Method) -> Option<&RestLocalReply> {
         let here = self.rest.get(path)?;
         let of = |method: &Method| here.iter().find(|local| local.method == *method);
-        // HEAD is GET without the content (RFC 9110 §9.3.2).
+        // HEAD matches where GET does (RFC 9110 §9.3.2).
         of(method).or_else(|| of(&Method::GET).filter(|_| *method == Method::HEAD))
     }
 }
@@ -244,11 +244,11 @@ fn versions(all: &[LocalReply]) -> Vec<String> {
         LocalReply::Rest(_) => None,
     });
     let versions = greetings.flat_map(|greeting| greeting.versions.iter().cloned());
-    // Their names are dates.
+    // The names are dates, so they sort by age.
     versions.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Whether two answers take the same calls without one being narrower.
+/// Returns whether two replies match the same calls without one being narrower.
 fn clash(one: &LocalReply, other: &LocalReply) -> bool {
     match (one, other) {
         (LocalReply::Rest(one), LocalReply::Rest(other)) => {
@@ -265,7 +265,7 @@ fn clash(one: &LocalReply, other: &LocalReply) -> bool {
 }
 
 impl RestLocalReply {
-    /// Whom the answer blames, if it reports an error.
+    /// Returns the party at fault, if the reply is an error.
     #[must_use]
     pub fn blame(&self) -> Option<Blame> {
         Blame::of_status(self.status.as_u16()).map(own)
@@ -273,10 +273,10 @@ impl RestLocalReply {
 }
 
 impl LocalAnswer {
-    /// The answer to a call with these params.
+    /// Returns the response to a call with these params.
     ///
     /// # Errors
-    /// The error object that the call is answered with.
+    /// The error object of the response.
     pub fn to(&self, params: Option<&Json>) -> Result<Json, ErrorObject> {
         match self {
             LocalAnswer::Result(result) => Ok(result.clone()),
@@ -287,13 +287,13 @@ impl LocalAnswer {
     }
 }
 
-/// Whom an error blames that the proxy itself answers with.
+/// Returns the party at fault of a local error.
 #[must_use]
 pub fn blame_of(error: &ErrorObject) -> Blame {
     own(Blame::of_code(error.code))
 }
 
-/// No upstream is asked, so none is to blame.
+/// No upstream is involved, so none is at fault.
 fn own(blame: Blame) -> Blame {
     match blame {
         Blame::Client => Blame::Client,

@@ -1,7 +1,7 @@
-//! The pure floor: values and total functions over them.
+//! The domain core: pure values, and total functions over them.
 //!
-//! Nothing here knows a clock, a socket, a file, a lock or a log; time, keys and ids come in as
-//! arguments. Everything that decides what happens to a call is here and can be tested without I/O.
+//! It uses no clock, socket, file, lock or log; time, keys and ids are arguments. Every decision about a call is made
+//! here and can be tested without I/O.
 
 pub mod batch;
 pub mod check;

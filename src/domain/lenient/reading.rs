@@ -1,14 +1,14 @@
-//! The readings of a path by lenient servers: each combination of a few steps, in one order.
+//! The readings of a path by lenient servers: each combination of a few steps, in a fixed order.
 //!
-//! A step returns nothing where it changes nothing, so a path with one irregularity has two readings. The most that a
-//! path can have is 2^7, each as long as the path or shorter.
+//! A step returns nothing if it changes nothing, so a path with one irregularity has two readings. A path has at most
+//! 2^7 readings, none longer than the path itself.
 
 use std::borrow::Cow;
 
-/// One thing that a lenient server does to a path.
+/// A transformation that a lenient server applies to a path.
 type Step = fn(&str) -> Option<String>;
 
-/// All of them. A server may decode twice, and may cut parameters before it decodes or behind it.
+/// All steps. A server may decode twice, and may cut parameters before or after decoding.
 const STEPS: [Step; 7] = [
     without_parameters,
     decode,
@@ -19,7 +19,7 @@ const STEPS: [Step; 7] = [
     tidied,
 ];
 
-/// Returns the first thing that is found in a reading of a path.
+/// Returns the first result of `find` over the readings of a path.
 pub(super) fn first<T>(path: &str, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
     each(path, &STEPS, &mut find)
 }
@@ -34,7 +34,8 @@ fn each<T, F: FnMut(&str) -> Option<T>>(path: &str, steps: &[Step], find: &mut F
     each(&step(path)?, later, find)
 }
 
-/// Whether some step could change a path, or its letter case. It may say so of a path that none changes.
+/// Returns whether some step might change a path or its letter case; it may return true for a path that no step
+/// changes.
 pub(super) fn may_be_irregular(path: &[u8]) -> bool {
     let mut before = 0;
     let found = path.iter().any(|byte| {
@@ -50,13 +51,13 @@ pub(super) fn may_be_irregular(path: &[u8]) -> bool {
     found || before == b'.'
 }
 
-/// Whether a text differs from its form without letter case.
+/// Returns whether a text differs from its case-folded form.
 pub(super) fn has_capitals(text: &str) -> bool {
     let plain = decode(text).unwrap_or_else(|| text.to_owned());
     fold(&plain) != plain
 }
 
-/// Returns the one form in which a segment is compared: decoded, without letter case.
+/// Returns the form in which a segment is compared: decoded and case-folded.
 pub(super) fn canonical(segment: &str) -> Cow<'_, str> {
     let is_plain = |byte: &u8| byte.is_ascii() && *byte != b'%' && !byte.is_ascii_uppercase();
     if segment.as_bytes().iter().all(is_plain) {
@@ -68,7 +69,7 @@ pub(super) fn canonical(segment: &str) -> Cow<'_, str> {
     })
 }
 
-/// Both ways, since `ſ` has `S` as its capital, and the Kelvin sign is the capital of `k`.
+/// Folds in both directions, since `ſ` has the capital `S`, and the Kelvin sign is a capital of `k`.
 fn fold(text: &str) -> String {
     match text.is_ascii() {
         true => text.to_ascii_lowercase(),
@@ -105,7 +106,7 @@ fn escaped(byte: u8, behind: &[u8]) -> Option<u8> {
     u8::try_from(high? * 16 + low?).ok()
 }
 
-/// `C0` and `C1` begin no valid character: with the byte behind them they are an overlong form of one of ASCII.
+/// Appends a byte. `C0` and `C1` begin no valid character: with the next byte they are an overlong ASCII character.
 fn push(value: u8, found: &mut Vec<u8>) {
     match (found.last(), value) {
         (Some(first @ (0xc0 | 0xc1)), 0x80..=0xbf) => {
@@ -117,7 +118,7 @@ fn push(value: u8, found: &mut Vec<u8>) {
     }
 }
 
-/// `/items;v=1/7` is `/items/7`.
+/// Removes path parameters: `/items;v=1/7` becomes `/items/7`.
 fn without_parameters(path: &str) -> Option<String> {
     path.contains(';').then(|| {
         of_segments(path, |segment| {
@@ -131,7 +132,7 @@ fn with_slashes(path: &str) -> Option<String> {
     path.contains('\\').then(|| path.replace('\\', "/"))
 }
 
-/// The path ends at NUL, at `?` and at `#`; a segment ends before white space and dots.
+/// Ends the path at NUL, at `?` and at `#`, and each segment before trailing white space and dots.
 fn cut_short(path: &str) -> Option<String> {
     let end = path.find(['\0', '?', '#']).unwrap_or(path.len());
     let cut = of_segments(&path[..end], |segment| {
@@ -146,7 +147,7 @@ fn cut_short(path: &str) -> Option<String> {
     (cut != path).then_some(cut)
 }
 
-/// The path without dot segments and empty ones; a slash at its end stays.
+/// Removes dot segments and empty ones; a trailing slash stays.
 fn tidied(path: &str) -> Option<String> {
     let mut kept = Vec::new();
     let mut is_open = false;

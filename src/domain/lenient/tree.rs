@@ -1,6 +1,6 @@
-//! Templates as a tree of segments, compared in the form that is without letter case.
+//! A tree of template segments, compared in case-folded form.
 //!
-//! A hole takes any segment, an empty one as well. Each node is visited once at most for one reading.
+//! A hole matches any segment, even an empty one. Each node is visited at most once for one reading.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ pub(super) enum Part<'p> {
     Literal(&'p str),
     One,
     Rest,
-    /// The text behind the last colon, which stands in the end of the template.
+    /// The text after the last colon, which is stored at the end of the template.
     Verb(&'p str),
 }
 
 /// The end of a template.
 #[derive(Debug, Clone)]
 pub(super) struct End {
-    /// Any where there is none.
+    /// Any method if `None`.
     pub(super) method: Option<Method>,
-    /// The text behind the last colon, in canonical form.
+    /// The text after the last colon, in canonical form.
     pub(super) verb: Option<String>,
     pub(super) target: Target,
 }
@@ -59,7 +59,7 @@ impl Tree {
         node.here.push(end);
     }
 
-    /// Returns whose path this reading is: as it stands, or without the slash at its end.
+    /// Returns the owner of a reading, either as it is or without a trailing slash.
     pub(super) fn find(
         &self,
         method: &Method,
@@ -89,14 +89,14 @@ impl Tree {
     }
 }
 
-/// HEAD is GET without the content (RFC 9110 §9.3.2).
+/// HEAD matches where GET does (RFC 9110 §9.3.2).
 fn takes(end: &End, method: &Method) -> bool {
     end.method
         .as_ref()
         .is_none_or(|own| own == method || (*own == Method::GET && *method == Method::HEAD))
 }
 
-/// The path before the last colon of its last segment, and the text behind it.
+/// Splits a path at the last colon of its last segment.
 fn cut_verb(path: &str) -> Option<(&str, Option<&str>)> {
     let (before, verb) = path.rsplit_once(':')?;
     (!verb.contains('/')).then_some((before, Some(verb)))

@@ -1,34 +1,35 @@
-//! A budget of repeats: a share of the calls, so that an upstream in trouble is not asked twice for everything.
+//! The retry budget: retries are limited to a share of the calls, so that an upstream in trouble is not overloaded
+//! further.
 
 use std::time::Duration;
 
 use super::Repeats;
 
-/// How much is tried again.
+/// The configuration of the retry budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryBudgetPlan {
-    /// So many of a hundred calls.
+    /// Retries per hundred calls.
     pub percent: u8,
-    /// And so many in each ten seconds, however few calls there are.
+    /// Additional retries per ten seconds, however few calls there are.
     pub least: u32,
 }
 
-/// In what time [`RetryBudgetPlan::least`] comes in.
+/// The period of [`RetryBudgetPlan::least`].
 const SPAN: Duration = Duration::from_secs(10);
 
-/// What a repeat costs; a call brings in so many hundredths as its percentage says.
+/// The price of a retry; a call deposits its percentage in the same unit.
 const PRICE: u64 = 100;
 
-/// For so many repeats can be put by.
+/// The maximum number of saved retries.
 const MOST: u64 = 100;
 
-/// Calls pay in, repeats are paid from it.
+/// The account that calls pay into and retries are paid from.
 #[derive(Debug)]
 pub(super) struct RetryBudget {
     plan: RetryBudgetPlan,
-    /// Hundredths of a repeat.
+    /// The balance, in hundredths of a retry.
     left: u64,
-    /// When the least last came in.
+    /// The time of the last periodic deposit.
     last_refill: Duration,
 }
 

@@ -1,10 +1,10 @@
-//! The addresses of an upstream: which one a call goes to, which are left out for a while, and what is tried again.
+//! Load balancing over the addresses of an upstream: selection, ejection, circuit breaking and retries.
 //!
-//! A core without sockets and clocks: a worker tells what has become of its calls and of its health checks, and asks
-//! where the next call goes. Laws: no more than a share of the addresses is left out for its failures; one that is left
-//! out is asked again after its pause; with no healthy address left all of them are used, so that a wrong health check
-//! takes nothing down; an open breaker lets one call through when its pause is over, and no second one before that one
-//! has ended or has lasted for a pause itself; repeats never exceed their budget.
+//! The core has no sockets and clocks: a worker reports the results of its calls and health checks, and asks for the
+//! address of the next call. Laws: at most a share of the addresses is ejected for failures; an ejected address is
+//! tried again after its pause; without a healthy address all are used, so that a wrong health check takes nothing
+//! down; an open breaker admits one call after its pause, and no second one before that call has ended or a further
+//! pause has passed; retries never exceed their budget.
 
 mod breaker;
 mod budget;
@@ -19,42 +19,42 @@ pub use budget::RetryBudgetPlan;
 use breaker::Breaker;
 use budget::RetryBudget;
 
-/// How the addresses of an upstream are watched.
+/// The load-balancing configuration of an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressPlan {
-    /// When one of several is left out.
+    /// Ejection of single addresses.
     pub ejection: EjectionPlan,
-    /// When the upstream is left alone as a whole.
+    /// The circuit breaker of the whole upstream.
     pub breaker: Option<BreakerPlan>,
-    /// How much is tried again.
+    /// The retry budget.
     pub budget: RetryBudgetPlan,
-    /// How they are asked whether they are well.
+    /// Health checks.
     pub check: Option<CheckPlan>,
 }
 
-/// When one of several addresses is left out.
+/// The configuration of ejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EjectionPlan {
-    /// After so many failures one behind the other.
+    /// Consecutive failures before ejection.
     pub failures: u32,
-    /// For so long at first; each further time in a row as much longer, up to ten times.
+    /// First time of ejection; each further one in a row is longer by this time, up to ten times.
     pub pause: Duration,
-    /// No more than so many of a hundred addresses.
+    /// Maximum percentage of ejected addresses.
     pub most_percent: u8,
 }
 
-/// How an address is asked whether it is well.
+/// The configuration of health checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckPlan {
-    /// The path that is asked for.
+    /// The path.
     pub path: String,
-    /// How long after the end of the last check.
+    /// The interval after the end of the last check.
     pub every: Duration,
-    /// How long an answer may take.
+    /// The timeout of a check.
     pub timeout: Duration,
-    /// So many failures in a row make it ill.
+    /// Consecutive failures that make an address unhealthy.
     pub down_after: u32,
-    /// So many successes in a row make it well again.
+    /// Consecutive successes that make it healthy again.
     pub up_after: u32,
 }
 
@@ -76,59 +76,59 @@ impl Default for AddressPlan {
     }
 }
 
-/// Where a call goes.
+/// The target of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// To the address at this place, as this part of what the breaker looks at.
+    /// The address with this index; the part is for the breaker.
     Address(usize, Part),
-    /// Nowhere: the breaker is open, and closes no sooner.
+    /// No address: the breaker is open.
     Nowhere {
-        /// After so long it may be worth to ask again.
+        /// The time until another attempt is worthwhile.
         again_in: Duration,
     },
 }
 
-/// What a call is for the breaker.
+/// The role of a call for the breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// One of many.
+    /// An ordinary call.
     Usual,
-    /// The one that shows whether the upstream is back.
+    /// The trial call of a half-open breaker.
     Trial,
 }
 
-/// How a call ended, as far as it says something of the address.
+/// The end of a call, as far as it concerns the health of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// With an answer.
+    /// A response arrived.
     Answered,
-    /// Without one, in time; or with one that says that nobody is there (502, 503, 504).
+    /// No response in time, or one that reports an unavailable server (502, 503, 504).
     Failed,
-    /// Nobody waited for it.
+    /// The caller cancelled it.
     Abandoned,
 }
 
-/// What a health check has found.
+/// The result of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// It answers as it should.
+    /// Healthy.
     Well,
-    /// It does not.
+    /// Unhealthy.
     Ill,
 }
 
-/// What has happened, for the log and the metrics.
+/// State changes, for the log and the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum News {
-    /// The address at this place is left out for so long.
+    /// The address with this index is ejected for this time.
     Ejected(usize, Duration),
-    /// Its health checks fail.
+    /// The address fails its health checks.
     Ill(usize),
-    /// They succeed again.
+    /// The address passes its health checks again.
     Well(usize),
-    /// The upstream is left alone for so long.
+    /// The breaker opened for this time.
     Opened(Duration),
-    /// A call has shown that it is back.
+    /// The breaker closed after a successful call.
     Closed,
 }
 
@@ -137,32 +137,32 @@ pub enum News {
 pub struct Addresses {
     plan: AddressPlan,
     all: Vec<Address>,
-    /// Where the search begins, so that equals take turns.
+    /// The start of the search, for round robin among equals.
     next: usize,
     breaker: Option<Breaker>,
     budget: RetryBudget,
 }
 
-/// One of them.
+/// One address.
 #[derive(Debug, Clone)]
 struct Address {
-    /// Calls whose connections are in use.
+    /// Calls in flight.
     busy: usize,
-    /// Failures one behind the other.
+    /// Consecutive failures.
     failures: u32,
-    /// How often it was left out without an answer in between.
+    /// Ejections without a response in between.
     times: u32,
-    /// Until when it is left out.
+    /// The end of the ejection.
     until: Option<Duration>,
     sign: Sign,
-    /// Checks in a row that say the contrary of `sign`.
+    /// Consecutive checks that contradict `sign`.
     contrary: u32,
-    /// What is known by checks alone; nothing before the first that succeeds.
+    /// The result known from checks alone; `None` before the first success.
     proven: Option<Sign>,
 }
 
 impl Addresses {
-    /// So many addresses, all of them well.
+    /// Returns this many addresses, all healthy.
     #[must_use]
     pub fn new(plan: AddressPlan, count: usize) -> Addresses {
         let address = Address {
@@ -183,7 +183,7 @@ impl Addresses {
         }
     }
 
-    /// Where the next call goes; not to `tried`, if there is another one.
+    /// Selects the address of the next call; avoids `tried` if there is another one.
     pub fn choose(&mut self, now: Duration, tried: Option<usize>) -> Choice {
         let asked = self
             .breaker
@@ -206,7 +206,7 @@ impl Addresses {
         Choice::Address(place, part)
     }
 
-    /// Of those that stand at least so well the one with the fewest calls; equals take turns.
+    /// Returns the least busy address of at least this standing; round robin among equals.
     fn least_busy(&self, least: Standing, tried: Option<usize>) -> Option<usize> {
         let count = self.all.len();
         let turns = (0..count).map(|step| (self.next + step) % count);
@@ -215,26 +215,26 @@ impl Addresses {
             .min_by_key(|place| self.all[*place].busy)
     }
 
-    /// A call comes, which pays for repeats.
+    /// Counts a call, which pays into the retry budget.
     pub fn called(&mut self) {
         self.budget.deposit();
     }
 
-    /// A connection to an address is in use.
+    /// Counts a connection to an address as in use.
     pub fn begun(&mut self, place: usize) {
         if let Some(own) = self.all.get_mut(place) {
             own.busy += 1;
         }
     }
 
-    /// A connection to an address is in use no more.
+    /// Counts a connection to an address as no longer in use.
     pub fn over(&mut self, place: usize) {
         if let Some(own) = self.all.get_mut(place) {
             own.busy = own.busy.saturating_sub(1);
         }
     }
 
-    /// A call has ended.
+    /// Records the end of a call.
     pub fn ended(&mut self, (place, part): (usize, Part), end: End, now: Duration) -> Vec<News> {
         let breaker = self.breaker.as_mut();
         let of_all = breaker.and_then(|own| own.record((end, part), now));
@@ -262,7 +262,7 @@ impl Addresses {
                     return None;
                 }
                 own.times = (own.times + 1).min(10);
-                // One failure more, and it is left out again.
+                // One more failure ejects it again.
                 own.failures = plan.failures.saturating_sub(1);
                 let pause = plan.pause * own.times;
                 own.until = Some(now + pause);
@@ -271,7 +271,7 @@ impl Addresses {
         }
     }
 
-    /// A health check has ended.
+    /// Records the result of a health check.
     pub fn checked(&mut self, place: usize, sign: Sign) -> Option<News> {
         let plan = self.plan.check.as_ref()?;
         let own = self.all.get_mut(place)?;
@@ -294,12 +294,12 @@ impl Addresses {
         Some(news)
     }
 
-    /// Whether one call more may be tried again; it counts as one that was.
+    /// Returns whether another retry is allowed; if so, it is counted.
     pub fn repeats(&mut self, now: Duration) -> Repeats {
         self.budget.withdraw(now)
     }
 
-    /// How many addresses get no call now, but for want of others.
+    /// Returns the number of addresses that are avoided now.
     #[must_use]
     pub fn left_out(&self, now: Duration) -> usize {
         let is_out =
@@ -307,34 +307,34 @@ impl Addresses {
         self.all.iter().filter(is_out).count()
     }
 
-    /// How many addresses pass their health checks; before the first that succeeds none does.
+    /// Returns the number of addresses that pass their health checks; zero before the first success.
     #[must_use]
     pub fn well(&self) -> usize {
         let is_well = |own: &&Address| own.proven == Some(Sign::Well);
         self.all.iter().filter(is_well).count()
     }
 
-    /// Whether no health check says that anybody is there.
+    /// Returns whether no health check succeeds.
     #[must_use]
     pub fn all_ill(&self) -> bool {
         self.all.iter().all(|own| own.sign == Sign::Ill)
     }
 }
 
-/// Whether a call may be tried again.
+/// The verdict on a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeats {
-    /// It may.
+    /// Allowed.
     Allowed,
-    /// Too many have been lately.
+    /// The budget is exhausted.
     Exhausted,
 }
 
-/// How an address stands, those that calls go to first.
+/// The standing of an address; the best is preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
     Whole,
-    /// Left out for its failures.
+    /// Ejected for its failures.
     Ejected,
     /// Its health checks fail.
     Ill,

@@ -1,4 +1,4 @@
-//! What the answer to a POST is, by its status, its type and, where it is no stream, its body.
+//! Classification of responses to a POST: by status, type and, unless it is a stream, the body.
 
 use bytes::Bytes;
 
@@ -6,18 +6,18 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, RequestId, ResponseReply, parse_response};
 use crate::domain::sse;
 
-/// What an answer looks like before its body.
+/// The kind of a response, before its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseKind {
     /// One message.
     Json,
-    /// A stream of events, each a message.
+    /// An event stream of messages.
     Events,
     /// Something else.
     Other,
 }
 
-/// What an answer is by its `Content-Type`. A stream with a status of failure is none.
+/// Classifies a response by its `Content-Type`. A stream with an error status does not count as a stream.
 #[must_use]
 pub fn kind_of(status: u16, content_type: Option<&str>) -> ResponseKind {
     let kind = content_type.unwrap_or_default();
@@ -32,7 +32,7 @@ pub fn kind_of(status: u16, content_type: Option<&str>) -> ResponseKind {
     }
 }
 
-/// What an answer to the GET for a server's own stream means that is not a stream.
+/// The meaning of a response other than a stream to the GET for server messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoStream {
     /// The server does not serve GET, in any session.
@@ -45,46 +45,46 @@ pub enum NoStream {
     Later,
 }
 
-/// Whether the same session had a stream of the server's own before.
+/// The presence of an earlier server stream in the same session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormerStream {
-    /// It had one.
+    /// There was one.
     Opened,
-    /// It had none.
+    /// There was none.
     None,
 }
 
-/// Reads the status of such an answer.
+/// Classifies such a response by its status.
 ///
-/// A server without a stream must answer 405 (MCP 2025-11-25, "Listening for Messages from the Server"); many answer 404
-/// or 501. Only a POST of the session shows that the session is gone.
+/// A server without a stream must respond with 405 (MCP 2025-11-25, "Listening for Messages from the Server"); many
+/// respond with 404 or 501. Only a POST of the session proves that the session is gone.
 #[must_use]
 pub fn no_stream(status: u16, former: FormerStream) -> NoStream {
     match status {
         405 | 501 => NoStream::Never,
         400 | 404 if former == FormerStream::Opened => NoStream::Doubtful,
-        // Another stream of this session may be open still (409), or the server is busy.
+        // Another stream of this session may still be open (409), or the server is busy.
         408 | 409 | 429 | 500..=599 => NoStream::Later,
         _ => NoStream::Refused,
     }
 }
 
-/// What a body is that was read whole.
+/// The classification of a complete body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseBody {
-    /// The answer to the request.
+    /// The response to the request.
     Answer(Bytes),
-    /// The server does not know the session, and has not taken the message.
+    /// The server does not know the session, and did not process the message.
     Forgotten,
-    /// No answer.
+    /// No response.
     Nothing,
 }
 
-/// Reads the body of an answer to the request with this id, if it was one.
+/// Classifies the body of a response to the request with this id, or to a notification.
 ///
-/// An error with another id is this request's all the same, since nothing else was asked here; servers that could not
-/// tell the id say null, or a word of their own. Only within a session can it have been forgotten: by 404, or by 400
-/// in words, as servers do that route by the session (MCP 2025-11-25, "Session Management").
+/// An error with another id still belongs to this request, since it was the only one; servers that could not read the
+/// id send null or a placeholder. Only a session can be unknown: reported by 404, or by 400 with a message, as servers
+/// do that route by session (MCP 2025-11-25, "Session Management").
 #[must_use]
 pub fn read_body(
     (status, body): (u16, &Bytes),

@@ -1,8 +1,8 @@
-//! Results in the form of the revision that their client speaks.
+//! Adaptation of results to the MCP revision of the client.
 //!
-//! A client of 2026-07-28 needs `resultType`, and for lists and resources `ttlMs` and `cacheScope` ("Result", "Caching").
-//! A REST server and a server of an older revision write none of them. A client of an older revision does not know
-//! `input_required` and reads such a result as an empty success. Law: every byte that the server wrote stays.
+//! A client of 2026-07-28 requires `resultType`, and for lists and resources `ttlMs` and `cacheScope` ("Result",
+//! "Caching"). REST servers and servers of older revisions send none of them. A client of an older revision does not
+//! know `input_required` and would read such a result as an empty success. Law: every byte that the server wrote stays.
 
 use std::sync::LazyLock;
 
@@ -17,11 +17,11 @@ use crate::domain::rope::{Rope, RopeWriter};
 
 /// The header that names the revision.
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// The member that says how to read a result. Absent, it means [`COMPLETE`].
+/// The member that determines how to read a result. If absent, it means [`COMPLETE`].
 const RESULT_TYPE: &str = "resultType";
 const COMPLETE: &str = "complete";
 const INPUT_REQUIRED: &str = "input_required";
-/// The methods whose results say how long they may be kept.
+/// The methods whose results can be cached.
 const CACHEABLE: [&str; 6] = [
     "tools/list",
     "prompts/list",
@@ -33,7 +33,7 @@ const CACHEABLE: [&str; 6] = [
 /// The methods whose result may be `input_required` (MCP 2026-07-28, "Multi Round-Trip Requests").
 const INTERACTIVE: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// The kind of revision that a client of MCP speaks.
+/// The kind of a client's MCP revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientRevision {
     /// A revision that begins with `initialize`, or none.
@@ -43,14 +43,14 @@ pub enum ClientRevision {
 }
 
 impl ClientRevision {
-    /// Reads the headers of a posted message. A client without sessions names its revision there.
+    /// Determines the revision from the headers of a posted message. A client without sessions names it there.
     #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> ClientRevision {
         let version = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
         ClientRevision::from_version(version)
     }
 
-    /// Reads `params._meta` of a message that has no headers.
+    /// Determines the revision from `params._meta` of a message without headers.
     #[must_use]
     pub fn of_message(call: &Call) -> ClientRevision {
         let params = call.params.as_ref();
@@ -59,7 +59,7 @@ impl ClientRevision {
         ClientRevision::from_version(version.as_deref().map(str::as_bytes))
     }
 
-    /// Whether [`fitted`] may do anything about the results of a method.
+    /// Returns whether [`fitted`] may change the results of a method.
     #[must_use]
     pub fn may_change(self, method: &str) -> bool {
         match self {
@@ -88,14 +88,14 @@ impl ClientRevision {
     }
 }
 
-/// A result that its client cannot read: it asks for input in a way that the client's revision does not have.
+/// A result that the client cannot read: it asks for input in a form that the client's revision does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputRequired;
 
-/// Returns the members that a result of `method` lacks for a client of `era`, or nothing where it can be sent as it is.
+/// Returns the members that a result of `method` lacks for a client of `era`; `None` if it can be sent unchanged.
 ///
 /// # Errors
-/// [`InputRequired`] where the client cannot read the result.
+/// [`InputRequired`] if the client cannot read the result.
 pub fn fitted(
     era: ClientRevision,
     method: &str,
@@ -109,10 +109,10 @@ pub fn fitted(
     }
 }
 
-/// Returns a result that the proxy has written in the form that a client of `era` can read.
+/// Returns a result written by the proxy in the form for a client of `era`.
 ///
 /// # Errors
-/// [`InputRequired`] where the client cannot read the result.
+/// [`InputRequired`] if the client cannot read the result.
 pub fn written(era: ClientRevision, method: &str, result: Rope) -> Result<Rope, InputRequired> {
     if !era.may_change(method) {
         return Ok(result);
@@ -128,7 +128,7 @@ pub fn written(era: ClientRevision, method: &str, result: Rope) -> Result<Rope, 
     Ok(fitted.unwrap_or_else(|| Rope::from(result.into_bytes())))
 }
 
-/// Nothing may be kept unless the server says so.
+/// Returns the missing members. They forbid caching unless the server allows it.
 fn completed(method: &str, result: &Json) -> Option<Rope> {
     if result.kind() != JsonKind::Object {
         return None;
@@ -138,7 +138,7 @@ fn completed(method: &str, result: &Json) -> Option<Rope> {
     if said.is_none() {
         missing.push((RESULT_TYPE, "\"complete\""));
     }
-    // A result of another type, such as `input_required`, is never kept.
+    // A result of another type, such as `input_required`, is never cached.
     let is_complete = said.is_none_or(|said| said == COMPLETE);
     if is_complete && CACHEABLE.contains(&method) {
         let members = [("ttlMs", "0"), ("cacheScope", "\"private\"")];
@@ -163,8 +163,8 @@ fn completed(method: &str, result: &Json) -> Option<Rope> {
     Some(writer.finish())
 }
 
-/// Most results cannot ask for input, and none but those that can are put together. A string that is this short is in one
-/// piece.
+/// Returns whether a result asks for input. Most cannot, and only those that may are joined into one piece. A string
+/// this short is never split.
 fn asks_for_input(result: &Rope) -> bool {
     result.chunks().iter().any(|chunk| may_ask(chunk))
         && is_input_required(&Json::sent(result.clone()))
@@ -174,14 +174,14 @@ fn is_input_required(result: &Json) -> bool {
     may_ask(result.as_bytes()) && result_type(result).is_some_and(|said| said == INPUT_REQUIRED)
 }
 
-/// Whether a text has the word, or an escape by which the word can be written.
+/// Returns whether a text contains the word, or an escape that may be part of it.
 fn may_ask(text: &[u8]) -> bool {
     static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(INPUT_REQUIRED));
     static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
     WORD.find(text).is_some() || ESCAPE.find(text).is_some()
 }
 
-/// The type that a result names. A value that is no text names none that is known.
+/// Returns the type of a result. A value other than a string names no known type.
 fn result_type(result: &Json) -> Option<String> {
     let said = result.member(RESULT_TYPE)?.text();
     Some(said.and_then(Result::ok).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Which revision is spoken with a server.
+//! Negotiation of the MCP revision with a server.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -8,32 +8,32 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::ResponseReply;
 use crate::domain::local_reply::{HANDSHAKES, STATELESS};
 
-/// Who the proxy is.
+/// The client information of the proxy.
 pub(super) const CLIENT_INFO: &str = concat!(
     r#"{"name":"dualgauge","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}"#
 );
-/// Where a revision without sessions says who answers.
+/// The member with the server information in revisions without sessions.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// How much of what a server says is shown.
+/// Maximum length of server text in messages.
 const SHOWN: usize = 40;
 /// "Unsupported protocol version" (MCP 2026-07-28).
 const UNSUPPORTED: i64 = -32022;
 
-/// Which revision is to be spoken.
+/// The configured revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revision {
-    /// The one without sessions where the server knows it, else one with sessions.
+    /// The revision without sessions if the server supports it, else one with sessions.
     Auto,
-    /// One that begins with `initialize`: this one is asked for, and an older one is taken.
+    /// A revision with `initialize`: this one is requested, and an older one is accepted.
     Sessions(&'static str),
-    /// This one, without sessions.
+    /// This revision, without sessions.
     Stateless(&'static str),
 }
 
 impl Revision {
-    /// The revision of a name.
+    /// Returns the revision of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Revision> {
         let known = |all: &[&'static str]| all.iter().find(|known| **known == name).copied();
@@ -45,7 +45,7 @@ impl Revision {
         }
     }
 
-    /// The params of `initialize`.
+    /// Returns the params of `initialize`.
     #[must_use]
     pub fn initialize(self) -> Json {
         let [.., newest] = HANDSHAKES;
@@ -59,24 +59,25 @@ impl Revision {
     }
 }
 
-/// What a server says to `server/discover`.
+/// The result of `server/discover`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiscoverResult {
-    /// It speaks this revision without sessions, and presents itself by this result of `initialize`.
+    /// The server supports this revision without sessions; the value is its information in the form of an `initialize`
+    /// result.
     Stateless(&'static str, Json),
-    /// It does not say that it speaks one.
+    /// The server names no revision without sessions.
     Sessions,
-    /// It speaks none that is known here.
+    /// The server supports no known revision.
     Unknown(String),
 }
 
-/// The question that finds out, with its id.
+/// Returns the `server/discover` request with an id.
 #[must_use]
 pub fn discover(id: u64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"server/discover","params":{{}}}}"#)
 }
 
-/// Reads the answer to [`discover`]. Whatever is no sign of a revision without sessions is one of the others.
+/// Interprets the response to [`discover`]. Without evidence of a revision without sessions, the server has sessions.
 #[must_use]
 pub fn verdict(answer: &ResponseReply) -> DiscoverResult {
     match answer {
@@ -130,7 +131,7 @@ fn spoken(versions: Option<Json>) -> SpokenRevision {
     }
 }
 
-/// Requests of the revisions with sessions that 2026-07-28 has not. Their result is empty.
+/// Requests of revisions with sessions that 2026-07-28 lacks. Their result is empty.
 const DROPPED: [&str; 4] = [
     "ping",
     "logging/setLevel",
@@ -138,8 +139,8 @@ const DROPPED: [&str; 4] = [
     "resources/unsubscribe",
 ];
 
-/// Returns the response to a call of a client with sessions that a server without them does not know: the client takes an
-/// error to `ping` for a lost connection. A call that names a revision without sessions is the server's to answer.
+/// Returns the response to a call of a client with sessions that a server without them does not know: the client treats
+/// an error of `ping` as a lost connection. The server itself answers a call that names a revision without sessions.
 #[must_use]
 pub fn answered((id, method): (u64, &str), message: &Bytes, depth: u16) -> Option<String> {
     if !DROPPED.contains(&method) {
@@ -152,7 +153,7 @@ pub fn answered((id, method): (u64, &str), message: &Bytes, depth: u16) -> Optio
     (!is_stateless).then(|| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#))
 }
 
-/// What the server says of itself, as an `initialize` is answered: clients that begin with one get this.
+/// Returns the server's information as an `initialize` result, for clients that begin with `initialize`.
 fn presented(result: &Json) -> Json {
     let [.., newest] = HANDSHAKES;
     let said: Value = serde_json::from_slice(result.as_bytes()).unwrap_or_default();
@@ -175,8 +176,8 @@ fn presented(result: &Json) -> Json {
     Json::written(greeting.to_string())
 }
 
-/// The capabilities that a client with sessions can use. Log messages, updates of resources and changes of lists come in
-/// subscriptions only, or where a request asks for them by a member of 2026-07-28.
+/// Returns the capabilities that a client with sessions can use. Log messages, resource updates and list changes arrive
+/// only in subscriptions, or if a request asks for them by a member of 2026-07-28.
 fn offered(mut capabilities: Value) -> Value {
     if let Some(all) = capabilities.as_object_mut() {
         all.remove("logging");
@@ -188,15 +189,15 @@ fn offered(mut capabilities: Value) -> Value {
     capabilities
 }
 
-/// The answer to an `initialize` with this id.
+/// Returns the response to an `initialize` with this id.
 #[must_use]
 pub fn greeting(id: u64, presented: &Json) -> String {
     let result = String::from_utf8_lossy(presented.as_bytes());
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
-/// The revisions that a link takes for agreed on where it greets with these params: those that are known here, and the
-/// one that the params name themselves. Where they name none, nothing is agreed on: none, and any will do.
+/// Returns the revisions that a link accepts after a handshake with these params: the known ones, and the one that the
+/// params name. Returns none, which means any, if they name none.
 #[must_use]
 pub fn agreeable(initialize: &Json) -> Vec<String> {
     let wanted = initialize.member("protocolVersion");
@@ -211,10 +212,10 @@ pub fn agreeable(initialize: &Json) -> Vec<String> {
     all
 }
 
-/// Whether the result of an `initialize` agrees on one of these revisions; any does where there are none.
+/// Checks that the result of `initialize` names one of these revisions; an empty list allows any.
 ///
 /// # Errors
-/// What the server says instead.
+/// The revision that the server names instead, as a message.
 pub fn agrees(result: &Json, revisions: &[String]) -> Result<(), String> {
     let said = result.member("protocolVersion");
     let said = said.and_then(|said| said.text()?.ok());
@@ -234,10 +235,10 @@ pub fn agrees(result: &Json, revisions: &[String]) -> Result<(), String> {
     ))
 }
 
-/// The revision that the answer to `initialize` names, if it is known here.
+/// Returns the revision in the response to `initialize`.
 ///
 /// # Errors
-/// What the server says instead.
+/// A message, if the revision is unknown.
 pub fn agreed(answer: &ResponseReply) -> Result<&'static str, String> {
     let result = match answer {
         ResponseReply::Result(result) => result,

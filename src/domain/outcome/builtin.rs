@@ -1,4 +1,4 @@
-//! The built-in rows.
+//! The built-in translation of responses that match no row.
 
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -13,27 +13,27 @@ use crate::domain::json::{Json, JsonKind};
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::rope::Rope;
 
-/// What bounds the reading of an answer.
+/// The limits of reading a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyLimits {
     /// The deepest nesting of arrays and objects.
     pub depth: u16,
-    /// How many bytes of a text that is not JSON go into `error.data`.
+    /// Maximum bytes of non-JSON text in `error.data`.
     pub error_text: usize,
 }
 
-/// The meaning of a success without content, where its status promises some.
+/// The meaning of a success without content, if its status promises content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum EmptySuccess {
-    /// The content is missing.
+    /// A fault: the content is missing.
     #[default]
     Fault,
-    /// There is no result to tell.
+    /// The result `null`.
     Null,
 }
 
 impl EmptySuccess {
-    /// Rows promise no content where one of them is a success without a body.
+    /// Derives the meaning from the rows: content is optional if one of them is a success without a body.
     pub(super) fn new(rows: &[OutcomeRow]) -> EmptySuccess {
         let promises = |row: &OutcomeRow| {
             matches!(row.rest.body, BodyPattern::Nothing) && row.rest.status.names_success()
@@ -45,10 +45,10 @@ impl EmptySuccess {
     }
 }
 
-/// A REST answer for an RPC client.
+/// Translates a REST response for an RPC client.
 ///
 /// # Errors
-/// A [`Failure`] where the answer promises content that it does not have, or is a redirect.
+/// A [`Failure`] if the response lacks promised content, or is a redirect.
 pub(super) fn rest_to_rpc(
     reply: &RestReply,
     (limits, empty): (ReplyLimits, EmptySuccess),
@@ -70,7 +70,7 @@ fn success(
 ) -> Result<Rope, Failure> {
     let blank = reply.body.iter().all(u8::is_ascii_whitespace);
     match reply.status {
-        // No content by definition (RFC 9110 §15.3.5, §15.3.6), or none that is promised.
+        // No content by definition (RFC 9110 §15.3.5, §15.3.6), or by the rows.
         204 | 205 => return Ok(null()),
         201 | 202 if blank => return Ok(null()),
         206 => {
@@ -107,7 +107,7 @@ fn null() -> Rope {
     Json::literal("null").into_bytes().into()
 }
 
-/// Returns the failure of a call that the server answered with a redirect.
+/// Returns the failure of a redirect.
 #[must_use]
 pub fn redirect(reply: &RestReply) -> Failure {
     let status = reply.status;
@@ -125,7 +125,7 @@ fn quoted(text: &str) -> String {
     String::from_utf8_lossy(Json::string(text).as_bytes()).into_owned()
 }
 
-/// A failed REST answer: the proxy's own document is unpacked, anything else goes into `data`.
+/// Converts a REST error response: the proxy's own document is unpacked, any other body goes into `data`.
 pub(super) fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     let json = json_of(reply, limits);
     if let Some(error) = own_problem(reply, json.as_ref()) {
@@ -149,7 +149,7 @@ fn json_of(reply: &RestReply, limits: ReplyLimits) -> Option<Json> {
     }
 }
 
-/// The RPC error in a document of the proxy's own.
+/// Returns the RPC error in a problem document of the proxy.
 fn own_problem(reply: &RestReply, json: Option<&Json>) -> Option<ErrorObject> {
     read_problem(reply.content_type().unwrap_or_default(), json?)
 }
@@ -159,14 +159,14 @@ fn title_of(status: u16) -> Option<&'static str> {
     status.canonical_reason()
 }
 
-/// The result of a tool that has nothing to tell: `content` is required (MCP, schema, `CallToolResult`).
+/// The result of a tool without content: the member is required (MCP, schema, `CallToolResult`).
 pub const EMPTY_TOOL_RESULT: &str = r#"{"content":[]}"#;
 
-/// The member of a tool's result that keeps the REST answer.
+/// The member of a tool's result that keeps the REST response.
 const KEPT: &str = "dualgauge/answer";
 
-/// A failed REST answer to the call of a tool, as the result that a client of MCP reads (MCP, "Tools", error
-/// handling); none where it is a success, or asks for credentials.
+/// Converts a REST error response to a tool's result, in the form that MCP clients read (MCP, "Tools", error handling).
+/// Returns `None` for a success, or a request for credentials.
 pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Rope> {
     if !(400..=599).contains(&reply.status) || asks_for_credentials(reply) {
         return None;
@@ -198,7 +198,7 @@ pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Rope
     Some(Json::written(result).into_bytes().into())
 }
 
-/// The server's words: the text of the member that errors have in most APIs, else the body, up to a limit.
+/// Returns the server's message: the usual error member of a JSON body, else the body, truncated.
 fn words_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> String {
     let text = |json: &Json| json.text().and_then(Result::ok);
     let error = json.and_then(|json| json.member("error"));
@@ -212,7 +212,7 @@ fn words_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> String {
     said[..said.floor_char_boundary(limit)].to_owned()
 }
 
-/// `Retry-After`, where it is text.
+/// Returns `Retry-After`, if it is text.
 fn pause_of(reply: &RestReply) -> Option<&str> {
     let said = reply.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     (!said.is_empty()).then_some(said)
@@ -222,7 +222,7 @@ fn is_seconds(pause: &str) -> bool {
     pause.len() <= 9 && pause.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The values of `WWW-Authenticate`, as the member of an answer; nothing where there are none.
+/// Returns the values of `WWW-Authenticate` as a member of the envelope; empty if there are none.
 fn challenges_of(reply: &RestReply) -> String {
     let values = reply.headers.get_all(WWW_AUTHENTICATE).iter();
     let said: Vec<String> = values
@@ -234,8 +234,8 @@ fn challenges_of(reply: &RestReply) -> String {
     }
 }
 
-/// An answer as a value: its status, type and body, after how long to come again, and which credentials it asks for; a
-/// body that is not JSON as text, up to a limit.
+/// Returns a response as a JSON value: status, type and body, with `Retry-After` and the requested credentials. A body
+/// that is not JSON becomes text, truncated.
 #[must_use]
 pub fn envelope_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json {
     let (body, cut) = match json {
@@ -256,7 +256,7 @@ pub fn envelope_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json
     };
     let kind = reply.content_type().map_or("null".to_owned(), quoted);
     let pause = match pause_of(reply) {
-        // A number of JSON has no zeros in front.
+        // A JSON number has no leading zeros.
         Some(pause) if is_seconds(pause) && (pause == "0" || !pause.starts_with('0')) => {
             format!(r#","retry_after":{pause}"#)
         }
@@ -270,7 +270,7 @@ pub fn envelope_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json
     ))
 }
 
-/// A tool's result that says that it failed, as the error that it is: its first text is the message.
+/// Converts a tool's failed result to an error: its first text becomes the message.
 pub(super) fn tool_failure(result: Json) -> ErrorObject {
     let blocks = result.member("content");
     let first = blocks
@@ -285,7 +285,7 @@ pub(super) fn tool_failure(result: Json) -> ErrorObject {
     }
 }
 
-/// An RPC answer for a REST client.
+/// Translates an RPC response for a REST client.
 #[must_use]
 pub fn rpc_to_rest(reply: ResponseReply) -> RestAnswer {
     match reply {
@@ -311,13 +311,13 @@ pub fn rpc_to_rest(reply: ResponseReply) -> RestAnswer {
     }
 }
 
-/// The REST answer that [`failure`] has put into `data`, exactly as it was.
+/// Restores the REST response that [`failure`] stored in `data`.
 fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
     let kept = ReplyEnvelope::new(data).filter(|kept| code_of_status(kept.status) == code)?;
     restored(data, &kept)
 }
 
-/// The REST answer that [`tool_result`] has put into a result, exactly as it was.
+/// Restores the REST response that [`tool_result`] stored in a result.
 pub(super) fn restored_tool(result: &Json) -> Option<RestAnswer> {
     if !says_failure(result) {
         return None;
@@ -326,15 +326,15 @@ pub(super) fn restored_tool(result: &Json) -> Option<RestAnswer> {
     restored(&data, &ReplyEnvelope::new(&data)?)
 }
 
-/// The status and the headers of the failed REST answer that [`tool_result`] has put into a result.
+/// Returns the status and headers of the REST response that [`tool_result`] stored in a result.
 pub(super) fn with_envelope_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
     let kept = ReplyEnvelope::new(&result.member("_meta")?.member(KEPT)?)?;
     Some((forwarded(kept.status), kept.headers()))
 }
 
-/// Returns whom the status of a REST server blames, where a tool's result that says `isError: true` was made from it; none
-/// where the tool itself failed. A 5xx is the failure of the server, and the statuses that an RPC server may refuse a
-/// call with before it reaches the tool refuse it here as well.
+/// Returns the party at fault for a tool's failed result that was made from a REST response; `None` if the tool itself
+/// failed. A 5xx is the server's fault, and the statuses with which an RPC server may reject a call before the tool
+/// count as rejections here as well.
 #[must_use]
 pub fn blame_behind_tool(result: &Json) -> Option<Blame> {
     let (status, _) = with_envelope_head(result)?;
@@ -342,7 +342,7 @@ pub fn blame_behind_tool(result: &Json) -> Option<Blame> {
     Blame::of_status(status).filter(|_| before_tool)
 }
 
-/// What the value of an answer has beside its body.
+/// The parts of a stored response other than its body.
 struct ReplyEnvelope {
     status: u16,
     is_whole: bool,
@@ -354,7 +354,7 @@ struct ReplyEnvelope {
 const MORE: [&str; 3] = ["truncated", "retry_after", "www_authenticate"];
 
 impl ReplyEnvelope {
-    /// None where the value is not one that [`envelope_of`] writes of a failure.
+    /// Returns `None` if the value was not written by [`envelope_of`] for an error response.
     fn new(data: &Json) -> Option<ReplyEnvelope> {
         if data.kind() != JsonKind::Object {
             return None;
@@ -394,7 +394,7 @@ impl ReplyEnvelope {
     }
 }
 
-/// The texts of an array, as values of a header.
+/// Returns the texts of an array as header values.
 fn texts(array: &Json) -> Vec<HeaderValue> {
     let texts = array.elements().filter_map(|place| {
         let text = array.piece(place).text()?.ok()?;
@@ -403,8 +403,8 @@ fn texts(array: &Json) -> Vec<HeaderValue> {
     texts.collect()
 }
 
-/// The answer of an error that has no body to restore: its status and headers are those of its data, where the status
-/// and the code agree.
+/// Returns the response for an error without a stored body: status and headers come from its data, if the status and
+/// the code agree.
 fn unrestored(error: &ErrorObject) -> RestAnswer {
     let kept = error.data.as_ref().and_then(ReplyEnvelope::new);
     match kept.filter(|kept| code_of_status(kept.status) == error.code) {
