@@ -1,4 +1,4 @@
-//! Bytes to be sent, as a few shared pieces: what is written anew is small, what is carried stays where it is.
+//! Outgoing bytes as a few shared chunks: new text is small, and existing values are shared instead of copied.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use bytes::Bytes;
 
 use super::json::{Json, encode};
 
-/// Below this a carried piece is copied: one write of one buffer is cheaper than a list of them.
+/// Smaller values are copied: one write of one buffer is cheaper than a list of them.
 const COPY_BELOW: usize = 1024;
 
-/// A message in pieces, in order.
+/// A message in chunks, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rope {
     chunks: RopeChunks,
     length: usize,
 }
 
-/// Most messages are one piece, which needs no list.
+/// The chunks; most messages are one chunk and need no list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RopeChunks {
-    /// At most one piece; an empty one is none.
+    /// At most one chunk; an empty one counts as none.
     One(Bytes),
     /// Two or more.
     Many(Vec<Bytes>),
@@ -32,19 +32,19 @@ impl Default for RopeChunks {
 }
 
 impl Rope {
-    /// The whole length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is nothing to send.
+    /// Returns whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The pieces in order, none of them empty.
+    /// Returns the chunks in order, none of them empty.
     #[must_use]
     pub fn chunks(&self) -> &[Bytes] {
         match &self.chunks {
@@ -54,14 +54,14 @@ impl Rope {
         }
     }
 
-    /// How many of the bytes are copied where this is carried.
+    /// Returns the number of bytes that are copied when this is appended to a message.
     #[must_use]
     pub fn copied(&self) -> usize {
         let lengths = self.chunks().iter().map(Bytes::len);
         lengths.map(RopeWriter::copied).sum()
     }
 
-    /// Everything as one piece; copies only where there are several.
+    /// Returns everything as one chunk; copies only if there are several.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         match self.chunks {
@@ -71,12 +71,12 @@ impl Rope {
     }
 }
 
-/// The pieces, given away one after another.
+/// An iterator over the chunks.
 #[derive(Debug, Clone)]
 pub enum Chunks {
     /// At most one more.
     One(Option<Bytes>),
-    /// All of a list.
+    /// The rest of a list.
     Many(std::vec::IntoIter<Bytes>),
 }
 
@@ -112,19 +112,19 @@ impl From<Bytes> for Rope {
     }
 }
 
-/// Writes [`Rope`].
+/// A writer of a [`Rope`].
 #[derive(Debug)]
 pub struct RopeWriter {
     done: Vec<Bytes>,
     open: Vec<u8>,
 }
 
-/// A place in a message that is being written.
+/// A position in a message that is being written.
 #[derive(Debug, Clone, Copy)]
 pub struct RopePosition(usize);
 
 impl RopeWriter {
-    /// A writer that expects about `small` bytes of copied text.
+    /// Returns a writer that expects about `small` bytes of copied text.
     #[must_use]
     pub fn with_capacity(small: usize) -> Self {
         RopeWriter {
@@ -133,7 +133,7 @@ impl RopeWriter {
         }
     }
 
-    /// How many bytes of a carried piece are copied.
+    /// Returns the number of bytes copied for a value of this length.
     #[inline]
     #[must_use]
     pub const fn copied(length: usize) -> usize {
@@ -152,7 +152,7 @@ impl RopeWriter {
         self.open.push(byte);
     }
 
-    /// Writes a text as a string of JSON.
+    /// Writes a text as a JSON string.
     pub fn string(&mut self, text: &str) {
         encode(text, &mut self.open);
     }
@@ -170,19 +170,19 @@ impl RopeWriter {
         self.copy(&digits[start..]);
     }
 
-    /// Where writing has come to.
+    /// Returns the current position.
     #[inline]
     #[must_use]
     pub fn mark(&self) -> RopePosition {
         RopePosition(self.open.len())
     }
 
-    /// Takes back what was copied since; nothing may have been carried since.
+    /// Removes the text copied since a position; only copies may have been written since then.
     pub fn undo(&mut self, mark: RopePosition) {
         self.open.truncate(mark.0);
     }
 
-    /// Carries a value that its owner keeps.
+    /// Appends a value that its owner keeps.
     #[inline(always)]
     pub fn value(&mut self, value: &Json) {
         if value.as_bytes().len() < COPY_BELOW {
@@ -192,7 +192,7 @@ impl RopeWriter {
         }
     }
 
-    /// Carries a part of a value that its owner keeps.
+    /// Appends a part of a value that its owner keeps.
     pub fn part(&mut self, value: &Json, part: Range<usize>) {
         if part.len() < COPY_BELOW {
             self.copy(&value.as_bytes()[part]);
@@ -201,7 +201,7 @@ impl RopeWriter {
         }
     }
 
-    /// Carries a text: shared where it is large, copied where that is cheaper.
+    /// Appends a text: shared if large, copied if that is cheaper.
     pub fn append(&mut self, text: Bytes) {
         if text.len() < COPY_BELOW {
             return self.copy(&text);
@@ -212,7 +212,7 @@ impl RopeWriter {
         self.done.push(text);
     }
 
-    /// Carries all pieces of another message.
+    /// Appends all chunks of another message.
     pub fn append_all(&mut self, pieces: Rope) {
         match pieces.chunks {
             RopeChunks::One(one) => self.append(one),
@@ -224,7 +224,7 @@ impl RopeWriter {
         }
     }
 
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub fn finish(mut self) -> Rope {
         if self.done.is_empty() {

@@ -1,8 +1,8 @@
-//! What the configuration says about the series of `/metrics`: how many there may be, and with which labels.
+//! Configured limits and labels of metric series.
 
 use std::collections::BTreeMap;
 
-/// The families whose labels hold names of routes, clients, flags and prefixes, each with all of its labels.
+/// The families whose labels hold configured names (routes, clients, flags, prefixes), each with all of its labels.
 pub const FAMILIES: [(&str, &[&str]); 15] = [
     (
         "dualgauge_calls_total",
@@ -52,12 +52,12 @@ pub fn labels_of(family: &str) -> Option<&'static [&'static str]> {
     Some(known.1)
 }
 
-/// The rules for series whose labels hold names of the configuration.
+/// The rules for series whose labels hold configured names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesRules {
-    /// The most series at a time; one bucket of a histogram is one series.
+    /// The maximum number of series; each bucket of a histogram is one series.
     pub limit: u64,
-    /// The labels that a family keeps, by its name; a family that is not named keeps all of its labels.
+    /// The labels that a family keeps, by its name; other families keep all of their labels.
     pub labels: BTreeMap<String, Vec<String>>,
 }
 
@@ -65,7 +65,7 @@ impl SeriesRules {
     /// The default of `metrics.series`: a page of about 14 MB.
     pub const LIMIT: u64 = 100_000;
 
-    /// Whether a family keeps a label.
+    /// Returns whether a family keeps a label.
     #[must_use]
     pub fn keeps(&self, family: &str, label: &str) -> bool {
         let kept = self.labels.get(family);

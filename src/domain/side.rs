@@ -1,8 +1,8 @@
-//! The two languages that dualgauge speaks.
+//! The two protocols that dualgauge translates between.
 
 use std::fmt;
 
-/// The language of a call, and of an upstream.
+/// The protocol of a call, and of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
     /// Legacy HTTP: a method, a path, a body.
@@ -15,7 +15,7 @@ impl Side {
     /// Both sides, for tables that have one row for each.
     pub const ALL: [Side; 2] = [Side::Rest, Side::Rpc];
 
-    /// The side that a translated call is sent to.
+    /// Returns the side that a translated call is sent to.
     #[must_use]
     pub const fn other(self) -> Side {
         match self {
@@ -24,7 +24,7 @@ impl Side {
         }
     }
 
-    /// The word used in configuration, metrics and logs.
+    /// Returns the word used in configuration, metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

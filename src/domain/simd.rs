@@ -1,8 +1,8 @@
-//! Sixty-four bytes looked at together, by the vectors that every processor of the target has, and elsewhere one by one.
+//! Operations on sixty-four bytes with the baseline vectors of the target; other targets use scalar code.
 
 use wide::u8x32;
 
-/// Which of sixty-four bytes fit, the first in the lowest bit.
+/// Returns a mask of the bytes for which `fits` holds, the first in the lowest bit.
 #[inline(always)]
 pub(super) fn bits(bytes: &[u8; 64], mut fits: impl FnMut(u8x32) -> u8x32) -> u64 {
     let (halves, _) = bytes.as_chunks::<32>();
@@ -13,7 +13,7 @@ pub(super) fn bits(bytes: &[u8; 64], mut fits: impl FnMut(u8x32) -> u8x32) -> u6
     found
 }
 
-/// The same of the first sixty-four bytes of a text, or of as many as it has.
+/// Returns the same for the first sixty-four bytes of a text, or for a shorter text.
 #[inline(always)]
 pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x32) -> u8x32) -> u64 {
     match text.first_chunk() {
@@ -22,7 +22,7 @@ pub(super) fn first_bits(text: &[u8], fits: impl FnMut(u8x32) -> u8x32) -> u64 {
     }
 }
 
-/// A text of up to so many bytes, with zeros behind it.
+/// Returns a text of at most `N` bytes, padded with zeros.
 #[inline(always)]
 pub(super) fn padded<const N: usize>(text: &[u8]) -> [u8; N] {
     let mut block = [0; N];
@@ -30,13 +30,13 @@ pub(super) fn padded<const N: usize>(text: &[u8]) -> [u8; N] {
     block
 }
 
-/// Which bytes are below the space.
+/// Returns the bytes below the space.
 #[inline(always)]
 pub(super) fn below_space(bytes: u8x32) -> u8x32 {
     bytes.min(u8x32::splat(0x1F)).simd_eq(bytes)
 }
 
-/// The places in a text of the bytes that fit, in order.
+/// Iterates over the offsets of the matching bytes, in order.
 #[inline(always)]
 pub(super) fn places(
     text: &[u8],

@@ -1,7 +1,6 @@
-//! The rate at which the body of a request must come.
+//! The minimum upload rate of request bodies.
 //!
-//! The time that counts is the time in which the proxy waits for the client. Time in which the upstream takes no more does
-//! not count.
+//! Only time spent waiting for the client counts. Time in which the upstream accepts no data does not.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -9,20 +8,20 @@ use std::time::Duration;
 /// A minimum rate after a grace time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinimumRate {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes: NonZeroU64,
-    /// The time that a client has in any case.
+    /// The grace time of every client.
     pub grace: Duration,
 }
 
-/// The rate that an upload needs while other calls wait for a connection to its upstream.
+/// The required rate while other calls wait for a connection to the same upstream.
 pub const CONTENDED: MinimumRate = MinimumRate {
     bytes: NonZeroU64::new(16 * 1024).unwrap(),
     grace: Duration::from_secs(1),
 };
 
 impl MinimumRate {
-    /// Returns how long a client may have been waited for that has sent `sent` bytes.
+    /// Returns the time that the proxy may have waited for a client that has sent `sent` bytes.
     #[must_use]
     pub fn allowance(self, sent: u64) -> Duration {
         let earned = Duration::from_secs(sent / self.bytes);
@@ -31,7 +30,7 @@ impl MinimumRate {
     }
 }
 
-/// A rate of more than 4 GiB a second earns no parts of a second.
+/// Returns the rate as a divisor; above 4 GiB per second, fractions of a second are ignored.
 fn divisor(bytes: NonZeroU64) -> u32 {
     u32::try_from(bytes.get()).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The request for a WebSocket, as a server reads it (RFC 6455 §4.2.1).
+//! The opening handshake of a WebSocket, server side (RFC 6455 §4.2.1).
 
 use http::header::{
     CONNECTION, CONTENT_LENGTH, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
@@ -8,23 +8,23 @@ use http::{HeaderMap, HeaderName, Method};
 
 use super::failure::{Failure, Reason};
 
-/// The version of the protocol, and the only one.
+/// The only supported protocol version.
 pub const VERSION: &str = "13";
 
-/// Protocols within the protocol that say what is spoken here anyway.
+/// Subprotocols that name the protocol used here.
 const PROTOCOLS: [&str; 3] = ["jsonrpc", "jsonrpc-2.0", "mcp"];
 
-/// What the answer to a request depends on.
+/// The parts of a request that determine the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake<'a> {
     /// `Sec-WebSocket-Key`
     pub key: &'a [u8],
-    /// The first protocol that the client names and that is spoken here.
+    /// The first subprotocol of the client that is supported.
     pub protocol: Option<&'static str>,
 }
 
-/// Whether a request asks for a WebSocket. A request with content does not: behind the answer, its content would be
-/// read as frames.
+/// Returns whether a request asks for a WebSocket. A request with content does not: its content would be read as frames
+/// after the response.
 #[must_use]
 pub fn is_asked(method: &Method, headers: &HeaderMap) -> bool {
     *method == Method::GET
@@ -42,10 +42,10 @@ fn has_content(headers: &HeaderMap) -> bool {
             .any(|length| !is_none(length.as_bytes()))
 }
 
-/// What a request for a WebSocket is answered by.
+/// Parses the handshake of a request.
 ///
 /// # Errors
-/// A [`Failure`] where it is of another version, or has no key.
+/// A [`Failure`] if it has another version, or no key.
 pub fn handshake(headers: &HeaderMap) -> Result<Handshake<'_>, Failure> {
     let version = one(headers, &SEC_WEBSOCKET_VERSION);
     if version != Some(VERSION.as_bytes()) {
@@ -64,7 +64,7 @@ pub fn handshake(headers: &HeaderMap) -> Result<Handshake<'_>, Failure> {
     })
 }
 
-/// 16 bytes are 22 digits and two signs of padding.
+/// Returns whether a key is valid: 16 bytes are 22 base64 digits and two padding characters.
 fn is_key(key: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     key.len() == 24 && key.ends_with(b"==") && key[..22].iter().all(is_digit)
@@ -76,7 +76,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     values.next().is_none().then(|| first.as_bytes())
 }
 
-/// The members of a list, which may be on several lines (RFC 9110 §5.3).
+/// Iterates over the members of a list, which may span several lines (RFC 9110 §5.3).
 fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(name).into_iter();
     let lines = lines.filter_map(|line| line.to_str().ok());

@@ -1,4 +1,4 @@
-//! Which of two rows is more specific, on the answers of one side's servers.
+//! Comparison of rows by specificity, on the responses of one side's upstream.
 
 use super::number::NumberPattern;
 use super::row::{BodyPattern, IS_ERROR, OutcomeRow, RpcReplyPattern, ToolResult};
@@ -9,7 +9,7 @@ use crate::domain::pattern::{
 use crate::domain::route::HeaderItem;
 use crate::domain::side::Side;
 
-/// Whether every answer that fits `one` fits `other`.
+/// Returns whether every response that matches `one` matches `other`.
 pub(super) fn within(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
     match side {
         Side::Rest => {
@@ -47,7 +47,7 @@ pub(super) fn within(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
     }
 }
 
-/// Whether some answer fits both.
+/// Returns whether some response matches both.
 pub(super) fn meets(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
     match side {
         Side::Rest => {
@@ -88,7 +88,7 @@ pub(super) fn meets(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
 }
 
 impl OutcomeRow {
-    /// Returns whether the row maps a success of one side to a success of the other.
+    /// Returns whether the row maps a success on one side to a success on the other.
     #[must_use]
     pub fn maps_success(&self) -> bool {
         let is_success = match &self.rest.status {
@@ -101,7 +101,7 @@ impl OutcomeRow {
         is_success && says(pattern) != Some(PatternSays::Failure)
     }
 
-    /// Returns whether the row takes a tool's result that says `isError: true`.
+    /// Returns whether the row matches a tool's result with `isError: true`.
     #[must_use]
     pub fn maps_tool_failure(&self) -> bool {
         let RpcReplyPattern::Result(pattern) = &self.rpc else {
@@ -111,14 +111,14 @@ impl OutcomeRow {
     }
 }
 
-/// What a pattern says of a tool's success.
+/// The constraint of a pattern on a tool's success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatternSays {
     Success,
     Failure,
 }
 
-/// What a pattern of a result says of success, if it does.
+/// Returns the constraint of a result pattern on success, if it has one.
 fn says(pattern: &Pattern) -> Option<PatternSays> {
     let Pattern::Object(object) = pattern else {
         return None;
@@ -136,7 +136,7 @@ fn says(pattern: &Pattern) -> Option<PatternSays> {
     }
 }
 
-/// What a row does not name does not matter to it.
+/// Returns whether one list of headers is narrower; headers that a row does not name are ignored.
 fn headers_within(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
     other.iter().all(|item| {
         let twin = one.iter().find(|twin| twin.name == item.name);
@@ -184,7 +184,7 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
     }
 }
 
-/// Whether the empty text fits: an answer without a body has one.
+/// Returns whether the empty text matches: a response without a body has an empty one.
 fn fits_nothing(words: &TextPatterns) -> bool {
     words_meeting(words, &TextPatterns::Literal(String::new())).is_some()
 }

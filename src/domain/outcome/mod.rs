@@ -1,9 +1,9 @@
-//! Outcomes: what an answer looks like on the other side.
+//! Outcomes: the translation of responses to the other side.
 //!
-//! A row is a pair of reply patterns, used in both directions; of the rows that fit an answer the most
-//! specific is taken: the route's own, those of the sets that it names, the built-in ones last. Laws of those: a result stays the bytes it was; an error of either side that goes
-//! to the other and comes back keeps its status, code, message and data; so does a failure that the proxy
-//! itself wrote. Success has a normal form: 200, or 204 for `null`.
+//! A row is a pair of reply patterns, used in both directions. Of the rows that match a response the most specific is
+//! chosen: first the route's own, then those of its sets, then the built-in ones. Laws of the built-in rows: a result
+//! keeps its bytes; an error of either side that goes to the other and back keeps its status, code, message and data;
+//! so does a failure that the proxy itself wrote. Success has a normal form: 200, or 204 for `null`.
 
 mod builtin;
 mod compare;
@@ -38,25 +38,25 @@ pub use row::{
 pub use status::ErrorStatus;
 pub use table::{Outcomes, TOOL_ERROR_STATUS, TranslatedReply};
 
-/// An answer of a REST upstream, whole.
+/// A complete response of a REST upstream.
 #[derive(Debug, Clone, Default)]
 pub struct RestReply {
     /// The HTTP status.
     pub status: u16,
-    /// The headers, as they came.
+    /// The headers as received.
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
 }
 
 impl RestReply {
-    /// `Content-Type`, where it is text.
+    /// Returns `Content-Type`, if it is text.
     #[must_use]
     pub fn content_type(&self) -> Option<&str> {
         self.headers.get(CONTENT_TYPE)?.to_str().ok()
     }
 
-    /// Returns words on its `Content-Type`, for messages.
+    /// Returns a description of its `Content-Type`, for messages.
     pub(in crate::domain) fn content_type_words(&self) -> String {
         let absent = || "without a content type".to_owned();
         self.content_type()
@@ -69,14 +69,14 @@ impl RestReply {
         self.content_type().is_some_and(sse::is_event_stream)
     }
 
-    /// `Location`, where it is text.
+    /// Returns `Location`, if it is text.
     #[must_use]
     pub fn location(&self) -> Option<&str> {
         self.headers.get(LOCATION)?.to_str().ok()
     }
 }
 
-/// An answer for an RPC client.
+/// A response for an RPC client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RpcAnswer {
     /// Success.
@@ -85,20 +85,20 @@ pub enum RpcAnswer {
     Error(ErrorObject),
 }
 
-/// An answer for a REST client.
+/// A response for a REST client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// `Content-Type`; absent where there is no body.
+    /// `Content-Type`; absent without a body.
     pub content_type: Option<String>,
-    /// Further headers that the outcome names.
+    /// Further headers from the outcome.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
     pub body: Rope,
 }
 
-/// `application/json` and every `+json` (RFC 6839 §3.1), parameters aside.
+/// Returns whether a content type is `application/json` or `+json` (RFC 6839 §3.1), ignoring parameters.
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = content_type

@@ -1,4 +1,4 @@
-//! Statuses and codes: numbers, classes of them, or a hole.
+//! Number patterns for statuses and codes: numbers, classes, or a hole.
 
 use crate::domain::json::Json;
 use crate::domain::pattern::{
@@ -10,18 +10,18 @@ use crate::domain::side::Side;
 /// A status or a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumberPattern<H = Slot> {
-    /// One of these; the first is written.
+    /// One of these; the first is used for writing.
     Among(i64, Vec<Choice>),
     /// Any integer.
     Hole(H),
 }
 
-/// A number that fits besides the first.
+/// An alternative to the first number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// This.
+    /// This number.
     One(i64),
-    /// `5xx`: a class of HTTP statuses (RFC 9110 §15); `-310xx`: a hundred codes.
+    /// `5xx`: a class of HTTP statuses (RFC 9110 §15); `-310xx`: a range of a hundred codes.
     Class(i64),
 }
 
@@ -35,7 +35,7 @@ impl Choice {
 }
 
 impl<H> NumberPattern<H> {
-    /// Whether an HTTP status of success (RFC 9110 §15.3) is among the named ones.
+    /// Returns whether a successful HTTP status (RFC 9110 §15.3) is among the named ones.
     pub(super) fn names_success(&self) -> bool {
         match self {
             NumberPattern::Among(first, others) => {
@@ -152,7 +152,7 @@ impl NumberPattern {
         }
     }
 
-    /// Returns whether a number fits.
+    /// Returns whether a number matches.
     #[must_use]
     pub fn fits(&self, number: i64) -> bool {
         match self {
@@ -163,7 +163,7 @@ impl NumberPattern {
         }
     }
 
-    /// Whether each number that fits this fits the other.
+    /// Returns whether each number that matches this matches the other.
     #[must_use]
     pub fn within(&self, other: &NumberPattern) -> bool {
         match (self, other) {
@@ -181,7 +181,7 @@ impl NumberPattern {
         }
     }
 
-    /// A number that fits both.
+    /// Returns a number that matches both.
     #[must_use]
     pub fn meeting(&self, other: &NumberPattern) -> Option<i64> {
         match (self, other) {
@@ -195,7 +195,7 @@ impl NumberPattern {
         }
     }
 
-    /// The numbers that fit; none where every one does.
+    /// Iterates over the matching numbers; empty if every number matches.
     pub fn numbers(&self) -> impl Iterator<Item = i64> {
         let (first, others) = match self {
             NumberPattern::Among(first, others) => (Some(*first), others.as_slice()),
@@ -209,7 +209,7 @@ impl NumberPattern {
     }
 }
 
-/// The numbers of a class: those that begin with its digits and have two more.
+/// Returns the numbers of a class: its digits followed by two more.
 fn class_of(class: i64) -> std::ops::Range<i64> {
     if class < 0 {
         class * 100 - 99..class * 100 + 1

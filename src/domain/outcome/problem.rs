@@ -1,4 +1,4 @@
-//! Problem documents (RFC 9457): errors for REST clients, with the RPC error inside, and back.
+//! Problem documents (RFC 9457): errors for REST clients that contain the RPC error, and the way back.
 
 use http::StatusCode;
 
@@ -11,7 +11,7 @@ use crate::domain::rope::RopeWriter;
 /// The content type of a problem document.
 pub(super) const PROBLEM: &str = "application/problem+json";
 
-/// A failure as an RPC error.
+/// Converts a failure to an RPC error.
 #[must_use]
 pub fn error_object(failure: &Failure, codes: &FailureCodes) -> ErrorObject {
     let row = failure.reason.row();
@@ -52,7 +52,7 @@ pub fn error_object(failure: &Failure, codes: &FailureCodes) -> ErrorObject {
     }
 }
 
-/// A failure as a problem document.
+/// Converts a failure to a problem document.
 #[must_use]
 pub fn problem(failure: &Failure, codes: &FailureCodes) -> RestAnswer {
     let row = failure.reason.row();
@@ -67,7 +67,7 @@ pub fn problem(failure: &Failure, codes: &FailureCodes) -> RestAnswer {
     write_problem(row.status, &extra, &error_object(failure, codes))
 }
 
-/// An RPC error as a problem document, with its code, message and data inside.
+/// Converts an RPC error to a problem document that contains its code, message and data.
 pub(super) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> RestAnswer {
     let mut writer = RopeWriter::with_capacity(256);
     let title = StatusCode::from_u16(status)
@@ -94,7 +94,7 @@ pub(super) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> Re
     }
 }
 
-/// The RPC error inside a problem document that [`write_problem`] wrote.
+/// Returns the RPC error in a problem document that [`write_problem`] wrote.
 pub(super) fn read_problem(content_type: &str, body: &Json) -> Option<ErrorObject> {
     if !content_type.eq_ignore_ascii_case(PROBLEM) {
         return None;

@@ -1,7 +1,7 @@
-//! Refusals that an RPC server tells by its HTTP status: 401, 403, 429 and 503.
+//! Rejections that an RPC server reports by HTTP status: 401, 403, 429 and 503.
 //!
-//! Authentication, rate limits and overload are often decided in front of the JSON-RPC handler, so the body need not be
-//! JSON-RPC. A REST client gets the status whatever the body is.
+//! Authentication, rate limits and overload are often handled before the JSON-RPC handler, so the body need not be
+//! JSON-RPC. A REST client gets the status for any body.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -16,26 +16,27 @@ use crate::domain::jsonrpc::{self, ErrorObject, RequestId, ResponseReply, parse_
 use crate::domain::pattern::Bindings;
 use crate::domain::translate::TranslateContext;
 
-/// A refusal, for a REST client.
+/// A rejection for a REST client.
 #[derive(Debug)]
 pub struct Refused {
-    /// The answer, which has the status of the server's.
+    /// The response, with the status of the server's.
     pub answered: TranslatedReply<RestAnswer>,
-    /// The code, where the body was a JSON-RPC error.
+    /// The code, if the body was a JSON-RPC error.
     pub code: Option<i64>,
 }
 
-/// Returns whether a REST client gets this HTTP status of an RPC server (RFC 9110 §15.5.2, §15.5.4, §15.6.4; RFC 6585 §4).
+/// Returns whether a REST client gets this HTTP status of an RPC server (RFC 9110 §15.5.2, §15.5.4, §15.6.4; RFC 6585
+/// §4).
 #[must_use]
 pub const fn refuses(status: u16) -> bool {
     matches!(status, 401 | 403 | 429 | 503)
 }
 
 impl Outcomes {
-    /// Translates an answer whose status [`refuses`] the call.
+    /// Translates a response whose status [`refuses`] the call.
     ///
-    /// A JSON-RPC error is written by the row that it fits if that row has the same status, otherwise as a problem
-    /// document with this status. Any other body stays as it is.
+    /// A JSON-RPC error is written by the matching row if that row has the same status, otherwise as a problem document
+    /// with this status. Any other body stays unchanged.
     #[must_use]
     pub fn refused(&self, reply: &RestReply, call: &Bindings, terms: TranslateContext) -> Refused {
         let response = parse_response(&reply.body, terms.depth).ok();
@@ -64,8 +65,8 @@ impl Outcomes {
     }
 }
 
-/// Writes the refusal of a request on a link as a JSON-RPC error. [`Outcomes::rpc_to_rest`] gives a REST client the answer
-/// that it was made of; in place of a JSON-RPC error it gives its problem document.
+/// Writes the rejection of a request on a link as a JSON-RPC error. [`Outcomes::rpc_to_rest`] turns it back into the
+/// original response for a REST client, or into the problem document of the JSON-RPC error in it.
 #[must_use]
 pub fn refusal(id: u64, reply: &RestReply, limits: ReplyLimits) -> Bytes {
     let id = RequestId::new(Json::written(id.to_string())).unwrap_or(RequestId::null());
@@ -77,8 +78,8 @@ pub fn refusal(id: u64, reply: &RestReply, limits: ReplyLimits) -> Bytes {
     jsonrpc::error(&id, &error).into_bytes()
 }
 
-/// Returns a JSON-RPC error with the code of the reply's status. The data has the reply, whose body is the problem document
-/// of the error.
+/// Returns a JSON-RPC error with the code of the reply's status. Its data contains the reply, with the problem document
+/// of the error as body.
 fn with_status(reply: &RestReply, error: ErrorObject, limits: ReplyLimits) -> ErrorObject {
     let mut headers = reply.headers.clone();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));

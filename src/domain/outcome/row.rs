@@ -24,7 +24,7 @@ use crate::domain::translate::{TranslateContext, read_headers, write_headers};
 pub struct OutcomeRow {
     /// The key of the row's table, for messages.
     pub key: String,
-    /// 0 for a row of the route itself, then the sets.
+    /// 0 for a row of the route itself, then the index of the set.
     pub origin: usize,
     /// The holes that both sides share.
     pub facts: HoleFacts,
@@ -32,14 +32,14 @@ pub struct OutcomeRow {
     pub rest: RestReplyPattern,
     /// The RPC side.
     pub rpc: RpcReplyPattern,
-    /// Whether a result that says that its tool failed is none of its.
+    /// The treatment of a failed tool's result.
     pub tool: ToolResult,
-    /// Why it may lose something.
+    /// The declared reason why translation may lose content.
     pub lossy: Option<String>,
 }
 
 impl OutcomeRow {
-    /// Returns whether both rows take the same answers and write them alike.
+    /// Returns whether both rows match the same responses and write them alike.
     pub(super) fn answers_like(&self, other: &OutcomeRow) -> bool {
         let OutcomeRow {
             key: _,
@@ -54,12 +54,12 @@ impl OutcomeRow {
     }
 }
 
-/// Whether a row takes a tool's result that says `isError: true`.
+/// The treatment of a tool's result with `isError: true`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolResult {
-    /// It says nothing of it, so it does not.
+    /// No match: the row does not name the member.
     Succeeded,
-    /// It names the member, or is of no tool.
+    /// A possible match: the row names the member, or belongs to no tool.
     #[default]
     Any,
 }
@@ -69,22 +69,22 @@ pub enum ToolResult {
 pub struct RestReplyPattern<H = crate::domain::pattern::Slot> {
     /// The HTTP status.
     pub status: NumberPattern<H>,
-    /// The headers that are read and written.
+    /// The headers to read and write.
     pub headers: Vec<HeaderItem<H>>,
     /// The body.
     pub body: BodyPattern<H>,
 }
 
-/// The body of a REST answer.
+/// The body of a REST response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyPattern<H = crate::domain::pattern::Slot> {
-    /// There is none.
+    /// No body.
     Nothing,
-    /// Whatever there is; none is written.
+    /// Any body; none is written.
     Anything,
     /// JSON.
     Json(Pattern<H>),
-    /// A text that is no JSON.
+    /// Text other than JSON.
     Text(TextPatterns<H>),
 }
 
@@ -99,19 +99,19 @@ pub enum RpcReplyPattern<H = crate::domain::pattern::Slot> {
         code: NumberPattern<H>,
         /// The message.
         message: Option<Pattern<H>>,
-        /// What else there is.
+        /// Additional data.
         data: Option<Pattern<H>>,
     },
 }
 
-/// A REST answer that is being read: its content is looked at once.
+/// A reader of one REST response, whose content is parsed at most once.
 #[derive(Debug)]
 pub(super) struct ReplyReader<'r> {
     pub(super) reply: &'r RestReply,
     pub(super) content: ReplyContent,
 }
 
-/// What the content of a REST answer is.
+/// The content of a REST response.
 #[derive(Debug)]
 pub(super) enum ReplyContent {
     Nothing,
@@ -121,17 +121,17 @@ pub(super) enum ReplyContent {
     Bytes,
 }
 
-/// What a row has made of an answer.
+/// The output of a row.
 #[derive(Debug)]
 pub(in crate::domain) struct Rendered<A> {
-    /// The answer.
+    /// The response.
     pub answer: A,
     /// Members that no pattern named.
     pub dropped: usize,
 }
 
 impl OutcomeRow {
-    /// How many places of a side bind a hole.
+    /// Counts the holes that a side binds.
     pub(super) fn binds(&self, side: Side) -> usize {
         let mut count = 0;
         let mut visit = |slot: &Slot| count += usize::from(slot.binds().is_some());
@@ -161,7 +161,7 @@ impl OutcomeRow {
         PatternReader::new(self.facts.holes.len(), UnknownMembers::Open, depth)
     }
 
-    /// Reads a REST answer.
+    /// Reads a REST response.
     pub(super) fn read_rest(
         &self,
         seen: &ReplyReader<'_>,
@@ -193,7 +193,7 @@ impl OutcomeRow {
         Ok(reading)
     }
 
-    /// Reads a REST answer that no other row looks at.
+    /// Reads a REST response that no other row reads.
     pub(in crate::domain) fn read_rest_whole(
         &self,
         reply: &RestReply,
@@ -202,7 +202,7 @@ impl OutcomeRow {
         self.read_rest(&ReplyReader::new(reply, depth), depth)
     }
 
-    /// Reads an RPC answer.
+    /// Reads an RPC response.
     pub(in crate::domain) fn read_rpc(
         &self,
         reply: &ResponseReply,
@@ -212,7 +212,7 @@ impl OutcomeRow {
         match (&self.rpc, reply) {
             (RpcReplyPattern::Result(pattern), ResponseReply::Result(result)) => {
                 let read = pattern.read(Some(result), &mut reading);
-                // A result whose members are all named has no such member.
+                // If the row names all members of the result, there is no `isError`.
                 let names_all = read.is_ok() && reading.dropped == 0 && has_no_rest(pattern);
                 if self.tool == ToolResult::Succeeded && !names_all && says_failure(result) {
                     return Err(MatchError::new(
@@ -247,7 +247,7 @@ impl OutcomeRow {
         Ok(reading)
     }
 
-    /// Writes the RPC answer.
+    /// Writes the RPC response.
     pub(in crate::domain) fn write_rpc(
         &self,
         reading: &PatternReader,
@@ -288,7 +288,7 @@ impl OutcomeRow {
         })
     }
 
-    /// What an error says whose row does not say it.
+    /// Returns the message of an error whose row has none.
     fn title(&self) -> &'static str {
         let status = self.rest.status.numbers().next();
         let status =
@@ -297,7 +297,7 @@ impl OutcomeRow {
         title.unwrap_or("Error")
     }
 
-    /// Writes the REST answer.
+    /// Writes the REST response.
     pub(in crate::domain) fn write_rest(
         &self,
         reading: &PatternReader,
@@ -357,8 +357,8 @@ impl OutcomeRow {
     }
 }
 
-/// Refuses a text that would not be read as one: blanks are no content, and JSON is told from text by the
-/// type only where that says text.
+/// Rejects a text that would not be read back as text. Blanks count as no content, and without a text type, JSON counts
+/// as JSON.
 fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), MatchError> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Err(MatchError::new("text", "a text of blanks is no content"));
@@ -370,7 +370,7 @@ fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), MatchError> {
     Ok(())
 }
 
-/// A member of an error; one that the row does not name is dropped.
+/// Reads a member of an error; a member that the row does not name is dropped.
 fn read_part(
     pattern: Option<&Pattern>,
     value: Option<&Json>,
@@ -402,13 +402,13 @@ fn write(pattern: &Pattern, writing: &PatternWriter<'_>) -> Result<Option<Rope>,
     pattern.pieces(writing, 256)
 }
 
-/// The member of a tool's result that tells failure (MCP, "Tools", error handling).
+/// The member of a tool's result that reports failure (MCP, "Tools", error handling).
 pub(super) const IS_ERROR: &str = "isError";
 
-/// Looking for the word, which has one spelling, costs less than stepping over the members of a result.
+/// A search for the word, which has one spelling, is cheaper than a walk over the members of a result.
 static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("true"));
 
-/// A result that ends so says no failure: given twice, the member says nothing.
+/// A result with this end reports no failure: a repeated member is ignored.
 const SAYS_SUCCESS: &[u8] = b",\"isError\":false}";
 
 /// Returns whether a tool's result says `isError: true`.
@@ -424,7 +424,7 @@ pub fn says_failure(result: &Json) -> bool {
     TRUE.find(result.as_bytes()).is_some() && fails()
 }
 
-/// The same of a result in pieces. Most results have no `true`, and none but those that do are put together.
+/// Returns the same for a result in pieces. Most contain no `true`, and only those that do are joined.
 pub(super) fn pieces_say_failure(result: &Rope) -> bool {
     let chunks = result.chunks();
     let mut ends = chunks.last().into_iter();
@@ -439,7 +439,7 @@ fn has_no_rest(pattern: &Pattern) -> bool {
     matches!(pattern, Pattern::Object(object) if object.rest.is_none())
 }
 
-/// Whether an answer with this status has no content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
+/// Returns whether a response with this status has no content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
 pub(super) fn without_content(status: i64) -> bool {
     matches!(status, 204 | 205 | 304)
 }

@@ -1,22 +1,22 @@
-//! The HTTP status that an RPC client gets with the answer of a REST server.
+//! The HTTP status that an RPC client gets for a REST server's response.
 
 use http::header::WWW_AUTHENTICATE;
 
 use super::table::Outcomes;
 use super::{RestReply, RpcAnswer, ToolResult};
 
-/// Which HTTP status an RPC client gets where a REST server answers 401, 403, 429 or 503.
+/// The HTTP status for an RPC client when a REST server responds with 401, 403, 429 or 503.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ErrorStatus {
-    /// The server's.
+    /// The server's status.
     #[default]
     OfServer,
     /// 200.
     Always200,
 }
 
-/// Returns the status that a REST client gets where the answer of an RPC server asks for this one. 407 is the proxy's own
-/// to say (RFC 9110 §15.5.8), so it becomes 502.
+/// Returns the status that a REST client gets when an RPC server's response asks for this one. Only the proxy itself
+/// may send 407 (RFC 9110 §15.5.8), so it becomes 502.
 pub(super) const fn forwarded(status: u16) -> u16 {
     match status {
         407 => 502,
@@ -24,7 +24,7 @@ pub(super) const fn forwarded(status: u16) -> u16 {
     }
 }
 
-/// Whether the server asks for credentials, which a client of MCP looks for in the HTTP head (MCP, "Authorization").
+/// Returns whether the server asks for credentials, which MCP clients expect in the HTTP head (MCP, "Authorization").
 pub(super) fn asks_for_credentials(reply: &RestReply) -> bool {
     match reply.status {
         401 => true,
@@ -34,7 +34,7 @@ pub(super) fn asks_for_credentials(reply: &RestReply) -> bool {
 }
 
 impl Outcomes {
-    /// The HTTP status of this answer where its call is alone in a request of HTTP.
+    /// Returns the HTTP status of a response to a single call (not in a batch).
     #[must_use]
     pub fn rpc_status(&self, reply: &RestReply, answer: &RpcAnswer, errors: ErrorStatus) -> u16 {
         let keeps = match (answer, errors) {

@@ -1,4 +1,4 @@
-//! Refusals of paths that are no path of a route, but that a server may read as one.
+//! Rejections of irregular paths: no route has them, but a server may read them as the path of one.
 
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::lenient::Target;
@@ -6,7 +6,7 @@ use crate::domain::plan::Plan;
 use crate::domain::route::{AmbiguousPath, Likeness, Route};
 use crate::domain::stream::Stream;
 
-/// A path that a lenient server may read as one that the proxy knows.
+/// Returns the failure of a path that a lenient server may read as one that the proxy serves.
 #[must_use]
 pub fn irregular_path(plan: &Plan, target: Target) -> Failure {
     let streams = plan.streams.all();
@@ -27,7 +27,7 @@ pub fn irregular_path(plan: &Plan, target: Target) -> Failure {
     Failure::new(Reason::IrregularPath, message)
 }
 
-/// A path that is an RPC path for a program that tidies up.
+/// Returns the failure of a path that a server may normalise to an RPC path.
 #[must_use]
 pub fn irregular_rpc_path(why: AmbiguousPath) -> Failure {
     let message = format!(
@@ -36,7 +36,7 @@ pub fn irregular_rpc_path(why: AmbiguousPath) -> Failure {
     Failure::new(Reason::MalformedTarget, message)
 }
 
-/// The path of a local answer, for a program that tidies up.
+/// Returns the failure of a path that a server may normalise to that of a local reply.
 #[must_use]
 pub fn irregular_local_path(why: AmbiguousPath) -> Failure {
     let message = format!(
@@ -45,7 +45,7 @@ pub fn irregular_local_path(why: AmbiguousPath) -> Failure {
     Failure::new(Reason::MalformedTarget, message)
 }
 
-/// A path that another program may take for that of a stream.
+/// Returns the failure of a path that another server may read as that of a stream.
 #[must_use]
 pub fn near_stream(stream: &Stream) -> Failure {
     let message = format!(
@@ -55,7 +55,7 @@ pub fn near_stream(stream: &Stream) -> Failure {
     Failure::new(Reason::MalformedTarget, message)
 }
 
-/// A path that another program may take for that of a route.
+/// Returns the failure of a path that another server may read as that of a route.
 #[must_use]
 pub fn near_route(route: &Route, likeness: Likeness) -> Failure {
     let name = &route.name;

@@ -1,4 +1,4 @@
-//! RPC calls that no route takes.
+//! Rejections of RPC calls without a route.
 
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::json::Json;
@@ -7,7 +7,8 @@ use crate::domain::pattern::Pattern;
 use crate::domain::plan::Plan;
 use crate::domain::route::{Route, TOOL_CALL};
 
-/// No route takes an RPC call. A tool that is not there is a wrong param of a method that is (MCP, "Tools").
+/// Returns the failure of an RPC call without a route. An unknown tool is an invalid param of a known method (MCP,
+/// "Tools").
 #[must_use]
 pub fn unknown_method(plan: &Plan, call: &Call) -> Failure {
     if let Some(message) = wrong_tool(plan, call) {
@@ -26,7 +27,7 @@ pub fn unknown_method(plan: &Plan, call: &Call) -> Failure {
     Failure::new(Reason::RouteNotFound, message)
 }
 
-/// Returns what is wrong with the name of the tool, where tools have routes: no route has it, or it is not there.
+/// Returns the fault of the tool's name, if tools have routes: it is missing, or no route has it.
 fn wrong_tool(plan: &Plan, call: &Call) -> Option<String> {
     if &*call.method != TOOL_CALL || !plan.routes.knows_rpc(TOOL_CALL) {
         return None;
@@ -50,7 +51,7 @@ fn wrong_tool(plan: &Plan, call: &Call) -> Option<String> {
     Some(format!("unknown tool: {}", shown.escape_debug()))
 }
 
-/// Whether a route may be of the tool with this name.
+/// Returns whether a route may belong to the tool with this name.
 fn has_tool(route: &Route, name: &Json) -> bool {
     let Pattern::Object(params) = &route.rpc_call.params else {
         return false;

@@ -1,16 +1,16 @@
-//! The budget of one validation: steps, and memory that a shared limit must have room for.
+//! The budget of one validation: steps, and memory from a shared limit.
 //!
-//! Laws: memory taken from the shared limit is given back exactly once, when the meter is dropped; a spent meter
-//! stays spent.
+//! Laws: memory taken from the shared limit is returned exactly once, when the meter is dropped; an exhausted meter
+//! stays exhausted.
 
 use std::cell::Cell;
 use std::fmt::Debug;
 
-/// Steps that each validation may take, whatever the length of the value.
+/// Steps that each validation may take, regardless of the length of the value.
 const BASE_STEPS: u64 = 200_000;
 /// Steps for each byte of the value.
 const STEPS_PER_BYTE: u64 = 50;
-/// Steps that no validation may exceed.
+/// Maximum steps of one validation.
 const MOST_STEPS: u64 = 50_000_000;
 /// Steps for the search of error messages, after a value was found invalid.
 const ERROR_STEPS: u64 = 100_000;
@@ -19,24 +19,24 @@ const ERROR_BYTES: usize = 4 << 20;
 /// Memory is requested from the shared limit in pieces of at least this size.
 const PIECE: usize = 16 << 10;
 
-/// A limit of memory that validations share with others.
+/// A limit of memory that validations share with other users.
 pub trait MemoryShare: Debug + Send + Sync {
-    /// Takes `bytes`, or returns `false` where the limit has no room for them.
+    /// Takes `bytes`, or returns `false` if the limit does not allow it.
     fn take(&self, bytes: usize) -> bool;
-    /// Gives back `bytes` that were taken before.
+    /// Returns `bytes` that were taken before.
     fn release(&self, bytes: usize);
 }
 
-/// The part of a budget that a validation has exceeded.
+/// The exceeded part of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exceeded {
     /// More steps than one validation may take.
     Steps,
-    /// More memory than the shared limit has room for.
+    /// More memory than the shared limit has left.
     Memory,
 }
 
-/// Counts the steps and the memory of one validation.
+/// The counter of one validation's steps and memory.
 #[derive(Debug)]
 pub(super) struct Meter<'r> {
     room: Option<&'r dyn MemoryShare>,
@@ -45,12 +45,12 @@ pub(super) struct Meter<'r> {
     most: Cell<usize>,
     taken: Cell<usize>,
     exceeded: Cell<Option<Exceeded>>,
-    /// Whether errors are collected, which keep names and places.
+    /// True while errors are collected, which keep names and locations.
     collects: Cell<bool>,
 }
 
 impl<'r> Meter<'r> {
-    /// A budget for a value of `length` bytes.
+    /// Returns a budget for a value of `length` bytes.
     pub(super) fn new(length: usize, room: Option<&'r dyn MemoryShare>) -> Meter<'r> {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let steps = BASE_STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE));
@@ -65,7 +65,7 @@ impl<'r> Meter<'r> {
         }
     }
 
-    /// Starts a search for errors, with a small budget of its own beside the memory that is in use.
+    /// Starts a search for errors, with a small budget in addition to the memory in use.
     pub(super) fn collect_errors(&self, in_use: usize) {
         self.collects.set(true);
         self.exceeded.set(None);
@@ -104,12 +104,12 @@ impl<'r> Meter<'r> {
         true
     }
 
-    /// Counts memory that is not in use any more. It stays taken from the shared limit, for what follows.
+    /// Counts memory that is no longer in use. It stays taken from the shared limit, for later use.
     pub(super) fn release(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes));
     }
 
-    /// Counts memory that only collected errors keep.
+    /// Counts memory that only collected errors use.
     pub(super) fn hold_for_errors(&self, bytes: usize) {
         if self.collects.get() {
             self.hold(bytes);
@@ -120,7 +120,7 @@ impl<'r> Meter<'r> {
         self.used.get()
     }
 
-    /// The part of the budget that was exceeded first.
+    /// Returns the part of the budget that was exceeded first.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded.get()
     }

@@ -1,7 +1,7 @@
-//! A representation of JSON for the validator whose nodes count each access.
+//! A representation of JSON for the validator, whose nodes count each access.
 //!
-//! When the budget is spent, arrays and objects appear to have no content, so that the validator ends soon. Its
-//! verdict means nothing then.
+//! When the budget is spent, arrays and objects appear to be empty, so that the validator ends soon. Its verdict is
+//! meaningless then.
 
 use std::borrow::Cow;
 use std::ptr;
@@ -17,12 +17,12 @@ use super::value::{ValueItem, ValueMember};
 
 /// Bytes that the validator may keep for one visit of a recursive reference.
 const VISIT_BYTES: usize = 64;
-/// Bytes of one collected error, without its place.
+/// Bytes of one collected error, without its location.
 const ERROR_BYTES: usize = 1024;
 /// Bytes of text that are read in one step.
 const BYTES_PER_STEP: usize = 32;
 
-/// Errors are reported without the value that has them.
+/// The value in errors, in place of the real one.
 static HIDDEN: Value = Value::Null;
 
 /// The representation.
@@ -62,7 +62,7 @@ impl Json for Metered {
     type Node<'a> = Handle<'a>;
     type PreparedKey = String;
     type StringBuffer = ValueItem;
-    // A lookup compares as many names as that of a sorted map.
+    // A lookup compares as many names as in a sorted map.
     const KEYS_PER_LOOKUP: usize = 2;
 
     fn prepare_key(key: &str) -> String {
@@ -151,7 +151,7 @@ impl<'a> Node<'a, Metered> for Handle<'a> {
     }
 
     fn to_value(&self) -> Cow<'a, Value> {
-        // Called once for each error, which keeps its place.
+        // Called once for each error, which keeps its location.
         if let Some(meter) = self.meter {
             meter.hold_for_errors(ERROR_BYTES + self.longest_pointer);
         }

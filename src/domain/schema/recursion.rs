@@ -1,7 +1,7 @@
-//! Schemas that recur without going down into the value, which a validator can follow for ever.
+//! Detection of schemas that recur without descending into the value, which would make a validator run forever.
 //!
-//! JSON Schema forbids them (2020-12 Core, section 9.4.1). The number of subschemas that apply to one and the same
-//! place of a value is bounded for the same reason: their work cannot be counted by what they read.
+//! JSON Schema forbids them (2020-12 Core, section 9.4.1). The number of subschemas that apply to one location of a
+//! value is limited for the same reason: their cost does not depend on the bytes that they read.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 
 use crate::domain::percent::{Plus, decode};
 
-/// Subschemas that may apply to one place of a value.
+/// Maximum number of subschemas that apply to one location.
 const MOST_IN_PLACE: usize = 100_000;
-/// The longest chain of subschemas that apply to one place of a value.
+/// Maximum chain of subschemas that apply to one location.
 const DEEPEST: usize = 200;
 
-/// Keywords with one subschema that applies to the same place.
+/// Keywords with one subschema for the same location.
 const ONE: [&str; 4] = ["not", "if", "then", "else"];
-/// Keywords with a list of them.
+/// Keywords with a list of subschemas for the same location.
 const LIST: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-/// Keywords with an object of them.
+/// Keywords with an object of subschemas for the same location.
 const NAMED: [&str; 2] = ["dependentSchemas", "dependencies"];
 
-/// Keywords with an object of subschemas, whose names are no keywords.
+/// Keywords with an object of subschemas, whose names are not keywords.
 const NAMES: [&str; 6] = [
     "properties",
     "patternProperties",
@@ -30,10 +30,10 @@ const NAMES: [&str; 6] = [
     "dependentSchemas",
     "dependencies",
 ];
-/// Keywords with values that are no subschemas, unless a reference leads there.
+/// Keywords with values that are not subschemas, unless a reference points to them.
 const DATA: [&str; 4] = ["enum", "const", "default", "examples"];
 
-/// Refuses a schema that recurs without going down into the value.
+/// Rejects a schema that recurs without descending into the value.
 ///
 /// # Errors
 /// The problem, for the author of the schema.
@@ -57,19 +57,19 @@ fn id(object: &Map<String, Value>) -> Id {
     std::ptr::from_ref(object) as usize
 }
 
-/// Whose members an object has.
+/// The kind of an object's members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MemberKind {
-    /// Those of a subschema, which are keywords.
+    /// Members of a subschema: keywords.
     Keywords,
-    /// Subschemas under names of their own.
+    /// Subschemas under arbitrary names.
     Names,
-    /// Those of a value that is no subschema.
+    /// Members of a value that is not a subschema.
     Data,
 }
 
 impl MemberKind {
-    /// What a member of an object with such members has.
+    /// Returns the kind of members of a member's value.
     fn below(self, name: &str) -> MemberKind {
         match self {
             MemberKind::Keywords if DATA.contains(&name) => MemberKind::Data,
@@ -80,7 +80,7 @@ impl MemberKind {
     }
 }
 
-/// An object of the document, its JSON pointer, and the root of the resource that it is in.
+/// An object of the document, with its JSON pointer and the root of its resource.
 #[derive(Clone)]
 struct SchemaPlace<'s> {
     object: &'s Map<String, Value>,
@@ -96,7 +96,7 @@ struct SchemaDocument<'s> {
     /// Targets of `$id`.
     resources: HashMap<&'s str, &'s Value>,
     root: &'s Value,
-    /// Before 2019-09 a `$ref` makes its siblings mean nothing.
+    /// True before 2019-09, when siblings of a `$ref` are ignored.
     ref_stands_alone: bool,
 }
 
@@ -115,7 +115,7 @@ impl<'s> SchemaDocument<'s> {
         document
     }
 
-    /// Notes an object that may be a subschema, and its names. Returns the root of the resource that it is in.
+    /// Records an object that may be a subschema, and its names. Returns the root of its resource.
     fn start(
         &mut self,
         value: &'s Value,
@@ -174,7 +174,7 @@ impl<'s> SchemaDocument<'s> {
         }
     }
 
-    /// The subschemas that apply to the same place of a value as this one.
+    /// Returns the subschemas that apply to the same location as this one.
     fn in_place(&self, place: &SchemaPlace<'s>) -> Vec<Id> {
         let object = place.object;
         let mut found = Vec::new();
@@ -204,8 +204,8 @@ impl<'s> SchemaDocument<'s> {
         found
     }
 
-    /// Where a reference may lead. A reference that is not understood leads nowhere: the validator refuses it, or
-    /// its own guard ends it.
+    /// Returns the possible targets of a reference. A reference that is not understood has none: the validator rejects
+    /// it, or its own guard ends it.
     fn targets(&self, reference: &str, resource: &'s Value) -> Vec<Id> {
         let (name, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let base = match name {
@@ -226,7 +226,7 @@ impl<'s> SchemaDocument<'s> {
         let Some(base) = base else {
             return Vec::new();
         };
-        // A value of the schema may have been taken for an `$id`.
+        // A value of the schema may have been mistaken for an `$id`.
         let elsewhere = || self.root.pointer(&fragment);
         let target = base.pointer(&fragment).or_else(elsewhere);
         let target = target.and_then(Value::as_object);
@@ -236,7 +236,7 @@ impl<'s> SchemaDocument<'s> {
 
 struct RecursionSearch<'s> {
     document: SchemaDocument<'s>,
-    /// How many subschemas apply at one place where this one does.
+    /// The number of subschemas that apply at a location together with this one.
     known: HashMap<Id, usize>,
     chain: Vec<Id>,
 }

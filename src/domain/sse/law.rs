@@ -1,12 +1,13 @@
-//! The laws of a stream, as a function that fuzzing and tests run on any bytes.
+//! Laws of the stream reader, as functions that fuzzing and tests run on any bytes.
 
 use super::{EventContent, RawEvent, SseReader, StreamPiece};
 
-/// What a stream came to, whatever its cut: pieces between events joined, each event with its whole end.
+/// The result of reading a stream, independent of its chunks: pieces between events are joined, each event has its
+/// whole end.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trace {
     pub(super) pieces: Vec<Traced>,
-    /// Everything that was handed out.
+    /// All bytes that were returned.
     pub(super) passed: Vec<u8>,
 }
 
@@ -18,7 +19,7 @@ pub(super) enum Traced {
     Unfinished(Vec<u8>),
 }
 
-/// Reads a stream that comes in pieces of the given sizes, the last of which is repeated.
+/// Reads a stream in chunks of the given sizes, the last of which is repeated.
 pub(super) fn trace(limit: usize, input: &[u8], sizes: &[usize]) -> Trace {
     let mut reader = SseReader::new(limit);
     let mut trace = Trace::default();
@@ -74,14 +75,14 @@ impl Trace {
     }
 }
 
-/// Asserts that what is read does not depend on how a stream is cut, that nothing is lost that is not too large, and
-/// that an event that is written anew reads as it was written.
+/// Checks that the result does not depend on the chunks of a stream, that only oversized events are lost, and that a
+/// rewritten event reads back as written.
 ///
 /// # Panics
 ///
-/// If it is not so: this is the body of a fuzz target.
+/// If a check fails: this is the body of a fuzz target.
 pub fn check_any_cut(data: &[u8]) {
-    // A cut that moves with the input, so that a fuzzer can move it.
+    // The chunk boundary depends on the input, so that a fuzzer can move it.
     let cut = data.iter().fold(data.len(), |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
     });
@@ -124,7 +125,7 @@ fn check_rewriting(event: &[u8]) {
     assert!(emptied.is_some_and(|left| left.data().is_none() && left.id() == block.id()));
 }
 
-/// Whether the event, written anew with a content, has it.
+/// Returns whether the event has a content after it was rewritten with that content.
 fn reads_as(block: &RawEvent, content: EventContent<'_>) -> bool {
     let Ok(written) = block.rewritten(content) else {
         return false;

@@ -1,9 +1,9 @@
-//! Event streams (WHATWG HTML Living Standard §9.2, "Server-sent events"): cut where events end, read, and written
-//! anew where a rule says so.
+//! Event streams (WHATWG HTML Living Standard §9.2, "Server-sent events"): splitting into events, parsing and
+//! rewriting.
 //!
-//! What an event means, and which rule there is for it, is not known here. Laws: what is read does not depend on how
-//! the stream was cut on its way; the pieces of a stream, one behind the other, are the stream; an event that was
-//! written anew reads as what was written. No more is held than one event up to a limit.
+//! The meaning of events and the rules for them belong to other modules. Laws: the events do not depend on how the
+//! stream was split into chunks; the concatenated pieces of a stream are the stream; a rewritten event reads back as
+//! written. At most one event, up to a limit, is buffered.
 
 mod boundary;
 mod law;
@@ -17,10 +17,10 @@ pub use raw_event::{EventContent, MESSAGE, RawEvent, Unwritable};
 pub use reader::{SseReader, StreamPiece};
 pub use writer::{is_accepted, message};
 
-/// The type of a stream (§9.2.5).
+/// The content type of a stream (§9.2.5).
 pub const EVENT_STREAM: &str = "text/event-stream";
 
-/// Whether a `EventContent-Type` is that of a stream, whatever its parameters say.
+/// Returns whether a `Content-Type` is that of a stream, ignoring parameters.
 #[must_use]
 pub fn is_event_stream(kind: &str) -> bool {
     let parts = kind.trim_start().split_at_checked(EVENT_STREAM.len());

@@ -1,6 +1,6 @@
-//! The path of a stream on one side: literal segments, and holes that are one segment each.
+//! The path of a stream on one side: literal segments, and holes of one segment each.
 //!
-//! What a hole stands for goes from the path of one side into that of the other as it came, in normal form.
+//! The value of a hole is copied from the path of one side to that of the other, in normal form.
 
 use crate::domain::percent::normalise;
 use crate::domain::route::Segments;
@@ -19,22 +19,22 @@ enum PathPart {
     Hole(String),
 }
 
-/// A text is no path of a stream.
+/// The reason why a text is not a path of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamPathError {
-    /// Two programs may read it in two ways.
+    /// Two servers may read it differently.
     #[error("it has {0}; write it in its normal form")]
     Irregular(crate::domain::route::AmbiguousPath),
-    /// A brace where none may be.
+    /// A misplaced brace.
     #[error("`{0}` is no segment; a hole is a whole one with a name, such as `{{id}}`")]
     Segment(String),
-    /// A name that is given twice.
+    /// A repeated name.
     #[error("the hole `{0}` is there twice")]
     Twice(String),
 }
 
 impl StreamPath {
-    /// Reads a path: `/mcp/sse/{session}`.
+    /// Parses a path: `/mcp/sse/{session}`.
     ///
     /// # Errors
     /// [`StreamPathError`].
@@ -57,13 +57,13 @@ impl StreamPath {
         Ok(StreamPath { text, parts })
     }
 
-    /// The path as it is written.
+    /// Returns the path as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The names of its holes.
+    /// Iterates over the names of its holes.
     pub fn holes(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             PathPart::Literal(_) => None,
@@ -71,7 +71,7 @@ impl StreamPath {
         })
     }
 
-    /// Whether some path fits both.
+    /// Returns whether some path matches both.
     #[must_use]
     pub fn meets(&self, other: &StreamPath) -> bool {
         self.parts.len() == other.parts.len()
@@ -81,14 +81,14 @@ impl StreamPath {
             })
     }
 
-    /// A path that fits, for those who look who else takes it.
+    /// Returns a matching path, for checks of overlaps.
     #[must_use]
     pub fn sample(&self) -> String {
         self.written(|name| Some(name.to_owned()))
             .unwrap_or_default()
     }
 
-    /// What the holes stand for in a path in normal form, if it fits.
+    /// Returns the values of the holes in a path in normal form, if it matches.
     #[must_use]
     pub fn read<'p>(&'p self, path: &'p str) -> Option<Vec<(&'p str, &'p str)>> {
         let holes = self.read_any(path)?;
@@ -96,7 +96,7 @@ impl StreamPath {
         filled.then_some(holes)
     }
 
-    /// Whether a path in normal form would fit if holes could be empty.
+    /// Returns whether a path in normal form would match if holes could be empty.
     #[must_use]
     pub fn is_like(&self, path: &str) -> bool {
         self.read_any(path).is_some()
@@ -116,7 +116,7 @@ impl StreamPath {
         segments.next().is_none().then_some(holes)
     }
 
-    /// The path with these in its holes.
+    /// Returns the path with these values in its holes.
     #[must_use]
     pub fn write(&self, holes: &[(&str, &str)]) -> Option<String> {
         self.written(|name| {

@@ -1,4 +1,4 @@
-//! Claims: what a verified token says.
+//! The claims of a verified token.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::domain::rollout::Glob;
 
-/// The claims of a token whose signature is good.
+/// The claims of a token with a verified signature.
 #[derive(Clone, PartialEq)]
 pub struct Claims(Map<String, Value>);
 
-/// They are about a person, so they are not shown.
+/// Hides the claims, which concern a person.
 impl fmt::Debug for Claims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Claims(***)")
@@ -19,23 +19,23 @@ impl fmt::Debug for Claims {
 }
 
 impl Claims {
-    /// The claims of a token.
+    /// Returns the claims of a token.
     #[must_use]
     pub fn new(members: Map<String, Value>) -> Claims {
         Claims(members)
     }
 
-    /// Whether a claim is there.
+    /// Returns whether a claim is present.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// A claim that is a number.
+    /// Returns a claim that is a number.
     pub(super) fn number(&self, name: &str) -> Option<f64> {
         self.0.get(name)?.as_f64()
     }
 
-    /// Whether a claim is this text, or a list that has it.
+    /// Returns whether a claim is this text, or a list that contains it.
     pub(super) fn names(&self, name: &str, text: &str) -> bool {
         let said = |value: &Value| value.as_str() == Some(text);
         self.0.get(name).is_some_and(|value| match value {
@@ -49,25 +49,25 @@ impl Claims {
     }
 }
 
-/// Where a claim lies: a name, or names of nested claims with dots between. A claim whose name has dots itself, as
-/// URLs have, is looked for first.
+/// The path of a claim: a name, or names of nested claims separated by dots. A claim whose own name has dots, such as a
+/// URL, takes precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimPath(String);
 
 impl ClaimPath {
-    /// The path that a text spells; every text is one.
+    /// Returns the path for a text; every text is one.
     #[must_use]
     pub fn new(path: impl Into<String>) -> ClaimPath {
         ClaimPath(path.into())
     }
 
-    /// The path as it was written.
+    /// Returns the path as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the claim fits: its text, or one of the texts of a list.
+    /// Returns whether the claim matches: its text, or one of the texts of a list.
     #[must_use]
     pub fn fits(&self, claims: &Claims, glob: &Glob) -> bool {
         let fits = |value: &Value| text(value).is_some_and(|text| glob.fits(&text));
@@ -78,7 +78,7 @@ impl ClaimPath {
         }
     }
 
-    /// The text of the claim, where it is one text or number and not empty.
+    /// Returns the text of the claim, if it is one text or number and not empty.
     #[must_use]
     pub fn text(&self, claims: &Claims) -> Option<String> {
         let text = text(self.find(claims)?)?;
@@ -94,7 +94,7 @@ impl ClaimPath {
     }
 }
 
-/// A value as a glob sees it; lists, objects and null are no text.
+/// Returns a value as text for a glob; lists, objects and null have none.
 fn text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
