@@ -1,21 +1,21 @@
-//! Follows one body to its end: by counting, chunk by chunk, then through the trailers.
+//! Follows one body to its end: by length or chunk by chunk, then through the trailers.
 
 use super::chunk;
 use super::head::{self, MAX_FIELDS, MessageFraming};
 use super::line::{LineFinder, LineLimit};
 use super::violation::Violation;
 
-/// The longest chunk-size line.
+/// The maximum length of a chunk-size line.
 const CHUNK_LINE: LineLimit = LineLimit {
     bytes: 512,
     otherwise: Violation::ChunkExtensionTooLong,
 };
-/// All extensions of one body: chunks of one byte must not cost half a kilobyte each.
+/// The maximum of all extensions of one body: one-byte chunks must not cost half a kilobyte each.
 const MAX_EXTENSIONS: usize = 8 * 1024;
-/// A whole trailer section.
+/// The maximum size of a trailer section.
 const MAX_TRAILERS: usize = 8 * 1024;
 
-/// How far a body came.
+/// The progress of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyProgress {
     /// The input is an incomplete line.
@@ -35,7 +35,7 @@ enum BodyPart {
     Trailers,
 }
 
-/// A body that is not over.
+/// The state of an incomplete body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BodyFollower {
     part: BodyPart,
@@ -47,7 +47,7 @@ pub(super) struct BodyFollower {
 }
 
 impl BodyFollower {
-    /// The body that a head announces; `None` if it has none.
+    /// Returns the body that a head announces; `None` if it has none.
     pub(super) fn new(framing: MessageFraming) -> Option<BodyFollower> {
         let part = match framing {
             MessageFraming::Empty => return None,
@@ -62,7 +62,7 @@ impl BodyFollower {
         })
     }
 
-    /// Reads the next unit of the body from an input that is not empty.
+    /// Reads the next unit of the body from a non-empty input.
     pub(super) fn advance(
         &mut self,
         lines: &mut LineFinder,
@@ -155,7 +155,7 @@ impl BodyFollower {
     }
 }
 
-/// How much of the input is data, and how much of the data is still to come.
+/// Returns the number of input bytes that are data, and the number of data bytes still missing.
 fn count(input: &[u8], left: u64) -> (usize, u64) {
     let count = usize::try_from(left).map_or(input.len(), |left| left.min(input.len()));
     (count, left - count as u64)

@@ -8,14 +8,14 @@ use super::violation::Violation;
 pub(super) struct ChunkLine {
     /// The bytes of data that follow; 0 for the last chunk.
     pub(super) size: u64,
-    /// The length of what stands after the size.
+    /// The length of the text after the size.
     pub(super) extensions: usize,
 }
 
-/// The digits that fit 64 bits; more, even zeros, are refused.
+/// The digits that fit 64 bits; more are rejected, even zeros.
 const MAX_DIGITS: usize = 16;
 
-/// Reads a chunk-size line.
+/// Parses a chunk-size line.
 pub(super) fn parse(line: &[u8]) -> Result<ChunkLine, Violation> {
     let mut size = 0;
     let mut digits = 0;
@@ -44,7 +44,7 @@ fn hex(byte: u8) -> Option<u64> {
     char::from(byte).to_digit(16).map(u64::from)
 }
 
-/// Whether what follows the digits is nothing or an extension, and not more of a number.
+/// Returns whether the text after the digits is empty or an extension, and not more of a number.
 fn starts_extension(rest: &[u8]) -> bool {
     rest.is_empty() || skip_space(rest).first() == Some(&b';')
 }

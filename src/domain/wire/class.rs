@@ -4,18 +4,17 @@ use crate::domain::swar::{HIGH, ONES, equal, length_before};
 
 /// A byte of a token (RFC 9110 §5.6.2).
 pub(super) const TOKEN: u8 = 1;
-/// A byte of a path, as `http::Uri` takes it: the grammar, and what real clients leave unencoded; beyond ASCII
-/// only where the whole target is UTF-8.
+/// A byte of a path that `http::Uri` accepts: the grammar, and characters that real clients leave unencoded. Non-ASCII
+/// bytes are accepted only if the whole target is UTF-8.
 pub(super) const PATH: u8 = 1 << 1;
-/// A byte of a query, as `http::Uri` takes it.
+/// A byte of a query that `http::Uri` accepts.
 pub(super) const QUERY: u8 = 1 << 2;
-/// A byte of a target that needs no closer look: both of the above, or the `?` between them.
+/// A byte of a target that needs no further check: both of the above, or the `?` between them.
 pub(super) const TARGET: u8 = 1 << 3;
-/// A character that is not of the grammar, that real clients leave unencoded, and that `http::Uri` refuses in a path or in
-/// a query.
+/// A character outside of the grammar that real clients leave unencoded and `http::Uri` rejects in a path or query.
 pub(super) const RAW: u8 = 1 << 5;
-/// A byte of a registered name or IPv4 address (RFC 3986 §3.2.2), without `%`: an encoded host name is one
-/// that two parsers compare in two ways, and `http::Uri` refuses it too.
+/// A byte of a registered name or IPv4 address (RFC 3986 §3.2.2), without `%`: two parsers may compare an encoded host
+/// name differently, and `http::Uri` rejects it too.
 pub(super) const NAME: u8 = 1 << 4;
 static CLASSES: [u8; 256] = build();
 
@@ -67,37 +66,37 @@ const fn classes_of(byte: u8) -> u8 {
     found
 }
 
-/// Whether a byte is in a class.
+/// Returns whether a byte is in a class.
 pub(super) fn is(byte: u8, class: u8) -> bool {
     CLASSES[usize::from(byte)] & class != 0
 }
 
-/// Whether all bytes are in a class.
+/// Returns whether all bytes are in a class.
 pub(super) fn all(bytes: &[u8], class: u8) -> bool {
     bytes.iter().all(|byte| is(*byte, class))
 }
 
-/// Whether a byte is one that no header value and no quoted string has (RFC 9110 §5.5).
+/// Returns whether a byte is invalid in header values and quoted strings (RFC 9110 §5.5).
 fn is_control(byte: u8) -> bool {
     (byte < b' ' && byte != b'\t') || byte == 0x7F
 }
 
-/// Whether a control byte is among these.
+/// Returns whether there is a control byte.
 pub(super) fn any_control(bytes: &[u8]) -> bool {
     let exact = || bytes.iter().any(|byte| is_control(*byte));
     let Some(last) = bytes.last_chunk::<8>() else {
         return exact();
     };
-    // The last word overlaps the one before, instead of a loop over what is left.
+    // The last word overlaps the one before; that is faster than a loop over the rest.
     let (words, _) = bytes.as_chunks::<8>();
     let found = words
         .iter()
         .fold(suspects(*last), |found, word| found | suspects(*word));
-    // A tab is suspect too, and allowed.
+    // A tab is flagged too, but allowed.
     found != 0 && exact()
 }
 
-/// Not zero if one of eight bytes is below space or is DEL: a borrow reaches the high bit of a byte only from
+/// Returns non-zero if one of eight bytes is below space or is DEL. A borrow reaches the high bit of a byte only from
 /// such a byte, or from one below it in the word.
 fn suspects(word: [u8; 8]) -> u64 {
     let word = u64::from_le_bytes(word);
@@ -107,7 +106,7 @@ fn suspects(word: [u8; 8]) -> u64 {
     (below_space | delete) & HIGH
 }
 
-/// The token before the first of this byte, which no token has, and what is behind that byte.
+/// Splits at the first `END` byte, and returns the token before it with the rest.
 pub(super) fn token_before<const END: u8>(line: &[u8]) -> Option<(&[u8], &[u8])> {
     const { assert!(classes_of(END) & TOKEN == 0) };
     let end = length_before(line, equal::<END>, |byte| byte == END);
@@ -120,7 +119,7 @@ pub(super) fn token_before<const END: u8>(line: &[u8]) -> Option<(&[u8], &[u8])>
     (common != 0 && !token.is_empty()).then_some((token, behind))
 }
 
-/// The bytes without the white space around them (`OWS`, RFC 9110 §5.6.3).
+/// Returns the bytes without surrounding white space (`OWS`, RFC 9110 §5.6.3).
 pub(super) fn trimmed(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
         bytes = rest;

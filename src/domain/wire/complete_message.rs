@@ -1,7 +1,7 @@
-//! A message that came at once with all of its body.
+//! Detection of messages that arrived at once with their whole body.
 //!
-//! Law: where one is found, its body is what its `Content-Length` says and nothing else (RFC 9112 §6.3); with that length
-//! blanked, its head is that of the same message without a body. What is unusual in any way is not found.
+//! Law: the body of a detected message is defined by its `Content-Length` alone (RFC 9112 §6.3); with that length
+//! blanked, its head is that of the same message without a body. An unusual message is not detected.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use crate::domain::simd::first_bits;
 const CONTENT_LENGTH: &[u8; 14] = b"content-length";
 const TRANSFER_ENCODING: &[u8; 17] = b"transfer-encoding";
 
-/// Where the parts of such a message are.
+/// The parts of such a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompleteMessage {
-    /// How long its head is, with the empty line. The rest is its body.
+    /// The length of its head, with the empty line. The rest is its body.
     pub head: usize,
-    /// The digits of its length.
+    /// The range of the digits of its length.
     pub length: Range<usize>,
 }
 
 impl CompleteMessage {
-    /// Finds them in the bytes of a request whose head is valid, and what came behind it.
+    /// Detects a complete request; its head must be valid.
     #[must_use]
     pub fn request(message: &[u8]) -> Option<CompleteMessage> {
         let mut length = None;
@@ -46,7 +46,7 @@ impl CompleteMessage {
         None
     }
 
-    /// The parts of a message whose head ends there, and has its length there.
+    /// Returns the message with this head, if its length is correct.
     fn with(message: &[u8], head: usize, length: usize) -> Option<CompleteMessage> {
         let rest = &message[length..head];
         let spaces = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
@@ -60,37 +60,37 @@ impl CompleteMessage {
         is_all.then_some(CompleteMessage { head, length })
     }
 
-    /// Finds them in what came of an answer, which is not one to `HEAD`.
+    /// Detects a complete response, which is not one to `HEAD`.
     #[must_use]
     pub fn answer(message: &[u8]) -> Option<CompleteMessage> {
         let status = message.strip_prefix(b"HTTP/1.1 ")?.first_chunk()?;
         match status {
-            // These have no body, whatever they say of its length.
+            // These have no body, regardless of the length that they announce.
             b"204" | b"304" => None,
             [b'2'..=b'5', _, _] => CompleteMessage::request(message),
             _ => None,
         }
     }
 
-    /// Writes a length of nothing in place of that of the body.
+    /// Overwrites the body length with zero.
     pub fn blank(&self, message: &mut [u8]) {
         message[self.length.clone()].fill(b'0');
     }
 }
 
-/// What the framing of a message takes from a line.
+/// The effect of a line on the framing of a message.
 enum FramingLine {
-    /// It ends the head.
+    /// The end of the head.
     Last,
-    /// It says how long the body is.
+    /// The length of the body.
     Length,
-    /// It frames the body otherwise, or is the rest of the line before (RFC 9112 §5.2).
+    /// Another framing, or a continuation of the line before (RFC 9112 §5.2).
     Unusual,
     Other,
 }
 
 impl FramingLine {
-    /// The line that stands at the start.
+    /// Classifies the line at the start.
     #[inline(always)]
     fn new(rest: &[u8]) -> FramingLine {
         match rest {
@@ -109,7 +109,7 @@ impl FramingLine {
     }
 }
 
-/// Whether a line has such a name.
+/// Returns whether a line has this name.
 fn begins<const SIZE: usize>(line: &[u8], name: &[u8; SIZE]) -> bool {
     let start = line.first_chunk::<SIZE>();
     start.is_some_and(|start| start.eq_ignore_ascii_case(name))

@@ -1,26 +1,26 @@
-//! A header line as nearly all are, found and judged in one step.
+//! A fast path for common header lines: found and validated in one step.
 //!
-//! Law: where it is found, the step by step that everything else takes finds the same.
+//! Law: if it accepts a line, the step-by-step parser has the same result.
 
 use wide::u8x32;
 
 use crate::domain::simd::{below_space, bits};
 
-/// How many bytes of a name are looked at together.
+/// The number of bytes of a name that are inspected together.
 pub(super) const BLOCK: usize = 32;
 
 /// A line that is valid: a short name of letters, digits, `-` and `_`, and a value without control characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
-    /// How long its name is.
+    /// The length of its name.
     pub(super) name: usize,
-    /// How long it is, with its end.
+    /// The length of the line, with its end.
     pub(super) size: usize,
-    /// The letters of its name, and of what is behind that.
+    /// The byte classes of its name, and of the bytes after that.
     pub(super) letters: ByteClasses,
 }
 
-/// Which bytes of a block are what, the first in the lowest bit.
+/// The byte classes of a block as masks, the first byte in the lowest bit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByteClasses {
     pub(super) upper: u32,
@@ -40,7 +40,7 @@ impl ByteClasses {
     }
 }
 
-/// Which bytes are from this one to that one.
+/// Returns a mask of the bytes within an inclusive range.
 #[inline(always)]
 pub(super) fn within<const FROM: u8, const TO: u8>(bytes: u8x32) -> u32 {
     let above = bytes - u8x32::splat(FROM);
@@ -49,7 +49,7 @@ pub(super) fn within<const FROM: u8, const TO: u8>(bytes: u8x32) -> u32 {
 }
 
 impl Field {
-    /// The line at the start of an input, where it is such a one and ends within the first 64 bytes.
+    /// Reads the line at the start of an input, if it is a common one and ends within the first 64 bytes.
     #[inline]
     pub(super) fn at_once(input: &[u8]) -> Option<Field> {
         let mut room = [0; 64];
@@ -89,7 +89,7 @@ impl Field {
     }
 }
 
-/// Which are characters that no value has (RFC 9110 §5.5), and the zeros behind the end of an input.
+/// Returns the bytes that no value has (RFC 9110 §5.5), which include the padding zeros after an input.
 #[inline(always)]
 fn are_controls(bytes: u8x32) -> u8x32 {
     (below_space(bytes) & !bytes.simd_eq(b'\t')) | bytes.simd_eq(0x7F)

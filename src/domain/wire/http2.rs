@@ -1,5 +1,5 @@
-//! Requests that came over HTTP/2: the framing leaves nothing to two readings, but what a request says of itself is put
-//! into the form that a server behind HTTP/1.1 reads, or refused by the words of the inspector.
+//! HTTP/2 requests: the framing is unambiguous, but the head is converted to the form that an HTTP/1.1 server reads, or
+//! rejected with the violations of the inspector.
 
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap, HeaderValue};
 use http::uri::PathAndQuery;
@@ -8,8 +8,8 @@ use http::{Method, Uri, request};
 use super::head::{decimal, is_host, path_and_query};
 use super::{HeadLimits, Violation};
 
-/// Puts the head of a request into the form of HTTP/1.1: the authority as `Host`, the target in origin form, one
-/// `Cookie` (RFC 9113 §8.2.3, §8.3.1). Tells what must not pass.
+/// Converts the head of a request to the form of HTTP/1.1: the authority as `Host`, the target in origin form, one
+/// `Cookie` (RFC 9113 §8.2.3, §8.3.1). Returns a violation that must not pass.
 #[must_use]
 pub fn settle(head: &mut request::Parts, limits: HeadLimits) -> Option<Violation> {
     let found = fault(head, limits);
@@ -18,7 +18,7 @@ pub fn settle(head: &mut request::Parts, limits: HeadLimits) -> Option<Violation
             head.headers.insert(HOST, host);
         }
         join_cookies(&mut head.headers);
-        // The client has its body sent without waiting: nothing that says "go on" reaches it.
+        // The client sends its body without waiting: no `100 Continue` reaches it.
         head.headers.remove(EXPECT);
     }
     let origin = head.uri.path_and_query().cloned();
@@ -32,7 +32,7 @@ fn authority(uri: &Uri) -> Option<HeaderValue> {
 }
 
 fn fault(head: &request::Parts, limits: HeadLimits) -> Option<Violation> {
-    // With or without `:protocol` (RFC 8441): there is no tunnel.
+    // With or without `:protocol` (RFC 8441): tunnels are not supported.
     if head.method == Method::CONNECT {
         return Some(Violation::Connect);
     }
@@ -58,8 +58,8 @@ fn fault(head: &request::Parts, limits: HeadLimits) -> Option<Violation> {
     host_fault(head).or_else(|| length_fault(&head.headers))
 }
 
-/// Whether a value begins or ends with white space, which makes a message of HTTP/2 malformed (RFC 9113 §8.2.1). Nothing has
-/// removed it, as a reader of HTTP/1.1 does.
+/// Returns whether a value begins or ends with white space, which makes an HTTP/2 message malformed (RFC 9113 §8.2.1).
+/// HTTP/1.1 readers strip it, but HTTP/2 readers do not.
 #[must_use]
 pub fn has_padded_value(headers: &HeaderMap) -> bool {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
@@ -67,7 +67,8 @@ pub fn has_padded_value(headers: &HeaderMap) -> bool {
     values.any(|value| is_blank(value.first()) || is_blank(value.last()))
 }
 
-/// The size of a header list (RFC 9113 §6.5.2): names and values without compression, and 32 bytes for each field.
+/// Returns the size of a header list (RFC 9113 §6.5.2): names and values without compression, and 32 bytes for each
+/// field.
 fn list_size(head: &request::Parts) -> usize {
     let authority = head.uri.authority().map_or("", |own| own.as_str());
     let target = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
@@ -84,7 +85,7 @@ fn list_size(head: &request::Parts) -> usize {
     sizes.map(|(name, value)| name.len() + value + 32).sum()
 }
 
-/// RFC 9113 §8.3.1: `:authority`, or `Host` where there is none; they must not differ.
+/// Checks RFC 9113 §8.3.1: `:authority`, or `Host` without it; they must not differ.
 fn host_fault(head: &request::Parts) -> Option<Violation> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let (host, more) = (hosts.next(), hosts.next());
@@ -103,7 +104,7 @@ fn host_fault(head: &request::Parts) -> Option<Violation> {
     }
 }
 
-/// In any case, with or without the port of `https` (RFC 9110 §4.2.3).
+/// Compares ignoring case, and the default port of `https` (RFC 9110 §4.2.3).
 fn same(one: &[u8], other: &[u8]) -> bool {
     let bare = |host: &[u8]| {
         host.strip_suffix(b":443")
@@ -124,7 +125,7 @@ fn length_fault(headers: &HeaderMap) -> Option<Violation> {
         .then_some(Violation::ContentLength)
 }
 
-/// A client may send its cookies in pieces, and HTTP/1.1 has one field for all of them.
+/// Joins the cookies: a client may split them, but HTTP/1.1 has one field for all.
 fn join_cookies(headers: &mut HeaderMap) {
     let mut pieces = headers.get_all(COOKIE).iter();
     let (Some(first), Some(second)) = (pieces.next(), pieces.next()) else {

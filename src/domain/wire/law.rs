@@ -1,22 +1,22 @@
-//! The law of cuts, as a function that fuzzing and tests run on any bytes.
+//! The law of partitions, as a function that fuzzing and tests run on any bytes.
 
 use super::{Finding, HeadLimits, MessagePosition, RequestInspector, Violation};
 
-/// All that a connection's bytes led to.
+/// The result of inspecting a connection's bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trace {
-    /// How many bytes were passed on.
+    /// The number of bytes that passed.
     pub(super) passed: usize,
-    /// Where heads ended and upgrades were due.
+    /// The positions where heads ended and upgrades were due.
     pub(super) events: Vec<(usize, Finding)>,
-    /// The refusal, if there was one, and the number of its message.
+    /// The violation, if there was one, with the part of its message that passed.
     pub(super) refused: Option<(MessagePosition, Violation)>,
     /// The number of the last message.
     pub(super) message: u64,
 }
 
-/// Follows an input that arrives in pieces of the given sizes, the last of which is repeated. Every upgrade
-/// is declined.
+/// Inspects an input that arrives in pieces of the given sizes, the last of which is repeated. Every upgrade is
+/// declined.
 pub(super) fn follow(limits: HeadLimits, input: &[u8], pieces: &[usize]) -> Trace {
     let mut follower = RequestInspector::new(limits);
     let mut trace = Trace::default();
@@ -43,7 +43,7 @@ fn follow_piece(follower: &mut RequestInspector, arrived: &[u8], trace: &mut Tra
                 return;
             }
             Finding::Upgrade => follower.resume(),
-            // In its place, another line goes on.
+            // Another line replaces it.
             Finding::RawTarget { line } => trace.passed += line,
             Finding::HeadEnd { .. } => {}
         }
@@ -51,17 +51,17 @@ fn follow_piece(follower: &mut RequestInspector, arrived: &[u8], trace: &mut Tra
     }
 }
 
-/// Asserts that verdict, events and passed bytes do not depend on how an input is cut.
+/// Checks that verdict, events and passed bytes do not depend on the partition of an input.
 ///
 /// # Panics
 ///
-/// If they do: this is the body of a fuzz target.
+/// If a check fails: this is the body of a fuzz target.
 pub fn check_any_cut(data: &[u8]) {
     let small = HeadLimits {
         head: 160,
         target: 48,
     };
-    // A cut that moves with the input, so that a fuzzer can move it.
+    // The chunk boundary depends on the input, so that a fuzzer can move it.
     let cut = data.iter().fold(data.len(), |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
     });

@@ -1,36 +1,36 @@
-//! Finds lines: LF first, by vector search, then the CR before it.
+//! Splits input into lines: finds LF by vector search, then checks the CR before it.
 
 use memchr::memchr;
 
 use super::violation::Violation;
 
-/// How long a line may be, and what a longer one is.
+/// The limit of a line's length, and the violation of a longer one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineLimit {
     /// Bytes before LF.
     pub(super) bytes: usize,
-    /// What a longer line violates.
+    /// The violation.
     pub(super) otherwise: Violation,
 }
 
-/// Finds the lines of inputs of which each begins with what is left of the one before.
+/// A splitter whose inputs each begin with the unread rest of the one before.
 #[derive(Debug, Default)]
 pub(super) struct LineFinder {
-    /// Bytes at the start of the next input that are known to hold no LF, so that a line in a thousand
-    /// pieces is searched once.
+    /// Bytes at the start of the next input that are known to contain no LF, so that a line in a thousand pieces is
+    /// searched once.
     searched: usize,
 }
 
 impl LineFinder {
-    /// Whether nothing of the next line has been searched yet.
+    /// Returns whether nothing of the next line was searched yet.
     pub(super) fn is_at_start(&self) -> bool {
         self.searched == 0
     }
 
-    /// The next line without its CR LF; `None` if it is not complete.
+    /// Returns the next line without its CR LF; `None` if it is incomplete.
     ///
-    /// A line that is too long is refused for that, whatever else is wrong with it: whether it is complete
-    /// depends on how the input was cut.
+    /// A line that is too long is rejected for that reason only: whether it is complete depends on how the input was
+    /// split.
     pub(super) fn next<'a>(
         &mut self,
         input: &'a [u8],

@@ -1,12 +1,12 @@
-//! The wire inspector: follows HTTP/1.1 request framing on one connection and refuses what two parsers
-//! could read in two ways.
+//! The wire inspector: follows the HTTP/1.1 request framing of one connection, and rejects requests that two parsers
+//! could read differently.
 //!
-//! It stands before an HTTP parser that is more lenient, and passes bytes on unchanged. It knows lines,
-//! lengths and chunks (RFC 9112), never routes or bodies' content, and does no I/O: it is fed slices.
+//! It precedes an HTTP parser that is more lenient, and passes bytes on unchanged. It handles lines, lengths and chunks
+//! (RFC 9112), never routes or the content of bodies. It does no I/O: its caller feeds it slices.
 //!
-//! Laws: what is passed on is a prefix of what came in; neither that prefix nor the verdict depends on how
-//! the input was cut into pieces ([`check_any_cut`]); nothing that follows a refusal is passed on; a
-//! request inside the grammar and the limits is never refused.
+//! Laws: the passed bytes are a prefix of the input; neither that prefix nor the verdict depends on how the input was
+//! split into pieces ([`check_any_cut`]); nothing after a violation passes; a request within the grammar and the limits
+//! is never rejected.
 
 mod body;
 mod chunk;
@@ -48,6 +48,6 @@ pub use websocket::FrameFlood;
 
 /// The value of the `te` field that the inspector adds to a request that has none.
 ///
-/// hyper sends trailers only to a request with `te: trailers`; RFC 9110 §6.5.1 lets a gateway pass them on
-/// without. A recipient takes the value out again where it is spelled exactly so.
+/// hyper sends trailers only for a request with `te: trailers`; RFC 9110 §6.5.1 lets a gateway forward them without it.
+/// A later step removes the value if it has exactly this spelling.
 pub const ADDED_TE: &str = "TRAILERS";

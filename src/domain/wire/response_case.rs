@@ -1,4 +1,4 @@
-//! How the names of an answer were written, read from its bytes as they come.
+//! The letter case of a response's header names, recorded from its bytes.
 
 use std::mem;
 
@@ -9,35 +9,35 @@ use super::field::Field;
 use super::header_case::{HeadRead, HeaderCase, HeaderCaseReader};
 use super::response::is_interim;
 
-/// Reads how the names of an answer are written, as its bytes come. Whether they are an answer at all is not its concern.
+/// A recorder of header case in responses. It does not check that the bytes are a valid response.
 #[derive(Debug, Default)]
 pub struct ResponseCaseReader {
     names: HeaderCaseReader,
     part: HeadPart,
-    /// The beginning of a line.
+    /// The incomplete line.
     held: Vec<u8>,
 }
 
-/// What the next line is of.
+/// The part of the head that the next line belongs to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum HeadPart {
     Start,
-    /// An answer that another one follows (RFC 9110 §15.2).
+    /// An interim response, which another one follows (RFC 9110 §15.2).
     Interim,
     Fields,
-    /// Nothing that is read.
+    /// The rest, which is not read.
     #[default]
     Over,
 }
 
 impl ResponseCaseReader {
-    /// An answer comes next.
+    /// Begins a response.
     pub fn begin(&mut self) {
         self.names.begin();
         self.part = HeadPart::Start;
     }
 
-    /// Reads on.
+    /// Reads bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         let (mut passed, mut fields) = (0, 0);
         while self.part != HeadPart::Over {
@@ -75,7 +75,7 @@ impl ResponseCaseReader {
         }
     }
 
-    /// The next line, with which `rest` begins, and which ends behind so many bytes.
+    /// Reads the next line: the first `length` bytes of `rest`.
     fn line(&mut self, rest: &[u8], length: usize) {
         let line = &rest[..length];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -86,7 +86,7 @@ impl ResponseCaseReader {
             (HeadPart::Fields, []) => HeadPart::Over,
             (HeadPart::Fields, line) => {
                 let name = memchr(b':', line).unwrap_or(0);
-                // White space before the colon is removed from the field (RFC 9112 §5.1).
+                // Parsers remove white space before the colon (RFC 9112 §5.1).
                 let name = trimmed(&line[..name]).len();
                 self.names.read(rest, name, length + 1);
                 HeadPart::Fields
@@ -95,7 +95,7 @@ impl ResponseCaseReader {
         };
     }
 
-    /// How the names of the answer were written whose head has come, unless in lower case; tells it once.
+    /// Takes the case of the names once the head is complete; `None` if all are in lower case.
     pub fn take(&mut self) -> Option<HeaderCase> {
         self.part = HeadPart::Over;
         self.held = Vec::new();

@@ -1,43 +1,43 @@
-//! Request targets as clients send them: raw characters that an HTTP library refuses, and targets of refused requests.
+//! Request targets in the client's spelling: raw characters that the HTTP library rejects, and targets of rejected
+//! requests.
 //!
-//! Law: the encoded form of a raw target names the same resource; [`RawTarget::restore`] gives back the bytes that came.
+//! Law: the encoded form of a raw target names the same resource; [`RawTarget::restore`] returns the original bytes.
 
 use http::Method;
 use memchr::{memchr, memrchr};
 
 use super::class::{self, QUERY, RAW, TARGET, TOKEN};
 
-/// How much of a refused target is told.
+/// The maximum length of a rejected target in reports.
 const TOLD: usize = 1024;
 
-/// What a client sent as target, where the HTTP library does not get it.
+/// The target that a client sent, if the HTTP library does not get it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SentTarget {
-    /// A valid one, with characters that the library gets percent-encoded.
+    /// A valid target, whose raw characters the library gets percent-encoded.
     Raw(RawTarget),
-    /// That of a request line that is refused.
+    /// The target of a rejected request line.
     Refused(RefusedLine),
 }
 
-/// A path and query with raw characters, and the same percent-encoded.
+/// A path and query with raw characters, and their percent-encoded form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawTarget {
     raw: Box<[u8]>,
     encoded: Box<[u8]>,
 }
 
-/// A request line that is refused, as far as it can be told.
+/// The readable part of a rejected request line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedLine {
     /// The method.
     pub method: Method,
-    /// The path and query, or the target itself where it has no path, without user information; whatever a target cannot
-    /// have is percent-encoded.
+    /// The path and query, or the target without user information if it has no path; invalid bytes are percent-encoded.
     pub target: String,
 }
 
 impl RawTarget {
-    /// Takes the target of a valid request line. Returns the line with the encoded target as well.
+    /// Encodes the target of a valid request line. Returns the line with the encoded target, and the original.
     #[must_use]
     pub fn take(line: &[u8]) -> Option<(Vec<u8>, RawTarget)> {
         let start = memchr(b' ', line)? + 1;
@@ -54,7 +54,7 @@ impl RawTarget {
         Some((written, target))
     }
 
-    /// The bytes to send in place of `target`, where that has the encoded query or is all of it.
+    /// Returns the bytes to send in place of `target`, if that has the encoded query or is the whole encoded target.
     #[must_use]
     pub fn restore(&self, target: &str) -> Option<Vec<u8>> {
         if target.as_bytes() == &*self.encoded {
@@ -69,7 +69,7 @@ impl RawTarget {
 }
 
 impl RefusedLine {
-    /// Reads a request line that is refused, of which only a part may have come.
+    /// Reads a rejected request line, of which only a part may have arrived.
     #[must_use]
     pub fn read(input: &[u8]) -> Option<RefusedLine> {
         let line = &input[..memchr(b'\n', input).unwrap_or(input.len())];
@@ -95,15 +95,15 @@ impl RefusedLine {
     }
 }
 
-/// A target or an absolute URL whose raw characters are percent-encoded, for an HTTP library.
+/// Percent-encodes the raw characters of a target or an absolute URL, for the HTTP library.
 #[must_use]
 pub fn encode_raw(target: &str) -> String {
     let encoded = encode(target.as_bytes(), is_raw);
-    // Only characters of ASCII were replaced.
+    // Only ASCII characters were replaced.
     String::from_utf8(encoded).unwrap_or_else(|_| target.to_owned())
 }
 
-/// How long the scheme and the authority of an absolute target are.
+/// Returns the length of the scheme and the authority of an absolute target.
 fn authority_end(target: &[u8]) -> usize {
     let slashes = target.windows(3).position(|three| three == b"://");
     let Some(slashes) = slashes.filter(|_| target.first() != Some(&b'/')) else {
@@ -116,7 +116,7 @@ fn authority_end(target: &[u8]) -> usize {
     length.map_or(target.len(), |length| authority + length)
 }
 
-/// A target without a path of its own, from its host on: user information (RFC 3986 §3.2.1) may be a secret.
+/// Returns a target without a path from its host on: user information (RFC 3986 §3.2.1) may be a secret.
 fn without_user(target: &[u8]) -> &[u8] {
     let scheme = target.windows(3).position(|three| three == b"://");
     let query = memchr(b'?', target).unwrap_or(target.len());
@@ -125,14 +125,14 @@ fn without_user(target: &[u8]) -> &[u8] {
     &target[start.unwrap_or(0)..]
 }
 
-/// Where in a target a byte stands.
+/// The part of a target that a byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TargetPart {
     Path,
     Query,
 }
 
-/// Whether a byte of a valid target is one that the library refuses there.
+/// Returns whether the library rejects a byte of a valid target in this part.
 fn is_raw(byte: u8, part: TargetPart) -> bool {
     let is_taken = match part {
         TargetPart::Path => class::is(byte, class::PATH) || byte == b'?',
@@ -141,7 +141,7 @@ fn is_raw(byte: u8, part: TargetPart) -> bool {
     class::is(byte, RAW) && !is_taken
 }
 
-/// Percent-encodes the bytes of a target of which `needs` says so.
+/// Percent-encodes the bytes of a target for which `needs` holds.
 fn encode(target: &[u8], needs: impl Fn(u8, TargetPart) -> bool) -> Vec<u8> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = Vec::with_capacity(target.len() + 16);

@@ -1,42 +1,43 @@
-//! The frames of a WebSocket (RFC 6455 §5.2) that cost this end work and bring nothing: control frames and empty fragments.
+//! Detection of WebSocket frame floods (RFC 6455 §5.2): control frames and empty fragments, which cost work and carry
+//! nothing.
 //!
-//! Of each frame the head is read as the bytes come by. Laws: how the bytes are cut into pieces changes nothing; the limit is
-//! that of HTTP/2, and a frame with content earns one without.
+//! The module reads the head of each frame as bytes arrive. Laws: the partition of the bytes does not matter; the limit
+//! is that of HTTP/2, and each frame with content allows one without.
 
 use std::time::Duration;
 
 use super::h2_flood::Balance;
 
-/// The longest head: two bytes, a length of eight and a mask of four.
+/// The maximum length of a head: two bytes, a length of eight and a mask of four.
 const LONGEST: usize = 14;
 
 const FIN: u8 = 0x80;
 const MASK: u8 = 0x80;
 const CLOSE: u8 = 8;
 
-/// Counts the frames of a peer that bring nothing.
+/// A counter of a peer's useless frames.
 #[derive(Debug, Default)]
 pub struct FrameFlood {
-    /// Bytes of content to pass over before the next head.
+    /// Bytes of content to skip before the next head.
     skip: u64,
     head: [u8; LONGEST],
-    /// How many bytes of it are there.
+    /// The number of bytes read of it.
     filled: usize,
     balance: Balance,
 }
 
-/// What a frame does for a message.
+/// The usefulness of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameUse {
     /// Content, or the end of a message.
     Something,
     Nothing,
-    /// The end of the connection, which comes once.
+    /// The closing frame, which comes once.
     End,
 }
 
 impl FrameFlood {
-    /// Reads on, at a time since any beginning; tells whether there are too many frames that bring nothing by now.
+    /// Reads bytes, at a time since any fixed start; returns whether there are too many useless frames now.
     pub fn counts_frames(&mut self, mut bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
         let mut now = Some(now);
         let mut is_flood = false;
@@ -56,7 +57,7 @@ impl FrameFlood {
             self.skip = self.length();
             match self.brings() {
                 FrameUse::Something => self.balance.useful(),
-                // The time is asked for once, and only then.
+                // The clock is read at most once, and only here.
                 FrameUse::Nothing => is_flood |= self.balance.idle(now.take().map(|now| now())),
                 FrameUse::End => {}
             }
@@ -64,7 +65,7 @@ impl FrameFlood {
         is_flood
     }
 
-    /// How many bytes the head has, as far as is known.
+    /// Returns the length of the head, as far as known.
     fn wanted(&self) -> usize {
         if self.filled < 2 {
             return 2;
@@ -89,7 +90,7 @@ impl FrameFlood {
         }
     }
 
-    /// What the frame brings. A whole message without content is none that anybody serves.
+    /// Classifies the frame. A whole message without content counts as useless, since no protocol uses it.
     fn brings(&self) -> FrameUse {
         let (is_last, code) = (self.head[0] & FIN != 0, self.head[0] & 0x0f);
         match code {
