@@ -1,7 +1,7 @@
-//! Problems of other files while the main file is no TOML.
+//! Problems of other files while the main file is not valid TOML.
 //!
-//! The parser reads on behind a fault, so the included files and the flags file are mostly known. What is reported holds
-//! whatever the main file says: the faults of their TOML, and values that cannot be decoded.
+//! The parser continues after an error, so the included files and the flags file are mostly known. Only problems that
+//! do not depend on the main file are reported: TOML errors, and values that cannot be decoded.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(super) fn problems(main: &Path, defaults: Layer) -> Vec<Problem> {
     let folder = main.parent().unwrap_or(Path::new(""));
     let patterns = document.strings_at(&["include"]);
     let named = patterns.iter().flat_map(|pattern| {
-        // What a broken file names may not be what it means.
+        // A name in a broken file may be incomplete.
         include::matching(folder, pattern).unwrap_or_default()
     });
     let mut paths: Vec<PathBuf> = named.filter(|path| path != main).collect();
@@ -50,7 +50,7 @@ fn included(paths: &[PathBuf], defaults: Layer) -> Vec<Problem> {
     }
     let mut found = Vec::new();
     if let Ok(merged) = Merged::new(vec![defaults, layer]) {
-        // The configuration lacks what the main file says, so nothing is made of it.
+        // The configuration lacks the values of the main file, so it is discarded.
         let _ = table_reader::read(&merged, &mut found, decode::config);
     }
     let is_of_them = |problem: &Problem| match &problem.place {

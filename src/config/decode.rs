@@ -1,6 +1,6 @@
-//! From the merged tree to [`crate::config::raw`]: which keys there are, of which kind, with which default.
+//! Decoding of the merged tree into [`crate::config::raw`]: the known keys with their types and defaults.
 //!
-//! What a pattern or a value of any kind means is not looked at here.
+//! Patterns are not interpreted here, and neither are free-form values.
 
 mod addresses;
 mod candidates;
@@ -96,16 +96,16 @@ const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
     ("trace", LogLevelWord::Trace),
 ];
 
-/// How long open sessions keep what they began with after a flag was changed.
+/// Time that open sessions keep their former stage after a flag change.
 const SESSION_GRACE: Duration = Duration::from_secs(15 * 60);
-/// The least request head that hyper can be limited to.
+/// The smallest head limit that hyper accepts.
 const LEAST_HEAD: usize = 8 * 1024;
-/// More is a typing error, and each worker is a thread.
+/// A larger number is a typing error, and each worker is a thread.
 const MOST_WORKERS: usize = 1024;
 /// Counts that are split or summed stay far from overflow.
 const MOST: usize = 1_000_000;
 
-/// The whole configuration.
+/// Decodes the whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     table.list("include", text);
     let listen = table.require_table("listen", listen);
@@ -168,7 +168,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     })
 }
 
-/// `[admin]`, its tokens by whom they were given to.
+/// `[admin]`, with its tokens by the names of their holders.
 struct RawAdmin {
     address: Spanned<SocketAddr>,
     tokens: Vec<(String, [u8; 32])>,
@@ -217,7 +217,7 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     })
 }
 
-/// Members of the envelope by the names that the server gives them.
+/// Decodes the members of the envelope by their names.
 fn envelope(table: &mut Table<'_>) -> Option<Vec<RawEnvelopeHeader>> {
     if table.shape("envelope") == Shape::Absent {
         return None;

@@ -1,14 +1,14 @@
-//! Which files an `include` names.
+//! The files that an `include` names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::progress;
 
-/// The files of one pattern, sorted by name.
+/// Returns the files of one pattern, sorted by name.
 ///
-/// `*` and `?` may stand in the last part of the pattern only. As in a shell they do not match a dot at the
-/// beginning of a name, which keeps editors' and volume mounts' own files out.
+/// `*` and `?` may be only in the last part of the pattern. As in a shell, they do not match a leading dot, which
+/// excludes files of editors and volume mounts.
 pub(super) fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
     let (parent, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
     if parent.contains(['*', '?']) {
@@ -34,7 +34,7 @@ pub(super) fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, Str
 }
 
 fn names_of(folder: &Path) -> std::io::Result<Vec<String>> {
-    // A bare file name has the empty folder as its parent, which the system does not know.
+    // A bare file name has the empty folder as its parent, which the system does not accept.
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -46,7 +46,7 @@ fn names_of(folder: &Path) -> std::io::Result<Vec<String>> {
         .collect()
 }
 
-/// Whether a name fits a pattern of `*` (any text) and `?` (one character).
+/// Returns whether a name matches a pattern of `*` (any text) and `?` (one character).
 fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();

@@ -1,4 +1,4 @@
-//! The file that a thread works on, for those who wait for that thread: a file system that does not answer has a name.
+//! The file that a thread is working on. Those who wait for the thread can name the file when a file system hangs.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ thread_local! {
     static OF_THIS_THREAD: RefCell<Progress> = RefCell::default();
 }
 
-/// The file or folder that some work has turned to last.
+/// The last file or folder that was accessed.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<Mutex<Option<PathBuf>>>);
 
 impl Progress {
-    /// Does work on this thread. The files that it turns to are noted here.
+    /// Runs work on this thread, and records the files that it accesses.
     pub fn follow<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = OF_THIS_THREAD.replace(self.clone());
         let done = work();
@@ -21,7 +21,7 @@ impl Progress {
         done
     }
 
-    /// Returns the file or folder that was noted last.
+    /// Returns the last recorded file or folder.
     #[must_use]
     pub fn last(&self) -> Option<PathBuf> {
         self.0
@@ -31,7 +31,7 @@ impl Progress {
     }
 }
 
-/// Notes the file or folder that this thread turns to.
+/// Records the file or folder that this thread is about to access.
 pub fn note(path: &Path) {
     OF_THIS_THREAD.with_borrow(|progress| {
         let mut last = progress.0.lock().unwrap_or_else(PoisonError::into_inner);

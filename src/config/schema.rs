@@ -1,4 +1,4 @@
-//! The files of schemas: read once all is decoded, relative to the file that names them.
+//! Schema files: read after decoding, relative to the file that names them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::config::problem::{Problem, SourceLocation, Spanned};
 use crate::config::raw::{RawConfig, RawSchema};
 use crate::config::regular;
 
-/// Puts in place of each name of a file what the file holds; gives the files that were read.
+/// Replaces each file name by the schema in the file; returns the files that were read.
 pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let mut files: BTreeMap<PathBuf, Value> = BTreeMap::new();
     let main = config.file.clone();

@@ -1,4 +1,4 @@
-//! The files of keys, of certificates and of what headers say: read once all is decoded.
+//! Files of keys, certificates and header values: read after decoding.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use crate::config::raw::{
 };
 use crate::config::regular;
 
-/// Far beyond any set of keys.
+/// Far longer than any set of keys.
 const LONGEST: u64 = 1024 * 1024;
 
-/// All of them.
+/// Iterates over all secret files.
 pub(super) fn of(config: &mut RawConfig) -> impl Iterator<Item = &mut RawFile> {
     let bearer = config.rollout.bearer.iter_mut();
     let tokens = bearer.flat_map(|bearer| &mut bearer.keys);
@@ -49,7 +49,7 @@ fn of_upstream(upstream: &mut RawUpstream) -> impl Iterator<Item = &mut RawFile>
     tls.chain(files)
 }
 
-/// Reads what each holds; gives the files that were read.
+/// Reads the content of each; returns the files that were read.
 pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for file in of(config) {

@@ -1,7 +1,7 @@
-//! TOML 1.1 documents, with the place of every key.
+//! TOML 1.1 documents, with the location of every key.
 //!
-//! figment's own provider reads TOML 1.0, forgets the lines and replaces arrays when it merges. Here the arrays
-//! of several files are joined before figment sees them, so `route[7]` still knows its file and line.
+//! figment's own provider reads TOML 1.0, loses line numbers, and replaces arrays when it merges. Here the arrays of
+//! several files are joined before figment sees them, so `route[7]` still has its file and line.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::config::layer::{Layer, ValueKind, element, join};
 use crate::config::problem::{Position, Problem, SourceLocation};
 use crate::config::regular;
 
-/// What the keys of sets begin with: routes of several files are one list, but a set is of one file.
+/// The prefix of set keys: routes of several files form one list, but a set belongs to one file.
 const SETS: &str = "outcomes.";
 
-/// A file that was read: its path as it was named, and its text.
+/// A file: its path as given, and its text.
 #[derive(Debug)]
 pub(super) struct TomlDocument {
     path: Arc<PathBuf>,
@@ -27,17 +27,17 @@ pub(super) struct TomlDocument {
     line_starts: Vec<usize>,
 }
 
-/// The part that a file plays.
+/// The role of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeyPath {
-    /// Everything may be said in it.
+    /// The main file, which may contain all tables.
     Main,
-    /// Only these tables may be said in it.
+    /// An included file, which may contain only these tables.
     Included(&'static [&'static str]),
 }
 
 impl TomlDocument {
-    /// Reads a file, and notes it.
+    /// Reads a file, and records its digest.
     pub(super) fn read(path: &Path, digests: &mut Digests) -> Result<Self, Problem> {
         let bytes = regular::read(path, regular::LONGEST).map_err(|error| {
             Problem::of_file(
@@ -49,7 +49,7 @@ impl TomlDocument {
         TomlDocument::decode(path, bytes)
     }
 
-    /// Takes bytes for the text of a file.
+    /// Decodes the bytes of a file as text.
     pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Self, Problem> {
         String::from_utf8(bytes)
             .map(|text| TomlDocument::new(path, text))
@@ -62,7 +62,7 @@ impl TomlDocument {
             })
     }
 
-    /// Takes a text for that of a file.
+    /// Returns a document for a file's text.
     pub(super) fn new(path: &Path, text: String) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0)
@@ -75,12 +75,12 @@ impl TomlDocument {
         }
     }
 
-    /// Adds what the file says to a layer: tables and arrays are joined with those already there.
+    /// Adds the content of the file to a layer: tables and arrays are joined with existing ones.
     ///
-    /// Gives the problems of single keys.
+    /// Returns the problems of single keys.
     ///
     /// # Errors
-    /// A text that is no TOML adds nothing, and is one problem: whatever follows the first fault is guesswork.
+    /// A text that is not TOML adds nothing, and is one problem: everything after the first error would be guesswork.
     pub(super) fn add_to(&self, layer: &mut Layer, part: KeyPath) -> Result<Vec<Problem>, Problem> {
         let (table, errors) = DeTable::parse_recoverable(&self.text);
         if let Some((at, message)) = first(&errors) {
@@ -97,8 +97,8 @@ impl TomlDocument {
         Ok(graft.problems)
     }
 
-    /// Returns the strings of the value at a path, which is a string or an array. A document that is no TOML has those
-    /// that are well-formed themselves.
+    /// Returns the strings of the value at a path, which is a string or an array. From a document that is not TOML,
+    /// only well-formed strings are returned.
     pub(super) fn strings_at(&self, path: &[&str]) -> Vec<String> {
         let (table, _) = DeTable::parse_recoverable(&self.text);
         let (Some((last, before)), mut table) = (path.split_last(), table.get_ref()) else {
@@ -123,7 +123,7 @@ impl TomlDocument {
             .collect()
     }
 
-    /// Returns a string, unless it is what the parser made of a fault.
+    /// Returns a string, unless the parser made it from an error.
     fn string(&self, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let text = value.get_ref().as_str()?;
         let (again, errors) = DeValue::parse_recoverable(self.text.get(value.span())?);
@@ -164,12 +164,12 @@ fn member<'t, 'd>(table: &'t DeTable<'d>, name: &str) -> Option<&'t Spanned<DeVa
     found.map(|(_, value)| value)
 }
 
-/// Of lines and characters: more than this is in no file.
+/// Converts a line or column number; no file has more.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Reads one value that was said outside of a file, such as `["/rpc"]` in a variable.
+/// Parses one value from outside of a file, such as `["/rpc"]` in a variable.
 pub(super) fn parse_value(
     text: &str,
     key: &str,
@@ -195,7 +195,7 @@ pub(super) fn parse_value(
     }
 }
 
-/// The error that stands first in the text, with the parser's words; they are not reported in this order.
+/// Returns the first error in the text, with the parser's message; the parser does not sort them.
 fn first(errors: &[toml::de::Error]) -> Option<(usize, String)> {
     errors
         .iter()
@@ -206,7 +206,7 @@ fn first(errors: &[toml::de::Error]) -> Option<(usize, String)> {
         .min_by_key(|(at, _)| *at)
 }
 
-/// Puts parsed values into a layer, and notes their places.
+/// A visitor that puts parsed values into a layer, and records their locations.
 struct Graft<'l> {
     layer: &'l mut Layer,
     problems: Vec<Problem>,
@@ -223,7 +223,7 @@ impl Graft<'_> {
         });
     }
 
-    /// The tables that may be said in a file that plays this part.
+    /// Returns the tables that are allowed in a file of this role.
     fn allowed<'t>(&mut self, table: DeTable<'t>, part: KeyPath) -> DeTable<'t> {
         let KeyPath::Included(allowed) = part else {
             return table;
@@ -306,7 +306,7 @@ impl Graft<'_> {
             DeValue::Boolean(value) => Value::from(value),
             DeValue::Integer(number) => self.integer(&number, at, key),
             DeValue::Float(number) => float(&number),
-            // figment has no dates; text says more than nothing, and patterns are told.
+            // figment has no dates, so they become text; patterns learn the original type.
             DeValue::Datetime(date) => {
                 self.layer.note_kind(key, ValueKind::Date);
                 Value::from(date.to_string())
@@ -330,7 +330,8 @@ fn float(number: &DeFloat<'_>) -> Value {
     Value::Num(Tag::Default, Num::F64(parsed))
 }
 
-/// Where a member begins: of an array of tables the name has the place of the last header, the value of the first.
+/// Returns the start of a member. For an array of tables the name has the position of the last header, the value that
+/// of the first.
 fn start<N, V>(name: &Spanned<N>, value: &Spanned<V>) -> usize {
     name.span().start.min(value.span().start)
 }

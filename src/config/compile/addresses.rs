@@ -1,4 +1,4 @@
-//! The addresses of an HTTP upstream: several of one server, which differ in nothing but where they are.
+//! The addresses of an HTTP upstream: instances of one server that differ only in their location.
 
 use http::Uri;
 
@@ -10,7 +10,7 @@ use crate::domain::load_balancing::{
 };
 use crate::domain::plan::with_port;
 
-/// Those behind the first, as `host:port`.
+/// Returns the addresses after the first, as `host:port`.
 pub(super) fn more(
     raw: &RawAddresses,
     first: &Spanned<Uri>,
@@ -36,7 +36,7 @@ pub(super) fn more(
     more.map(|authority| with_port(authority, usual)).collect()
 }
 
-/// How they are watched.
+/// Compiles the load-balancing configuration.
 pub(super) fn watch(raw: &RawAddresses) -> AddressPlan {
     let usual = AddressPlan::default();
     let eject = raw.eject.as_ref().map(|eject| EjectionPlan {

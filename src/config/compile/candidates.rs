@@ -1,4 +1,4 @@
-//! The bounds of candidates: the file bounds the process, the plan each worker.
+//! Limits of candidates: the file has those of the process, the plan those of each worker.
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::RawCandidates;

@@ -1,4 +1,4 @@
-//! What pages of other origins may do: words that exclude each other.
+//! The CORS policy: checks of values that exclude each other.
 
 use http::HeaderName;
 
@@ -46,7 +46,7 @@ pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
     }
 }
 
-/// With credentials, `*` is the name of a header like any other (Fetch, CORS protocol and credentials).
+/// Rejects `*` with credentials: there it is an ordinary header name (Fetch, CORS protocol and credentials).
 fn check_name(
     name: &Spanned<HeaderName>,
     credentials: WithCredentials,

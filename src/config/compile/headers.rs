@@ -1,4 +1,4 @@
-//! `headers` of an upstream, those in files among them.
+//! Configured headers of an upstream, including those from files.
 
 use http::HeaderValue;
 
@@ -6,7 +6,7 @@ use crate::config::problem::Problem;
 use crate::config::raw::{RawHeaderValue, RawHeaders};
 use crate::domain::plan::SecretMap;
 
-/// What the files leave to check; their texts are not shown.
+/// Checks the values from files; they are never shown.
 pub(super) fn check(headers: &RawHeaders, problems: &mut Vec<Problem>) {
     for (_, value) in &headers.0 {
         if let RawHeaderValue::File(file) = value

@@ -1,4 +1,4 @@
-//! Clients, trusted hops, and the keys of tokens.
+//! Clients, trusted proxies, and token keys.
 
 use http::HeaderName;
 
@@ -43,7 +43,7 @@ pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
         .reading(bearer.map(|bearer| tokens(bearer, problems)))
 }
 
-/// The headers by which servers know who calls. Those that frame a request, or that tell of hops, have keys of their own.
+/// Compiles the headers that identify clients to upstreams. Framing and forwarding headers have keys of their own.
 pub(super) fn headers(raw: &RawConfig, problems: &mut Vec<Problem>) -> IdentityHeaders {
     for pattern in &raw.listen.remove_headers {
         let mut framing = NOT_FORWARDED.iter();
@@ -162,7 +162,7 @@ fn token_keys(raw: &RawTokenKey) -> Result<Vec<TokenKey>, KeyFault> {
     match raw.kind {
         RawTokenKeyFile::Set => key_set(content),
         RawTokenKeyFile::Secret(algorithm) => {
-            // An editor ends the last line; the secret has no line.
+            // Editors add a final line feed, which is not part of the secret.
             let secret = content.strip_suffix(b"\n").unwrap_or(content);
             let secret = secret.strip_suffix(b"\r").unwrap_or(secret);
             Ok(vec![TokenKey::secret(secret, algorithm)?])

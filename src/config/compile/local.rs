@@ -1,4 +1,4 @@
-//! What the proxy itself answers: each answer fits the side of its call, and no two take the same calls.
+//! Local replies: each matches the side of its call, and no two match the same calls.
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -18,7 +18,7 @@ use crate::domain::outcome::EMPTY_TOOL_RESULT;
 use crate::domain::plan::RpcFace;
 use crate::domain::route::{RouteTable, Segments, TOOL_CALL};
 
-/// Headers that HTTP itself writes, or that would change where the answer ends.
+/// Headers that HTTP itself sets, or that would change the framing.
 const NOT_SAID: [HeaderName; 8] = [
     http::header::CONNECTION,
     CONTENT_LENGTH,
@@ -30,7 +30,7 @@ const NOT_SAID: [HeaderName; 8] = [
     http::header::UPGRADE,
 ];
 
-/// The answers, with documents made of the routes.
+/// Compiles the local replies, including documents generated from the routes.
 pub(super) fn compile(
     raw: &RawConfig,
     (routes, face): (&RouteTable, &RpcFace),
@@ -50,7 +50,7 @@ pub(super) fn compile(
                 let method = method.value.clone();
                 answer.map(|answer| LocalReply::Rpc(RpcLocalReply { method, answer }))
             }
-            // They are a table of their own.
+            // Replies to frames are in a table of their own.
             RawLocalCall::Frame(_) => None,
         };
         if let Some(compiled) = compiled {
@@ -85,7 +85,7 @@ fn clash(local: &RawLocal, with: &RawLocal) -> Problem {
     line.problem(message).hint("narrow one of them")
 }
 
-/// A path that could never be asked for.
+/// Rejects a path that no request can have.
 fn check_path(call: &Spanned<(Method, String)>, face: &RpcFace, problems: &mut Vec<Problem>) {
     let (method, path) = &call.value;
     if let Some(why) = Segments::split(path).irregular() {
@@ -246,7 +246,7 @@ fn rpc(
     }
 }
 
-/// The result that says nothing: `null` is none of a tool.
+/// Returns the empty result: `null` is not a valid result of a tool.
 fn nothing(call: &RawLocalCall) -> &'static str {
     match call {
         RawLocalCall::Rpc(method) if method.value.as_str() == TOOL_CALL => EMPTY_TOOL_RESULT,

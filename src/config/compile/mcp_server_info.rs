@@ -1,4 +1,4 @@
-//! How the proxy presents itself as an MCP server: what the file says, else what the routes can do.
+//! The server information of the proxy as an MCP server: from the file, else derived from the routes.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::domain::document::TITLE;
 use crate::domain::local_reply::McpServerInfo;
 use crate::domain::route::RouteTable;
 
-/// What an MCP server may offer, and the methods that tell.
+/// The capabilities of an MCP server, and the methods that imply them.
 const OFFERS: [(&str, &str); 4] = [
     ("tools", "tools/"),
     ("resources", "resources/"),
@@ -16,7 +16,7 @@ const OFFERS: [(&str, &str); 4] = [
     ("completions", "completion/"),
 ];
 
-/// Keys of a greeting belong to answers that are one.
+/// Rejects server-information keys of other local replies.
 pub(super) fn unless_greeting(local: &RawLocal, problems: &mut Vec<Problem>) {
     let greets = matches!(
         local.answer.value,
@@ -28,7 +28,7 @@ pub(super) fn unless_greeting(local: &RawLocal, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The greeting of a `[[local_reply]]`.
+/// Compiles the server information of a local reply.
 pub(super) fn greeting(
     raw: &RawConfig,
     (local, routes): (&RawLocal, &RouteTable),
@@ -53,7 +53,7 @@ pub(super) fn greeting(
     }
 }
 
-/// A server has a name and a version, whatever else it says of itself.
+/// Adds a name and a version, which a server must have.
 fn named(mut server: Map<String, Value>) -> Map<String, Value> {
     server.entry("name").or_insert_with(|| json!(TITLE));
     let version = env!("CARGO_PKG_VERSION");
@@ -61,7 +61,7 @@ fn named(mut server: Map<String, Value>) -> Map<String, Value> {
     server
 }
 
-/// What the routes and the other local answers offer.
+/// Returns the capabilities that routes and other local replies imply.
 fn offers(raw: &RawConfig, routes: &RouteTable) -> Map<String, Value> {
     let routes = routes.routes().iter().map(|route| route.rpc.as_str());
     let locals = raw.locals.iter().filter_map(|local| match &local.call {

@@ -1,4 +1,4 @@
-//! `[metrics]`: how many series there may be, and which labels their families keep.
+//! `[metrics]`: the maximum number of series, and the labels that families keep.
 
 use crate::config::problem::{Problem, nearest};
 use crate::config::raw::RawMetrics;

@@ -1,8 +1,8 @@
-//! From what the files say to what it means: a [`Plan`], or every problem.
+//! Compilation of the raw configuration into a [`Plan`], or every problem.
 //!
-//! Each check is a function that adds to one list and gives what it could make nevertheless, so that one wrong key
-//! hides no other. What a pattern, a flag or an overlap is, the domain says; here it gets file, line and key. Law:
-//! nothing that the raw half can say makes it panic.
+//! Each check is a function that adds to one list of problems and still returns a result, so that one invalid key hides
+//! no other. The domain defines patterns, flags and overlaps; this module adds file, line and key. Law: no raw
+//! configuration causes a panic.
 
 mod addresses;
 mod candidates;
@@ -54,23 +54,23 @@ use crate::domain::side::Side;
 use crate::domain::stream::Streams;
 use crate::domain::upload_rate::MinimumRate;
 
-/// Makes a plan of the configuration and the flags. Listeners, files and the log stay in the [`RawConfig`].
+/// Compiles the configuration and the flags into a plan. Listeners, files and the log stay in the [`RawConfig`].
 ///
 /// # Errors
-/// Every problem, each with the place and the key of the value that has it.
+/// Every problem, each with the location and key of its value.
 pub fn compile(raw: &RawConfig, flags: &[RawFlag]) -> Result<Plan, Problems> {
     let (plan, problems) = compile_parts(raw, flags);
     Problems::unless(problems, plan)
 }
 
-/// Compiles as much as possible. Calls are served by the plan only where there is no problem.
+/// Compiles as much as possible. The plan may serve calls only if there is no problem.
 pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Problem>) {
     let mut problems = Vec::new();
     check_addresses(raw, &mut problems);
     let tls = raw.listen.tls.as_ref();
     let tls = tls.map(|tls| Arc::new(tls::listener(tls, &mut problems)));
     let store = raw.rollout.store.as_ref();
-    // Whoever opens it makes this again.
+    // Only checked here; it is compiled again when the store is opened.
     let _ = store.map(|store| tls::store(store, &mut problems));
     let mut upstreams = upstreams::compile(raw, &mut problems);
     let mut face = face(&raw.rpc, &mut problems);
@@ -123,7 +123,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     (plan, problems)
 }
 
-/// Returns the paths that a lenient server may read in another one; none where calls with such paths pass.
+/// Returns the paths that a lenient server may find in another path; `None` if such paths pass.
 fn irregular(
     raw: &RawConfig,
     (routes, streams): (&RouteTable, &Streams),
@@ -135,7 +135,7 @@ fn irregular(
     }
 }
 
-/// What servers are told of hops.
+/// Compiles the forwarding headers for upstreams.
 fn forwarding(raw: &RawConfig) -> Forwarding {
     let tells = raw.listen.forwarded.iter().map(|told| told.value);
     Forwarding {
@@ -144,7 +144,7 @@ fn forwarding(raw: &RawConfig) -> Forwarding {
     }
 }
 
-/// What is hidden by its name or its place.
+/// Compiles the redaction rules.
 fn redaction(raw: &RawConfig) -> Redaction {
     let said = &raw.log.redact;
     Redaction {
@@ -154,7 +154,7 @@ fn redaction(raw: &RawConfig) -> Redaction {
     }
 }
 
-/// The console must not stand where the calls come in. Port 0 is another one each time.
+/// Checks that the admin listener and the listener for calls differ. Port 0 is another one each time.
 fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
     let (listen, admin) = (&raw.listen.address, &raw.admin);
     let (calls, console) = (listen.value, admin.value);
@@ -163,7 +163,7 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
     if calls.port() == 0 || calls.port() != console.port() || !same_host {
         return;
     }
-    // The one that somebody said can be mended.
+    // The problem is reported at the address that was set explicitly.
     let (said, other) = match admin.place {
         SourceLocation::Default => (listen, admin),
         SourceLocation::File { .. }
@@ -177,7 +177,7 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
     )));
 }
 
-/// Whoever else could open a connection would be whom he likes.
+/// Checks the PROXY protocol: without trusted proxies, any peer could claim any client address.
 fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> ProxyProtocolUse {
     let Some(said) = &raw.listen.proxy_protocol else {
         return ProxyProtocolUse::Off;
@@ -220,7 +220,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
     }
 }
 
-/// What clients may say over WebSockets.
+/// Returns the protocol that clients may use over WebSockets.
 fn tongue((routes, locals): (&RouteTable, &LocalReplies), events: &Events) -> SocketProtocol {
     let mut events = events.all().iter();
     let told = events.any(|event| event.face(EventForm::Frame).is_some());
@@ -231,8 +231,8 @@ fn tongue((routes, locals): (&RouteTable, &LocalReplies), events: &Events) -> So
     }
 }
 
-/// WebSockets of clients pass on to an upstream that can have them; before a link there is none to pass them to, and
-/// frames are told from JSON-RPC by nobody else.
+/// Compiles client WebSockets. Without them, upgrade requests pass to an HTTP upstream. A link cannot take them, and
+/// only the proxy distinguishes frames from JSON-RPC.
 fn sockets(
     raw: &RawRpc,
     upstreams: &Upstreams,
@@ -280,8 +280,8 @@ fn limits(raw: &RawLimits) -> Limits {
     }
 }
 
-/// A path as calls are compared with it: a slash at its end does not matter. One with empty or dot segments stays as it
-/// is, for it fits only itself.
+/// Returns the path in the form for comparison: without a trailing slash. A path with empty or dot segments stays,
+/// since it matches only itself.
 fn normal(path: &str) -> String {
     let segments = Segments::split(path);
     if segments.irregular().is_some() {

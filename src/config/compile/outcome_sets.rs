@@ -1,7 +1,7 @@
-//! Sets of outcomes: which rows a route gets of them, and what is wrong with a row of a set, said once.
+//! Outcome sets: the rows that a route gets from them, and the errors in their rows, each reported once.
 //!
-//! A row of a set is compiled with each route that names the set, for it may borrow holes of the call. So one fault
-//! is met as often as the set is used, or only with some of its routes: then they are named.
+//! A row of a set is compiled with each route that uses the set, since it may borrow holes of the call. So one error
+//! may occur for all routes of the set, or only for some, which are then named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::config::raw::{RawConfig, RawRoute, RawSet};
 use crate::domain::outcome::RowSource;
 use crate::domain::pattern::PatternError;
 
-/// The sets, and what compiling routes with them has shown.
+/// The sets, with the results of compiling routes with them.
 pub(super) struct OutcomeSets<'r> {
     sets: &'r [RawSet],
-    /// By the key of a set: the routes whose rows were compiled with it.
+    /// The number of routes compiled with each set, by its key.
     users: BTreeMap<&'r str, usize>,
-    /// The routes that met an error in a row of a set.
+    /// The routes with an error in a row of a set.
     errors: BTreeMap<(String, String), Vec<&'r str>>,
 }
 
@@ -28,7 +28,7 @@ impl<'r> OutcomeSets<'r> {
         }
     }
 
-    /// The rows of a route, then those of the sets that it names.
+    /// Returns the rows of a route, followed by those of its sets.
     pub(super) fn rows(
         &mut self,
         route: &'r RawRoute,
@@ -63,7 +63,7 @@ impl<'r> OutcomeSets<'r> {
         rows
     }
 
-    /// The errors of a route that are its own; those in rows of sets are kept for [`OutcomeSets::finish`].
+    /// Returns the errors of the route itself; those in rows of sets are kept for [`OutcomeSets::finish`].
     pub(super) fn errors<'e>(
         &mut self,
         route: &'r RawRoute,
@@ -77,7 +77,7 @@ impl<'r> OutcomeSets<'r> {
         let own_rows = format!("{}.outcome[", route.key);
         let of_set = |error: &PatternError| sets.iter().any(|set| lies_in(set, &error.key));
         let (theirs, own): (Vec<_>, Vec<_>) = errors.iter().partition(|error| of_set(error));
-        // Rows are compiled only where the call itself is.
+        // Rows are compiled only if the call itself is valid.
         if own.iter().all(|error| error.key.starts_with(&own_rows)) {
             for set in &sets {
                 *self.users.entry(&set.name.key).or_default() += 1;
@@ -91,7 +91,7 @@ impl<'r> OutcomeSets<'r> {
         own
     }
 
-    /// Says what is wrong with the sets.
+    /// Reports the errors in the sets.
     pub(super) fn finish(self, places: &SourceMap, problems: &mut Vec<Problem>) {
         for ((key, what), routes) in self.errors {
             let set = self.sets.iter().find(|set| lies_in(set, &key));
@@ -115,7 +115,7 @@ fn lies_in(set: &RawSet, key: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('['))
 }
 
-/// `the routes `a` and `b``, and how many more.
+/// Formats a list of routes, truncated: `the routes `a` and `b``.
 fn listed(routes: &[&str]) -> String {
     match routes {
         [one] => format!("the route `{one}`"),

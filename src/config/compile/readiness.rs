@@ -1,11 +1,11 @@
-//! `[admin] ready_upstreams`: the upstreams without which the process says that it is not ready. Of each it must be known
-//! whether it is there: by its health checks, or by its link.
+//! `[admin] ready_upstreams`: the upstreams that the process requires to be ready. Each must have a known state: by
+//! health checks, or by its link.
 
 use crate::config::problem::{Problem, nearest};
 use crate::config::raw::RawConfig;
 use crate::domain::plan::{Sharing, Transport, Upstreams};
 
-/// Their names.
+/// Returns their names.
 pub(super) fn compile(
     (raw, upstreams): (&RawConfig, &Upstreams),
     problems: &mut Vec<Problem>,

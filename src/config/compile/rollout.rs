@@ -12,7 +12,7 @@ use crate::domain::rollout::{
 };
 use crate::domain::side::Side;
 
-/// Everything that decides who gets which stage.
+/// Compiles the clients, flags and default stages.
 pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) -> Rollout {
     let upstreams = upstreams::sides(raw);
     let clients = identity::clients(raw, problems);
@@ -63,7 +63,7 @@ fn headers(rules: &[RawHeaderGlob]) -> Vec<(HeaderName, Glob)> {
         .collect()
 }
 
-/// What flags and defaults stand on.
+/// The context that flags and defaults refer to.
 struct FlagContext<'g> {
     routes: Vec<RouteEntry<'g>>,
     names: Vec<&'g str>,
@@ -135,7 +135,7 @@ impl FlagContext<'_> {
         Problem { hint, ..problem }
     }
 
-    /// Passthrough where the side has an upstream, else translate, unless a word says otherwise.
+    /// Returns the default stage: passthrough if the side has an upstream, else translate, unless configured.
     fn default(&self, raw: &RawConfig, side: Side, problems: &mut Vec<Problem>) -> Stage {
         let said: Option<&Spanned<Stage>> = match side {
             Side::Rest => raw.rollout.default_rest.as_ref(),
@@ -160,7 +160,7 @@ impl FlagContext<'_> {
     }
 }
 
-/// A default of the flags file has no line of its own; the flag has.
+/// Moves a problem with a default of the flags file to the flag, since a default has no line.
 fn said_or_table(problem: Problem, raw: &RawFlag) -> Problem {
     let place = match problem.place {
         SourceLocation::Default => raw.place.clone(),
@@ -183,7 +183,7 @@ fn add_upstream(fault: StageFault) -> String {
     format!("add `[upstream.NAME]` with `side = \"{}\"`", fault.needs)
 }
 
-/// The nearest name, or the nearest beginning of names where the glob ends with a star.
+/// Returns the nearest name, or the nearest prefix if the glob ends with a star.
 fn did_you_mean(glob: &str, names: &[&str]) -> Option<String> {
     let beginnings: Vec<String> = names.iter().flat_map(|name| beginnings(name)).collect();
     let globs = beginnings
@@ -194,7 +194,7 @@ fn did_you_mean(glob: &str, names: &[&str]) -> Option<String> {
     nearest(glob, known).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// `agent.`, each with a star, of `agent.search`.
+/// Returns the prefixes of a name as globs: `agent.*` for `agent.search`.
 fn beginnings(name: &str) -> impl Iterator<Item = String> {
     name.match_indices(['.', '-', '_', '/'])
         .map(|(at, separator)| format!("{}*", &name[..at + separator.len()]))

@@ -1,4 +1,4 @@
-//! Routes: each compiled on its own, then all of them as one table.
+//! Routes: each is compiled separately, then all of them as one table.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::domain::rollout::Glob;
 use crate::domain::route::{Route, RouteSource, RouteTable, Schemas, Segments, parse_route};
 use crate::domain::schema::Schema;
 
-/// The table of all routes that can be read; overlaps among them show also where others cannot.
+/// Compiles the table of all valid routes; overlaps among them are reported even if other routes are invalid.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
     let mut sets = OutcomeSets::new(raw);
     let mut sources = Vec::with_capacity(raw.routes.len());
@@ -48,7 +48,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
                 of_key(source, error.key, &raw.places).problem(error.what)
             });
             problems.extend(located);
-            // For `check`, which looks at the others; their problems are known.
+            // The partial table is for `check`; the problems are already reported.
             compile(&rest, &mut Vec::new())
         }
     }
@@ -92,7 +92,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
     }
 }
 
-/// The query names that a route ignores: its own list, else that of all routes.
+/// Returns the query parameters that a route ignores: its own list, else the global one.
 fn ignored(raw: &RawRoute, usual: &[Spanned<String>]) -> Vec<Glob> {
     let own = raw.ignore_query.as_deref().unwrap_or(usual);
     own.iter()
@@ -107,7 +107,7 @@ fn text(said: Option<&Spanned<String>>) -> Option<String> {
 fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
     let mut schema = |said: &Option<Spanned<RawSchema>>| {
         let said = said.as_ref()?;
-        // A file that could not be read is a problem already.
+        // An unreadable file is already reported.
         let RawSchema::Written(value) = &said.value else {
             return None;
         };
@@ -125,7 +125,7 @@ fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
     }
 }
 
-/// The value that the table finds fault with.
+/// Returns the value that a table error concerns.
 fn of_key(raw: &RawRoute, key: &str, places: &SourceMap) -> Spanned<()> {
     let known = match key {
         "rest" => &raw.rest,
@@ -143,7 +143,7 @@ fn of_key(raw: &RawRoute, key: &str, places: &SourceMap) -> Spanned<()> {
     known.clone().map(|_| ())
 }
 
-/// POST on an RPC path is JSON-RPC, so a route of exactly that path would never be called.
+/// Rejects routes for POST on an RPC path: it is JSON-RPC, so they would never be called.
 fn check_rpc_paths(
     raw: &RawRoute,
     route: &Route,

@@ -1,4 +1,4 @@
-//! A child: its command, its environment and its link.
+//! A child process: its command, its environment and its link.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings};
 use crate::domain::plan::{LinkPlan, SecretMap, StdioPlan};
 use crate::domain::side::Side;
 
-/// The waits before a link is opened again.
+/// Waits before a link is opened again.
 pub(super) const BACKOFF: Backoff = Backoff {
     least: Duration::from_millis(100),
     most: Duration::from_secs(30),
     steady: Duration::from_secs(10),
 };
 
-/// How long a serial child has to itself after a line that it does not answer.
+/// The wait of a serial child after a line without a response.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the handshake says unless told otherwise. The revision is the last one that begins with a handshake.
+/// The default handshake. The revision is the last one that has a handshake.
 const INITIALIZE: &str = concat!(
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"dualgauge","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}}"#
 );
 
-/// What the raw half leaves to check.
+/// Checks the parts that decoding leaves open.
 pub(super) fn check(child: &RawStdio, side: Side, problems: &mut Vec<Problem>) {
     let Some(program) = child.command.first() else {
         return;
@@ -87,7 +87,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
     }
 }
 
-/// What each link begins with, if it begins with anything.
+/// Returns the handshake of each link, if there is one.
 pub(super) fn greeting(handshake: HandshakeWord, params: Option<&Json>) -> Option<Json> {
     match handshake {
         HandshakeWord::Mcp => Some(params.cloned().unwrap_or(Json::literal(INITIALIZE))),

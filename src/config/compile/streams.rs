@@ -1,4 +1,5 @@
-//! Streams and events: each on its own, then whether streams are told apart from each other and from routes.
+//! Streams and events: each is compiled separately; then streams are checked for overlaps with each other and with
+//! routes.
 
 use http::Method;
 
@@ -11,7 +12,7 @@ use crate::domain::rollout::Stage;
 use crate::domain::route::{RouteTable, Segments, Wire};
 use crate::domain::stream::{Stream, StreamPath, Streams};
 
-/// The events; what is wrong with one is told by its key.
+/// Compiles the events; problems are reported by key.
 pub(super) fn events(raw: &RawConfig, problems: &mut Vec<Problem>) -> Events {
     Events::build(raw.events.clone()).unwrap_or_else(|errors| {
         let errors = errors.into_iter();
@@ -20,7 +21,7 @@ pub(super) fn events(raw: &RawConfig, problems: &mut Vec<Problem>) -> Events {
     })
 }
 
-/// The streams, with the upstreams that they name.
+/// Compiles the streams, with their upstreams.
 pub(super) fn streams(
     raw: &RawConfig,
     (routes, upstreams): (&RouteTable, &mut Upstreams),
@@ -77,7 +78,7 @@ fn path(
     Some(path)
 }
 
-/// The path tells the side that a client wants, so no two fit the same.
+/// Rejects two paths that match the same requests: the path determines the side that a client wants.
 fn check_twin(
     (call, path): (&Spanned<(Method, String)>, &StreamPath),
     known: &[(&Spanned<(Method, String)>, StreamPath)],
@@ -95,7 +96,7 @@ fn check_twin(
     }
 }
 
-/// What a hole stands for goes to the other side, so each is on both.
+/// Rejects a hole that is on one side only: its value must go to the other side.
 fn check_holes(stream: &RawStream, [rest, rpc]: [&StreamPath; 2], problems: &mut Vec<Problem>) {
     for (own, other, call) in [(rest, rpc, &stream.rest), (rpc, rest, &stream.rpc)] {
         for hole in own
@@ -111,8 +112,8 @@ fn check_holes(stream: &RawStream, [rest, rpc]: [&StreamPath; 2], problems: &mut
     }
 }
 
-/// A flag that asks for a comparison of a stream, which would be two streams that say the same at different times, or of
-/// frames, whose answers are no pair of messages: they may come as events, or as silence.
+/// Rejects flags that ask for a comparison of streams or frames. Two streams have the same events at different times.
+/// Replies to frames do not pair: they may be events, or silence.
 pub(super) fn check_flags(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) {
     let named = |flag: &RawFlag| {
         let name = &flag.route.value;

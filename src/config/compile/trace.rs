@@ -1,4 +1,4 @@
-//! `[trace]`: which traces are recorded, and where spans go.
+//! `[trace]`: the traces that are recorded, and the target of spans.
 
 use crate::config::problem::Problem;
 use crate::config::raw::RawTrace;

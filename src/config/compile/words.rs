@@ -1,4 +1,4 @@
-//! The words of the file, as values of the domain.
+//! Conversion of configuration words to domain values.
 
 use crate::config::raw::{CredentialsWord, EffectWord, UnroutedWord, WithoutKeyWord};
 use crate::domain::plan::{Credentials, Unrouted};

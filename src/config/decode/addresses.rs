@@ -11,17 +11,17 @@ use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, path, timeout, url, whole};
 use crate::domain::load_balancing::AddressPlan;
 
-/// What only an HTTP upstream has.
+/// Keys of HTTP upstreams only.
 pub(super) const OWN: &[&str] = &["urls", "eject", "breaker", "retry", "health"];
 
-/// How many failures in a row may be waited for.
+/// Allowed numbers of consecutive failures.
 const FAILURES: RangeInclusive<u32> = 1..=10_000;
-/// A breaker that opens after fewer is open after any restart of the server.
+/// With fewer failures, the breaker would open at every restart of the server.
 const OF_BREAKER: RangeInclusive<u32> = 3..=10_000;
-/// Unused connections are looked at so often, and so are checks.
+/// The interval of idle-connection checks, and the minimum for health checks.
 const LEAST_EVERY: Duration = Duration::from_secs(1);
 
-/// `url`, or the first of `urls` with the others.
+/// Decodes `url`, or the first of `urls` with the others.
 pub(super) fn urls(table: &mut Table<'_>) -> Option<(Spanned<Uri>, Vec<Spanned<Uri>>)> {
     if table.shape("urls") == Shape::Absent {
         return Some((table.require("url", url)?, Vec::new()));

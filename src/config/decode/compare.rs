@@ -6,7 +6,7 @@ use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, boolean, cut, header, number, string};
 use crate::domain::compare::{PLACES, Path, PathError, Show, Tolerance};
 
-/// Nothing where the table is absent.
+/// Decodes the table; returns `None` if it is absent.
 pub(super) fn compare(table: &mut Table<'_>) -> Option<RawCompare> {
     let ignore = table.list("ignore", path);
     let unordered = table.list("unordered", list);
@@ -27,7 +27,7 @@ fn path(found: RawValue<'_>) -> Result<Path, ValueError> {
     read(&string(found)?)
 }
 
-/// Only what is JSON has lists and numbers.
+/// Decodes a path in JSON; only JSON has lists and numbers.
 fn list(found: RawValue<'_>) -> Result<Path, ValueError> {
     inside(path(found)?)
 }
@@ -69,7 +69,7 @@ fn tolerance(found: RawValue<'_>) -> Result<Tolerance, ValueError> {
     })
 }
 
-/// The names of the table are paths.
+/// Decodes a table whose keys are paths.
 fn by_path(
     table: &mut Table<'_>,
     named: Vec<(Spanned<String>, Spanned<Tolerance>)>,

@@ -48,7 +48,7 @@ fn origin(found: RawValue<'_>) -> Result<RawOrigin, ValueError> {
         })
 }
 
-/// The name of a host that leads here.
+/// Decodes a host name of the proxy.
 pub(super) fn host(found: RawValue<'_>) -> Result<HostName, ValueError> {
     let text = string(found)?;
     HostName::parse(&text).ok_or_else(|| {

@@ -9,10 +9,10 @@ use crate::domain::failure::{FailureCodes, Reason};
 
 const NAME: &str = "failure_codes";
 
-/// How many codes the block has.
+/// The number of codes in the block.
 const BLOCK: i32 = 100;
 
-/// Codes that have a meaning already, and who gives it.
+/// Codes that are already defined, with their owner.
 const TAKEN: [(RangeInclusive<i32>, &str); 4] = [
     (-32700..=-32700, "JSON-RPC itself"),
     (-32603..=-32600, "JSON-RPC itself"),
@@ -20,13 +20,13 @@ const TAKEN: [(RangeInclusive<i32>, &str); 4] = [
     (-31499..=-31400, "the statuses of REST servers"),
 ];
 
-/// The starts of a block that meets none of them.
+/// The starts of a block that overlaps none of them.
 const ALLOWED: &str = "write -32701 or less, -32500 to -32023, -31920 to -31500, or -31300 or more; leave it out for -31000";
 
-/// The code that several reasons had before each had its own, and may have again.
+/// The code that several reasons shared in earlier versions, and may share again.
 const SHARED: i32 = -32600;
 
-/// A number moves the block of codes, a table sets the code of each reason that it names.
+/// Decodes the codes: a number moves the block, a table sets the code of each reason that it names.
 pub(super) fn codes(table: &mut Table<'_>) -> Option<FailureCodes> {
     match table.shape(NAME) {
         Shape::Absent => Some(FailureCodes::default()),

@@ -10,25 +10,25 @@ use crate::config::value::{
 };
 use crate::domain::rollout::{Fast, Guard, Mode, Ratio, Share};
 
-/// A shorter window has no calls, and its slices are shorter than the time between two looks.
+/// A shorter window has too few calls, and its slices are shorter than the interval of evaluation.
 const LEAST_WINDOW: Duration = Duration::from_secs(10);
 const MOST_WINDOW: Duration = Duration::from_secs(24 * 3600);
-/// With fewer, chance alone decides.
+/// With fewer calls, the result is random.
 const CALLS: RangeInclusive<u64> = 10..=1_000_000;
-/// Fewer in a row happen to any server.
+/// Fewer consecutive failures happen to any server.
 const IN_ROW: RangeInclusive<u64> = 5..=10_000;
-/// Differences of rates, in millionths. Below the least, chance alone would trip.
+/// Differences of rates, in millionths. Below the minimum, noise alone would trip the guard.
 const DELTA: RangeInclusive<u32> = 1_000..=500_000;
-/// Any share may be allowed to differ; none at all is a limit as well.
+/// Allowed shares of mismatches; zero is a valid limit.
 const MISMATCH: RangeInclusive<u32> = 0..=500_000;
-/// Times, in thousandths.
+/// Ratios, in thousandths.
 const RATIO: RangeInclusive<u32> = 1_100..=100_000;
 const FAST_SHARE: RangeInclusive<u32> = 300_000..=1_000_000;
 
-/// No limit.
+/// The word for no limit.
 const OFF: &str = "off";
 
-/// The guard, with the defaults of [`Guard`].
+/// Decodes the guard, with the defaults of [`Guard`].
 pub(in crate::config) fn guard(table: &mut Table<'_>) -> Option<RawGuard> {
     let here = table.here();
     let usual = Guard::default();
@@ -62,7 +62,7 @@ pub(in crate::config) fn guard(table: &mut Table<'_>) -> Option<RawGuard> {
     })
 }
 
-/// The ramp.
+/// Decodes the ramp.
 pub(in crate::config) fn ramp(table: &mut Table<'_>) -> Option<RawRamp> {
     let here = table.here();
     if table.shape("steps") == Shape::Absent {
@@ -78,7 +78,7 @@ pub(in crate::config) fn ramp(table: &mut Table<'_>) -> Option<RawRamp> {
     })
 }
 
-/// `"off"`, or a table.
+/// Decodes `"off"`, or a table.
 fn fast(table: &mut Table<'_>) -> Option<Option<Fast>> {
     let usual = Fast::default();
     match table.shape("fast") {
@@ -115,7 +115,7 @@ fn window(found: RawValue<'_>) -> Result<Duration, ValueError> {
     Err(ValueError::new("a window is from `10s` to `24h`"))
 }
 
-/// `"off"` is no value.
+/// Decodes a value, or `"off"` as `None`.
 fn or_off<T>(
     kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
 ) -> impl Fn(RawValue<'_>) -> Result<Option<T>, ValueError> {
@@ -128,7 +128,7 @@ fn or_off<T>(
     }
 }
 
-/// A share from 0 to 1, to a millionth.
+/// Decodes a share from 0 to 1, to a millionth.
 fn share(allowed: RangeInclusive<u32>) -> impl Fn(RawValue<'_>) -> Result<Share, ValueError> {
     move |found| {
         let millionths = decimal(found, 6).filter(|number| allowed.contains(number));

@@ -1,4 +1,4 @@
-//! `[[client]]`, `[rollout.bearer]` `[listen.tls]` and `[upstream.NAME.tls]`: who calls, and how that is known.
+//! `[[client]]`, `[rollout.bearer]`, `[listen.tls]` and `[upstream.NAME.tls]`: identification of clients, and TLS.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ use crate::domain::rollout::{
 use crate::domain::tls::Http2;
 use crate::domain::token::Algorithm;
 
-/// How far clocks may differ.
+/// Allowed clock skew.
 const LEEWAY: Duration = Duration::from_secs(60);
 
 /// The words of `key`.
 const KEYS: &[(&str, RawKey)] = &[("api_key", RawKey::ApiKey), ("address", RawKey::Address)];
 
-/// The ways to recognise a client, in the order in which they are asked.
+/// The ways to identify a client, in the order of trial.
 const SOURCES: [&str; 6] = [
     "subject",
     "api_key",
@@ -50,7 +50,7 @@ pub(super) fn client(table: &mut Table<'_>) -> Option<RawClient> {
     })
 }
 
-/// Exactly one of [`SOURCES`].
+/// Decodes exactly one of [`SOURCES`].
 fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
     let said: Vec<&'static str> = SOURCES
         .into_iter()
@@ -86,7 +86,7 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
     }
 }
 
-/// A pattern for the distinguished name, or a table of patterns for parts of the subject.
+/// Decodes a pattern for the distinguished name, or a table of patterns for parts of the subject.
 fn subject(table: &mut Table<'_>) -> Option<Spanned<Vec<SubjectPattern>>> {
     if table.shape("subject") != Shape::Table {
         let pattern = table.get("subject", distinguished_name)?;
@@ -109,7 +109,7 @@ fn subject(table: &mut Table<'_>) -> Option<Spanned<Vec<SubjectPattern>>> {
     Some(here.map(|()| patterns))
 }
 
-/// `san`: patterns for alternative names, each for one kind of them.
+/// Decodes `san`: patterns for alternative names, each for one kind.
 fn alternatives(subject: &mut Table<'_>) -> Vec<SubjectPattern> {
     match subject.shape("san") {
         Shape::Absent => return Vec::new(),
@@ -142,7 +142,7 @@ fn alternatives(subject: &mut Table<'_>) -> Vec<SubjectPattern> {
     patterns.unwrap_or_default()
 }
 
-/// A distinguished name of RFC 4514, with `*` for any text.
+/// Decodes a distinguished name of RFC 4514, with `*` for any text.
 fn distinguished_name(found: RawValue<'_>) -> Result<NamePattern, ValueError> {
     let text = text(found)?;
     NamePattern::parse(&text).map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
@@ -161,7 +161,7 @@ fn claims(table: &mut Table<'_>) -> Option<Spanned<Vec<(String, String)>>> {
     Some(here.map(|()| globs))
 }
 
-/// What headers must be: at least one.
+/// Decodes header patterns: at least one.
 pub(in crate::config) fn header_globs(
     table: &mut Table<'_>,
     named: Vec<(Spanned<String>, Spanned<String>)>,
@@ -187,20 +187,20 @@ pub(in crate::config) fn header_globs(
     (globs.len() == count).then_some(globs)
 }
 
-/// A network, or a single address.
+/// Decodes a network, or a single address.
 pub(super) fn network(found: RawValue<'_>) -> Result<Network, ValueError> {
     let text = string(found)?;
     Network::parse(&text).map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
 }
 
-/// `listen.remove_headers`: a name, or the beginning of one.
+/// Decodes an entry of `listen.remove_headers`: a name, or a prefix.
 pub(super) fn header_pattern(found: RawValue<'_>) -> Result<HeaderPattern, ValueError> {
     let text = string(found)?;
     HeaderPattern::parse(&text)
         .map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
 }
 
-/// `listen.set_headers`
+/// Decodes `listen.set_headers`.
 pub(super) fn set_headers(
     table: &mut Table<'_>,
 ) -> Option<Vec<(Spanned<HeaderName>, Spanned<HeaderTemplate>)>> {
@@ -224,7 +224,7 @@ pub(super) fn set_headers(
     (headers.len() == count).then_some(headers)
 }
 
-/// `"api_key"` or `"address"`, or a table that names a header, a claim or a cookie.
+/// Decodes `"api_key"` or `"address"`, or a table that names a header, a claim or a cookie.
 fn client_key(table: &mut Table<'_>) -> Option<Spanned<RawKey>> {
     if table.shape("key") == Shape::Table {
         return table.table("key", named_key);
@@ -266,7 +266,7 @@ fn named_key(key: &mut Table<'_>) -> Option<Spanned<RawKey>> {
         .or(cookie.map(|cookie| cookie.map(RawKey::Cookie)))
 }
 
-/// The name of a cookie: a token (RFC 6265 §4.1.1).
+/// Decodes the name of a cookie: a token (RFC 6265 §4.1.1).
 fn cookie(found: RawValue<'_>) -> Result<String, ValueError> {
     let name = text(found)?;
     if name
@@ -281,7 +281,7 @@ fn cookie(found: RawValue<'_>) -> Result<String, ValueError> {
     )))
 }
 
-/// `[rollout.bearer]`
+/// Decodes `[rollout.bearer]`.
 pub(super) fn bearer(table: &mut Table<'_>) -> Option<RawBearer> {
     let keys = table.tables("keys", token_key);
     if keys.is_empty() && table.shape("keys") == Shape::Absent {
@@ -300,7 +300,7 @@ pub(super) fn bearer(table: &mut Table<'_>) -> Option<RawBearer> {
     })
 }
 
-/// A JWK set, or a key with its algorithm.
+/// Decodes a JWK set, or a key with its algorithm.
 fn token_key(table: &mut Table<'_>) -> Option<RawTokenKey> {
     let set = table.get("file", file);
     let secret = table.get("secret_file", file);
@@ -339,7 +339,7 @@ fn token_key(table: &mut Table<'_>) -> Option<RawTokenKey> {
     })
 }
 
-/// `[listen.tls]`
+/// Decodes `[listen.tls]`.
 pub(super) fn tls(table: &mut Table<'_>) -> Option<RawTls> {
     let certificate = table.require("certificate", file);
     let key = table.require("key", file);
@@ -353,7 +353,7 @@ pub(super) fn tls(table: &mut Table<'_>) -> Option<RawTls> {
     })
 }
 
-/// `[upstream.NAME.tls]`
+/// Decodes `[upstream.NAME.tls]`.
 pub(super) fn client_tls(table: &mut Table<'_>) -> Option<RawClientTls> {
     let place = table.here();
     let ca = table.get("ca", file);

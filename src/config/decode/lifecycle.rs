@@ -1,4 +1,4 @@
-//! `deprecated`, of all routes and of one.
+//! `deprecated`, global and of a route.
 
 use http::Uri;
 
@@ -26,7 +26,7 @@ pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
     })
 }
 
-/// `deprecated` of a route: a table, or `false` where the default is not meant for it.
+/// Decodes `deprecated` of a route: a table, or `false` to opt out of the default.
 pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
     if table.shape("deprecated") == Shape::Table {
         let own = table.table("deprecated", deprecated)?;
@@ -56,7 +56,7 @@ fn window(table: &mut Table<'_>) -> Option<RawWindow> {
     })
 }
 
-/// A date or a time, as text or as TOML has it.
+/// Decodes a date or a time, as text or as a TOML value.
 fn moment(found: RawValue<'_>) -> Result<Timestamp, ValueError> {
     let shown = || cut(&found.describe());
     let text = string(found).map_err(|_| ValueError::new(format!("{} is no date", shown())))?;
@@ -66,7 +66,7 @@ fn moment(found: RawValue<'_>) -> Result<Timestamp, ValueError> {
     })
 }
 
-/// An absolute URL, as `Link` carries it to clients of any host.
+/// Decodes an absolute URL, since `Link` carries it to clients of any host.
 fn absolute(found: RawValue<'_>) -> Result<String, ValueError> {
     let text = string(found)?;
     let known = text

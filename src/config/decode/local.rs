@@ -1,4 +1,4 @@
-//! `[[local]]`: what the proxy itself answers.
+//! Local replies: responses by the proxy itself.
 
 use http::Method;
 
@@ -52,7 +52,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
     })
 }
 
-/// How the proxy presents itself as an MCP server.
+/// Decodes the server information of the proxy as an MCP server.
 fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
     let [server, capabilities] = ["server", "capabilities"].map(|name| {
         let said = table.json(name)?;
@@ -77,7 +77,7 @@ fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
     })
 }
 
-/// A method and a literal path: `GET /openapi.json`.
+/// Decodes a method and a literal path: `GET /openapi.json`.
 fn call(found: RawValue<'_>) -> Result<(Method, String), ValueError> {
     let example = "without holes, such as `GET /openapi.json`";
     let (method, path) = line(found, example)?;
@@ -94,7 +94,7 @@ fn no_call(line: &str, example: &str) -> ValueError {
     ))
 }
 
-/// A method and a path.
+/// Decodes a method and a path.
 pub(super) fn line(found: RawValue<'_>, example: &str) -> Result<(Method, String), ValueError> {
     let line = string(found)?;
     let wrong = || no_call(&line, example);
@@ -152,7 +152,7 @@ fn written(table: &mut Table<'_>) -> Option<RawAnswer> {
             None
         }
         (true, true) => {
-            // Asked for, so that they are not unknown as well.
+            // Read so that its keys are not reported as unknown as well.
             rpc_answer(table);
             reply(table);
             let here = table.here();

@@ -6,7 +6,7 @@ use crate::config::raw::RawMetrics;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, whole};
 
-/// With less, not even one route of one client would have its histograms.
+/// A lower limit would not allow the histograms of one route with one client.
 const LEAST: u64 = 1_000;
 /// A page of more than a gigabyte is a typing error.
 const MOST: u64 = 10_000_000;
@@ -23,7 +23,7 @@ pub(super) fn metrics(table: &mut Table<'_>) -> Option<RawMetrics> {
     })
 }
 
-/// The labels that a family keeps.
+/// Decodes the labels that a family keeps.
 fn kept(found: RawValue<'_>) -> Result<Vec<String>, ValueError> {
     let Value::Array(_, items) = found.value else {
         return Err(ValueError::new(format!(

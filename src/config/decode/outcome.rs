@@ -9,7 +9,7 @@ use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
     let here = table.here();
     let rest = if table.shape("rest") == Shape::Absent {
-        // A row without `frame` is a silence. Whether its route has frames is known later.
+        // A row without `frame` means silence. Later it is checked that its route has frames.
         Some(RestReplySource::frame(frame::reply(table)))
     } else {
         frame::not_beside_rest(table, &["frame"]);
@@ -59,7 +59,7 @@ fn rpc_reply(table: &mut Table<'_>) -> Option<RpcReplySource> {
     result.map(RpcReplySource::Result).or(error)
 }
 
-/// An RPC answer has exactly one of `result` and `error` (JSON-RPC 2.0 §5).
+/// Rejects an RPC response that does not have exactly one of `result` and `error` (JSON-RPC 2.0 §5).
 pub(super) fn not_exactly_one(table: &mut Table<'_>) -> Option<Problem> {
     let said = ["result", "error"].map(|name| table.shape(name) != Shape::Absent);
     let here = table.here();

@@ -1,11 +1,11 @@
-//! `[log.redact]`: what is hidden wherever something is shown.
+//! `[log.redact]`: the configured redaction rules.
 
 use crate::config::raw::RawRedact;
 use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, header, text};
 use crate::domain::redact::{KeyPattern, PathMask};
 
-/// The three lists.
+/// Decodes the three lists.
 pub(super) fn redact(table: &mut Table<'_>) -> Option<RawRedact> {
     let headers = table.list("headers", header);
     let keys = table.list("keys", key);

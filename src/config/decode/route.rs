@@ -82,7 +82,8 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     })
 }
 
-/// Returns the names that the route ignores; `Some(None)` where it has no list of its own, `None` where the list is wrong.
+/// Returns the query parameters that the route ignores; `Some(None)` without a list of its own, `None` if the list is
+/// invalid.
 fn ignore_query(table: &mut Table<'_>) -> Option<Option<Vec<Spanned<String>>>> {
     match table.shape("ignore_query") {
         Shape::Absent => Some(None),
@@ -90,7 +91,7 @@ fn ignore_query(table: &mut Table<'_>) -> Option<Option<Vec<Spanned<String>>>> {
     }
 }
 
-/// The schemas of a route.
+/// Decodes the schemas of a route.
 fn schemas(table: &mut Table<'_>) -> RawSchemas {
     RawSchemas {
         params: schema(table, "params"),
@@ -98,7 +99,7 @@ fn schemas(table: &mut Table<'_>) -> RawSchemas {
     }
 }
 
-/// A name, or one for each side.
+/// Decodes a name, or one for each side.
 pub(super) fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Spanned<String>)> {
     if table.shape("upstream") != Shape::Table {
         let one = table.get("upstream", name);
@@ -112,7 +113,7 @@ pub(super) fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Spanned<Str
     both.unwrap_or_default()
 }
 
-/// A table is the schema itself, a string the name of its file. Neither is a pattern: braces are braces.
+/// Decodes a schema: a table is the schema itself, a string its file name. Neither is a pattern, so braces are literal.
 fn schema(table: &mut Table<'_>, name: &'static str) -> Option<Spanned<RawSchema>> {
     if table.shape(name) == Shape::Value {
         let file = table.get(name, |found| {

@@ -1,4 +1,4 @@
-//! The keys of an upstream that is a child.
+//! Keys of a child-process upstream.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::domain::mcp::Revision;
 use crate::domain::pending::LogMessages;
 use crate::domain::plan::SecretMap;
 
-/// What only a child has, beside its command.
+/// Keys of child processes only, other than the command.
 pub(super) const OWN: &[&str] = &["env", "directory", "mode", "line_limit"];
 
 const MODES: &[(&str, ModeWord)] = &[
@@ -33,7 +33,7 @@ pub(super) const QUEUE: usize = 256;
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 const LINE_LIMIT: usize = 16 * 1024 * 1024;
 pub(super) const UNANSWERED: usize = 8;
-/// Methods by which one client would end the child of all.
+/// Methods by which one client would stop the child of all.
 const WITHHOLD: [&str; 2] = ["shutdown", "exit"];
 
 pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
@@ -83,12 +83,12 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     })
 }
 
-/// Who hears log messages of no call.
+/// Decodes the recipients of log messages that belong to no call.
 pub(super) fn log_messages(table: &mut Table<'_>) -> Option<Spanned<LogMessages>> {
     table.get_or("log_messages", word(LOG_MESSAGES, &[]), LogMessages::Caller)
 }
 
-/// Methods that no caller may use.
+/// Decodes the methods that no client may use.
 pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
     match table.shape("withhold") {
         Shape::Absent => Some(WITHHOLD.map(str::to_owned).to_vec()),
@@ -99,7 +99,7 @@ pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
     }
 }
 
-/// The params of the handshake, if they are to be others.
+/// Decodes the configured params of the handshake.
 pub(super) fn initialize(
     table: &mut Table<'_>,
     handshake: Option<&Spanned<HandshakeWord>>,
@@ -124,7 +124,7 @@ pub(super) fn initialize(
     Some(params)
 }
 
-/// The revision of MCP that is spoken; nothing where it is not for this program to choose.
+/// Decodes the MCP revision; `None` if the proxy does not choose it.
 fn revision(
     table: &mut Table<'_>,
     handshake: Option<&Spanned<HandshakeWord>>,
@@ -158,7 +158,7 @@ fn variables(table: &mut Table<'_>) -> Option<SecretMap> {
         return Some(SecretMap::default());
     }
     let said = table.named_values("env", |found| {
-        // The value itself is never shown: it may be a secret.
+        // The value is never shown: it may be a secret.
         let wrong = "the value of a variable is a string; write it in quotes";
         let value = string(found).map_err(|_| ValueError::new(wrong))?;
         if value.contains('\0') {

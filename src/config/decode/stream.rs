@@ -22,7 +22,7 @@ pub(super) fn stream(table: &mut Table<'_>) -> Option<RawStream> {
     })
 }
 
-/// A method and a path: `GET /events/{id}`.
+/// Decodes a method and a path: `GET /events/{id}`.
 fn call(found: RawValue<'_>) -> Result<(Method, String), ValueError> {
     local::line(found, "such as `GET /events/{id}`")
 }

@@ -4,7 +4,7 @@ use crate::config::raw::RawTrace;
 use crate::config::table_reader::Table;
 use crate::config::value::{percent, text, url};
 
-/// All of them: who does not want that many says so.
+/// All traces by default.
 const SAMPLE: u32 = 100_000;
 
 pub(super) fn trace(table: &mut Table<'_>) -> Option<RawTrace> {

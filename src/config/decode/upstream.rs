@@ -1,4 +1,4 @@
-//! `[upstream.NAME]`: a server at an address, or a child.
+//! `[upstream.NAME]`: a server with an address, or a child process.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const CREDENTIALS: &[(&str, CredentialsWord)] = &[
     ("drop", CredentialsWord::Drop),
 ];
 
-/// Below the keep-alive timeout of common servers (5 s), so that no call meets a connection about to close.
+/// Below the keep-alive timeout of common servers (5 s), so that no call meets a closing connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,10 +29,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Open connections to one upstream, per worker.
 const CONNECTIONS: usize = 256;
 
-/// Calls that wait for a connection to one upstream, per worker.
+/// Queued calls to one upstream, per worker.
 const QUEUE: usize = 1024;
 
-/// What only a server at an address has.
+/// Keys of upstreams with an address.
 const OF_URL: &[&str] = &[
     "protocol",
     "keep_alive",
@@ -44,10 +44,10 @@ const OF_URL: &[&str] = &[
 ];
 /// Those of them that a WebSocket does not have.
 const OF_HTTP: &[&str] = &["keep_alive", "http2", "forward"];
-/// What links at an address have, and nothing else.
+/// Keys of links with an address only.
 const HEADERS: &[&str] = &["headers"];
 const HEADERS_OF: &str = "a `ws://` url, or with `protocol = \"mcp\"`";
-/// What belongs to a link, whatever it is made of.
+/// Keys of all links.
 const LINK: &[&str] = &[
     "in_flight",
     "queue",
@@ -65,7 +65,7 @@ const PROTOCOLS: &[(&str, ProtocolWord)] =
 /// `protocol`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProtocolWord {
-    /// The calls themselves.
+    /// No protocol other than HTTP or WebSocket.
     Plain,
     /// MCP over Streamable HTTP.
     Mcp,
@@ -88,7 +88,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
     let queue = match &server {
         Some(RawServer::Url(_)) => table.get_or("queue", whole(0..=MOST), QUEUE),
-        // A link has read its own.
+        // A link has decoded its own timeouts.
         Some(RawServer::Mcp(_) | RawServer::Socket(_) | RawServer::Command(_)) | None => None,
     };
     let credentials = table.get_or(
@@ -128,7 +128,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     })
 }
 
-/// `http2`: a truth, or the one word beside them.
+/// Decodes `http2`: a boolean, or a word.
 fn http2(found: RawValue<'_>) -> Result<Multiplexing, ValueError> {
     if found.is_text("auto") {
         return Ok(Multiplexing::Offered);
@@ -141,7 +141,7 @@ fn http2(found: RawValue<'_>) -> Result<Multiplexing, ValueError> {
     })
 }
 
-/// The address of a server, or the command of a child: one of them, and nothing that belongs to the other.
+/// Decodes the address of a server or the command of a child process: exactly one, without keys of the other.
 fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<Uri>>)> {
     if table.shape("command") == Shape::Absent {
         return address(table, side);
@@ -159,7 +159,7 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<U
     Some((RawServer::Command(Box::new(child)), Vec::new()))
 }
 
-/// A server at an address, by the protocol that it speaks.
+/// Decodes a server with an address, by its protocol.
 fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<Uri>>)> {
     foreign(table, stdio::OWN, "`command`");
     let protocol = table.get("protocol", word(PROTOCOLS, &[]));
@@ -207,7 +207,7 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<
     }
 }
 
-/// Whether the server is spoken to behind TLS.
+/// Returns whether the server is reached over TLS.
 fn is_secured(server: &RawServer) -> bool {
     match server {
         RawServer::Url(url) => url.value.scheme_str() == Some("https"),

@@ -1,6 +1,6 @@
-//! Values of any kind, as patterns and examples are written: their members stay in the order of the file.
+//! Free-form values, as in patterns and examples: their members stay in the order of the file.
 //!
-//! What TOML can say and JSON cannot is refused with words. How deep a value lies, the parser bounds.
+//! TOML values without a JSON equivalent are rejected with a message. The parser limits the depth of values.
 
 use figment::value::{Num, Value};
 
@@ -11,13 +11,13 @@ use crate::domain::json::Json;
 use crate::domain::pattern::SourceTree;
 
 impl Table<'_> {
-    /// A value of any kind that may be absent.
+    /// Reads an optional free-form value.
     pub(in crate::config) fn tree(&mut self, name: &'static str) -> Option<SourceTree> {
         let value = self.ask(name)?;
         self.walk.tree(value, &join(&self.key, name))
     }
 
-    /// A value of any kind that must be there.
+    /// Reads a required free-form value.
     pub(in crate::config) fn require_tree(&mut self, name: &'static str) -> Option<SourceTree> {
         if self.ask(name).is_none() {
             self.missing(name);
@@ -25,7 +25,7 @@ impl Table<'_> {
         self.tree(name)
     }
 
-    /// A table of values of any kind, in order; empty when it is absent.
+    /// Reads a table of free-form values, in order; empty if absent.
     pub(in crate::config) fn trees(
         &mut self,
         name: &'static str,
@@ -40,7 +40,7 @@ impl Table<'_> {
         }
     }
 
-    /// A value without holes that may be absent; what is wrong with it is reported.
+    /// Reads an optional value without holes; problems are reported.
     pub(in crate::config) fn json(&mut self, name: &'static str) -> Option<Json> {
         let tree = self.tree(name)?;
         match tree.value() {
@@ -53,7 +53,7 @@ impl Table<'_> {
         }
     }
 
-    /// A value without holes that must be there.
+    /// Reads a required value without holes.
     pub(in crate::config) fn require_json(&mut self, name: &'static str) -> Option<Json> {
         if self.ask(name).is_none() {
             self.missing(name);
@@ -100,7 +100,7 @@ impl TableWalk<'_> {
 
     fn literal(&mut self, value: &Value, key: &str) -> Option<SourceTree> {
         let text = if let Value::Num(_, Num::F64(float)) = value {
-            // Its `Debug` keeps the point of `2.0`, and an exponent where there would be many zeros.
+            // `Debug` keeps the point of `2.0`, and uses an exponent instead of many zeros.
             float.is_finite().then(|| format!("{float:?}"))
         } else {
             let truth = value.to_bool().map(|truth| truth.to_string());

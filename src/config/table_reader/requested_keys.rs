@@ -1,4 +1,4 @@
-//! Which keys are asked for, so that a test can hold them against the documentation.
+//! The keys that are read, so that a test can compare them with the documentation.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,13 +9,13 @@ thread_local! {
     static ASKED: RefCell<BTreeSet<String>> = RefCell::default();
 }
 
-/// Notes the keys of a table.
+/// Records the keys of a table.
 pub(super) fn note(table: &str, keys: &[&str]) {
     let keys = keys.iter().map(|key| join(table, key));
     ASKED.with_borrow_mut(|asked| asked.extend(keys));
 }
 
-/// All keys that this thread was asked for since the last call.
+/// Returns all keys read on this thread since the last call.
 pub(in crate::config) fn take() -> BTreeSet<String> {
     ASKED.take()
 }
