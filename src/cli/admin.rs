@@ -1,7 +1,7 @@
-//! The admin API of a running process, as the commands that speak with it see it.
+//! A client of a running process's admin API, for commands.
 //!
-//! One connection for each request, everything within one limit of time, every answer within one limit of size. What
-//! the API refuses is told in its own words.
+//! Each request has a connection of its own, a time limit and a response size limit. Errors of the API are shown in its
+//! own words.
 
 use std::fs;
 use std::io;
@@ -23,11 +23,11 @@ use crate::config::load::environment;
 use crate::config::problem::SourceLocation;
 use crate::upstream::Connector;
 
-/// An answer, at most.
+/// Maximum size of a response.
 const LARGEST: usize = 32 * 1024 * 1024;
-/// More than the owner of the state takes at most.
+/// Timeout of a request; longer than any operation of the state's owner.
 const LIMIT: Duration = Duration::from_secs(15);
-/// The variable that bears the token.
+/// The environment variable with the token.
 const TOKEN: &str = "DUALGAUGE_TOKEN";
 
 /// Where the admin listener is.
@@ -47,7 +47,7 @@ pub(super) struct AdminArguments {
 }
 
 impl AdminArguments {
-    /// What a command says that asks only where an address is given.
+    /// Returns the arguments for a command that needs an address only.
     pub(super) fn at(url: &str, token_file: Option<PathBuf>) -> AdminArguments {
         AdminArguments {
             admin: url.to_owned(),
@@ -56,7 +56,7 @@ impl AdminArguments {
     }
 }
 
-/// Why the API tells nothing.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdminFault {
     /// The address cannot be used.
@@ -69,10 +69,10 @@ pub(super) enum AdminFault {
         #[source]
         source: io::Error,
     },
-    /// The token cannot be sent.
+    /// The token is not a valid header value.
     #[error("the token holds what cannot stand in a header")]
     OddToken,
-    /// No connection.
+    /// The connection failed.
     #[error(
         "no connection to {server}; is the process running, and is `--admin` its admin address?"
     )]
@@ -81,22 +81,22 @@ pub(super) enum AdminFault {
         #[source]
         source: io::Error,
     },
-    /// Another server answers.
+    /// Another server responded.
     #[error(
         "{server} is no admin listener; it may be the port for calls (`listen.address`). \
          `--admin` takes the address of `admin.address`, by default `http://127.0.0.1:9090`"
     )]
     NotAdmin { server: String },
-    /// What came is no HTTP, or broke off.
+    /// The response is not valid HTTP, or was cut off.
     #[error("{0} gave no answer; is it the admin address, in plain HTTP?")]
     Broken(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Nothing came in time.
+    /// The response timed out.
     #[error("{server} did not answer within {limit:?}", limit = LIMIT)]
     Late { server: String },
-    /// The API refuses, in its own words.
+    /// The API rejected the request, in its own words.
     #[error("{status}: {detail}")]
     Refused { status: StatusCode, detail: String },
-    /// The answer is no JSON.
+    /// The response is not JSON.
     #[error("the answer is no JSON; is `--admin` the admin address?")]
     NoJson,
 }
@@ -107,7 +107,7 @@ pub(super) struct AdminClient {
     token: Option<HeaderValue>,
 }
 
-/// One request: method, path with query, body, and the tag that what is changed must still have.
+/// One request: method, path with query, body, and the tag that the resource must still have.
 #[derive(Debug, Clone)]
 pub(super) struct AdminRequest<'a> {
     pub(super) method: Method,
@@ -147,24 +147,24 @@ impl AdminClient {
         })
     }
 
-    /// Reads something.
+    /// Sends a GET, and returns the JSON response.
     pub(super) fn get(&self, path: &str) -> Result<Value, AdminFault> {
         self.ask(&read(path))
     }
 
-    /// Reads a text, whatever the status.
+    /// Sends a GET, and returns the text, whatever the status.
     pub(super) fn text(&self, path: &str) -> Result<(StatusCode, String), AdminFault> {
         let response = self.answer(&read(path))?;
         let text = String::from_utf8_lossy(response.body()).into_owned();
         Ok((response.status(), text))
     }
 
-    /// Asks the API, and waits for the answer.
+    /// Sends a request, and returns the JSON response.
     pub(super) fn ask(&self, ask: &AdminRequest<'_>) -> Result<Value, AdminFault> {
         serde_json::from_slice(&self.body(ask)?).map_err(|_| AdminFault::NoJson)
     }
 
-    /// Returns the body of an answer that is no refusal. No other server is told a token or asked for a change.
+    /// Returns the body of a successful response. The token and changes are sent only to an admin listener.
     pub(super) fn body(&self, ask: &AdminRequest<'_>) -> Result<Bytes, AdminFault> {
         let probe = AdminClient {
             authority: self.authority.clone(),
@@ -250,7 +250,7 @@ impl AdminClient {
     }
 }
 
-/// A request that changes nothing.
+/// Returns a request that changes nothing.
 fn read(path: &str) -> AdminRequest<'_> {
     AdminRequest {
         method: Method::GET,
@@ -260,8 +260,8 @@ fn read(path: &str) -> AdminRequest<'_> {
     }
 }
 
-/// Returns whether an answer to `GET /healthz` is one of an admin listener, of this version or an earlier one: `ok`, or
-/// a refusal because of the host, and headers that are the same on each of its answers.
+/// Returns whether a response to `GET /healthz` comes from an admin listener of this or an earlier version. It is `ok`,
+/// or a rejection of the host, with the headers that all admin responses have.
 fn is_admin(response: &Response<Bytes>) -> bool {
     let is = |name: HeaderName, value: &str| {
         let found = response.headers().get(name);
@@ -274,7 +274,7 @@ fn is_admin(response: &Response<Bytes>) -> bool {
     answers && is(CACHE_CONTROL, "no-store") && is(X_CONTENT_TYPE_OPTIONS, "nosniff")
 }
 
-/// The words of a problem document (RFC 9457): what is wrong, each fault, and what was probably meant.
+/// Returns the text of a problem document (RFC 9457): the error, each fault, and suggestions.
 fn words(problem: &Value) -> String {
     let text =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -294,7 +294,7 @@ fn words(problem: &Value) -> String {
     words
 }
 
-/// Where a fault was said, unless nobody said it, or he who asks has just now.
+/// Returns the location of a fault; `None` for defaults and flips, which are in no file.
 fn place(fault: &Value) -> Option<String> {
     let place = fault.get("place").and_then(Value::as_str)?;
     (!SourceLocation::is_unsaid(place)).then(|| place.to_owned())

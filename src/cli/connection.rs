@@ -13,28 +13,28 @@ use tokio::time::timeout;
 
 use crate::upstream::Connector;
 
-/// The way to send requests of one connection.
+/// The sender of requests on one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
-/// Why there was no exchange.
+/// The reason why an exchange failed.
 #[derive(Debug)]
 pub(super) enum ConnectionFault {
-    /// No connection, or no runtime to make one.
+    /// The connection failed, or there is no runtime.
     Unreachable(io::Error),
-    /// What answered speaks no HTTP.
+    /// The response is not valid HTTP.
     Broken(hyper::Error),
 }
 
-/// Runs what asks a server to its end; nothing where that takes longer than `limit`.
+/// Runs a future to its end; returns `None` if it takes longer than `limit`.
 pub(super) fn within<T>(limit: Duration, asking: impl Future<Output = T>) -> io::Result<Option<T>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let told = runtime.block_on(async { timeout(limit, asking).await.ok() });
-    // A name that is still being resolved is not waited for.
+    // A pending name resolution is abandoned.
     runtime.shutdown_background();
     Ok(told)
 }
 
-/// Where a server listens: the port is that of its scheme where the authority names none.
+/// Returns the address of a server: with the default port of the scheme if the authority names none.
 pub(super) fn address(authority: &str, usual: u16) -> String {
     match authority.rsplit_once(':') {
         Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => authority.to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn address(authority: &str, usual: u16) -> String {
     }
 }
 
-/// Connects, and ends the connection when the exchange, which owns its sender, is over.
+/// Connects, and closes the connection after the exchange, which owns its sender.
 pub(super) async fn exchange<T>(
     connector: &Connector,
     exchange: impl AsyncFnOnce(Sender) -> T,

@@ -20,7 +20,7 @@ use crate::cli::{CommandError, DemoArguments};
 use crate::config::load::{Sources, environment};
 use crate::sample::{Database, Outage, serve_both};
 
-/// The routes of the sample server, as they stand in `config/`.
+/// The routes of the sample server, as in `config/`.
 const ROUTES: &str = include_str!("../../config/sqlite.toml");
 
 /// The flags of the demo.
@@ -110,7 +110,7 @@ key   = {{ header = "x-device-id" }}
     )
 }
 
-/// The sample server on a thread of its own: the old server and its rewrite.
+/// The sample server on its own thread: the old server and its rewrite.
 struct DemoServer {
     addresses: [SocketAddr; 2],
     outage: watch::Sender<Outage>,

@@ -127,7 +127,7 @@ impl Attribution {
     }
 }
 
-/// What is asked of the API, and how its answer is shown to people.
+/// A request to the API, and the rendering of its response.
 struct FlagQuery<'a> {
     method: Method,
     path: String,
@@ -161,7 +161,7 @@ pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns a note on a flag that was changed and takes no call all the same, since its guard has taken it back.
+/// Returns a note on a changed flag that still takes no calls, since its guard has rolled it back.
 fn still_tripped(flag: &Value) -> Option<String> {
     let name = flag["name"].as_str()?;
     let reason = flag["tripped"]["reason"].as_str()?;
@@ -233,21 +233,21 @@ fn question(action: &Action) -> Result<FlagQuery<'_>, CommandError> {
     Ok(question)
 }
 
-/// A name as a segment of a path.
+/// Returns a name as a path segment.
 fn segment(name: &str) -> String {
     let mut text = String::new();
     encode(name, Keep::Nothing, &mut text);
     text
 }
 
-/// Leaves the entries of one flag.
+/// Keeps only the entries of one flag.
 fn only(history: &mut Value, name: &str) {
     if let Some(entries) = history.as_array_mut() {
         entries.retain(|entry| entry["before"]["flag"]["flag"] == name);
     }
 }
 
-/// What is there after a change: the flag, or everything.
+/// Returns the state after a change: the flag, or everything.
 fn after(value: &Value) -> String {
     if value.get("flags").is_some() {
         return listed(value);
@@ -312,7 +312,7 @@ fn table(flags: &[&Value]) -> String {
     };
     let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
     let mut text = String::new();
-    // The line of the head has nothing below it.
+    // The header line has no line below it.
     let below = std::iter::once(None).chain(flags.iter().map(|flag| long_reason(flag)));
     for (row, below) in rows.iter().zip(below) {
         let cells = row.iter().zip(&widths);
@@ -348,7 +348,7 @@ fn row(flag: &Value) -> [String; 8] {
     ]
 }
 
-/// Why a flag is what it is.
+/// Returns the reason for a flag's state.
 fn state(flag: &Value) -> String {
     let mut parts = Vec::new();
     if let Some(trip) = flag.get("tripped").filter(|trip| !trip.is_null()) {
@@ -412,7 +412,7 @@ fn history(value: &Value) -> String {
     text
 }
 
-/// What stood before or after a change, in a few words.
+/// Returns a short form of the state before or after a change.
 fn left(left: &Value) -> String {
     if let Some(flag) = left.get("flag") {
         let standing = &flag["standing"];

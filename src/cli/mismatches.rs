@@ -85,7 +85,7 @@ fn human(told: &Value) -> String {
     let routes = list(told, "routes");
     let mut text = String::new();
     let since = told.get("since").and_then(Value::as_str);
-    // With a time, the count is of more calls than those that are asked for.
+    // With `--since`, counts include more calls than requested.
     let counted = |of: &Value| {
         let count = plural::count(number(of, "count"), "call");
         match since {
@@ -93,7 +93,7 @@ fn human(told: &Value) -> String {
             Some(_) => format!("{count} in all, the last at {}", word(of, "last")),
         }
     };
-    // A failed candidate weighs more than a field that differs.
+    // A failed candidate is more important than a differing field.
     let (with, without): (Vec<_>, Vec<_>) = routes.iter().partition(|route| failures(route) > 0);
     for route in with.into_iter().chain(without) {
         text.push_str(&format!("{}\n", word(route, "route")));
@@ -172,7 +172,7 @@ fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     found.map_or(&[], Vec::as_slice)
 }
 
-/// A text of the API, which may bear what a server said: nothing of it moves the cursor.
+/// Returns a text of the API, which may contain server output, without control characters.
 fn word(value: &Value, name: &str) -> String {
     plain(value.get(name).and_then(Value::as_str))
 }

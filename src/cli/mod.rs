@@ -1,8 +1,8 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `reload`, `health`, `sample`, `demo`.
+//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `reload`, `health`,
+//! `sample`, `demo`.
 //!
-//! What was typed becomes the arguments of one function, and its outcome an exit code: 0 when all is well, 1 when
-//! something is wrong, 2 when the command itself cannot be understood. Reports go to standard output, problems to
-//! standard error.
+//! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
+//! 2 for an invalid command line. Reports go to standard output, problems to standard error.
 
 mod admin;
 mod check;
@@ -339,7 +339,7 @@ struct DemoArguments {
     no_traffic: bool,
 }
 
-/// Why a command could not be carried out.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
     #[error(transparent)]
@@ -357,7 +357,7 @@ enum CommandError {
     Database(#[from] rusqlite::Error),
 }
 
-/// Runs the program and tells its exit code. It is executed behind [`has_all`], and so never a part of who calls it.
+/// Runs the program and returns its exit code. It runs after [`has_all`], and so is never inlined into its caller.
 #[must_use]
 #[inline(never)]
 pub fn main() -> ExitCode {
@@ -384,7 +384,7 @@ pub fn main() -> ExitCode {
     outcome.unwrap_or_else(|error| report(&error))
 }
 
-/// The configuration of a command that only reads it; where it cannot be read, its problems are told.
+/// Reads the configuration for a command that only inspects it; prints the problems if it is invalid.
 fn configuration(file: &Path) -> io::Result<Option<Configuration>> {
     let sources = Sources {
         file: Some(file.to_owned()),
@@ -400,10 +400,10 @@ fn configuration(file: &Path) -> io::Result<Option<Configuration>> {
     }
 }
 
-/// Prints what clap has to say: help and version are no mistake.
+/// Prints clap's output: help and version are not errors.
 fn print_answer(answer: &clap::Error) -> ExitCode {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
-    // Where nobody can be told, the exit code alone has to do.
+    // If the output is closed, the exit code alone must do.
     answer
         .print()
         .map_or(ExitCode::FAILURE, |()| ExitCode::from(code))
@@ -414,7 +414,7 @@ fn report(error: &CommandError) -> ExitCode {
     if let CommandError::Output(output) = error
         && output.kind() == io::ErrorKind::BrokenPipe
     {
-        // The reader has seen enough, as in `check | head`.
+        // The reader has closed the pipe, as in `check | head`.
         return ExitCode::FAILURE;
     }
     let mut text = format!("error: {error}\n");
@@ -423,7 +423,7 @@ fn report(error: &CommandError) -> ExitCode {
         text.push_str(&format!("  caused by: {error}\n"));
         cause = error.source();
     }
-    // Where nobody can be told, the exit code alone has to do.
+    // If the output is closed, the exit code alone must do.
     let _ = io::stderr().lock().write_all(text.as_bytes());
     ExitCode::FAILURE
 }

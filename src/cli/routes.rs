@@ -1,4 +1,4 @@
-//! `dualgauge routes`: the route table as a table, or as the documents that are made from it.
+//! `dualgauge routes`: the route table as a table, or as the API documents generated from it.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::domain::stream::Stream;
 
-/// A route or a stream, column by column; the members of JSON have these names.
+/// A row for a route or a stream; the JSON members have these names.
 #[derive(Debug, Serialize)]
 struct RouteTableRow<'r> {
     name: &'r str,
@@ -26,7 +26,7 @@ struct RouteTableRow<'r> {
     extra: Option<&'static str>,
     /// Each hole with its type: `limit:integer=50`.
     holes: Vec<String>,
-    /// How many rows there are before the built-in table.
+    /// The number of rows before the built-in table.
     outcomes: usize,
     timeout_ms: Option<u128>,
     #[serde(skip)]
@@ -120,7 +120,7 @@ impl<'r> RouteTableRow<'r> {
     }
 }
 
-/// The holes in the order in which they are first named, each with what is said of it on the REST side.
+/// Returns the holes in order of first use, each with its constraints on the REST side.
 fn holes(route: &Route) -> Vec<String> {
     let mut slots: Vec<&Slot> = route.rest_slots();
     slots.extend(route.rpc_slots());
@@ -135,7 +135,7 @@ const COLUMNS: [&str; 10] = [
     "name", "rest", "rpc", "effect", "extra", "holes", "outcomes", "timeout", "from", "lossy",
 ];
 
-/// Columns as wide as their widest cell; the last one has no end.
+/// Formats columns as wide as their widest cell; the last one is unlimited.
 fn human(rows: &[RouteTableRow<'_>]) -> String {
     let head = COLUMNS.map(|column| column.to_uppercase());
     let lines: Vec<[String; 10]> = std::iter::once(head)

@@ -26,11 +26,11 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints one line for people and scripts, and the summary below it, once calls are taken.
+/// Prints the addresses on one line, followed by the summary, once calls are accepted.
 fn announce(started: StartupSummary) -> std::io::Result<()> {
     let StartupSummary { addresses, summary } = started;
     let mut out = std::io::stdout().lock();
-    // In one piece: a script may read the first line and close its end.
+    // One write: a script may read the first line and close its end.
     out.write_all(format!("{addresses}\n{summary}").as_bytes())?;
     out.flush()
 }

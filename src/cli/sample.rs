@@ -38,7 +38,7 @@ pub(super) fn sample(arguments: &SampleArguments) -> Result<ExitCode, CommandErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line for people and scripts, once calls are taken.
+/// Prints one line for people and scripts, once calls are accepted.
 fn announce(listener: &TcpListener) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "serving http://{}", listener.local_addr()?)?;

@@ -1,4 +1,4 @@
-//! `dualgauge usage`: who still calls which route, and which routes may be deleted.
+//! `dualgauge usage`: the callers of each route, and the routes that may be deleted.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -63,7 +63,7 @@ pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError
     Ok(ExitCode::SUCCESS)
 }
 
-/// The report as people read it: a paragraph for each route.
+/// Formats the report as text: a paragraph for each route.
 fn human(report: &UsageReport) -> String {
     let mut text = String::new();
     for route in &report.routes {
@@ -161,6 +161,6 @@ fn labelled(text: &mut String, label: &str, said: &str) {
 }
 
 fn line(text: &mut String, said: &str) {
-    // A string takes everything.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "{said}");
 }

@@ -1,4 +1,4 @@
-//! The outcome as one document; its members are read by programs of others.
+//! The report as one JSON document; its members are an interface for other programs.
 
 use std::io::{self, Write};
 
@@ -20,7 +20,7 @@ struct ValidConfig<'d> {
     problems: Vec<ProblemRow<'d>>,
     notes: Vec<ProblemRow<'d>>,
     routes: Vec<RouteRow<'d>>,
-    /// Each event once for each form that it comes in.
+    /// Each event, once for each of its forms.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     events: Vec<EventRow<'d>>,
     flags: usize,
@@ -28,7 +28,7 @@ struct ValidConfig<'d> {
     series: SeriesRow,
 }
 
-/// How many series of metrics the configuration can make whose labels hold its names.
+/// The number of metric series with configured names.
 #[derive(Debug, Serialize)]
 struct SeriesRow {
     /// When each client has called each route, with one outcome.
@@ -44,7 +44,7 @@ struct InvalidConfig<'d> {
     problems: Vec<ProblemRow<'d>>,
 }
 
-/// A route as the files spell it, with what holds of it.
+/// A route as in the files, with its verdicts.
 #[derive(Debug, Serialize)]
 struct RouteRow<'d> {
     name: &'d str,
@@ -52,7 +52,7 @@ struct RouteRow<'d> {
     rpc: &'d str,
     effect: &'static str,
     extra: &'static str,
-    /// Why the route may lose something.
+    /// The declared reason why the route may lose content.
     lossy: Option<&'d str>,
     directions: Vec<DirectionRow<'d>>,
     /// Which replies the rows of the route map: `mapped`, `failures_only`, `not_mapped`, or `none` where there are none.
@@ -63,26 +63,26 @@ struct RouteRow<'d> {
 
 #[derive(Debug, Serialize)]
 struct DirectionRow<'d> {
-    /// The side that calls, or that answers.
+    /// The side of the caller, or of the responding server.
     from: &'static str,
-    /// `request`, `outcome`, or `builtin` for answers of which the route says nothing.
+    /// `request`, `outcome`, or `builtin` for responses that the route does not define.
     kind: &'static str,
     /// The key of the row.
     row: Option<&'d str>,
     verdict: &'static str,
-    /// Why there are no messages.
+    /// The reason why there are no messages.
     never: Option<String>,
-    /// Why a loss may be.
+    /// The declared reason for the loss.
     accepted: Option<&'d str>,
-    /// What happens to members that no pattern names.
+    /// The treatment of members that no pattern names.
     unknown: &'static str,
-    /// How many made-up messages went there and back.
+    /// The number of generated messages that were translated there and back.
     tried: usize,
     norms: Vec<FindingRow<'d>>,
     witnesses: Vec<FindingRow<'d>>,
 }
 
-/// A reason, and a message of which it is so.
+/// A reason, with an example message.
 #[derive(Debug, Serialize)]
 struct FindingRow<'d> {
     rule: &'static str,
@@ -94,13 +94,13 @@ struct FindingRow<'d> {
     refused: Option<&'d str>,
 }
 
-/// An event, with what holds of it where it comes in one form.
+/// An event, with the verdict for one of its forms.
 #[derive(Debug, Serialize)]
 struct EventRow<'d> {
     key: &'d str,
     from: &'static str,
     verdict: &'static str,
-    /// Why a loss may be.
+    /// The declared reason for the loss.
     accepted: Option<&'d str>,
     norms: Vec<EventFindingRow<'d>>,
     witnesses: Vec<EventFindingRow<'d>>,

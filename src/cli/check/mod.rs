@@ -1,4 +1,4 @@
-//! `dualgauge check`: everything that is wrong with a configuration, or what it holds and what survives it.
+//! `dualgauge check`: the problems of a configuration, or its contents and the losses of translation.
 
 mod json;
 mod own_codes;
@@ -50,8 +50,8 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
     })
 }
 
-/// Adds the losses and examples of the routes that have no other problem. Those that name a set are left out where a set
-/// has a problem.
+/// Adds the losses and examples of the routes without another problem. Routes with a set are left out if a set has a
+/// problem.
 fn with_those_of_routes(flawed: Flawed) -> Problems {
     let Flawed { part, problems } = flawed;
     let Some(mut part) = part else {

@@ -7,8 +7,8 @@ use crate::config::problem::Problem;
 use crate::domain::failure::Reason;
 use crate::domain::outcome::RpcReplyPattern;
 
-/// A note for each row whose code the proxy gives to a failure of its own. Rows of frames are left out: they say how
-/// a client in frames hears of such a failure.
+/// Returns a note for each row with a code that the proxy uses for a failure of its own. Rows of frames are left out:
+/// they define how a frame client learns of such a failure.
 pub(super) fn notes(configuration: &Configuration) -> Vec<Problem> {
     let plan = &configuration.plan;
     let codes = &plan.face.failure_codes;

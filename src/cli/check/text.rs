@@ -1,6 +1,6 @@
-//! The outcome as lines for people: one for each route, under it what is not as it was; then the sets of outcomes, each once.
+//! The report as text: one line for each route, followed by its deviations; then the outcome sets, each once.
 //!
-//! Lines are made for 80 to 160 columns: what is longer than its column is cut, and says so by `…`.
+//! Lines fit 80 to 160 columns: longer cells are truncated with `…`.
 
 use std::io::{self, Write};
 
@@ -18,9 +18,9 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::{SeriesEstimate, estimate};
 
-/// The widest that the columns of name, REST and RPC get.
+/// The maximum widths of the columns name, REST and RPC.
 const WIDEST: [usize; 3] = [28, 44, 28];
-/// The longest line of what stands under a route: a witness is shown whole, unless it is a book.
+/// The maximum length of a line below a route: an example message is shown whole, unless it is huge.
 const LONGEST: usize = 8000;
 
 pub(super) fn write(checked: &Checked<'_>, detail: Detail) -> io::Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {
     writeln!(io::stderr().lock(), "{problems}")
 }
 
-/// How many series of metrics there can be, where that may be more than the limit.
+/// Returns the number of metric series, if it may exceed the limit.
 fn series(checked: &Checked<'_>) -> Option<String> {
     let SeriesEstimate { usual, most, limit } = estimate(&checked.configuration.plan);
     (most > limit).then(|| {
@@ -46,7 +46,7 @@ fn series(checked: &Checked<'_>) -> Option<String> {
     })
 }
 
-/// How much there is of everything.
+/// Returns the totals.
 fn summary(checked: &Checked<'_>) -> String {
     let configuration = checked.configuration;
     let word = match &checked.problems {
@@ -66,7 +66,7 @@ fn columns(route: &Route) -> [String; 3] {
     std::array::from_fn(|column| cut(texts[column], WIDEST[column]))
 }
 
-/// Lines of a report, and how many normal forms they leave out.
+/// The lines of a report, and the number of normal forms left out.
 struct CheckText {
     text: String,
     detail: Detail,
@@ -79,7 +79,7 @@ impl CheckText {
         self.text.push_str(&format!("{:indent$}{words}\n", ""));
     }
 
-    /// Returns whether a normal form is printed; one that is not is counted.
+    /// Returns whether a normal form is printed; otherwise it is counted.
     fn shows_normal_form(&mut self) -> bool {
         let is_hidden = self.detail == Detail::Brief;
         self.hidden += usize::from(is_hidden);
@@ -145,7 +145,7 @@ fn report(checked: &Checked<'_>, detail: Detail) -> String {
     lines.text
 }
 
-/// `outcomes.common: 2 rows, 3 routes, replies lossless`, and under it what is not as it was.
+/// Writes `outcomes.common: 2 rows, 3 routes, replies lossless`, followed by the deviations.
 fn write_set(name: &str, set: &ReportedSet<'_>, lines: &mut CheckText) {
     let sizes = [count(set.rows.len(), "row"), count(set.routes, "route")];
     let verdict = said("replies", worst(set.directions.iter().copied()));
@@ -160,7 +160,7 @@ fn write_set(name: &str, set: &ReportedSet<'_>, lines: &mut CheckText) {
     }
 }
 
-/// `event[0] from sse: lossless`, and under it what is not as it was.
+/// Writes `event[0] from sse: lossless`, followed by the deviations.
 fn write_event(event: &EventDefinition, report: &EventReport, lines: &mut CheckText) {
     let what = format!("{} from {}", event.key, report.from.as_str());
     lines.line(0, &format!("{what}: {}", report.verdict.as_str()));
@@ -185,7 +185,7 @@ fn write_event(event: &EventDefinition, report: &EventReport, lines: &mut CheckT
     }
 }
 
-/// `calls lossless, replies: rest lossy, rpc lossless`
+/// Returns `calls lossless, replies: rest lossy, rpc lossless`.
 fn verdicts(report: &RouteReport) -> String {
     let of = |is: fn(FindingKind) -> bool| {
         let own = report.directions.iter();
@@ -196,7 +196,7 @@ fn verdicts(report: &RouteReport) -> String {
         "replies",
         of(|kind| matches!(kind, FindingKind::Outcome(_))),
     );
-    // What the built-in table makes of other answers matters where rows of the route read it on the way back.
+    // The built-in table matters if rows of the route read its output on the way back.
     let own = report.directions.iter();
     let built_in = own.filter(|direction| direction.kind == FindingKind::BuiltIn);
     let lossy = built_in.filter(|direction| !direction.losses.is_empty());
@@ -236,7 +236,7 @@ fn said(what: &str, [rest, rpc]: [Option<LossVerdict>; 2]) -> Option<String> {
     }
 }
 
-/// Why a loss may be, in the words of the table.
+/// Returns the declared reason for a loss.
 pub(super) fn accepted(route: &Route, kind: FindingKind) -> Option<&str> {
     let row = row(route, kind).and_then(|row| row.lossy.as_deref());
     row.or(route.lossy.as_deref())
@@ -250,7 +250,7 @@ pub(super) fn row(route: &Route, kind: FindingKind) -> Option<&OutcomeRow> {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    // A name may have control characters, and a line of the report must stay one.
+    // A name may contain control characters, and a line of the report must stay one line.
     let shown = text.chars().flat_map(|letter| {
         let escaped = letter.is_control().then(|| letter.escape_default());
         let plain = (!letter.is_control()).then_some(letter);

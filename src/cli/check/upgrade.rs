@@ -5,7 +5,7 @@ use crate::config::problem::Problem;
 use crate::config::raw::{RawMatch, RawRoute};
 use crate::domain::check::{WrittenKeys, changes, general_changes};
 
-/// Whether the notes are part of the outcome.
+/// The inclusion of upgrade notes in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UpgradeNotes {
     Shown,

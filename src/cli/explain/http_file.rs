@@ -1,7 +1,7 @@
-//! HTTP messages as editors keep them: a request line, headers, a blank line, a body; `###` between requests.
+//! HTTP files as used by editors: a request line, headers, a blank line, a body; `###` between requests.
 //!
-//! Read leniently, for people write them: the method may be missing (GET), the version as well, a target may
-//! be a whole URL, and a query may go on in the next lines. What cannot be read is named with its line.
+//! Parsing is lenient, since people write these files: the method may be missing (GET), and the version too. A target
+//! may be a whole URL, and a query may continue on the next lines. Errors name the line.
 
 use bytes::Bytes;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
@@ -14,10 +14,10 @@ use crate::domain::wire::encode_raw;
 /// A request to explain.
 #[derive(Debug)]
 pub(super) struct HttpFileRequest {
-    /// What a `###` line calls it.
+    /// Its name in a `###` line.
     pub(super) name: Option<String>,
     pub(super) method: Method,
-    /// The origin form.
+    /// The target in origin form.
     pub(super) target: Uri,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
@@ -26,7 +26,7 @@ pub(super) struct HttpFileRequest {
 /// A line and its number, from 1.
 type HttpFileLine<'a> = (usize, &'a str);
 
-/// Reads all requests of a file.
+/// Parses all requests of a file.
 pub(super) fn requests(text: &str) -> Result<Vec<HttpFileRequest>, InputError> {
     let mut requests = Vec::new();
     let mut name = None;
@@ -48,7 +48,7 @@ pub(super) fn requests(text: &str) -> Result<Vec<HttpFileRequest>, InputError> {
     Ok(requests)
 }
 
-/// One request; none where there are only comments and blank lines.
+/// Parses one request; returns `None` if there are only comments and blank lines.
 fn request(
     name: Option<String>,
     lines: &[HttpFileLine<'_>],
@@ -87,7 +87,7 @@ fn request(
     Ok(Some(request))
 }
 
-/// A line that goes on with the query of the target.
+/// Returns whether a line continues the query of the target.
 fn continues(line: &str) -> bool {
     line.starts_with([' ', '\t']) && line.trim_start().starts_with(['?', '&'])
 }
@@ -107,7 +107,7 @@ fn request_line(line: &str) -> Result<(Method, String), String> {
     }
 }
 
-/// The origin form of a URL or of a path, and the host that it names.
+/// Parses a URL or a path into the origin form, and the host of the URL.
 pub(super) fn target(url: &str) -> Result<(Uri, Option<String>), String> {
     if url.contains("{{") {
         return Err("variables are not known here; write their values".to_owned());
@@ -127,7 +127,7 @@ pub(super) fn target(url: &str) -> Result<(Uri, Option<String>), String> {
 }
 
 impl HttpFileRequest {
-    /// Every request has a host; the one of its URL, unless it says another.
+    /// Adds the `Host` of the URL, unless the request has one.
     pub(super) fn add_host(&mut self, authority: Option<String>) {
         if self.headers.contains_key(HOST) {
             return;
@@ -139,7 +139,7 @@ impl HttpFileRequest {
     }
 }
 
-/// Headers up to a blank line, and what is behind it.
+/// Parses headers up to a blank line; returns the body after it.
 fn message<'a>(
     mut lines: impl Iterator<Item = HttpFileLine<'a>>,
 ) -> Result<(HeaderMap, Bytes), InputError> {
@@ -159,7 +159,7 @@ fn message<'a>(
     Ok((headers, Bytes::from(body.trim_end().to_owned())))
 }
 
-/// `SessionKey: value`
+/// Parses `Name: value`.
 pub(super) fn header(line: &str) -> Result<(HeaderName, HeaderValue), String> {
     let wrong = || format!("`{line}` is no header; write `Name: value`");
     let (name, value) = line.split_once(':').ok_or_else(wrong)?;
@@ -168,7 +168,7 @@ pub(super) fn header(line: &str) -> Result<(HeaderName, HeaderValue), String> {
     Ok((name, value))
 }
 
-/// An answer: with its head (`HTTP/1.1 404 Not Found`), or the body alone.
+/// Parses a reply: with its head (`HTTP/1.1 404 Not Found`), or the body alone.
 pub(super) fn reply(text: &str, status: Option<StatusCode>) -> Result<RestReply, InputError> {
     let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
     if !text.starts_with("HTTP/") {
@@ -191,7 +191,7 @@ pub(super) fn reply(text: &str, status: Option<StatusCode>) -> Result<RestReply,
     })
 }
 
-/// What a body without a head is: JSON, else text.
+/// Returns headers for a body without a head: JSON if it parses, else text.
 fn guessed(body: &Bytes) -> HeaderMap {
     let json = serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
     let kind = if json {

@@ -1,4 +1,4 @@
-//! Explanations as people read them: a title, then one labelled line for each thing that is known.
+//! Explanations as text: a title, followed by one labelled line for each fact.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use crate::domain::explain::{
 };
 use crate::domain::rollout::Proof;
 
-/// How wide a label is.
+/// The width of a label.
 const LABEL: usize = 11;
 
-/// All explanations, a blank line between two.
+/// Renders all explanations, separated by blank lines.
 pub(super) fn render(explained: &[Explained]) -> String {
     let mut pages = Vec::new();
     for request in explained {
@@ -57,7 +57,7 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
 struct ExplainText(String);
 
 impl ExplainText {
-    /// The name, and whether it is more than what the caller says.
+    /// Writes the client, with the kind of proof of its identity.
     fn client(&mut self, explanation: &Explanation) {
         let mut text = explanation.client.clone();
         if explanation.proof != Proof::None.as_str() {

@@ -1,4 +1,4 @@
-//! JSON of documents: within a number of nodes, and without a name twice in one object.
+//! JSON parsing of documents: a limited number of nodes, and no repeated names in an object.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,13 +8,13 @@ use serde_json::{Map, Number, Value};
 
 use crate::domain::import::printable;
 
-/// Nodes of a document, at most: as many as the YAML parser takes.
+/// Maximum number of nodes in a document, as in the YAML parser.
 const MOST_NODES: usize = 250_000;
 
 /// Parses JSON.
 ///
 /// # Errors
-/// Malformed JSON is a syntax error; too many nodes and a name twice are errors of data.
+/// Malformed JSON is a syntax error; too many nodes and repeated names are data errors.
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     let nodes = Cell::new(0);
     let mut parser = serde_json::Deserializer::from_str(text);
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// A value that is read, and all values in it.
+/// A value that is being parsed, with all values in it.
 #[derive(Clone, Copy)]
 struct PrintNode<'n> {
     nodes: &'n Cell<usize>,

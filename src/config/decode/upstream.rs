@@ -65,7 +65,7 @@ const PROTOCOLS: &[(&str, ProtocolWord)] =
 /// `protocol`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProtocolWord {
-    /// No protocol other than HTTP or WebSocket.
+    /// Plain JSON-RPC over HTTP.
     Plain,
     /// MCP over Streamable HTTP.
     Mcp,
@@ -88,7 +88,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
     let queue = match &server {
         Some(RawServer::Url(_)) => table.get_or("queue", whole(0..=MOST), QUEUE),
-        // A link has decoded its own timeouts.
+        // A link has decoded its own `queue`.
         Some(RawServer::Mcp(_) | RawServer::Socket(_) | RawServer::Command(_)) | None => None,
     };
     let credentials = table.get_or(
