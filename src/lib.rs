@@ -10,13 +10,13 @@
 //! | 0 | [`domain`] | pure values and functions: JSON, JSON-RPC, patterns, routes, outcomes, rollout, failures |
 //! | 1 | [`config`] | files, environment and command line → a [`domain::plan::Plan`], or every problem |
 //! | 1 | [`telemetry`] | metric names and shards, the log, the clock |
-//! | 2 | [`upstream`] | connections to the servers behind, bodies, tracked tasks |
-//! | 2 | [`store`] | what changes at run time, in files or on a shared server, with revisions |
-//! | 3 | [`gateway`] | the whole story of one call |
+//! | 2 | [`upstream`] | connections to upstreams, bodies, tracked tasks |
+//! | 2 | [`store`] | runtime changes, in files or on a shared server, with revisions |
+//! | 3 | [`gateway`] | the processing of one call, from request to response |
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
-//! | 4 | `sample` (feature `demo`) | the built-in server behind `dualgauge demo` |
+//! | 4 | `sample` (feature `demo`) | the built-in server of `dualgauge demo` |
 //! | 5 | [`app`] | wiring: build, spawn, join, drain |
-//! | 6 | [`cli`] | `run`, `check`, `routes`, `explain`, `import`, `demo`, and what asks a running process: `flags`, `mismatches`, `usage` |
+//! | 6 | [`cli`] | `run`, `check`, `routes`, `explain`, `import`, `demo`, and clients of a running process: `flags`, `mismatches`, `usage` |
 //!
 //! # The words
 //!

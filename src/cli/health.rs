@@ -1,5 +1,4 @@
-//! `dualgauge health`: whether a running process takes calls, for those who have no other program to ask with, such as an
-//! image without a shell.
+//! `dualgauge health`: a health check of a running process, for images without a shell or other programs.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

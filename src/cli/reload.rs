@@ -1,4 +1,4 @@
-//! `dualgauge reload`: lets a running process read its files again, and tells what came of it.
+//! `dualgauge reload`: makes a running process reload its files, and reports the result.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

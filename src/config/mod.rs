@@ -1,23 +1,23 @@
-//! Files, environment and command line → what they say, or every problem at once.
+//! The configuration: files, environment and command line, read into a plan, or every problem at once.
 //!
 //! ```text
-//! load      lays defaults, files, variables and arguments over each other (figment), the only reader of them
-//!   toml, include, layer    TOML 1.1 with the place of each key; files joined; which layer said what
-//! decode    walks the merged tree by reader and kind
-//! replica   what a shared store needs of the machine: a name, the file of a password
-//! beside    problems of other files while the main file is no TOML
-//! schema    files of schemas that routes name
-//! keys      files of keys and certificates
-//! regular   reads files: regular ones alone, and so much of them at most
-//! progress  the file that a thread works on
-//! raw       what the files say
-//! flags     the flags file, a document of its own
-//! compile   what that means: a plan, or every problem
-//! configuration  all of it in one step
-//! problem   where, which key, what was found, what is allowed
+//! load      merges defaults, files, variables and arguments (figment); their only reader
+//!   toml, include, layer    TOML 1.1 with the location of each key; included files; the origin of each key
+//! decode    decodes the merged tree with `table_reader` and `value`
+//! replica   the machine-dependent part of a shared store: a name, the password file
+//! beside    problems of other files while the main file is not valid TOML
+//! schema    schema files that routes name
+//! secret_files  files of keys, certificates and header values
+//! regular   reads regular files up to a size limit
+//! progress  the file that a thread is working on
+//! raw       the decoded values
+//! flags     the flags file, a separate document
+//! compile   compiles the raw configuration into a plan, or every problem
+//! configuration  all steps in one
+//! problem   location, key, value found, allowed values
 //! ```
 //!
-//! Nothing but `compile` knows what a pattern, a flag or a limit is for.
+//! Only `compile` interprets patterns, flags and limits.
 
 mod beside;
 pub mod compile;

@@ -55,7 +55,7 @@ struct RouteRow<'d> {
     /// The declared reason why the route may lose content.
     lossy: Option<&'d str>,
     directions: Vec<DirectionRow<'d>>,
-    /// Which replies the rows of the route map: `mapped`, `failures_only`, `not_mapped`, or `none` where there are none.
+    /// The replies that the rows of the route map: `mapped`, `failures_only`, `not_mapped`, or `none` without rows.
     replies: &'static str,
     examples: Examples<'d>,
     problems: Vec<&'d str>,

@@ -1,7 +1,7 @@
 //! `dualgauge import`: a draft of a route table, from documents and from a running server.
 //!
-//! Files are read and the server is asked before anything is written; what the documents mean is decided by
-//! [`crate::domain::import`].
+//! Files are read and the server is asked before anything is written; [`crate::domain::import`] interprets the
+//! documents.
 
 mod discover;
 mod json;
@@ -22,7 +22,7 @@ use crate::domain::import::{
     DocumentKind, Given, ImportDraft, ImportError, ImportReport, draft, printable,
 };
 
-/// A file or an answer, at most.
+/// Maximum size of a file or a response.
 const LARGEST: usize = 32 * 1024 * 1024;
 
 /// What a server is asked.
@@ -36,7 +36,7 @@ pub(super) enum Method {
     Tools,
 }
 
-/// Why there is no draft.
+/// The reason why there is no draft.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ImportFault {
     /// A document cannot be read.
@@ -45,18 +45,18 @@ pub(super) enum ImportFault {
     /// The server cannot be asked.
     #[error(transparent)]
     Ask(#[from] discover::DiscoverError),
-    /// A document cannot be drafted from.
+    /// A document cannot be converted.
     #[error(transparent)]
     Document(#[from] ImportError),
-    /// The output file is there.
+    /// The output file exists.
     #[error("`{0}` is there already; write to another file, or replace it with `--force`")]
     Exists(PathBuf),
     /// The output file cannot be written.
     #[error("`{path}` cannot be written")]
     Write {
-        /// Which file.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system error.
         source: io::Error,
     },
 }
@@ -99,7 +99,7 @@ fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
     Ok(draft(&given)?)
 }
 
-/// What becomes of a file that is there.
+/// The treatment of an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Existing {
     Kept,
@@ -116,7 +116,7 @@ impl Existing {
     }
 }
 
-/// Writes the draft. The folder of the file is made where it is missing.
+/// Writes the draft. A missing folder is created.
 fn write(path: &Path, draft: &ImportDraft, existing: Existing) -> Result<(), ImportFault> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| unwritten(path, source))?;
@@ -145,7 +145,7 @@ fn unwritten(path: &Path, source: io::Error) -> ImportFault {
     }
 }
 
-/// What became of the operations, for people.
+/// Returns the summary of the converted operations, as text.
 fn told(report: &ImportReport) -> String {
     let mut text = format!(
         "read: {} REST, {} RPC\n\

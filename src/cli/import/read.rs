@@ -16,7 +16,7 @@ pub(in crate::cli) enum ReadFault {
     /// The file cannot be read.
     #[error("`{path}` cannot be read")]
     File {
-        /// Which file.
+        /// The path.
         path: PathBuf,
         /// The system error.
         source: io::Error,
@@ -27,7 +27,7 @@ pub(in crate::cli) enum ReadFault {
     /// Invalid JSON.
     #[error("`{path}` is no JSON")]
     Json {
-        /// Which file.
+        /// The path.
         path: PathBuf,
         /// The position and the fault.
         source: serde_json::Error,
@@ -35,7 +35,7 @@ pub(in crate::cli) enum ReadFault {
     /// Valid JSON that is not a document.
     #[error("`{path}` is refused")]
     Refused {
-        /// Which file.
+        /// The path.
         path: PathBuf,
         /// The position and the fault.
         source: serde_json::Error,
@@ -43,7 +43,7 @@ pub(in crate::cli) enum ReadFault {
     /// Invalid YAML.
     #[error("`{path}`: line {line}: {what}")]
     Yaml {
-        /// Which file.
+        /// The path.
         path: PathBuf,
         /// The line.
         line: u64,
