@@ -1,30 +1,27 @@
 //! An OpenAPI 3.0, 3.1 or 3.2 document → REST operations.
 //!
-//! 3.0 and 3.1 differ for a route only in how a schema says null, which [`super::schema`] knows. 3.2 adds the
-//! method QUERY, `additionalOperations` and `in: querystring`. An operation that no route can express, or that
-//! needs a reference which cannot be followed, is left out with its reason, and everything else is read.
+//! For a route, 3.0 and 3.1 differ only in the spelling of null, which [`super::schema`] handles. 3.2 adds the method
+//! QUERY, `additionalOperations` and `in: querystring`. An operation that no route can express, or that needs a
+//! reference outside the document, is left out with its reason; all others are read.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod paths;
 
 use http::Method;
 use serde_json::{Map, Value};
 
 use super::LeftOut;
-use super::model::{
-    BodyModel, Operations, Parameter, ParameterPlace, ReplyModel, RestOperation, Segment, text,
-};
+use super::model::{BodyModel, Operations, ReplyModel, RestOperation, text};
 use super::parameter;
 use super::refs::{DocumentFault, Refs, shown};
 use super::reply;
 use super::schema::{self, Others, Requirement, Type};
-use crate::domain::percent::{self, Plus};
 use crate::domain::route::Effect;
 
 const METHODS: &[&str] = &[
     "get", "head", "post", "put", "patch", "delete", "options", "trace", "query",
 ];
 
-/// Why an operation is not read.
+/// The reason why an operation is not read.
 #[derive(Debug)]
 pub(super) enum Unsupported {
     /// The whole document is at fault.
@@ -52,10 +49,10 @@ impl Unsupported {
         Unsupported::LeftOut(why.into())
     }
 
-    /// Returns the operation that is left out, with its reason.
+    /// Returns the left-out operation with its reason.
     ///
     /// # Errors
-    /// A fault of the whole document.
+    /// Returns a fault of the whole document.
     pub(super) fn left_out_as(self, what: &str) -> Result<LeftOut, DocumentFault> {
         match self {
             Unsupported::Fault(fault) => Err(fault),
@@ -100,7 +97,7 @@ fn read_item<'v>(
         let operation = item.get(*method)?;
         Some((method.to_uppercase(), operation))
     });
-    // OpenAPI 3.2 §4.9: a method that has no field of its own, in the letter case of the wire.
+    // OpenAPI 3.2 §4.9: methods without a field of their own, in the case of the wire.
     let additional = item.get("additionalOperations").and_then(Value::as_object);
     let additional = additional.into_iter().flatten();
     let additional = additional.map(|(method, operation)| (method.clone(), operation));
@@ -158,14 +155,14 @@ fn check_version(document: &Value) -> Result<(), DocumentFault> {
     }
 }
 
-/// A text, also where YAML made a number of it.
+/// Returns a scalar as text, since YAML may have parsed it as a number.
 pub(super) fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The path of the first server.
+/// Returns the path of the first server.
 fn prefix(servers: Option<&Value>, notes: &mut Vec<String>) -> String {
     let mut prefixes = Vec::new();
     for server in servers.and_then(Value::as_array).into_iter().flatten() {
@@ -183,13 +180,13 @@ fn prefix(servers: Option<&Value>, notes: &mut Vec<String>) -> String {
     first
 }
 
-/// `https://{host}/v{version}/` → `/v1`
+/// Returns the path of a server's URL: `https://{host}/v{version}/` → `/v1`.
 fn server_path(server: &Value) -> String {
     let mut url = text(server, "url").unwrap_or_default().to_owned();
     let variables = server.get("variables").and_then(Value::as_object);
     for (name, variable) in variables.into_iter().flatten() {
         let default = variable.get("default").map(plain).unwrap_or_default();
-        // A document may name itself in its variables; what grows is no server.
+        // A variable may contain itself; the limits stop it from growing.
         if default.len() <= 200 && url.len() <= 2_000 {
             url = url.replace(&format!("{{{name}}}"), &default);
         }
@@ -207,11 +204,11 @@ fn server_path(server: &Value) -> String {
     }
 }
 
-/// Where an operation stands.
+/// The location of an operation in the document.
 struct Context<'c, 'v> {
     refs: &'c Refs<'v>,
     item: &'v Map<String, Value>,
-    /// In the letter case of the wire.
+    /// In the case of the wire.
     method: String,
     path: &'v str,
     prefix: &'c str,
@@ -253,7 +250,7 @@ impl<'v> Context<'_, 'v> {
             None => self.prefix,
         };
         let path = format!("{prefix}{}", self.path);
-        let segments = segments(&path)?;
+        let segments = paths::segments(&path)?;
         let parameter::Declared {
             mut parameters,
             unread,
@@ -262,7 +259,7 @@ impl<'v> Context<'_, 'v> {
             [self.item.get("parameters"), operation.get("parameters")],
             &mut notes,
         )?;
-        complete_path(&segments, &mut parameters)?;
+        paths::complete_path(&segments, &mut parameters)?;
         let body = self.body(operation, &mut notes)?;
         let reply = self.reply(operation, &mut notes)?;
         let id = text(operation, "operationId").filter(|id| !id.trim().is_empty());
@@ -340,7 +337,7 @@ impl<'v> Context<'_, 'v> {
                 others: schema.others,
             }
         } else if media.get("schema").is_none() && schema.kind == Type::Any {
-            // Nothing is said of it: by far most bodies are objects.
+            // No note for a missing type: by far most bodies are objects.
             BodyModel::Members {
                 members: Vec::new(),
                 others: Others::Allowed,
@@ -363,7 +360,7 @@ impl<'v> Context<'_, 'v> {
         Ok(body)
     }
 
-    /// Returns whether the route names the members of the body, and needs one of them.
+    /// Returns true when the route names the members of the body and requires one of them.
     fn needs_members(&self, body: &BodyModel) -> bool {
         let BodyModel::Members { members, .. } = body else {
             return false;
@@ -375,7 +372,7 @@ impl<'v> Context<'_, 'v> {
                 .any(|member| member.need == Requirement::Required)
     }
 
-    /// Returns whether a call without any member sends `{}`.
+    /// Returns true when a call without members sends `{}`.
     fn sends_empty(&self, body: &BodyModel) -> bool {
         let BodyModel::Members { members, .. } = body else {
             return false;
@@ -386,7 +383,7 @@ impl<'v> Context<'_, 'v> {
     }
 }
 
-/// `application/json`, or a type with the suffix `+json`, whatever its parameters.
+/// Returns true for `application/json` and types with the suffix `+json`, with any parameters.
 pub(super) fn is_json(kind: &str) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let kind = kind.to_ascii_lowercase();
@@ -394,128 +391,4 @@ pub(super) fn is_json(kind: &str) -> bool {
         || kind.ends_with("+json")
         || kind == "*/*"
         || kind == "application/*"
-}
-
-/// Cuts a path into segments that a route can have.
-fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
-    if path == "/" {
-        return Ok(Vec::new());
-    }
-    if path.contains(['?', '#']) {
-        return Err(Unsupported::left_out(
-            "its path has a `?` or a `#`, which no path can have; declare query parameters",
-        ));
-    }
-    let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    let last = names.len() - 1;
-    let cut = names.iter().enumerate().map(|(at, name)| {
-        if name.is_empty() && at > 0 && at == last {
-            // `/items/` is another resource than `/items`.
-            return Ok(Segment::Literal(String::new()));
-        }
-        let spot = if at == last { Spot::Last } else { Spot::Before };
-        segment(name, spot)
-    });
-    cut.collect()
-}
-
-/// Where a segment stands: only the last one may have a verb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spot {
-    Before,
-    Last,
-}
-
-fn segment(text: &str, spot: Spot) -> Result<Segment, Unsupported> {
-    if text.is_empty() || text == "." || text == ".." {
-        return Err(Unsupported::left_out(
-            "its path has an empty or a dot segment, which a route cannot have",
-        ));
-    }
-    if text == "*" || text == "**" || text.chars().any(char::is_control) {
-        return Err(Unsupported::left_out(format!(
-            "the segment `{}` of its path means something else in a route",
-            shown(text)
-        )));
-    }
-    let Some(inside) = text.strip_prefix('{') else {
-        if text.contains(['{', '}']) {
-            return Err(beside(text));
-        }
-        // A route has a verb behind the last colon.
-        let parts = text.rsplit_once(':').filter(|_| spot == Spot::Last);
-        let is_odd = |(name, verb): (&str, &str)| {
-            text.starts_with(':') || !is_literal(name) || !is_literal(verb)
-        };
-        if parts.is_some_and(is_odd) || percent::decode(text, Plus::Literal).is_err() {
-            return Err(Unsupported::left_out(format!(
-                "the segment `{}` of its path cannot be spelled in a route",
-                shown(text)
-            )));
-        }
-        return Ok(Segment::Literal(text.to_owned()));
-    };
-    let (name, behind) = inside.split_once('}').ok_or_else(|| beside(text))?;
-    if name.is_empty() || name.contains('{') || behind.contains(['{', '}']) {
-        return Err(beside(text));
-    }
-    let verb = match behind.strip_prefix(':') {
-        Some(verb) if spot == Spot::Last && is_literal(verb) && !verb.contains(':') => {
-            Some(verb.to_owned())
-        }
-        None if behind.is_empty() => None,
-        Some(_) | None => return Err(beside(text)),
-    };
-    Ok(Segment::Hole {
-        name: name.to_owned(),
-        verb,
-    })
-}
-
-/// Whether a segment or a verb of a route may be this text, as far as all of it means something else there.
-fn is_literal(text: &str) -> bool {
-    !matches!(text, "" | "." | ".." | "*" | "**")
-}
-
-fn beside(segment: &str) -> Unsupported {
-    Unsupported::left_out(format!(
-        "the segment `{}` of its path has text beside a parameter",
-        shown(segment)
-    ))
-}
-
-/// Gives each hole of the path its parameter, in the order of the path.
-fn complete_path(segments: &[Segment], parameters: &mut Vec<Parameter>) -> Result<(), Unsupported> {
-    let (path, others): (Vec<Parameter>, Vec<Parameter>) = std::mem::take(parameters)
-        .into_iter()
-        .partition(|parameter| parameter.place == ParameterPlace::Path);
-    let path = path.into_iter();
-    let named = path.map(|parameter| (parameter.named.name.clone(), parameter));
-    let mut declared: BTreeMap<String, Parameter> = named.collect();
-    let mut seen = BTreeSet::new();
-    for segment in segments {
-        let Segment::Hole { name, .. } = segment else {
-            continue;
-        };
-        if !seen.insert(name.as_str()) {
-            return Err(Unsupported::left_out(format!(
-                "its path has the parameter `{}` twice",
-                shown(name)
-            )));
-        }
-        let mut parameter = declared.remove(name).unwrap_or_else(|| Parameter {
-            place: ParameterPlace::Path,
-            named: schema::NamedValue {
-                name: name.clone(),
-                ..schema::NamedValue::default()
-            },
-            list: None,
-            inside: None,
-        });
-        parameter.named.need = Requirement::Required;
-        parameter.named.default = None;
-        parameters.push(parameter);
-    }
-    parameters.extend(others);
-    Ok(())
 }

@@ -64,8 +64,10 @@ macro_rules! check {
     };
 }
 
+mod message;
 mod told;
 
+use message::read;
 use told::subscription;
 
 struct World {
@@ -476,21 +478,6 @@ impl World {
             "something is left over"
         );
         self.told
-    }
-}
-
-/// What a message is, from the other end.
-fn read(message: &Bytes) -> Read {
-    let text = std::str::from_utf8(message).unwrap();
-    let after = |name: &str| {
-        let digits = text.split_once(name)?.1;
-        let end = digits.find(|c: char| !c.is_ascii_digit())?;
-        digits[..end].parse().ok()
-    };
-    let is_request = text.contains("\"method\"");
-    Read {
-        id: after("\"id\":").filter(|_| is_request),
-        ticket: after("\"params\":["),
     }
 }
 
