@@ -308,7 +308,7 @@ struct ImportArguments {
     /// What to ask it; without this `rpc.discover`, and `tools/list` where it does not know that
     #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
     method: Option<import::Method>,
-    /// A header to ask it with, `SessionKey: value`; may be given several times
+    /// A header to ask it with, `Name: value`; may be given several times
     #[arg(long, value_name = "HEADER", requires = "from")]
     header: Vec<String>,
     /// The authorities whose certificate it must have, PEM, in place of the public ones

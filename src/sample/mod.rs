@@ -153,7 +153,7 @@ fn routes_of(path: &str) -> impl Iterator<Item = (&'static Method, Endpoint)> {
         .map(|(method, _, endpoint)| (method, *endpoint))
 }
 
-/// A redirect, if there is a route without the slash. Its absolute address is built from the `HostField` that the
+/// A redirect, if there is a route without the slash. Its absolute address is built from the `Host` that the
 /// caller named, which is the proxy's problem if that is a name only the proxy knows.
 fn without_trailing_slash(request: &Request<Bytes>) -> Option<Reply> {
     let uri = request.uri();
