@@ -133,7 +133,7 @@ fn counted(way: &str, count: &CountReport) -> String {
 
 fn evidence(text: &mut String, route: &RouteReport) {
     let evidence = &route.evidence;
-    let since = evidence.observed_since.as_ref();
+    let since = evidence.watched_since.as_ref();
     let since = since.map_or("not at all".to_owned(), |since| {
         format!(
             "for {} without a break, since {since}",

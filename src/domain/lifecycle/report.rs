@@ -136,7 +136,7 @@ impl CountReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageEvidence {
     /// The time since which the route was counted without a break.
-    pub observed_since: Option<String>,
+    pub watched_since: Option<String>,
     /// The length of that time, in seconds.
     pub watched_seconds: u64,
     /// The number of replicas that have counted.
@@ -324,7 +324,7 @@ impl RouteUsage<'_> {
         let watched = self.observed_since();
         let unrouted = self.unrouted(side);
         UsageEvidence {
-            observed_since: watched.map(|since| since.to_string()),
+            watched_since: watched.map(|since| since.to_string()),
             watched_seconds: watched.map_or(0, |since| self.question.at.since(since)),
             replicas: self.usage.observation().replicas().count(),
             gaps: self.gaps(),
