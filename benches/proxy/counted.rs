@@ -35,7 +35,7 @@ pub(crate) fn per_call(program: &Path, work: &Work, extent: &Extent) -> io::Resu
 }
 
 /// What is in the profile of a thread whose work belongs to calls.
-const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::queue::write"];
+const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::writer::write"];
 
 /// The profiles of a run, of the threads that count.
 pub(crate) fn of_calls(
