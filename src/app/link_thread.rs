@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::sockets::Server;
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
-use crate::telemetry::metrics::{LinkState, StoreNeed};
+use crate::telemetry::metrics::{LinkNeed, LinkState};
 use crate::upstream::link::{
     LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
     Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, own,
@@ -128,9 +128,9 @@ impl LinkThread {
         let known = self.known.borrow();
         let state = |name: &String| {
             let standing = known.standings.get(name)?;
-            let need = match known.apart.contains(name) && standing.no_links() {
-                true => StoreNeed::None,
-                false => StoreNeed::Open,
+            let need = match known.apart.contains(name) && standing.has_no_links() {
+                true => LinkNeed::None,
+                false => LinkNeed::Open,
             };
             Some(LinkState {
                 need,

@@ -6,8 +6,8 @@
 use super::jsonrpc::{Call, LooseCall, MessageItem, RequestId};
 use super::plan::{CANCELLED, Plan};
 use super::posted::{
-    MessageFault, Poster, may_pass_ambiguous, may_pass_unread, refused_message, reread,
-    takes_envelopes,
+    MessageFault, Poster, may_pass_ambiguous, may_pass_unread, reread, takes_envelopes,
+    without_credentials,
 };
 use super::rejections;
 use super::rollout::{Decision, DecisionReason, Path, SessionStart, Stage};
@@ -125,7 +125,9 @@ impl BatchReader<'_> {
         let place = plan.upstreams.of(route, Side::Rpc)?;
         let upstream = plan.upstreams.all.get(place)?;
         // A link assigns each call an id of its own.
-        if upstream.transport.link().is_some() || refused_message(plan, upstream, &call).is_some() {
+        if upstream.transport.link().is_some()
+            || without_credentials(plan, upstream, &call).is_some()
+        {
             return None;
         }
         let member = BatchMember {

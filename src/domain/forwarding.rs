@@ -103,15 +103,15 @@ impl Forwarding {
     /// Removes untrusted forwarding headers from a request, and adds the last hop.
     pub fn tell(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &TrustedProxies) {
         if !self.trusts(last.peer, hops) {
-            remove(headers, writes_hops);
+            remove(headers, is_hop_field);
         } else if self.believed == TrustForwarded::Trusted {
             if hops.disagree(last.peer, headers) {
                 // One of the two was not written by the hop, and it is unknown which.
-                remove(headers, writes_addresses);
+                remove(headers, is_address_field);
             }
             // Proxies write these fields with `-` and let spellings with `_` pass.
             remove(headers, |name| {
-                name.as_str().contains('_') && writes_hops(name)
+                name.as_str().contains('_') && is_hop_field(name)
             });
         }
         let caller = match self.tells.contains(&ForwardingHeader::RealIp)
@@ -163,24 +163,24 @@ impl Forwarding {
 
 /// Returns whether a field describes earlier hops. Many servers treat `_` and `-` as the same.
 #[must_use]
-pub fn writes_hops(name: &HeaderName) -> bool {
+pub fn is_hop_field(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
     // The first letter rules out most names.
     if !matches!(name, [b'f' | b'x', ..]) {
         return false;
     }
     let known = [&b"forwarded"[..], b"x-real-ip", b"x-forwarded"];
-    known.iter().any(|known| reads_as(name, known)) || starts(name, b"x-forwarded-")
+    known.iter().any(|known| reads_as(name, known)) || has_prefix(name, b"x-forwarded-")
 }
 
 /// Returns whether a field contains addresses of hops.
-fn writes_addresses(name: &HeaderName) -> bool {
+fn is_address_field(name: &HeaderName) -> bool {
     let name = name.as_str().as_bytes();
     let known = [&b"forwarded"[..], b"x-forwarded-for", b"x-real-ip"];
     known.iter().any(|known| reads_as(name, known))
 }
 
-fn starts(name: &[u8], known: &[u8]) -> bool {
+fn has_prefix(name: &[u8], known: &[u8]) -> bool {
     name.get(..known.len())
         .is_some_and(|name| reads_as(name, known))
 }

@@ -10,7 +10,7 @@ use http::header::{
 
 use super::envelope::EnvelopeHeader;
 use super::failure::{Failure, Reason};
-use super::forwarding::writes_hops;
+use super::forwarding::is_hop_field;
 use super::json::Json;
 use super::jsonrpc::Call;
 use super::plan::{Credentials, UpstreamPlan};
@@ -78,7 +78,7 @@ fn is_forwarded(name: &HeaderName, credentials: Credentials) -> bool {
         "accept-language" | "user-agent" | "idempotency-key" | "x-request-id" | "traceparent"
         | "tracestate" | "baggage" | "via" => true,
         _ if CREDENTIALS.contains(name) => credentials == Credentials::Forward,
-        _ => writes_hops(name),
+        _ => is_hop_field(name),
     }
 }
 

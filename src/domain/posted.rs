@@ -176,7 +176,7 @@ pub fn takes_envelopes(plan: &Plan, upstream: &UpstreamPlan) -> bool {
 
 /// Returns the message without the credentials that the upstream must not get; `None` if it contains none of them.
 #[must_use]
-pub fn refused_message(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Option<Bytes> {
+pub fn without_credentials(plan: &Plan, upstream: &UpstreamPlan, call: &Call) -> Option<Bytes> {
     if takes_envelopes(plan, upstream) {
         return None;
     }
@@ -205,7 +205,7 @@ pub fn rewritten(
     upstream: &UpstreamPlan,
     call: &Call,
 ) -> Result<Option<RewrittenCall>, Failure> {
-    let Some(body) = refused_message(plan, upstream, call) else {
+    let Some(body) = without_credentials(plan, upstream, call) else {
         return Ok(None);
     };
     // A link has only the headers of its handshake.
@@ -258,10 +258,10 @@ impl PostClassifier<'_> {
     fn invalid(&self, Invalid { id, why, text }: Invalid, fault: Option<Failure>) -> Posted {
         let fault = fault.unwrap_or_else(|| Failure::new(Reason::InvalidRequest, why));
         let loose = read_loosely(&text, self.plan.limits.depth);
-        self.loosely_read(loose, id, fault)
+        self.classify_loose(loose, id, fault)
     }
 
-    fn loosely_read(&self, loose: Loose, id: RequestId, fault: Failure) -> Posted {
+    fn classify_loose(&self, loose: Loose, id: RequestId, fault: Failure) -> Posted {
         let is_message = self.is_message(&loose);
         match loose.reading {
             LooseCall::Unreadable if is_message => self.unreadable(id, fault),

@@ -203,7 +203,8 @@ pub fn preflight(
 ) -> Option<HeaderMap> {
     let cors = plan.cors.as_ref()?;
     let wanted = cors::asked_method(head.method, head.headers)?;
-    let is_ours = |method: &Method| is_own(plan, (caller, at), RequestHead { method, ..head });
+    let is_ours =
+        |method: &Method| is_intercepted(plan, (caller, at), RequestHead { method, ..head });
     if !is_ours(&wanted) {
         return None;
     }
@@ -219,7 +220,11 @@ pub fn preflight(
 }
 
 /// Returns true if the proxy serves a REST call in any way other than passing it through.
-fn is_own(plan: &Plan, (caller, at): (Caller<'_>, Timestamp), head: RequestHead<'_>) -> bool {
+fn is_intercepted(
+    plan: &Plan,
+    (caller, at): (Caller<'_>, Timestamp),
+    head: RequestHead<'_>,
+) -> bool {
     let facing = facing(plan, head);
     if let (Some(followed), None) = (facing.stream, &facing.refused) {
         let decision = stream::decide(plan, (caller, head.headers), followed);

@@ -77,7 +77,7 @@ impl TraceContext {
 
     /// Writes the context to request headers, replacing the former one. A trace that begins here drops the
     /// `tracestate`.
-    pub fn header_value(self, headers: &mut HeaderMap, from: TraceOrigin) {
+    pub fn write_headers(self, headers: &mut HeaderMap, from: TraceOrigin) {
         if let Ok(value) = HeaderValue::try_from(self.to_string()) {
             headers.insert(TRACEPARENT, value);
         }
@@ -178,7 +178,7 @@ impl Trace {
     /// Writes the context to request headers, unless the caller's own headers already contain it.
     pub fn tell(&self, headers: &mut HeaderMap) {
         if self.parent.is_some() || self.from == TraceOrigin::Here {
-            self.context.header_value(headers, self.from);
+            self.context.write_headers(headers, self.from);
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) async fn send_and_collect(
     let outgoing = without_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let since = clock::now();
-    record.set_request(since);
+    record.start_upstream_time(since);
     let limit = record.left(limit);
     let most = record.installed().plan.limits.answer;
     let purse = record.budget().cloned();
@@ -64,7 +64,7 @@ pub(super) async fn send_and_collect(
             // Returning drops the exchange and closes its connection: an event stream may never end.
             return streamed(head);
         }
-        let body = match collect_reserved(body, most, (purse.as_ref(), &memory)).await {
+        let body = match collect_response(body, most, (purse.as_ref(), &memory)).await {
             Ok(body) => {
                 lease.release();
                 body
@@ -110,7 +110,7 @@ fn streamed(head: response::Parts) -> Result<UpstreamResponse, Failure> {
 }
 
 /// Reads a complete response. Second runs are charged to their own budget, not to the memory of client calls.
-async fn collect_reserved(
+async fn collect_response(
     body: IncomingBody,
     most: usize,
     (purse, memory): (Option<&BodyCopy>, &MemoryBudget),
@@ -142,7 +142,7 @@ pub(super) async fn send_notification(
             let sent = upstream.send(&attempt, (permit, outgoing), RetryPolicy::Unsent.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && !is_event_stream(response.headers())
-                && collect_reserved(response.into_body(), most, (purse.as_ref(), &memory))
+                && collect_response(response.into_body(), most, (purse.as_ref(), &memory))
                     .await
                     .is_ok()
             {
@@ -166,9 +166,9 @@ pub(super) async fn send_and_wait_head(
     let outgoing = without_secrets(record, outgoing);
     let permit = reserve(record, upstream, wait.limit).await?;
     let since = clock::now();
-    record.set_request(since);
+    record.start_upstream_time(since);
     if let Some(progress) = wait.progress {
-        progress.start(since);
+        progress.restart_progress(since);
     }
     let end = record.due();
     let due = || {
@@ -217,8 +217,10 @@ pub(super) async fn send_and_wait_head(
 /// Stops the upstream time. If the circuit breaker rejected the call, no upstream time is reported.
 fn finish_timing<T>(record: &mut Record, since: Instant, came: Option<&Result<T, Failure>>) {
     match came {
-        Some(Err(failure)) if failure.reason == Reason::UpstreamResting => record.unsolicited(),
-        Some(_) | None => record.client_time(since),
+        Some(Err(failure)) if failure.reason == Reason::UpstreamResting => {
+            record.discard_upstream_time()
+        }
+        Some(_) | None => record.add_upstream_time(since),
     }
 }
 
@@ -234,9 +236,9 @@ fn total_timeout(limit: Duration) -> Failure {
     Failure::new(Reason::RequestTimeout, message)
 }
 
-/// Returns the failure of a call that exceeded its deadline because of a slow client; see [`Record::is_slow_client`].
+/// Returns the failure of a call that exceeded its deadline because of a slow client; see [`Record::exceeded_by_client`].
 pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failure> {
-    let limit = record.is_slow_client(uploading)?;
+    let limit = record.exceeded_by_client(uploading)?;
     let message = format!(
         "the request took so much of the {limit:?} that a call may take that the server could not answer in the rest"
     );
@@ -265,7 +267,7 @@ async fn reserve(
     upstream: &HttpUpstream,
     limit: Duration,
 ) -> Result<Permit, Failure> {
-    let limit = upstream.plan().connect_wait(remaining_time(record, limit)?);
+    let limit = upstream.plan().slot_wait(remaining_time(record, limit)?);
     ensure_client_open(record)?;
     let reserved = record.worker().until_shutdown(upstream.reserve(limit));
     reserved.await?.map_err(from_upstream_error)
@@ -273,7 +275,7 @@ async fn reserve(
 
 /// Fails when the client's connection is about to close, because it could not receive the response.
 pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
-    match record.is_released() {
+    match record.has_lost_state() {
         true => {
             let message = "what a server kept for this connection is lost, and it is about to be closed; connect again";
             Err(Failure::new(Reason::UpstreamUnreachable, message))

@@ -112,7 +112,7 @@ pub(super) fn translated(
 ) -> HeaderMap {
     let room = record.worker().header_maps().take();
     let mut headers = translated_in(room, &head.headers, upstream, has_body);
-    record.is_passthrough(&mut headers, InboundHop::new(head, arrival));
+    record.add_forwarding_headers(&mut headers, InboundHop::new(head, arrival));
     headers
 }
 

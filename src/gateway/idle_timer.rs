@@ -85,7 +85,7 @@ impl IdleTimer {
     }
 
     /// Returns the action for a client whose reads may be paused.
-    pub(super) fn deadline(&mut self, intake: ReadMode, work: Activity) -> IdleAction {
+    pub(super) fn action_when_paused(&mut self, intake: ReadMode, work: Activity) -> IdleAction {
         if intake == ReadMode::Shut {
             // While reads are paused, pongs are not seen. Writing the ping still detects a connection that is gone.
             self.on_activity();

@@ -63,7 +63,7 @@ pub(super) async fn send(
             // Dropping the request cancels the subscription at its server.
             tokio::select! {
                 said = from_reply(record, link, (say, repeat, recall), limit) => said?,
-                () = is_cancelled(&mut leaving) => LinkReply::Ended,
+                () = until_shutdown(&mut leaving) => LinkReply::Ended,
             }
         }
     };
@@ -99,7 +99,7 @@ pub(super) async fn send(
 }
 
 /// Waits until the process shuts down.
-async fn is_cancelled(leaving: &mut watch::Receiver<bool>) {
+async fn until_shutdown(leaving: &mut watch::Receiver<bool>) {
     // An error means that the worker is gone, but a worker outlives its calls.
     let _ = leaving.wait_for(|leaves| *leaves).await;
 }
@@ -126,7 +126,7 @@ async fn from_reply(
 ) -> Result<LinkReply, Failure> {
     ensure_client_open(record)?;
     let since = clock::now();
-    record.set_request(since);
+    record.start_upstream_time(since);
     let asker = Requester {
         own: record.links(),
         recall,
@@ -134,7 +134,7 @@ async fn from_reply(
     };
     let asking = link.request_for(asker, (say, repeat), limit);
     let said = record.worker().until_shutdown(asking).await;
-    record.client_time(since);
+    record.add_upstream_time(since);
     said?.map_err(|why| match (why, slow_client(record, Duration::ZERO)) {
         (RequestError::Late, Some(held_up)) => held_up,
         (why, _) => unanswered(why, link.plan(), limit),

@@ -217,7 +217,7 @@ fn prepare(
     let trailers = headers::takes_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();
-    record.is_passthrough(
+    record.add_forwarding_headers(
         &mut head.headers,
         InboundHop {
             version: head.version,

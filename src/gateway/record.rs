@@ -251,7 +251,7 @@ impl Record {
     }
 
     /// Sets the comparison that starts after the response is sent.
-    pub(super) fn is_followed_by(&mut self, candidate: Candidate) {
+    pub(super) fn set_candidate(&mut self, candidate: Candidate) {
         self.candidate = Some(candidate);
     }
 
@@ -276,7 +276,7 @@ impl Record {
     }
 
     /// Adds this proxy's hop headers and the trace context to a forwarded request.
-    pub(super) fn is_passthrough(&self, headers: &mut HeaderMap, from: InboundHop<'_>) {
+    pub(super) fn add_forwarding_headers(&self, headers: &mut HeaderMap, from: InboundHop<'_>) {
         add_hop(headers, from, &self.installed.plan);
         if let Some(trace) = &self.trace {
             trace.tell(headers);
@@ -303,7 +303,7 @@ impl Record {
     }
 
     /// Returns true when the client's connection is about to close because the server state kept for it is lost.
-    pub(super) fn is_released(&self) -> bool {
+    pub(super) fn has_lost_state(&self) -> bool {
         self.arrival.as_ref().is_some_and(RequestOrigin::has_lost)
     }
 
@@ -365,7 +365,7 @@ impl Record {
     }
 
     /// Adds the time since `since` to the time spent waiting for the body.
-    pub(super) fn body_received(&mut self, since: Option<Instant>) {
+    pub(super) fn add_body_time(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
             self.took.body += clock::now() - since;
         }
@@ -373,7 +373,7 @@ impl Record {
 
     /// Returns `limits.total_timeout` if the deadline has passed and the client used more than 1/10 of it. The client's
     /// time is that of its head and body, plus `waited`, the time it took to send or receive since.
-    pub(super) fn is_slow_client(&self, waited: Duration) -> Option<Duration> {
+    pub(super) fn exceeded_by_client(&self, waited: Duration) -> Option<Duration> {
         let (end, limit) = self.due()?;
         let took = self.took.head + self.took.body + waited;
         (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
@@ -411,7 +411,7 @@ impl Record {
     }
 
     /// Returns the failure for a call whose decision has no backend to serve it.
-    pub(super) fn is_refused(&self, plan: &Plan, route: usize) -> Failure {
+    pub(super) fn unserved_failure(&self, plan: &Plan, route: usize) -> Failure {
         routing::refused(plan, self.why, (route, self.side), self.wall_time)
     }
 
@@ -458,18 +458,18 @@ impl Record {
         self.dropped += members;
     }
 
-    /// Starts the upstream time. A record dropped before [`Record::client_time`] still reports the time until then.
-    pub(super) fn set_request(&mut self, since: Instant) {
+    /// Starts the upstream time. A record dropped before [`Record::add_upstream_time`] still reports the time until then.
+    pub(super) fn start_upstream_time(&mut self, since: Instant) {
         self.upstream_since = Some(since);
     }
 
     /// Stops the upstream time without reporting any, because no request was sent.
-    pub(super) fn unsolicited(&mut self) {
+    pub(super) fn discard_upstream_time(&mut self) {
         self.upstream_since = None;
     }
 
     /// Adds the time since `since` to the upstream time.
-    pub(super) fn client_time(&mut self, since: Instant) {
+    pub(super) fn add_upstream_time(&mut self, since: Instant) {
         self.upstream_since = None;
         let more = clock::now() - since;
         self.upstream = Some(self.upstream.unwrap_or_default() + more);

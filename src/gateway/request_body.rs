@@ -68,7 +68,7 @@ pub(super) async fn json(
             let coding = coding(headers)?;
             let body = whole(headers, body, (limits, worker)).await?;
             if let Some(tap) = tap {
-                tap.is_copying(&body);
+                tap.store_complete(&body);
             }
             offloaded_parsing::json(worker, (coding, body), limits, purse).await
         }

@@ -294,10 +294,10 @@ impl StreamingBody {
     }
 
     /// Returns the error if the deadline has passed. The upstream is to blame, unless the client used up too much of
-    /// the time; see [`Record::is_slow_client`]. Which side was waited for last does not matter.
+    /// the time; see [`Record::exceeded_by_client`]. Which side was waited for last does not matter.
     fn overdue(&self) -> Option<ResponseBodyError> {
         let (end, limit) = self.due?;
-        let blame = match self.record.is_slow_client(self.waited) {
+        let blame = match self.record.exceeded_by_client(self.waited) {
             Some(_) => Blame::Client,
             None => Blame::Upstream,
         };

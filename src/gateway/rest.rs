@@ -110,7 +110,7 @@ async fn call(
     let tap = shadow::attach_rest(record, stage, (&head, &content), arrival);
     let content = content.copy_within(tap);
     match (stage.control(), selected) {
-        (None, Some(index)) => Err(record.is_refused(plan, index)),
+        (None, Some(index)) => Err(record.unserved_failure(plan, index)),
         (Some(Path::New), Some(index)) => {
             translate::rest_call(record, index, (head, content), arrival).await
         }
@@ -145,7 +145,7 @@ async fn read(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure>
     let (worker, installed) = (record.worker().clone(), record.installed().clone());
     let since = body.is_awaited().then(clock::now);
     let body = request_body::raw(body, (&installed.plan.limits, &*worker)).await?;
-    record.body_received(since);
+    record.add_body_time(since);
     Ok(body)
 }
 

@@ -39,7 +39,7 @@ enum State {
 
 impl fmt::Debug for GracefulStreamEnd {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("Closing");
+        let mut shown = formatter.debug_struct("GracefulStreamEnd");
         shown.field("state", &self.state).finish_non_exhaustive()
     }
 }

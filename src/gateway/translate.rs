@@ -61,7 +61,7 @@ pub(super) async fn rest_call(
     let since = body.is_awaited().then(clock::now);
     let bounds = (limits, &**record.worker());
     let body = request_body::json(&head.headers, body, bounds, record.budget()).await?;
-    record.body_received(since);
+    record.add_body_time(since);
     let of = RouteHandle {
         plan: &installed.plan,
         index,

@@ -112,7 +112,7 @@ impl RewrittenStream {
         };
         loop {
             while let Some(step) = self.rewriter.step(&plan.events, terms) {
-                if let Some(frame) = self.log_unwritable(step, record) {
+                if let Some(frame) = self.count_event(step, record) {
                     return Poll::Ready(Some(Ok(frame)));
                 }
             }
@@ -132,7 +132,7 @@ impl RewrittenStream {
                 Poll::Ready(None) => {
                     self.state = RewriteState::Over;
                     let last = self.rewriter.finish(&plan.events, terms);
-                    if let Some(frame) = last.and_then(|step| self.log_unwritable(step, record)) {
+                    if let Some(frame) = last.and_then(|step| self.count_event(step, record)) {
                         return Poll::Ready(Some(Ok(frame)));
                     }
                 }
@@ -142,7 +142,7 @@ impl RewrittenStream {
 
     /// Counts a rewritten event and returns the frame to send, if any. Logs the first event that could not be
     /// rewritten.
-    fn log_unwritable(&mut self, step: RewriteStep, record: &Record) -> Option<Frame<Bytes>> {
+    fn count_event(&mut self, step: RewriteStep, record: &Record) -> Option<Frame<Bytes>> {
         if let Some(became) = step.result {
             let (label, side) = (record.label(), record.side());
             record.worker().count(|shard| {

@@ -46,7 +46,7 @@ const MARK: usize = 1;
 
 /// The cause of an incomplete delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Delivery {
+enum DeliveryFailure {
     /// The client has taken nothing for too long.
     Stalled,
     Gone,
@@ -59,7 +59,7 @@ pub(super) struct DeliveryPace {
     waiting: Cell<usize>,
     /// The time since which the first of these chunks waits.
     since: Cell<Option<Instant>>,
-    left: Cell<Option<Delivery>>,
+    left: Cell<Option<DeliveryFailure>>,
     /// The waker of the task that waits for the delivery.
     told: RefCell<Option<Waker>>,
     /// The body, kept after h2 has dropped it.
@@ -74,7 +74,7 @@ impl DeliveryPace {
             sleep_until(since + patience).await;
             let since = self.since.get();
             if since.is_some_and(|since| since + patience <= clock::now()) {
-                self.left.set(Some(Delivery::Stalled));
+                self.left.set(Some(DeliveryFailure::Stalled));
                 return;
             }
         }
@@ -98,7 +98,7 @@ impl DeliveryPace {
         let pace = self.clone();
         TrackedChunk {
             bytes,
-            stands: DeliveryState::ForItself,
+            stands: ChunkPurpose::ForItself,
             pace,
         }
     }
@@ -109,7 +109,7 @@ impl DeliveryPace {
         let pace = self.clone();
         TrackedChunk {
             bytes: Bytes::new(),
-            stands: DeliveryState::ForTheHead,
+            stands: ChunkPurpose::ForTheHead,
             pace,
         }
     }
@@ -137,7 +137,7 @@ impl DeliveryPace {
     }
 
     fn leaves(&self) {
-        let left = self.left.get().unwrap_or(Delivery::Gone);
+        let left = self.left.get().unwrap_or(DeliveryFailure::Gone);
         self.left.set(Some(left));
     }
 }
@@ -155,10 +155,10 @@ impl Drop for AbortReason {
             self.0.leaves();
         }
         match self.0.left.get() {
-            Some(Delivery::Stalled) => {
+            Some(DeliveryFailure::Stalled) => {
                 body.left(Some("the client took nothing of it for too long"))
             }
-            Some(Delivery::Gone) => body.left(None),
+            Some(DeliveryFailure::Gone) => body.left(None),
             None => {}
         }
     }
@@ -168,13 +168,13 @@ impl Drop for AbortReason {
 #[derive(Debug)]
 pub(super) struct TrackedChunk {
     bytes: Bytes,
-    stands: DeliveryState,
+    stands: ChunkPurpose,
     pace: Rc<DeliveryPace>,
 }
 
 /// The purpose of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DeliveryState {
+enum ChunkPurpose {
     ForItself,
     ForTheHead,
 }
@@ -198,7 +198,7 @@ impl Buf for TrackedChunk {
 
 impl Drop for TrackedChunk {
     fn drop(&mut self) {
-        if self.stands == DeliveryState::ForTheHead {
+        if self.stands == ChunkPurpose::ForTheHead {
             self.pace.goes_on((MARK, 0));
         }
         if !self.bytes.is_empty() {

@@ -44,7 +44,7 @@ impl<S, A: SocketObserver> MonitoredSocket<S, A> {
 
     fn hears(&mut self, bytes: &[u8]) {
         let began = self.began;
-        if self.flood.counts_frames(bytes, || clock::now() - began) {
+        if self.flood.is_flooded_by(bytes, || clock::now() - began) {
             self.alarm.rings();
         }
     }

@@ -32,7 +32,7 @@ mod tests;
 mod whole;
 
 pub use disconnect_watch::DisconnectWatch;
-use inspection::RefusalAnswer;
+use inspection::UpgradeResult;
 pub use inspection::{AdmittedRequest, Inspection};
 use interims::InterimWriter;
 
@@ -234,14 +234,14 @@ impl<S> Inspected<S> {
     }
 
     /// Acts on the response to an upgrade request.
-    fn go_on(&mut self, answer: RefusalAnswer) {
+    fn go_on(&mut self, answer: UpgradeResult) {
         let held = std::mem::take(&mut self.held);
         match answer {
-            RefusalAnswer::Switched => {
+            UpgradeResult::Switched => {
                 self.mode = Mode::Transparent;
                 self.ready.extend_from_slice(&held);
             }
-            RefusalAnswer::Declined => {
+            UpgradeResult::Declined => {
                 self.mode = Mode::Following;
                 self.follower.resume();
                 self.sift(&held);
@@ -249,7 +249,7 @@ impl<S> Inspected<S> {
         }
     }
 
-    fn upgrade_answer(&self) -> Option<RefusalAnswer> {
+    fn upgrade_answer(&self) -> Option<UpgradeResult> {
         self.inspection.answer(self.follower.message())
     }
 

@@ -23,14 +23,14 @@ impl UnreadBody {
         if body.size_hint().exact().is_some() {
             return UnreadBody::Sized;
         }
-        UnreadBody::Chunked(body.signals_end())
+        UnreadBody::Chunked(body.end_flag())
     }
 
     /// Returns true if a response now would leave some of the body of call `number` unread.
     pub(super) fn is_left(&self, inspection: &Inspection, number: u64) -> bool {
         match self {
             UnreadBody::Sized => inspection.owes(number),
-            UnreadBody::Chunked(read) => !read.is_so(),
+            UnreadBody::Chunked(read) => !read.is_set(),
         }
     }
 }

@@ -108,7 +108,7 @@ impl RedisKeys {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedStore")
+        f.debug_struct("RedisStore")
             .field("address", &self.line.address())
             .field("keys", &self.keys)
             .field("faring", &self.faring)

@@ -156,7 +156,7 @@ impl Upload {
     ) -> (Body, Option<Rc<UploadProgress>>) {
         if let Some(whole) = incoming.take_complete() {
             if let Some(tap) = tap {
-                tap.is_copying(&whole);
+                tap.store_complete(&whole);
             }
             return (Body::from(Rope::from(whole)), None);
         }
@@ -231,7 +231,7 @@ impl UploadProgress {
     }
 
     /// Sets the side that the upload waits for, and accounts the wait before.
-    pub(super) fn waits_for(&self, awaited: WaitingFor) {
+    pub(super) fn set_waiting_for(&self, awaited: WaitingFor) {
         let now = clock::now();
         let since = self.noted.replace(now);
         if self.awaited.replace(awaited) == WaitingFor::Client {
@@ -258,7 +258,7 @@ impl UploadProgress {
     }
 
     /// Restarts the progress time at `now`: the call had to wait before anything of it could be sent.
-    pub fn start(&self, now: Instant) {
+    pub fn restart_progress(&self, now: Instant) {
         self.last.set(now);
     }
 
@@ -332,7 +332,7 @@ impl Upload {
         } else {
             WaitingFor::Client
         };
-        self.progress.waits_for(awaited);
+        self.progress.set_waiting_for(awaited);
         if polled.is_ready() {
             self.progress.last.set(clock::now());
         } else {

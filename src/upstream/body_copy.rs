@@ -98,7 +98,7 @@ impl BodyCopy {
     }
 
     /// Stores a body that is complete already, without copying its memory.
-    pub fn is_copying(&self, whole: &Bytes) {
+    pub fn store_complete(&self, whole: &Bytes) {
         let mut copied = self.0.borrow_mut();
         if matches!(copied.state, CopyProgress::Running(_)) && copied.charge(whole.len()) {
             copied.state = CopyProgress::Whole(whole.clone());
@@ -236,7 +236,7 @@ mod tests {
         let budget = budget(100);
         let tap = BodyCopy::new(&budget);
         assert!(tap.charge(60));
-        tap.is_copying(&Bytes::from_static(b"whole"));
+        tap.store_complete(&Bytes::from_static(b"whole"));
         assert_eq!(tap.whole().unwrap(), "whole");
         assert_eq!(budget.left(), 35);
         assert!(!tap.charge(36));

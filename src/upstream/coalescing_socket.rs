@@ -116,7 +116,7 @@ impl WriteControl {
     /// turn. Without new writes, the number only falls.
     #[must_use]
     pub fn buffered(&self) -> usize {
-        let late = |writer: &mut WriteState| match writer.register_waker() {
+        let late = |writer: &mut WriteState| match writer.is_flushed_by_coalescer() {
             true => 0,
             false => writer.late.len(),
         };
@@ -141,7 +141,7 @@ impl SocketHandle {
 /// Omits the bytes, which may contain credentials.
 impl fmt::Debug for WriteState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer")
+        f.debug_struct("WriteState")
             .field("late", &self.late)
             .field("sending", &self.sending)
             .finish_non_exhaustive()
@@ -190,7 +190,7 @@ impl WriteState {
     }
 
     /// Returns true when the coalescer sends the deferred bytes at the end of the turn, so that a flush need not.
-    fn register_waker(&self) -> bool {
+    fn is_flushed_by_coalescer(&self) -> bool {
         self.waiting == FlushTime::Turn && matches!(self.sending, FlushOwner::Outbox)
     }
 
@@ -263,7 +263,7 @@ impl AsyncWrite for CoalescingSocket {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut writer = self.end.0.get();
-        if writer.register_waker() {
+        if writer.is_flushed_by_coalescer() {
             return Poll::Ready(Ok(()));
         }
         writer.take_error()?;

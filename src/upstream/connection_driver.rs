@@ -31,7 +31,7 @@ type ConnectionFuture = dyn Future<Output = ()>;
 
 impl fmt::Debug for DriverShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver")
+        f.debug_struct("ConnectionDriver")
             .field("hand", &self.hand)
             .finish_non_exhaustive()
     }
@@ -189,7 +189,7 @@ impl ConnectionDriver {
     }
 
     /// Drops the connection, which closes it.
-    pub(super) fn on_end(&self) {
+    pub(super) fn close(&self) {
         self.0.connection.take();
     }
 }
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(scene.woken(), (1, 0));
         assert!(scene.in_task().is_ready());
         let other = Scene::new();
-        other.driver.on_end();
+        other.driver.close();
         assert!(other.in_task().is_ready());
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct DeferredWrites {
 /// Prints the length only: the bytes may contain credentials.
 impl fmt::Debug for DeferredWrites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Late")
+        f.debug_struct("DeferredWrites")
             .field("len", &self.len())
             .finish_non_exhaustive()
     }

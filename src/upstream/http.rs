@@ -91,11 +91,11 @@ enum LeaseState {
     Closed,
 }
 
-/// The history of a leased connection: `Yes` if it has served a call before.
+/// The history of a leased connection: `Reused` if it has served a call before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionAge {
-    Yes,
-    No,
+    Reused,
+    New,
 }
 
 impl Lease {
@@ -379,8 +379,8 @@ impl HttpUpstream {
         let lease = self.lease(attempt, permit, wants).await?;
         let (reused, place) = (lease.reused, lease.endpoint);
         let spare = match lease.reused {
-            ConnectionAge::Yes => RetryCopy::new(&outgoing, repeat, &lease.channel),
-            ConnectionAge::No => RetryCopy::Nothing,
+            ConnectionAge::Reused => RetryCopy::new(&outgoing, repeat, &lease.channel),
+            ConnectionAge::New => RetryCopy::Nothing,
         };
         let FailedAttempt {
             unanswered:
@@ -395,19 +395,19 @@ impl HttpUpstream {
         };
         let again = match (reused, left) {
             // The server may have closed a kept connection at the moment it was taken.
-            (ConnectionAge::Yes, RequestDisposition::Unsent(unsent)) => {
+            (ConnectionAge::Reused, RequestDisposition::Unsent(unsent)) => {
                 Some(RetryRequest::Outgoing(unsent.into()))
             }
             (_, RequestDisposition::Refused(refused)) if self.endpoints.may_retry() => {
                 Some(RetryRequest::Outgoing(refused.into()))
             }
-            (ConnectionAge::Yes, RequestDisposition::Sent(bytes))
+            (ConnectionAge::Reused, RequestDisposition::Sent(bytes))
                 if !is_malformed(&error) && !is_reset(&error) =>
             {
                 let again = spare.retry_request(bytes);
                 again.filter(|_| self.endpoints.may_retry())
             }
-            (ConnectionAge::Yes | ConnectionAge::No, _) => None,
+            (ConnectionAge::Reused | ConnectionAge::New, _) => None,
         };
         let Some(again) = again else {
             return Err(classify(error));
@@ -433,7 +433,7 @@ impl HttpUpstream {
         let (place, _) = choice;
         while let Some(mut kept) = self.take_idle(place, attempt.began()) {
             if kept.is_ready().await {
-                let kept = (Channel::Http1(kept), ConnectionAge::Yes);
+                let kept = (Channel::Http1(kept), ConnectionAge::Reused);
                 return Ok(Lease::new((self, place), kept, permit));
             }
         }

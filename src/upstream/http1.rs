@@ -104,7 +104,7 @@ impl Http1Connection {
             tokio::select! {
                 biased;
                 () = poll_fn(|cx| driven.poll_in_task(cx)) => {}
-                _ = &mut ended => driven.on_end(),
+                _ = &mut ended => driven.close(),
             }
         });
         Ok(Box::new(Http1Connection {
@@ -141,7 +141,7 @@ impl Http1Connection {
     ) -> Result<Box<Response<IncomingBody>>, Box<SendError>> {
         self.head_limit.begin();
         self.capture.begin(&outgoing.head.method, heads);
-        let answered = self.readiness(outgoing).await;
+        let answered = self.send_request(outgoing).await;
         self.head_limit.end();
         match answered {
             Ok(answer) => {
@@ -169,14 +169,15 @@ impl Http1Connection {
 
     /// Sends a request and polls the connection until the response head arrives. A long or streamed body leaves
     /// polling to the connection's task, which sends on while the response is not read.
-    async fn readiness(
+    async fn send_request(
         &mut self,
         outgoing: OutgoingRequest,
     ) -> Result<Box<Response<IncomingBody>>, Box<TrySendError<Request<Body>>>> {
         let (driver, tape) = (&self.driver, &self.capture);
         // Boxed here: from here to the client only the pointer moves.
-        let read =
-            |answer, driver| boxed(|| IncomingBody::from_response(answer, driver, tape.take_all()));
+        let read = |answer, driver| {
+            boxed(|| IncomingBody::from_response(answer, driver, tape.take_inline_body()))
+        };
         if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
             let mut sent = pin!(self.sender.try_send_request(outgoing.into()));
             let answered = poll_fn(|cx| {
@@ -211,7 +212,7 @@ impl Http1Connection {
 
     /// Records the bytes of the next call, which has no body, for a retry.
     pub(super) fn capture(&self) {
-        self.capture.start();
+        self.capture.start_recording();
     }
 
     /// Sends these bytes in place of the next call.

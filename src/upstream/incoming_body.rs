@@ -75,11 +75,11 @@ pub struct FullyRead(Arc<AtomicBool>);
 impl FullyRead {
     /// Returns true when the body has been read to its end.
     #[must_use]
-    pub fn is_so(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn is_now(&self) {
+    fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
@@ -165,7 +165,7 @@ impl IncomingBody {
     }
 
     /// Returns a flag that is set when the body has been read to its end.
-    pub fn signals_end(&mut self) -> FullyRead {
+    pub fn end_flag(&mut self) -> FullyRead {
         self.read.get_or_insert_default().clone()
     }
 
@@ -193,7 +193,7 @@ impl IncomingBody {
     /// Records that the body has been read to its end.
     fn has_ended(&self) {
         if let Some(read) = &self.read {
-            read.is_now();
+            read.set();
         }
     }
 

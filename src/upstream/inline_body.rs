@@ -23,7 +23,7 @@ impl fmt::Debug for InlineBody {
     /// Prints the length only, never the content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = &self.length;
-        f.debug_struct("WholeBody")
+        f.debug_struct("InlineBody")
             .field("length", length)
             .finish_non_exhaustive()
     }

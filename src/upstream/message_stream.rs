@@ -242,7 +242,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
     }
 
     /// Sets the close code and reason to send at the end, if there are any.
-    pub fn on_close(&mut self, closing: Option<CloseReason>) {
+    pub fn set_close(&mut self, closing: Option<CloseReason>) {
         let Some(CloseReason { code, mut reason }) = closing else {
             return;
         };

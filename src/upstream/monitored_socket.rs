@@ -80,9 +80,9 @@ impl MonitoredSocket {
         }
     }
 
-    fn subscribe(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn check_flood(&mut self, bytes: &[u8]) -> io::Result<()> {
         let began = self.began;
-        if !self.flood.counts_frames(bytes, || clock::now() - began) {
+        if !self.flood.is_flooded_by(bytes, || clock::now() - began) {
             return Ok(());
         }
         self.cuts.add(&FloodError);
@@ -103,7 +103,7 @@ impl AsyncRead for MonitoredSocket {
         }
         self.heard.notify_one();
         if let Some(read) = buf.filled().get(before..) {
-            self.subscribe(read)?;
+            self.check_flood(read)?;
         }
         polled
     }

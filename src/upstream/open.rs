@@ -44,18 +44,18 @@ impl HttpUpstream {
         };
         let Some(trunks) = trunks else {
             let own = Box::pin(self.connect(place)).await?;
-            return Ok((Channel::Http1(own), ConnectionAge::No));
+            return Ok((Channel::Http1(own), ConnectionAge::New));
         };
         let seen = trunks.faults();
         if let Some(ride) = trunks.take(self.plan()) {
-            return Ok((Channel::Http2(ride), ConnectionAge::Yes));
+            return Ok((Channel::Http2(ride), ConnectionAge::Reused));
         }
         if trunks.negotiated() == NegotiatedVersion::Http1 {
             return Box::pin(self.opened(trunks)).await;
         }
         let turn = trunks.turn().await;
         if let Some(ride) = trunks.take(self.plan()) {
-            return Ok((Channel::Http2(ride), ConnectionAge::Yes));
+            return Ok((Channel::Http2(ride), ConnectionAge::Reused));
         }
         if let Some(fault) = trunks.fault_since(seen) {
             return Err(self.unreachable(fault));
@@ -95,7 +95,7 @@ impl HttpUpstream {
                 Channel::Http2(ride)
             }
         };
-        Ok((line, ConnectionAge::No))
+        Ok((line, ConnectionAge::New))
     }
 
     /// Opens an HTTP/1.1 connection.

@@ -82,7 +82,7 @@ impl<S> ReadinessGate<S> {
     }
 
     /// Polls the socket with `ask`, if data may be available.
-    pub fn poll_for_call<T>(
+    pub fn poll_if_readable<T>(
         &mut self,
         cx: &Context<'_>,
         ask: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<T>,
@@ -111,7 +111,7 @@ impl<S: Read + Unpin> Read for ReadinessGate<S> {
         buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         self.get_mut()
-            .poll_for_call(cx, |socket, own| socket.poll_read(own, buf))
+            .poll_if_readable(cx, |socket, own| socket.poll_read(own, buf))
     }
 }
 

@@ -90,7 +90,7 @@ enum ExpectedLength {
 impl<S: fmt::Debug> fmt::Debug for ResponseReader<S> {
     /// Prints lengths only, never the content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answering")
+        f.debug_struct("ResponseReader")
             .field("socket", &self.socket)
             .field("patience", &self.patience)
             .field("rest", &self.rest.len())
@@ -127,7 +127,7 @@ impl<S: AsyncRead + Unpin> ResponseReader<S> {
             self.length = ExpectedLength::Long;
         }
         self.patience.spend(count)?;
-        if count == 0 || self.tape.expect_response(room) {
+        if count == 0 || self.tape.on_response(room) {
             let fits = room.len().min(buf.remaining());
             buf.put_slice(&room[..fits]);
             if fits < room.len() {
@@ -141,7 +141,7 @@ impl<S: AsyncRead + Unpin> ResponseReader<S> {
 
     /// Reads until the response head that begins in `part` is complete.
     fn poll_part(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        while self.expects_head() {
+        while self.prepare_head() {
             self.part.reserve(ROOM);
             let count = ready!(pin!(self.socket.read_buf(&mut self.part)).poll(cx))?;
             if count == 0 {
@@ -157,13 +157,13 @@ impl<S: AsyncRead + Unpin> ResponseReader<S> {
 
     /// Removes interim responses from the start of `part` and unfolds the head behind them. Returns true while that
     /// is incomplete.
-    fn expects_head(&mut self) -> bool {
+    fn prepare_head(&mut self) -> bool {
         loop {
             match leading(&self.part) {
                 ResponseHead::Part => return true,
                 ResponseHead::Interim(size) => {
                     let head = self.part.split_to(size);
-                    self.tape.expect_interim(&head);
+                    self.tape.on_interim(&head);
                 }
                 ResponseHead::Final(size) => {
                     unfold(&mut self.part[..size]);
@@ -281,7 +281,7 @@ mod tests {
                 count => found.extend_from_slice(&buffer[..count]),
             }
         }
-        let whole = tape.take_all();
+        let whole = tape.take_inline_body();
         let whole = whole.map(|whole| whole.restore(&mut http::HeaderMap::new()).len());
         (String::from_utf8(found).unwrap(), whole)
     }
@@ -329,7 +329,7 @@ mod tests {
             answer.resize(length, b'x');
             far.write_all(&answer).await.unwrap();
             let first = answering.read(&mut buffer).await.unwrap();
-            let is_whole = tape.take_all().is_some();
+            let is_whole = tape.take_inline_body().is_some();
             assert_eq!((first, is_whole), expected, "{length}");
             let mut rest = if is_whole { 0 } else { length - first };
             while rest > 0 {

@@ -226,7 +226,7 @@ impl Link for RunningChild {
                 ChildEvent::Read(0) => {
                     self.stdout = None;
                     let known = self.last.as_ref().map(|(_, why)| why.clone());
-                    self.is_running(known.unwrap_or("it closed its standard output".to_owned()));
+                    self.record_end(known.unwrap_or("it closed its standard output".to_owned()));
                 }
                 ChildEvent::Read(_) => {}
                 ChildEvent::Stderr(0) => self.stderr = None,
@@ -237,10 +237,10 @@ impl Link for RunningChild {
                         return Event::Written;
                     }
                 }
-                ChildEvent::Stuck(why) => self.is_running(why),
+                ChildEvent::Stuck(why) => self.record_end(why),
                 ChildEvent::Ended(why) => {
                     self.life = Exited::Over;
-                    self.is_running(why);
+                    self.record_end(why);
                 }
                 ChildEvent::Silent => {
                     let why = self.last.take().map(|(_, why)| why);
@@ -313,7 +313,7 @@ impl RunningChild {
     }
 
     /// Records the reason of the end, and limits the wait for output that was written before.
-    fn is_running(&mut self, why: String) {
+    fn record_end(&mut self, why: String) {
         let now = clock::now();
         let until = match (self.life, &self.stdout) {
             (Exited::Over, None) => now,

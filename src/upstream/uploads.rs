@@ -87,7 +87,7 @@ mod tests {
         sent.map(|bytes| {
             let progress = UploadProgress::begin();
             progress.received(bytes);
-            progress.waits_for(WaitingFor::Client);
+            progress.set_waiting_for(WaitingFor::Client);
             progress
         })
     }

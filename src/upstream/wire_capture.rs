@@ -103,7 +103,7 @@ impl WireCapture {
     }
 
     /// Passes on the head of an interim response, and wakes the task that waits for the response.
-    pub(super) fn expect_interim(&self, head: &[u8]) {
+    pub(super) fn on_interim(&self, head: &[u8]) {
         let mut reel = self.0.get();
         if let Some(interims) = &reel.interims
             && let Some(head) = interim(head)
@@ -136,9 +136,9 @@ impl WireCapture {
     }
 
     /// Processes the start of a response that may have a body. If the response is complete, only its head is left in
-    /// `bytes`, and [`WireCapture::take_all`] returns the body. Returns false if a parser cannot read the bytes as
+    /// `bytes`, and [`WireCapture::take_inline_body`] returns the body. Returns false if a parser cannot read the bytes as
     /// they are; then nothing is recorded.
-    pub(super) fn expect_response(&self, bytes: &mut BytesMut) -> bool {
+    pub(super) fn on_response(&self, bytes: &mut BytesMut) -> bool {
         let whole = CompleteMessage::answer(bytes);
         if whole.is_none() && !is_ready(bytes) {
             return false;
@@ -153,12 +153,12 @@ impl WireCapture {
     }
 
     /// Takes the body of the response, if it came with the head.
-    pub(super) fn take_all(&self) -> Option<InlineBody> {
+    pub(super) fn take_inline_body(&self) -> Option<InlineBody> {
         self.0.get().whole.take()
     }
 
     /// Starts recording what is written.
-    pub(super) fn start(&self) {
+    pub(super) fn start_recording(&self) {
         let running = &mut self.0.get().running;
         let mut room = running.take();
         room.clear();
@@ -188,7 +188,7 @@ impl WireCapture {
         reel.answer.take()
     }
 
-    /// Returns the bytes passed to the socket since [`WireCapture::start`], if any. The connection may have broken
+    /// Returns the bytes passed to the socket since [`WireCapture::start_recording`], if any. The connection may have broken
     /// before all were sent.
     pub(super) fn recorded(&self) -> Option<Vec<u8>> {
         let reel = &mut *self.0.get();
@@ -337,7 +337,7 @@ mod tests {
         for room in [1, 7, 20, 1000] {
             let tape = WireCapture::default();
             tape.begin(&Method::GET, heads(&spelling(), None));
-            tape.start();
+            tape.start_recording();
             let found = through(room, (HEAD, ""), |socket, parts| {
                 tape.poll_write(socket, parts)
             });
@@ -353,7 +353,7 @@ mod tests {
             let tape = WireCapture::default();
             let spelling = spelling();
             tape.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
-            tape.start();
+            tape.start_recording();
             let found = through(room, (HEAD, ""), |socket, parts| {
                 tape.poll_write(socket, parts)
             });

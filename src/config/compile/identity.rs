@@ -8,7 +8,7 @@ use crate::config::raw::{
     RawBearer, RawClient, RawConfig, RawKey, RawMatch, RawTokenKey, RawTokenKeyFile,
 };
 use crate::domain::client_ip::TrustedProxies;
-use crate::domain::forwarding::writes_hops;
+use crate::domain::forwarding::is_hop_field;
 use crate::domain::identity_headers::IdentityHeaders;
 use crate::domain::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
 use crate::domain::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
@@ -58,7 +58,7 @@ pub(super) fn headers(raw: &RawConfig, problems: &mut Vec<Problem>) -> IdentityH
         if NOT_FORWARDED.contains(&text) || text.starts_with("proxy-") || text == "via" {
             let message = format!("`{text}` is written by the proxy itself");
             problems.push(name.problem(message));
-        } else if writes_hops(&name.value) {
+        } else if is_hop_field(&name.value) {
             let message = format!("`{text}` tells of hops");
             let hint = "`listen.forwarded` says which of these fields are written";
             problems.push(name.problem(message).hint(hint));

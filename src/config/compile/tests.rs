@@ -426,10 +426,10 @@ fn queue_timeout_bounds_how_long_a_call_waits_for_a_place_or_a_turn() {
     };
     // Without the key a call waits within its own time for a place, within `connect_timeout` for a turn.
     let plain = upstream("");
-    assert_eq!(plain.connect_wait(30 * second), 30 * second);
+    assert_eq!(plain.slot_wait(30 * second), 30 * second);
     assert_eq!(plain.queue_wait(30 * second), 5 * second);
     let bounded = upstream("queue_timeout = '7s'\n");
-    for wait in [UpstreamPlan::connect_wait, UpstreamPlan::queue_wait] {
+    for wait in [UpstreamPlan::slot_wait, UpstreamPlan::queue_wait] {
         assert_eq!(wait(&bounded, 30 * second), 7 * second);
         assert_eq!(wait(&bounded, 2 * second), 2 * second);
     }

@@ -189,7 +189,7 @@ fn execute(subject: &CheckSubject<'_>, suspicion: Hypothesis) -> Option<(Weight,
         if !differs(&sent, &trip) {
             continue;
         }
-        let sense = TranslationDirection::new(suspicion.rule);
+        let sense = Equivalence::new(suspicion.rule);
         let is_norm = suspicion.weight == Weight::Norm && is_stable(subject, &trip, sense);
         let weight = if is_norm { Weight::Norm } else { Weight::Loss };
         let finding = Finding {
@@ -224,25 +224,25 @@ fn differs(sent: &Message, trip: &RoundTrip) -> bool {
 
 /// The required agreement between the translations of a message and its normal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TranslationDirection {
+enum Equivalence {
     Same,
     /// An empty list and an absent one count as the same where only one of them can be written.
     Alike,
 }
 
-impl TranslationDirection {
-    fn new(rule: CheckRule) -> TranslationDirection {
+impl Equivalence {
+    fn new(rule: CheckRule) -> Equivalence {
         if rule == CheckRule::EmptyList {
-            TranslationDirection::Alike
+            Equivalence::Alike
         } else {
-            TranslationDirection::Same
+            Equivalence::Same
         }
     }
 }
 
 /// Returns true when a normal form comes back unchanged. One that another route reads must go where the original
 /// message went.
-fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, sense: TranslationDirection) -> bool {
+fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, sense: Equivalence) -> bool {
     let Ok(back) = &trip.back else { return false };
     if trip.by.is_some_and(|by| by != subject.own()) {
         return subject
@@ -251,8 +251,7 @@ fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, sense: TranslationDir
     }
     let again = subject.trip(back);
     again.is_some_and(|again| {
-        !differs(back, &again)
-            && (sense == TranslationDirection::Alike || again.there.same(&trip.there))
+        !differs(back, &again) && (sense == Equivalence::Alike || again.there.same(&trip.there))
     })
 }
 
@@ -265,8 +264,7 @@ fn cross_check(subject: &CheckSubject<'_>, direction: &mut Direction) {
         direction.tried += 1;
         let explained = !differs(&sent, &trip)
             || !direction.losses.is_empty()
-            || (!direction.norms.is_empty()
-                && is_stable(subject, &trip, TranslationDirection::Same));
+            || (!direction.norms.is_empty() && is_stable(subject, &trip, Equivalence::Same));
         if !explained {
             direction.losses.push(Finding {
                 rule: CheckRule::Unexplained,

@@ -180,7 +180,7 @@ fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<HoleRef>)>, Patt
         }
         (Some(data), None) => {
             let data = data.pattern().map_err(|error| error.under("data"))?;
-            if drops(&data) {
+            if is_discard(&data) {
                 return Ok(members);
             }
             let items = vec![data];
@@ -198,7 +198,7 @@ fn literal(text: &str) -> Pattern<HoleRef> {
 }
 
 /// Returns whether a pattern is `{_}`, which matches everything and writes nothing.
-fn drops(pattern: &Pattern<HoleRef>) -> bool {
+fn is_discard(pattern: &Pattern<HoleRef>) -> bool {
     matches!(pattern, Pattern::Hole(mention)
         if mention.name == "_" && mention.default.is_none())
 }

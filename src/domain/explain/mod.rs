@@ -25,7 +25,7 @@ use http::{HeaderMap, Method};
 
 use super::client_ip::Peer;
 use super::failure::Failure;
-use super::forwarding::writes_hops;
+use super::forwarding::is_hop_field;
 use super::hosts::ConnectionEntry;
 use super::jsonrpc::RequestId;
 use super::outcome::{RestReply, error_object, problem};
@@ -334,7 +334,7 @@ impl<'a> Case<'a> {
         });
         let headers = headers
             .iter()
-            .filter(|(name, _)| !(forgets && writes_hops(name)))
+            .filter(|(name, _)| !(forgets && is_hop_field(name)))
             .filter(|(name, _)| !self.plan.identity_headers.writes(name));
         let shown = headers.map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();

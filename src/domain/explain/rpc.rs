@@ -410,7 +410,7 @@ fn translate(
         }
         return Ok(());
     }
-    let said = reply_text(case, upstream, call)?;
+    let said = credential_headers(case, upstream, call)?;
     explanation.sends = Some(sent(case, route, (upstream, &made, said), &secrets));
     if let Some(id) = &call.id {
         explanation.outcomes = rows(route, Side::Rest);
@@ -434,7 +434,11 @@ fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) 
 }
 
 /// Returns the credential headers in the envelope, for an upstream that gets them.
-fn reply_text(case: &Case<'_>, upstream: &UpstreamPlan, call: &Call) -> Result<HeaderMap, Failure> {
+fn credential_headers(
+    case: &Case<'_>,
+    upstream: &UpstreamPlan,
+    call: &Call,
+) -> Result<HeaderMap, Failure> {
     match upstream.credentials {
         Credentials::Forward => credentials_of(&case.plan.face.envelope, call, case.terms.depth),
         Credentials::Drop => Ok(HeaderMap::new()),

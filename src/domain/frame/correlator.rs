@@ -232,14 +232,14 @@ impl FrameCorrelator {
     }
 
     /// Records that the client writes a frame of its own. From now on it counts as a client of frames.
-    pub fn forwards(&mut self) {
+    pub fn mark_frame_client(&mut self) {
         self.client = Client::Frames;
     }
 
     /// Records a frame of the client and observes it, if it has an answer and not too many calls are pending. Returns
     /// true when it is observed.
     pub fn observe(&mut self, table: &RouteTable, overheard: ObservedRequest) -> bool {
-        self.forwards();
+        self.mark_frame_client();
         let waits = table.route(overheard.route).waits == ExpectsReply::Yes;
         if !waits || self.len() >= self.most {
             return false;
@@ -264,7 +264,7 @@ impl FrameCorrelator {
         (ticket, frame): (Ticket, &Json),
         deadline: Duration,
     ) -> bool {
-        self.forwards();
+        self.mark_frame_client();
         let Some(id) = unrouted::id_of(table, frame) else {
             return false;
         };

@@ -61,7 +61,7 @@ impl PeerMessage {
                     None => PeerMessage::Noise,
                 },
             },
-            None if is_empty_reply(&envelope) => without_members(id),
+            None if is_empty_reply(&envelope) => empty_response(id),
             None => answer(id, value(RESULT), value(ERROR)),
         }
     }
@@ -74,7 +74,7 @@ fn is_empty_reply(envelope: &Envelope) -> bool {
 }
 
 /// Some servers respond with neither a result nor an error. That still ends the wait, since nothing else will arrive.
-fn without_members(id: Option<Json>) -> PeerMessage {
+fn empty_response(id: Option<Json>) -> PeerMessage {
     id.and_then(|id| own(id.as_bytes()))
         .map_or(PeerMessage::Noise, PeerMessage::Answer)
 }

@@ -312,10 +312,10 @@ impl RouteUsage<'_> {
         let told = callers.map(|(client, side, seen)| CallerReport {
             client: client.to_owned(),
             side: side.as_str().to_owned(),
-            old: last_call(&seen.old),
-            new: last_call(&seen.new),
-            refused: last_call(&seen.refused),
-            tool_errors: last_call(&seen.tool_errors),
+            old: count_report(&seen.old),
+            new: count_report(&seen.new),
+            refused: count_report(&seen.refused),
+            tool_errors: count_report(&seen.tool_errors),
         });
         told.collect()
     }
@@ -337,7 +337,7 @@ impl RouteUsage<'_> {
     }
 }
 
-fn last_call(count: &UsageCount) -> CountReport {
+fn count_report(count: &UsageCount) -> CountReport {
     CountReport {
         calls: count.calls,
         last: count.last.map(|last| last.to_string()),

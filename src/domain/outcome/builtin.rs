@@ -327,7 +327,7 @@ pub(super) fn restored_tool(result: &Json) -> Option<RestAnswer> {
 }
 
 /// Returns the status and headers of the REST response that [`tool_result`] stored in a result.
-pub(super) fn with_envelope_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
+pub(super) fn stored_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
     let kept = ReplyEnvelope::new(&result.member("_meta")?.member(KEPT)?)?;
     Some((forwarded(kept.status), kept.headers()))
 }
@@ -337,7 +337,7 @@ pub(super) fn with_envelope_head(result: &Json) -> Option<(u16, Vec<(HeaderName,
 /// count as rejections here as well.
 #[must_use]
 pub fn blame_behind_tool(result: &Json) -> Option<Blame> {
-    let (status, _) = with_envelope_head(result)?;
+    let (status, _) = stored_head(result)?;
     let before_tool = status >= 500 || refuses(status);
     Blame::of_status(status).filter(|_| before_tool)
 }

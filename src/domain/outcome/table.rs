@@ -255,7 +255,7 @@ impl Outcomes {
     /// Returns the REST response of a tool's failure, and whether it is a tool error. One made from a REST response
     /// with a truncated body keeps that response's status and headers.
     fn tool_failure(&self, result: Json) -> (RestAnswer, bool) {
-        let kept = builtin::with_envelope_head(&result);
+        let kept = builtin::stored_head(&result);
         let error = builtin::tool_failure(result);
         match kept {
             Some((status, headers)) => {

@@ -98,7 +98,7 @@ impl Authority {
 impl UpstreamPlan {
     /// Returns the time that a call with this timeout waits for a slot at an HTTP upstream.
     #[must_use]
-    pub fn connect_wait(&self, timeout: Duration) -> Duration {
+    pub fn slot_wait(&self, timeout: Duration) -> Duration {
         timeout.min(self.queue_timeout.unwrap_or(timeout))
     }
 

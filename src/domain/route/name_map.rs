@@ -63,7 +63,7 @@ impl<T: Default> NameMap<T> {
     /// Returns the value of a name, inserting the default for a new name.
     pub(super) fn under(&mut self, name: &str) -> &mut T {
         if self.entries.len() * 2 >= self.places.len() {
-            self.hash_index();
+            self.grow();
         }
         let place = self.place(name);
         if self.places[place] == FREE {
@@ -86,7 +86,7 @@ impl<T: Default> NameMap<T> {
     }
 
     /// Doubles the index.
-    fn hash_index(&mut self) {
+    fn grow(&mut self) {
         let room = (self.places.len() * 2).max(2 * FEW);
         self.places = vec![FREE; room];
         for index in 0..self.entries.len() {

@@ -134,7 +134,7 @@ impl FrameCounter {
     }
 
     /// Reads bytes, at a time since any fixed start; returns whether there are too many useless frames now.
-    pub fn counts_frames(&mut self, bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
+    pub fn is_flooded_by(&mut self, bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
         let FrameCounter { chatter, balance } = self;
         let mut now = Some(now);
         let mut is_flood = false;
@@ -296,14 +296,14 @@ mod tests {
         let mut flood = FrameCounter::of_server();
         let at = Duration::from_secs;
         for _ in 0..FRAMES {
-            assert!(!flood.counts_frames(&ping, || at(20)));
+            assert!(!flood.is_flooded_by(&ping, || at(20)));
         }
-        assert!(flood.counts_frames(&ping, || at(30)));
+        assert!(flood.is_flooded_by(&ping, || at(30)));
         assert!(
-            !flood.counts_frames(&ping, || at(31)),
+            !flood.is_flooded_by(&ping, || at(31)),
             "they are counted anew"
         );
-        assert!(!flood.counts_frames(&frame(HEADERS, 4, b"x"), || panic!("nobody asks when")));
+        assert!(!flood.is_flooded_by(&frame(HEADERS, 4, b"x"), || panic!("nobody asks when")));
     }
 
     #[test]
@@ -318,11 +318,11 @@ mod tests {
             let mut flood = FrameCounter::of_server();
             for _ in 0..5 * FRAMES {
                 let said = [&answer[..], &ping].concat();
-                assert!(!flood.counts_frames(&said, Duration::default));
+                assert!(!flood.is_flooded_by(&said, Duration::default));
             }
             // No more than so many besides, however many calls there were.
-            assert!(!flood.counts_frames(&ping.repeat(FRAMES as usize), Duration::default));
-            assert!(flood.counts_frames(&ping, Duration::default));
+            assert!(!flood.is_flooded_by(&ping.repeat(FRAMES as usize), Duration::default));
+            assert!(flood.is_flooded_by(&ping, Duration::default));
         }
         // What costs a peer nothing earns it nothing.
         for (kind, flags, payload) in [
@@ -332,8 +332,8 @@ mod tests {
         ] {
             let mut flood = FrameCounter::of_server();
             let said = [frame(kind, flags, payload), ping.clone()].concat();
-            assert!(!flood.counts_frames(&said.repeat(FRAMES as usize), Duration::default));
-            assert!(flood.counts_frames(&said, Duration::default), "{kind}");
+            assert!(!flood.is_flooded_by(&said.repeat(FRAMES as usize), Duration::default));
+            assert!(flood.is_flooded_by(&said, Duration::default), "{kind}");
         }
     }
 
@@ -342,21 +342,21 @@ mod tests {
         let (ping, answer) = (frame(PING, 0, b"12345678"), frame(DATA, END_STREAM, b"x"));
         let mut flood = FrameCounter::of_server();
         assert!(
-            !flood.counts_frames(&answer.repeat(FRAMES as usize), || panic!(
+            !flood.is_flooded_by(&answer.repeat(FRAMES as usize), || panic!(
                 "nobody asks when"
             ))
         );
         let later = || Duration::from_secs(11);
-        assert!(!flood.counts_frames(&ping.repeat(FRAMES as usize), later));
-        assert!(flood.counts_frames(&ping, later));
+        assert!(!flood.is_flooded_by(&ping.repeat(FRAMES as usize), later));
+        assert!(flood.is_flooded_by(&ping, later));
     }
 
     #[test]
     fn a_client_begins_with_its_preface_and_a_server_with_a_frame() {
         let pings = frame(PING, 0, b"12345678").repeat(FRAMES as usize + 1);
-        assert!(FrameCounter::of_server().counts_frames(&pings, Duration::default));
+        assert!(FrameCounter::of_server().is_flooded_by(&pings, Duration::default));
         let client = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &pings].concat();
-        assert!(FrameCounter::of_client().counts_frames(&client, Duration::default));
+        assert!(FrameCounter::of_client().is_flooded_by(&client, Duration::default));
     }
 
     proptest! {

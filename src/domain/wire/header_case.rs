@@ -115,7 +115,7 @@ impl HeaderCaseReader {
     }
 
     /// Returns whether there are lines whose names may have to be kept.
-    pub(super) fn is_read(&self) -> bool {
+    pub(super) fn has_names_to_keep(&self) -> bool {
         self.looked > 0
     }
 

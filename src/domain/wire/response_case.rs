@@ -62,7 +62,7 @@ impl ResponseCaseReader {
                 self.line(&whole, whole.len() - 1);
                 self.names.store(&whole, HeadRead::Part);
             }
-            if self.names.is_read() && self.part == HeadPart::Fields {
+            if self.names.has_names_to_keep() && self.part == HeadPart::Fields {
                 fields = end;
             }
             passed = end;

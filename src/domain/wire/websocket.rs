@@ -38,7 +38,7 @@ enum FrameUse {
 
 impl FrameFlood {
     /// Reads bytes, at a time since any fixed start; returns whether there are too many useless frames now.
-    pub fn counts_frames(&mut self, mut bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
+    pub fn is_flooded_by(&mut self, mut bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
         let mut now = Some(now);
         let mut is_flood = false;
         while !bytes.is_empty() {
@@ -144,12 +144,12 @@ mod tests {
             let idle = frame(first, 0);
             let mut flood = FrameFlood::default();
             assert!(
-                !flood.counts_frames(&idle.repeat(MANY), Duration::default),
+                !flood.is_flooded_by(&idle.repeat(MANY), Duration::default),
                 "{first}"
             );
-            assert!(flood.counts_frames(&idle, Duration::default), "{first}");
+            assert!(flood.is_flooded_by(&idle, Duration::default), "{first}");
             let later = || Duration::from_secs(11);
-            assert!(!flood.counts_frames(&idle, later), "they are counted anew");
+            assert!(!flood.is_flooded_by(&idle, later), "they are counted anew");
         }
     }
 
@@ -166,29 +166,29 @@ mod tests {
             let mut flood = FrameFlood::default();
             for _ in 0..20 {
                 assert!(
-                    !flood.counts_frames(&frame(first, length), never),
+                    !flood.is_flooded_by(&frame(first, length), never),
                     "{first} {length}"
                 );
             }
         }
-        assert!(!FrameFlood::default().counts_frames(&frame(0x88, 0).repeat(2 * MANY), never));
+        assert!(!FrameFlood::default().is_flooded_by(&frame(0x88, 0).repeat(2 * MANY), never));
     }
 
     #[test]
     fn a_frame_with_content_earns_one_without() {
         let mut flood = FrameFlood::default();
         let both = [frame(0x81, 2), PING.to_vec()].concat();
-        assert!(!flood.counts_frames(&both.repeat(5 * MANY), Duration::default));
-        assert!(!flood.counts_frames(&PING.repeat(MANY), Duration::default));
-        assert!(flood.counts_frames(PING, Duration::default));
+        assert!(!flood.is_flooded_by(&both.repeat(5 * MANY), Duration::default));
+        assert!(!flood.is_flooded_by(&PING.repeat(MANY), Duration::default));
+        assert!(flood.is_flooded_by(PING, Duration::default));
     }
 
     #[test]
     fn a_length_that_no_message_has_is_passed_over() {
         let mut flood = FrameFlood::default();
         let head = b"\x82\xff\xff\xff\xff\xff\xff\xff\xff\xffabcd";
-        assert!(!flood.counts_frames(head, never));
-        assert!(!flood.counts_frames(&PING.repeat(2 * MANY), never));
+        assert!(!flood.is_flooded_by(head, never));
+        assert!(!flood.is_flooded_by(&PING.repeat(2 * MANY), never));
     }
 
     proptest! {
@@ -200,14 +200,14 @@ mod tests {
             let bytes: Vec<u8> = frames.iter().flat_map(|(first, length)| frame(*first, *length)).collect();
             let mut whole = FrameFlood::default();
             let mut pieces = FrameFlood::default();
-            let _ = whole.counts_frames(&bytes, Duration::default);
+            let _ = whole.is_flooded_by(&bytes, Duration::default);
             let mut rest = &bytes[..];
             for cut in cuts {
                 let (piece, behind) = rest.split_at(cut.min(rest.len()));
-                let _ = pieces.counts_frames(piece, Duration::default);
+                let _ = pieces.is_flooded_by(piece, Duration::default);
                 rest = behind;
             }
-            let _ = pieces.counts_frames(rest, Duration::default);
+            let _ = pieces.is_flooded_by(rest, Duration::default);
             prop_assert_eq!(
                 (whole.balance.counts(), whole.skip, whole.filled),
                 (pieces.balance.counts(), pieces.skip, pieces.filled)

@@ -42,7 +42,7 @@ pub(in crate::gateway) async fn rpc_call(
         Ok(door) => record.worker().until_shutdown(door.answer()).await,
         Err(failure) => return Err(failure),
     };
-    record.client_time(since);
+    record.add_upstream_time(since);
     let told = told?.unwrap_or(Err(SocketCallError::Link(RequestError::Cut)));
     match told.map_err(|why| failure(why, upstream.plan(), limit))? {
         SocketReply::Answer(answered) => settle(record, route, answered),
@@ -63,7 +63,7 @@ pub(super) fn open(
     limit: Duration,
 ) -> Result<PendingReply, Failure> {
     ensure_client_open(record)?;
-    arrival.links().request(Side::Rest);
+    arrival.links().record_request(Side::Rest);
     let context = (record.worker(), record.installed());
     let door = arrival.sockets().send(context, upstream, question, limit);
     door.map_err(|why| link_call::unanswered(why, upstream.plan(), limit))

@@ -142,7 +142,7 @@ async fn serve(
     let session = sessions::of_socket((&*record, installed), caller, who.socket);
     let stage = decide(record, plan, (caller, headers, session), selected);
     match (stage.control(), told.route) {
-        (None, Some((index, _))) => Err(record.is_refused(plan, index)),
+        (None, Some((index, _))) => Err(record.unserved_failure(plan, index)),
         (Some(rollout::Path::New), Some((_, route))) => {
             translate(record, who, (route, told.frame)).await
         }
@@ -222,7 +222,7 @@ impl PassthroughFrame {
         let mut record = self.record;
         let since = clock::now();
         let told = self.door.answer().await?;
-        record.client_time(since);
+        record.add_upstream_time(since);
         let why = match told {
             Ok(SocketReply::Told) => {
                 record.answered(202);

@@ -196,7 +196,7 @@ impl ConnectionTask {
                 () = self.outlet.go_on() => {}
                 () = sleep_until(alarm.unwrap_or(silence)), if alarm.is_some() => self.tick(),
                 () = sleep_until(end.unwrap_or(silence)), if end.is_some() => {
-                    if self.close(inbox) {
+                    if self.may_close(inbox) {
                         return None;
                     }
                 }
@@ -204,7 +204,7 @@ impl ConnectionTask {
                     IdleAction::Ask => frames.ping(),
                     IdleAction::Wait => {}
                     IdleAction::End if self.is_idle() => {
-                        if self.close(inbox) {
+                        if self.may_close(inbox) {
                             return None;
                         }
                     }
@@ -224,7 +224,7 @@ impl ConnectionTask {
     }
 
     /// Returns true if the idle socket may close. A request that has just been queued is served first.
-    fn close(&mut self, inbox: &mut mpsc::Receiver<QueuedRequest>) -> bool {
+    fn may_close(&mut self, inbox: &mut mpsc::Receiver<QueuedRequest>) -> bool {
         match inbox.try_recv() {
             Ok(asked) => {
                 self.asked(asked);
@@ -313,7 +313,7 @@ impl ConnectionTask {
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
         let (installed, terms) = (self.installed.clone(), self.terms());
         let table = &installed.plan.routes;
-        match on_observed(table, (ticket, frame.clone()), (deadline, terms)) {
+        match observe(table, (ticket, frame.clone()), (deadline, terms)) {
             Some(overheard) if self.waiting.clashes(table, &overheard) => {
                 return self
                     .send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Busy)));
@@ -455,7 +455,7 @@ impl ConnectionTask {
 }
 
 /// Reads a client's frame whose answer its route describes.
-fn on_observed(
+fn observe(
     table: &RouteTable,
     (ticket, frame): (Ticket, Json),
     (deadline, terms): (Duration, TranslateContext),

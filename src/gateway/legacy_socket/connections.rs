@@ -139,7 +139,7 @@ impl Drop for PendingReply {
 
 impl ClientConnections {
     /// Sets the receiver for server messages of sockets opened from now on.
-    pub(in crate::gateway) fn notify(&self, news: mpsc::Sender<ServerNews>) {
+    pub(in crate::gateway) fn set_notifications(&self, news: mpsc::Sender<ServerNews>) {
         // Sockets opened before have no receiver, so they are closed.
         self.sockets.borrow_mut().clear();
         *self.way.borrow_mut() = ClientSender::to(news);

@@ -19,12 +19,12 @@ pub(super) struct MessageNote {
 
 impl Record {
     /// Records how the message deviates from JSON-RPC 2.0, and how the proxy handled it.
-    pub(in crate::gateway) fn is_invalid(&mut self, fault: MessageFault, action: Handling) {
+    pub(in crate::gateway) fn set_fault(&mut self, fault: MessageFault, action: Handling) {
         self.message.fault = Some((fault, action));
     }
 
     /// Sets the id that matches the call with its response in the batch.
-    pub(in crate::gateway) fn is_part(&mut self, id: Option<RequestId>) {
+    pub(in crate::gateway) fn set_batch_id(&mut self, id: Option<RequestId>) {
         self.message.part = id;
     }
 
@@ -67,7 +67,7 @@ impl Record {
     }
 
     /// Turns the record into that of a REST call, because the body posted to an RPC path is not JSON-RPC.
-    pub(in crate::gateway) fn is_rest(&mut self) {
+    pub(in crate::gateway) fn become_rest(&mut self) {
         self.side = Side::Rest;
     }
 }

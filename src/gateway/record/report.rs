@@ -19,7 +19,7 @@ use crate::telemetry::spans::{Attribute, Span};
 impl Drop for Record {
     fn drop(&mut self) {
         if let Some(since) = self.upstream_since {
-            self.client_time(since);
+            self.add_upstream_time(since);
         }
         match self.role {
             RecordRole::Call => {
@@ -36,7 +36,7 @@ impl Drop for Record {
 impl Record {
     /// Returns the outcome and the blame. A call without an outcome was cancelled by its client, or cut by the
     /// shutdown.
-    fn finish(&self) -> (Outcome, Option<Blame>) {
+    fn final_outcome(&self) -> (Outcome, Option<Blame>) {
         let unsettled = match self.worker.drain_mode() {
             DrainMode::Waits => (Outcome::Cancelled, Some(Blame::Client)),
             DrainMode::Over => (Outcome::Cut, Some(Blame::Proxy)),
@@ -49,7 +49,7 @@ impl Record {
         let route = self.installed.route_label(self.route);
         let dropped = self.dropped as u64;
         let way = self.stage.and_then(Stage::candidate);
-        let (ended, took) = (self.finish(), self.elapsed());
+        let (ended, took) = (self.final_outcome(), self.elapsed());
         self.worker.count(|shard| {
             shard.dropped(route, dropped);
             if let Some(reason) = self.ending.reason {
@@ -104,7 +104,7 @@ impl Record {
             self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
             self.ending.reason = Some(Reason::Internal);
         }
-        let (outcome, blame) = self.finish();
+        let (outcome, blame) = self.final_outcome();
         let labels = CallLabels {
             route: self.label(),
             client: self.installed.client_label(self.client),

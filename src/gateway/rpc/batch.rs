@@ -42,7 +42,7 @@ impl RpcRequest {
         }
         if let Err(fault) = self.check_valid() {
             let mut reading = reading;
-            reading.is_invalid(MessageFault::Invalid, Handling::Refused);
+            reading.set_fault(MessageFault::Invalid, Handling::Refused);
             return self.written(response::failure(reading, fault));
         }
         reading.discard();
@@ -169,10 +169,10 @@ impl RpcRequest {
             record.names_method(&call.method);
         }
         record.decided(member.route, member.decision.clone());
-        record.is_part(member.id.clone());
+        record.set_batch_id(member.id.clone());
         let fault = self.fault.as_ref().map(|_| MessageFault::Invalid);
         if let Some(fault) = member.fault.or(fault) {
-            record.is_invalid(fault, Handling::Forwarded);
+            record.set_fault(fault, Handling::Forwarded);
         }
         (record, member)
     }

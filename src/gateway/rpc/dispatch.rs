@@ -68,7 +68,7 @@ impl RpcRequest {
         company: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
         if self.fault.is_some() {
-            return self.unchanged(record, upstream).await;
+            return self.forward_unchanged(record, upstream).await;
         }
         let rewritten = rewritten(&self.installed.plan, upstream.plan(), call)?;
         let rewritten = match rewritten {
@@ -103,7 +103,7 @@ impl RpcRequest {
 
     /// Forwards a message that is not valid JSON-RPC 2.0 with its head and content coding; returns the response
     /// unchanged.
-    async fn unchanged(
+    async fn forward_unchanged(
         &self,
         record: &mut Record,
         upstream: &Upstream,
@@ -114,7 +114,7 @@ impl RpcRequest {
             self.check_valid()?;
             return Err(rejections::no_upstream(Side::Rpc));
         };
-        record.is_invalid(MessageFault::Invalid, Handling::Forwarded);
+        record.set_fault(MessageFault::Invalid, Handling::Forwarded);
         let body = self.body.clone();
         let interims = InterimResponses::Forwarded;
         let answer = self.forward(record, http, body, interims).await?;

@@ -48,15 +48,15 @@ pub(super) async fn serve(
     let posted = classify(&installed.plan, poster, body);
     match (posted, content) {
         (Posted::Rest, content) => {
-            reading.is_rest();
+            reading.become_rest();
             rest::serve_content(reading, (head, content), arrival).await
         }
         (Posted::Unread(fault, place), content) => {
-            reading.is_invalid(fault, Handling::Forwarded);
+            reading.set_fault(fault, Handling::Forwarded);
             unread(reading, (head, content), (&arrival, place)).await
         }
         (Posted::Refused(fault, id, failure), _) => {
-            reading.is_invalid(fault, Handling::Refused);
+            reading.set_fault(fault, Handling::Refused);
             refused(reading, &head, (failure, id))
         }
         (Posted::Messages(incoming), RequestBody::Read(body)) => {

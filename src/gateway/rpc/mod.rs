@@ -110,7 +110,7 @@ enum BatchContext<'a> {
 
 impl BatchContext<'_> {
     /// Reserves `length` bytes for an answer; returns false if fewer are left.
-    fn admit(self, length: usize) -> bool {
+    fn reserve_answer(self, length: usize) -> bool {
         match self {
             BatchContext::Single => true,
             BatchContext::Batch(room) => {
@@ -159,7 +159,7 @@ pub(super) async fn serve(delivery: IncomingRequest) -> Response<ResponseBody> {
             return response;
         }
     };
-    reading.body_received(since);
+    reading.add_body_time(since);
     match read {
         RpcBody::Messages(body, incoming) => {
             let letter = RpcRequest::new(&reading, (head, body), arrival, author);
@@ -332,7 +332,9 @@ impl RpcRequest {
         };
         let marks = ResponseAnnotations::new(&record);
         let said = match (spoken, id) {
-            (Ok(CallResult::Answer(whole)), Some(_)) if company.admit(whole.body.len()) => {
+            (Ok(CallResult::Answer(whole)), Some(_))
+                if company.reserve_answer(whole.body.len()) =>
+            {
                 let is_sent = matches!(company, BatchContext::Single) && self.socket.is_none();
                 if is_sent && whole.status != StatusCode::OK {
                     record.sent(whole.status.as_u16());
@@ -419,7 +421,7 @@ impl RpcRequest {
         let Some(fault) = &self.fault else {
             return Ok(());
         };
-        record.is_invalid(MessageFault::Invalid, Handling::Refused);
+        record.set_fault(MessageFault::Invalid, Handling::Refused);
         let local = self.installed.plan.locals.rpc(&call.method);
         local.map_or(Ok(()), |_| Err(Failure::clone(fault)))
     }
@@ -470,7 +472,7 @@ impl RpcRequest {
         match (stage.control(), selected) {
             (None, Some(index)) => {
                 self.check_valid()?;
-                Err(record.is_refused(plan, index))
+                Err(record.unserved_failure(plan, index))
             }
             (Some(Path::New), Some(index)) => self.translate(record, index, call).await,
             (Some(Path::Old), _) | (_, None) => {

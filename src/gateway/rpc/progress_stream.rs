@@ -115,7 +115,7 @@ enum ProgressState {
 
 impl fmt::Debug for ProgressStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Telling").finish_non_exhaustive()
+        f.debug_struct("ProgressStream").finish_non_exhaustive()
     }
 }
 

@@ -49,9 +49,9 @@ pub(super) enum Listening {
 impl ServerMessages {
     pub(super) fn new(arrival: &RequestOrigin) -> ServerMessages {
         let (tell, links) = channel();
-        arrival.links().notify(tell);
+        arrival.links().set_notifications(tell);
         let (tell, news) = mpsc::channel(NOTICES);
-        arrival.sockets().notify(tell);
+        arrival.sockets().set_notifications(tell);
         ServerMessages {
             links,
             news,

@@ -195,7 +195,7 @@ impl WebSocketSession {
             self.go_on(&mut underway, &mut frames);
             let work = Activity::new(underway.count() + usize::from(frames.is_writing()));
             if let (Intake::Closed(why), Activity::Done) = (door, work) {
-                frames.on_close(Some(CloseReason::because(why)));
+                frames.set_close(Some(CloseReason::because(why)));
                 break;
             }
             let intake = intake(door, &underway);
@@ -221,8 +221,8 @@ impl WebSocketSession {
                         door = self.on_message(spoken, &mut underway, door);
                     }
                 },
-                () = on_disconnect(&mut leaving), if door == Intake::Open => door = Intake::Closed(OVER),
-                () = sleep_until(alarm) => match silence.deadline(intake, work) {
+                () = wait_for_shutdown(&mut leaving), if door == Intake::Open => door = Intake::Closed(OVER),
+                () = sleep_until(alarm) => match silence.action_when_paused(intake, work) {
                     IdleAction::Ask => {
                         frames.ping();
                         self.subscribe(door);
@@ -274,9 +274,9 @@ impl WebSocketSession {
         if frames.is_flooded() {
             self.worker
                 .count(|shard| shard.cut_connection(FloodReason::Chatter));
-            frames.on_close(Some(CloseReason::because(FLOOD)));
+            frames.set_close(Some(CloseReason::because(FLOOD)));
         }
-        frames.on_close(self.closing.take());
+        frames.set_close(self.closing.take());
         frames.end().await;
     }
 
@@ -338,7 +338,7 @@ impl WebSocketSession {
             .and_then(Upstream::frames);
         match (frames, installed.upstream(None, Side::Rpc)) {
             (Some(frames), None) => {
-                self.arrival.links().request(Side::Rest);
+                self.arrival.links().record_request(Side::Rest);
                 let sockets = self.arrival.sockets();
                 sockets.subscribe(&self.worker, &installed, frames);
             }
@@ -352,7 +352,7 @@ impl WebSocketSession {
         match self.sockets.tongue {
             // This client takes only JSON-RPC messages.
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
-            SocketProtocol::Both if self.arrival.links().subscribe(side) => {
+            SocketProtocol::Both if self.arrival.links().receives_events_of(side) => {
                 let installed = self.worker.installed();
                 format_event((&self.worker, &installed), text, self.form())
             }
@@ -458,7 +458,7 @@ fn attention<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Li
 }
 
 /// Waits for the shutdown signal.
-async fn on_disconnect(leaving: &mut watch::Receiver<bool>) {
+async fn wait_for_shutdown(leaving: &mut watch::Receiver<bool>) {
     // The sender lives in the worker, which outlives this future.
     let _ = leaving.wait_for(|leaves| *leaves).await;
 }

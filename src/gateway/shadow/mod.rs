@@ -110,7 +110,7 @@ pub(super) fn attach_rest(
     }
     let copy = record.worker().shadow_runner().tap();
     match body {
-        RequestBody::Read(whole) => copy.is_copying(whole),
+        RequestBody::Read(whole) => copy.store_complete(whole),
         RequestBody::Coming(..) if body.is_empty() => copy.finish(),
         RequestBody::Coming(..) => {}
     }
@@ -166,7 +166,7 @@ fn attach(record: &mut Record, call: ReplayableCall) {
     };
     let candidate = Candidate(CandidateState::Waiting(Box::new(waiting)));
     if kept {
-        record.is_followed_by(candidate);
+        record.set_candidate(candidate);
     } else {
         candidate.skip(Skip::Large);
     }

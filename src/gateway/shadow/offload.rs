@@ -77,13 +77,13 @@ impl CompareThread {
 
 impl fmt::Debug for ComparePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("ComparePool").finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for CompareThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clerk").finish_non_exhaustive()
+        f.debug_struct("CompareThread").finish_non_exhaustive()
     }
 }
 

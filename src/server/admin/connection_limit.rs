@@ -34,13 +34,13 @@ struct Taken {
 /// The slot of one connection.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    state: Mutex<LimitState>,
+    state: Mutex<AdmissionState>,
     busy: Arc<Semaphore>,
     changed: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct LimitState {
+struct AdmissionState {
     waits_for: WaitsFor,
     /// The permit of a connection that sent a request other than a probe or the kill switch; kept while its response
     /// may be in transit.
@@ -72,7 +72,7 @@ impl ConnectionLimit {
     /// Returns a slot for the next connection.
     pub(super) fn seat(&self) -> Arc<ConnectionSlot> {
         Arc::new(ConnectionSlot {
-            state: Mutex::new(LimitState {
+            state: Mutex::new(AdmissionState {
                 waits_for: WaitsFor::Client,
                 busy: None,
             }),
@@ -122,7 +122,7 @@ impl Taken {
 }
 
 impl ConnectionSlot {
-    fn state(&self) -> MutexGuard<'_, LimitState> {
+    fn state(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

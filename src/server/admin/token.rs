@@ -10,7 +10,7 @@ pub struct AdminTokens(Vec<(String, [u8; 32])>);
 impl std::fmt::Debug for AdminTokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = self.0.iter().map(|(name, _)| name);
-        f.debug_tuple("Tokens")
+        f.debug_tuple("AdminTokens")
             .field(&names.collect::<Vec<_>>())
             .finish()
     }

@@ -41,7 +41,7 @@ impl<S: AsyncRead + Unpin> DisconnectWatch<S> {
         }
         let looked = self
             .0
-            .poll_for_call(cx, |mut io, own| io.inner_mut().poll_client(own));
+            .poll_if_readable(cx, |mut io, own| io.inner_mut().poll_client(own));
         match looked {
             Poll::Ready(looked) => looked,
             Poll::Pending => Ok(()),

@@ -40,7 +40,7 @@ struct InspectionState {
     /// The number of the request whose body is incomplete.
     owes: u64,
     /// The number of the request answered last, and its result.
-    answered: Option<(u64, RefusalAnswer)>,
+    answered: Option<(u64, UpgradeResult)>,
     flushing: Flushing,
     /// Disables write coalescing when someone waits for a flush.
     reins: WriteControl,
@@ -161,11 +161,11 @@ impl Inspection {
     pub fn answered(&self, request: u64, status: StatusCode) {
         let mut shared = self.shared.get();
         let answer = match status {
-            StatusCode::SWITCHING_PROTOCOLS => RefusalAnswer::Switched,
-            _ => RefusalAnswer::Declined,
+            StatusCode::SWITCHING_PROTOCOLS => UpgradeResult::Switched,
+            _ => UpgradeResult::Declined,
         };
         shared.answered = Some((request, answer));
-        if answer == RefusalAnswer::Switched {
+        if answer == UpgradeResult::Switched {
             shared.reins.disable_coalescing();
         }
     }
@@ -213,7 +213,7 @@ impl Inspection {
     }
 
     /// Returns the result of a request, if it was answered.
-    pub(super) fn answer(&self, request: u64) -> Option<RefusalAnswer> {
+    pub(super) fn answer(&self, request: u64) -> Option<UpgradeResult> {
         let (answered, answer) = self.shared.get().answered?;
         (answered >= request).then_some(answer)
     }
@@ -245,7 +245,7 @@ pub struct AdmittedRequest {
 
 /// The result of an upgrade request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RefusalAnswer {
+pub(super) enum UpgradeResult {
     Switched,
     Declined,
 }

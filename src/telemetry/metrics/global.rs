@@ -94,7 +94,7 @@ pub struct SessionCounts {
 
 /// The need for a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum StoreNeed {
+pub enum LinkNeed {
     /// Calls would use it now.
     #[default]
     Open,
@@ -108,7 +108,7 @@ pub struct LinkState {
     /// The name of the upstream.
     pub upstream: String,
     /// The need for a link.
-    pub need: StoreNeed,
+    pub need: LinkNeed,
     /// True if calls are taken, as far as is known; for legacy sockets, if the last one could be opened.
     pub is_up: bool,
     /// The number of links that take calls.

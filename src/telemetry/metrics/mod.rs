@@ -38,8 +38,8 @@ mod usage;
 
 pub use addresses::{AddressCounts, standings};
 pub use global::{
-    BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
-    StoreNeed, StoreState, Sunset,
+    BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkNeed, LinkState, Notifications,
+    SessionCounts, StoreState, Sunset,
 };
 pub use labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
 pub use process_stats::ProcessStats;

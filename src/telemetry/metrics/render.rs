@@ -11,7 +11,7 @@ use prometheus::{Registry, TextEncoder};
 use super::addresses;
 use super::family::{self, Family};
 use super::global::{
-    BufferedBytes, FlagState, GlobalMetrics, LinkState, SessionCounts, StoreNeed, StoreState,
+    BufferedBytes, FlagState, GlobalMetrics, LinkNeed, LinkState, SessionCounts, StoreState,
 };
 use super::histogram::Histogram;
 use super::labels::{LabelId, LabelNames, NONE};
@@ -187,7 +187,7 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     for link in links {
         let upstream = link.upstream.as_str();
         let is_up = f64::from(u8::from(link.is_up));
-        if link.need == StoreNeed::Open {
+        if link.need == LinkNeed::Open {
             up.push(gauge(&family::LINK_UP, &[upstream], is_up));
         }
         for (state, count) in [("written", link.in_flight), ("waiting", link.queued)] {

@@ -469,7 +469,7 @@ proptest! {
 fn links() -> Vec<LinkState> {
     vec![LinkState {
         upstream: "memory".to_owned(),
-        need: StoreNeed::Open,
+        need: LinkNeed::Open,
         is_up: true,
         ready: 1,
         in_flight: 1,

@@ -59,7 +59,7 @@ pub async fn spread(
                     let _ = member.link.hand_on(asked).await;
                 }
             }
-            () = inbox.gone.notified() => members.iter().for_each(|member| member.link.is_closed()),
+            () = inbox.gone.notified() => members.iter().for_each(|member| member.link.notify_abandoned()),
         }
     }
 }

@@ -119,7 +119,7 @@ impl LinkHandle {
     }
 
     /// Tells the link task that a caller has gone away.
-    pub(super) fn is_closed(&self) {
+    pub(super) fn notify_abandoned(&self) {
         self.gone.notify_one();
     }
 

@@ -215,14 +215,14 @@ impl PendingSubscription<'_> {
 impl ClientLinks {
     /// Sets the client's notification channel. It receives everything from links opened from now on, and the
     /// notifications for all clients or for this client from shared links, once the client has sent a request there.
-    pub fn notify(&self, notices: NotificationSender) {
+    pub fn set_notifications(&self, notices: NotificationSender) {
         // A link that was opened before has no notification channel.
         self.links.borrow_mut().clear();
         *self.notices.borrow_mut() = Some(notices);
     }
 
     /// Records that a server of `side` was sent a request. The first side wins, so that no event is delivered twice.
-    pub fn request(&self, side: Side) {
+    pub fn record_request(&self, side: Side) {
         if self.speaker.get().is_none() {
             self.speaker.set(Some(side));
         }
@@ -237,7 +237,7 @@ impl ClientLinks {
 
     /// Returns true if the client receives events of `side`.
     #[must_use]
-    pub fn subscribe(&self, side: Side) -> bool {
+    pub fn receives_events_of(&self, side: Side) -> bool {
         self.speaker.get().is_none_or(|speaker| speaker == side)
     }
 
@@ -290,7 +290,7 @@ impl ClientLinks {
         upstream: &str,
         opener: &LinkOpener,
     ) -> Result<LinkHandle, RequestError> {
-        self.request(Side::Rpc);
+        self.record_request(Side::Rpc);
         let mut links = self.links.borrow_mut();
         links.retain(|known| !known.link.has_ended());
         let place = links.iter().position(|known| known.upstream == upstream);

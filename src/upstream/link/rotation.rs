@@ -64,7 +64,7 @@ pub async fn succeed(
             () = inbox.gone.notified() => {
                 elders.retain(DrainingLink::is_there);
                 elders.iter().for_each(DrainingLink::gone);
-                current.link.is_closed();
+                current.link.notify_abandoned();
             }
             () = current.ready.notified() => current.since = Some(clock::now()),
             () = is_ready(heir.as_ref()) => if let Some(mut new) = heir.take() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::domain::pending::{LinkCounts, LinkMachine};
-use crate::telemetry::metrics::{LinkState, Notifications, StoreNeed};
+use crate::telemetry::metrics::{LinkNeed, LinkState, Notifications};
 
 /// The sum over all links that an upstream has and had; each link task adds its own figures.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl LinkStats {
 
     /// Returns true if no link exists, open or not. Always false for legacy sockets, whose last end is known.
     #[must_use]
-    pub fn no_links(&self) -> bool {
+    pub fn has_no_links(&self) -> bool {
         self.kind == LinkKind::Links && self.links.load(Ordering::Relaxed) == 0
     }
 
@@ -113,7 +113,7 @@ impl LinkStats {
         let is_missed = self.kind == LinkKind::Links || self.refused.load(Ordering::Relaxed);
         LinkState {
             upstream: upstream.to_owned(),
-            need: StoreNeed::Open,
+            need: LinkNeed::Open,
             is_up: self.is_up() || !is_missed,
             ready: level(&self.ready),
             in_flight: level(&self.in_flight),

@@ -99,7 +99,7 @@ impl SubscriberSet {
     }
 
     /// Returns true if a link that takes precedence is up and delivers the same notifications.
-    pub(super) fn add(&self) -> bool {
+    pub(super) fn has_active_predecessor(&self) -> bool {
         self.before.iter().any(|before| before.is_up())
     }
 
@@ -160,7 +160,7 @@ mod tests {
         let heir = listeners
             .succeeding(slice::from_ref(member))
             .succeeding(slice::from_ref(elder));
-        assert!(!heir.add());
+        assert!(!heir.has_active_predecessor());
         for other in &others {
             let mut share = StatsHandle::new(&**other);
             let up = LinkGauges {
@@ -168,9 +168,9 @@ mod tests {
                 ..LinkGauges::default()
             };
             share.set_gauges(up, LinkCounts::default());
-            assert!(heir.add());
+            assert!(heir.has_active_predecessor());
             drop(share);
-            assert!(!heir.add());
+            assert!(!heir.has_active_predecessor());
         }
     }
 }

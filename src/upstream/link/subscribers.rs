@@ -80,7 +80,7 @@ impl<'a> Subscribers<'a> {
             }
             Recipients::Caller(_) => self.count(caller.map(|ear| self.notify(ear, message))),
             // Another link has delivered this notification already.
-            Recipients::All if self.all.add() => {}
+            Recipients::All if self.all.has_active_predecessor() => {}
             Recipients::All => {
                 let tell = |listener: &NotificationSender| self.notify(listener, message.clone());
                 self.count(self.all.each(tell));

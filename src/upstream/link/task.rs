@@ -168,7 +168,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 },
                 () = inbox.gone.notified() => self.forget_gone(),
                 told = self.line.next(attention) => self.on_event(told),
-                () = has_more_work(&mut self.audience) => {}
+                () = wait_for_client(&mut self.audience) => {}
                 () = sleep_until(patience.unwrap_or(self.began)), if patience.is_some() => self.expire_notifications(),
                 () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
                 // Requests that are already in the channel are still answered.
@@ -345,7 +345,9 @@ impl<T: Transport> LinkTask<'_, T> {
             // A link that takes no more requests has a successor, or no users.
             (Retired::No, Intake::Open | Intake::Closed) => {}
         }
-        self.take(LinkInput::Lost { luck: outcome() });
+        self.take(LinkInput::Lost {
+            luck: random_jitter(),
+        });
         // A request to a stateful link, or to a server that no plan refers to, is never sent over another link.
         let ends = self.door == Intake::Closed && self.audience.is_of_one();
         if self.loss.is_some() || self.retired == Retired::Yes || ends {
@@ -450,7 +452,7 @@ async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
 }
 
 /// Waits until the queue of the only client has made progress; cancel-safe.
-async fn has_more_work(audience: &mut Subscribers<'_>) {
+async fn wait_for_client(audience: &mut Subscribers<'_>) {
     match &mut audience.only {
         Some(only) => only.go_on().await,
         None => pending().await,
@@ -458,6 +460,6 @@ async fn has_more_work(audience: &mut Subscribers<'_>) {
 }
 
 /// Returns a random number that is good enough to let the retries of many proxies drift apart.
-fn outcome() -> u16 {
+fn random_jitter() -> u16 {
     u16::try_from(RandomState::new().build_hasher().finish() & 0xffff).unwrap_or_default()
 }

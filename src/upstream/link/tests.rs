@@ -326,7 +326,7 @@ async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys(
         let (mut written, say) = driven.peer().await;
         let (ear, mut heard) = channel();
         let own = ClientLinks::default();
-        own.notify(ear);
+        own.set_notifications(ear);
         let ask = || {
             let asker = Requester {
                 own: Some(&own),
@@ -365,7 +365,7 @@ fn a_client_that_only_listens_has_a_link_and_gets_another_when_it_has_ended() {
     let server = LinkUpstream::new(plan(), LinkSharing::PerClient(opener), Priority::Client);
     let (ear, _heard) = channel();
     let own = ClientLinks::default();
-    own.notify(ear);
+    own.set_notifications(ear);
     server.listen(&own);
     let first = launches.try_recv().unwrap();
     server.listen(&own);
@@ -373,7 +373,7 @@ fn a_client_that_only_listens_has_a_link_and_gets_another_when_it_has_ended() {
     // Another client finds no place before that.
     let (ear, _heard) = channel();
     let other = ClientLinks::default();
-    other.notify(ear);
+    other.set_notifications(ear);
     server.listen(&other);
     assert!(launches.try_recv().is_err(), "there is no place");
     drop(first);

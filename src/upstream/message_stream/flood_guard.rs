@@ -65,7 +65,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for FloodGuard<S> {
         let polled = Pin::new(&mut own.socket).poll_read(cx, buf);
         if let (Some(watch), Some(read)) = (&mut own.watch, buf.filled().get(before..)) {
             let began = watch.began;
-            watch.is_flooded |= watch.flood.counts_frames(read, || clock::now() - began);
+            watch.is_flooded |= watch.flood.is_flooded_by(read, || clock::now() - began);
         }
         polled
     }

@@ -119,7 +119,7 @@ pub(in crate::domain::check) fn write_only(
     .collect()
 }
 
-/// `{x=50}` binds its default for an absent value, and writes it. Complete: `Absence::ObjectTemplate` is the only
+/// `{x=50}` binds its default for an absent value, and writes it. Complete: `Absence::Filled` is the only
 /// absence that is written as a value.
 pub(in crate::domain::check) fn default_written(
     subject: &CheckSubject<'_>,

@@ -13,14 +13,14 @@ use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::outcome::RestReply;
 use crate::domain::side::Side;
 
-type NearRoutesRule<'n> = &'n [Message];
+type NearMessages<'n> = &'n [Message];
 
 /// A message that a row writes may match a row that is tried earlier, which then writes something else back. Complete
 /// up to the values tried: later rows never see the message. An earlier row is tried with its own message, with a
 /// message that both patterns match, and with one of its holes absent or odd.
 pub(in crate::domain::check) fn another_row(
     subject: &CheckSubject<'_>,
-    near: NearRoutesRule<'_>,
+    near: NearMessages<'_>,
 ) -> Vec<Hypothesis> {
     let Some(own) = subject.row else {
         return Vec::new();
@@ -37,7 +37,7 @@ pub(in crate::domain::check) fn another_row(
 /// spelling. Complete up to the values tried: every route that no literal of path or params distinguishes is asked.
 pub(in crate::domain::check) fn another_route(
     subject: &CheckSubject<'_>,
-    near: NearRoutesRule<'_>,
+    near: NearMessages<'_>,
 ) -> Vec<Hypothesis> {
     if subject.row.is_some() || !subject.route.enters_from(subject.from.other()) {
         return Vec::new();
@@ -55,7 +55,7 @@ pub(in crate::domain::check) fn another_route(
 /// Returns the messages whose way back another route or row reads, with its name.
 fn taken<'s>(
     subject: &'s CheckSubject<'_>,
-    near: NearRoutesRule<'s>,
+    near: NearMessages<'s>,
     (own, name): (usize, &'s dyn Fn(usize) -> Option<String>),
 ) -> impl Iterator<Item = (String, Message)> + 's {
     let sources = near.iter().filter_map(|there| subject.source_of(there));
