@@ -21,6 +21,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{
     self, Call, ExtraMembers, RequestTemplate, Response, ResponseFault, parse_response,
 };
+use crate::domain::mcp::ResultType;
 use crate::domain::outcome::{RestReply, RpcAnswer, refuses};
 use crate::domain::pattern::Bindings;
 use crate::domain::pending;
@@ -225,6 +226,8 @@ async fn rest_answer(
 /// A translated response for an RPC client.
 pub(super) struct TranslatedAnswer {
     pub(super) answer: RpcAnswer,
+    /// Whether a result may have the member `resultType`.
+    pub(super) result_type: ResultType,
     /// Headers taken over from the server's response.
     pub(super) headers: HeaderMap,
     /// The HTTP status, used if the call is not part of a batch or a WebSocket.
@@ -245,6 +248,7 @@ pub(super) async fn rpc_call(
         let answer = legacy_socket::rpc_call(record, route, said, arrival).await?;
         return Ok(TranslatedAnswer {
             answer,
+            result_type: ResultType::Possible,
             headers: HeaderMap::new(),
             status: StatusCode::OK,
         });
@@ -314,6 +318,7 @@ async fn rpc_answer(
     let kept = of.route().outcomes.rpc_status(&reply, &answer, errors);
     Ok(TranslatedAnswer {
         answer,
+        result_type: answered.result_type,
         headers: headers::from_response(reply.headers),
         status: status(kept),
     })

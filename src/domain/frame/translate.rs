@@ -83,6 +83,7 @@ pub fn answer_to_frame(
         dropped: answered.dropped,
         row: answered.row,
         tool_error: answered.tool_error,
+        result_type: answered.result_type,
     }
 }
 

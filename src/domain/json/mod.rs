@@ -35,6 +35,7 @@ pub(in crate::domain) use simd::all_plain;
 pub use string::{LoneSurrogate, decode, encode};
 pub use trusted_scan::{Elements, elements};
 pub(in crate::domain) use trusted_scan::{Members, StringForm};
+use validator::scan_value_with_names;
 pub use validator::{MemberSpan, is_integer, is_number, scan_array, scan_object, scan_value};
 
 /// The kind of a JSON value.
@@ -80,10 +81,15 @@ impl Json {
     /// [`JsonFault`] names the offset and what was expected there.
     pub fn parse(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
         let range = scan_value(&text, depth)?;
+        Ok(Json::from_range(text, range))
+    }
+
+    /// Returns a part of `text` that a scan found to be a value, without a copy of a whole text.
+    fn from_range(text: Bytes, range: Range<usize>) -> Json {
         if range.len() == text.len() {
-            return Ok(Json(InlineBytes::Shared(text)));
+            return Json(InlineBytes::Shared(text));
         }
-        Ok(Json::scanned(&text, range))
+        Json::scanned(&text, range)
     }
 
     /// Validates a text from another program like [`Json::parse`], but ignores a byte order mark before the value (RFC
@@ -93,6 +99,21 @@ impl Json {
     /// [`JsonFault`] names the offset and what was expected there.
     pub fn read(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
         Json::parse(unmarked(text), depth)
+    }
+
+    /// Validates a text like [`Json::read`], and passes the name of each member of an object, without its quotes and
+    /// with its escapes, to a callback.
+    ///
+    /// # Errors
+    /// [`JsonFault`] names the offset and what was expected there.
+    pub fn read_with_names(
+        text: Bytes,
+        depth: u16,
+        visit: impl FnMut(&[u8]),
+    ) -> Result<Json, JsonFault> {
+        let text = unmarked(text);
+        let range = scan_value_with_names(&text, depth, visit)?;
+        Ok(Json::from_range(text, range))
     }
 
     /// Returns a literal of the source code, such as `{}`.

@@ -26,6 +26,22 @@ pub fn scan_value(text: &[u8], depth: u16) -> Result<Range<usize>, JsonFault> {
     scan(text, depth, Scanner::value)
 }
 
+/// Validates one complete JSON text like [`scan_value`], and passes the name of each member of an object, without its
+/// quotes and with its escapes, to a callback. Only the final result confirms that the names are UTF-8.
+///
+/// # Errors
+/// The first [`JsonFault`].
+pub(super) fn scan_value_with_names(
+    text: &[u8],
+    depth: u16,
+    mut visit: impl FnMut(&[u8]),
+) -> Result<Range<usize>, JsonFault> {
+    scan(text, depth, |scanner, at| match text.get(at) {
+        Some(b'{') => scanner.object(at, |member| visit(&text[member.name])),
+        _ => scanner.value(at),
+    })
+}
+
 /// Validates one complete JSON text that must be an object, and passes each of its members to a callback. Only the
 /// final result confirms that the text, and so every member, is UTF-8.
 ///

@@ -18,7 +18,7 @@ pub use param_headers::{ParamHeaders, list_tools, next_page};
 pub use response::{
     FormerStream, NoStream, ResponseBody, ResponseKind, kind_of, no_stream, read_body,
 };
-pub use result::{ClientRevision, InputRequired, fitted, written};
+pub use result::{ClientRevision, InputRequired, ResultType, fitted, written};
 pub use revision::{
     DiscoverResult, Revision, agreeable, agreed, agrees, answered, discover, greeting, verdict,
 };

@@ -92,6 +92,26 @@ impl ClientRevision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputRequired;
 
+/// Whether a result may have the member `resultType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultType {
+    /// It has no such member.
+    Absent,
+    /// It may have one.
+    Possible,
+}
+
+impl ResultType {
+    /// Narrows the answer by the name of one member, as written: a name with an escape may be any name.
+    #[must_use]
+    pub fn or_of_name(self, name: &[u8]) -> ResultType {
+        match name == RESULT_TYPE.as_bytes() || name.contains(&b'\\') {
+            true => ResultType::Possible,
+            false => self,
+        }
+    }
+}
+
 /// Returns the members that a result of `method` lacks for a client of `era`; `None` if it can be sent unchanged.
 ///
 /// # Errors
@@ -113,12 +133,16 @@ pub fn fitted(
 ///
 /// # Errors
 /// [`InputRequired`] if the client cannot read the result.
-pub fn written(era: ClientRevision, method: &str, result: Rope) -> Result<Rope, InputRequired> {
+pub fn written(
+    era: ClientRevision,
+    method: &str,
+    (result, result_type): (Rope, ResultType),
+) -> Result<Rope, InputRequired> {
     if !era.may_change(method) {
         return Ok(result);
     }
     if era == ClientRevision::Sessions {
-        return match asks_for_input(&result) {
+        return match result_type == ResultType::Possible && asks_for_input(&result) {
             true => Err(InputRequired),
             false => Ok(result),
         };
@@ -260,7 +284,8 @@ mod tests {
         );
         assert!(asks.chunks().len() > 1);
         for method in ["tools/call", "prompts/get", "resources/read"] {
-            let sent = |era, result: &Rope| written(era, method, result.clone());
+            let sent =
+                |era, result: &Rope| written(era, method, (result.clone(), ResultType::Possible));
             assert_eq!(sent(ClientRevision::Sessions, &asks), Err(InputRequired));
             assert_eq!(sent(ClientRevision::Sessions, &text).as_ref(), Ok(&text));
             let stateless = sent(ClientRevision::Stateless, &asks).unwrap().into_bytes();
@@ -268,7 +293,8 @@ mod tests {
             let completed = sent(ClientRevision::Stateless, &text).unwrap().into_bytes();
             assert!(completed.starts_with(br#"{"resultType":"complete","#));
         }
-        let other = written(ClientRevision::Sessions, "orders/get", asks.clone());
+        let asked = (asks.clone(), ResultType::Possible);
+        let other = written(ClientRevision::Sessions, "orders/get", asked);
         assert_eq!(other.as_ref(), Ok(&asks));
     }
 

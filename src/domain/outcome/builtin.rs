@@ -11,6 +11,7 @@ use super::{BodyPattern, OutcomeRow, RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::failure::{Blame, Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
+use crate::domain::mcp::ResultType;
 use crate::domain::rope::Rope;
 
 /// The limits of reading a response.
@@ -45,29 +46,35 @@ impl EmptySuccess {
     }
 }
 
-/// Translates a REST response for an RPC client.
+/// Translates a REST response for an RPC client. The second value says whether the answer may have a result type.
 ///
 /// # Errors
 /// A [`Failure`] if the response lacks promised content, or is a redirect.
 pub(super) fn rest_to_rpc(
     reply: &RestReply,
     (limits, empty): (ReplyLimits, EmptySuccess),
-) -> Result<RpcAnswer, Failure> {
+) -> Result<(RpcAnswer, ResultType), Failure> {
     match reply.status {
-        200..=299 => success(reply, (limits, empty)).map(RpcAnswer::Result),
+        200..=299 => {
+            let (result, result_type) = success(reply, (limits, empty))?;
+            Ok((RpcAnswer::Result(result), result_type))
+        }
         300..=399 => Err(redirect(reply)),
         0..=199 => {
             let message = format!("the server answered {}, which is no answer", reply.status);
             Err(Failure::new(Reason::UpstreamUpgrade, message))
         }
-        _ => Ok(RpcAnswer::Error(failure(reply, limits))),
+        _ => {
+            let error = RpcAnswer::Error(failure(reply, limits));
+            Ok((error, ResultType::Possible))
+        }
     }
 }
 
 fn success(
     reply: &RestReply,
     (limits, empty): (ReplyLimits, EmptySuccess),
-) -> Result<Rope, Failure> {
+) -> Result<(Rope, ResultType), Failure> {
     let blank = reply.body.iter().all(u8::is_ascii_whitespace);
     match reply.status {
         // No content by definition (RFC 9110 §15.3.5, §15.3.6), or by the rows.
@@ -85,7 +92,9 @@ fn success(
         }
         _ => {}
     }
-    let json = Json::read(reply.body.clone(), limits.depth).map_err(|fault| {
+    let mut result_type = ResultType::Absent;
+    let visit = |name: &[u8]| result_type = result_type.or_of_name(name);
+    let json = Json::read_with_names(reply.body.clone(), limits.depth, visit).map_err(|fault| {
         let kind = reply.content_type_words();
         let reason = if fault.is_too_deep() {
             Reason::UpstreamNotProtocol
@@ -100,11 +109,12 @@ fn success(
             ),
         )
     })?;
-    Ok(json.into_bytes().into())
+    Ok((json.into_bytes().into(), result_type))
 }
 
-fn null() -> Rope {
-    Json::literal("null").into_bytes().into()
+fn null() -> (Rope, ResultType) {
+    let null = Json::literal("null").into_bytes().into();
+    (null, ResultType::Absent)
 }
 
 /// Returns the failure of a redirect.

@@ -13,6 +13,7 @@ use super::{Outcomes, ReplyLimits, RestAnswer, RestReply, TranslatedReply};
 use crate::domain::failure::code_of_status;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, ErrorObject, RequestId, ResponseReply, parse_response};
+use crate::domain::mcp::ResultType;
 use crate::domain::pattern::Bindings;
 use crate::domain::translate::TranslateContext;
 
@@ -102,5 +103,6 @@ fn plain(answer: RestAnswer) -> TranslatedReply<RestAnswer> {
         dropped: 0,
         row: None,
         tool_error: false,
+        result_type: ResultType::Possible,
     }
 }

@@ -13,6 +13,7 @@ use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
+use crate::domain::mcp::ResultType;
 use crate::domain::pattern::{Bindings, HoleFacts, PatternError};
 use crate::domain::rope::Rope;
 use crate::domain::side::Side;
@@ -57,6 +58,8 @@ pub struct TranslatedReply<A> {
     pub row: Option<usize>,
     /// True for a tool error: the result of a tool with `isError: true`. For a REST client, only if no row matches it.
     pub tool_error: bool,
+    /// Whether a result for an RPC client may have the member `resultType`.
+    pub result_type: ResultType,
 }
 
 impl Outcomes {
@@ -201,12 +204,17 @@ impl Outcomes {
             ToolResult::Succeeded => builtin::tool_result(reply, limits),
             ToolResult::Any => None,
         };
-        let answer = match failed {
-            Some(result) => RpcAnswer::Result(result),
-            None => self.tool_result(builtin::rest_to_rpc(reply, (limits, self.empty))?),
+        let (answer, result_type) = match failed {
+            Some(result) => (RpcAnswer::Result(result), ResultType::Possible),
+            None => {
+                let bounds = (limits, self.empty);
+                let (answer, result_type) = builtin::rest_to_rpc(reply, bounds)?;
+                (self.tool_result(answer), result_type)
+            }
         };
         Ok(TranslatedReply {
             tool_error: self.is_tool_error(&answer),
+            result_type,
             answer,
             dropped: 0,
             row: None,
@@ -224,6 +232,7 @@ impl Outcomes {
             answer: written.answer,
             dropped: written.dropped,
             row: Some(row),
+            result_type: ResultType::Possible,
         }
     }
 
@@ -302,6 +311,7 @@ impl Outcomes {
                 dropped: 0,
                 row: None,
                 tool_error: false,
+                result_type: ResultType::Possible,
             };
         }
         // The built-in success row does not apply to a tool's failure.
@@ -320,6 +330,7 @@ impl Outcomes {
             dropped: 0,
             row: None,
             tool_error,
+            result_type: ResultType::Possible,
         }
     }
 }
@@ -335,6 +346,7 @@ fn answered<A>(written: Rendered<A>, row: usize) -> TranslatedReply<A> {
         dropped: written.dropped,
         row: Some(row),
         tool_error: false,
+        result_type: ResultType::Possible,
     }
 }
 

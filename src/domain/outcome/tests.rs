@@ -8,6 +8,7 @@ use super::*;
 use crate::domain::failure::{Failure, FailureCodes, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::ResponseReply;
+use crate::domain::mcp::ResultType;
 
 const LIMITS: ReplyLimits = ReplyLimits {
     depth: 128,
@@ -39,11 +40,36 @@ fn sent(answer: RestAnswer) -> RestReply {
     }
 }
 
+fn built_in(reply: &RestReply) -> Result<RpcAnswer, Failure> {
+    Ok(rest_to_rpc(reply, (LIMITS, EmptySuccess::Fault))?.0)
+}
+
+#[test]
+fn the_member_result_type_of_an_answer_is_never_overlooked() {
+    for (body, expected) in [
+        (r#"{"resultType":"input_required"}"#, ResultType::Possible),
+        (r#"{"a":1, "resultType" : 1}"#, ResultType::Possible),
+        (
+            r#"{"result\u0054ype":"input_required"}"#,
+            ResultType::Possible,
+        ),
+        (r#"{"a\n":1}"#, ResultType::Possible),
+        (
+            r#"{"a":{"resultType":"input_required"}}"#,
+            ResultType::Absent,
+        ),
+        (r#"{"a":"resultType \u0054"}"#, ResultType::Absent),
+        (r#"[{"resultType":"input_required"}]"#, ResultType::Absent),
+        ("{}", ResultType::Absent),
+    ] {
+        let reply = rest(200, "application/json", body);
+        let (_, result_type) = rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap();
+        assert_eq!(result_type, expected, "{body}");
+    }
+}
+
 fn rpc(status: u16, content_type: &str, body: &str) -> String {
-    match rest_to_rpc(
-        &rest(status, content_type, body),
-        (LIMITS, EmptySuccess::Fault),
-    ) {
+    match built_in(&rest(status, content_type, body)) {
         Ok(RpcAnswer::Result(result)) => {
             format!("result {}", String::from_utf8_lossy(&result.into_bytes()))
         }
@@ -158,7 +184,7 @@ fn a_redirect_is_a_failure_with_its_location_in_data() {
     reply
         .headers
         .insert(LOCATION, "http://host/\"x\"".parse().unwrap());
-    let failure = rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap_err();
+    let failure = built_in(&reply).unwrap_err();
     let expected = r#"error -31031 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
     let codes = FailureCodes::default();
     assert_eq!(shown(&error_object(&failure, &codes)), expected);
@@ -295,7 +321,7 @@ proptest! {
         json in any::<bool>(),
     ) {
         let (kind, body) = if json { ("application/json", body) } else { ("text/plain; charset=utf-8", text.as_str()) };
-        let RpcAnswer::Error(error) = rest_to_rpc(&rest(status, kind, body), (LIMITS, EmptySuccess::Fault)).unwrap() else { panic!() };
+        let RpcAnswer::Error(error) = built_in(&rest(status, kind, body)).unwrap() else { panic!() };
         let back = rpc_to_rest(ResponseReply::Error(error));
         let status = if status == 407 { 502 } else { status };
         prop_assert_eq!((back.status, back.content_type.as_deref()), (status, Some(kind)));
@@ -308,7 +334,7 @@ proptest! {
         let error = ErrorObject { code, message: Json::string(&message), data: data.map(Json::literal) };
         let there = rpc_to_rest(ResponseReply::Error(error.clone()));
         let reply = sent(there);
-        prop_assert_eq!(rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap(), RpcAnswer::Error(error));
+        prop_assert_eq!(built_in(&reply).unwrap(), RpcAnswer::Error(error));
     }
 
     #[test]
@@ -319,7 +345,7 @@ proptest! {
         prop_assert_eq!(there.status, reason.row().status);
         let reply = sent(there);
         if reply.status >= 400 {
-            prop_assert_eq!(rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap(), RpcAnswer::Error(error_object(&failure, &codes)));
+            prop_assert_eq!(built_in(&reply).unwrap(), RpcAnswer::Error(error_object(&failure, &codes)));
         }
     }
 
@@ -327,7 +353,7 @@ proptest! {
     fn a_result_comes_back_as_the_bytes_it_was(text in prop_oneof![Just("1.10"), Just("[ 1 ]"), Just("\"\\u0041\""), Just("null"), Just("{\"a\":1,\"a\":2}")]) {
         let there = rpc_to_rest(ResponseReply::Result(Json::literal(text)));
         let reply = sent(there);
-        let RpcAnswer::Result(result) = rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap() else { panic!() };
+        let RpcAnswer::Result(result) = built_in(&reply).unwrap() else { panic!() };
         prop_assert_eq!(result.into_bytes(), text.as_bytes());
     }
 }

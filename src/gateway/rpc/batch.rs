@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::Response;
 
-use super::{BatchContext, ItemReply, RpcRequest};
+use super::{ItemReply, RpcRequest};
 use crate::domain::batch::{self, BatchMember, PassthroughBatch};
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
@@ -25,6 +25,35 @@ use crate::gateway::response_annotations::ResponseAnnotations;
 use crate::gateway::shadow::{self, Candidate};
 use crate::gateway::{ResponseBody, sessions};
 use crate::upstream::HttpUpstream;
+
+/// The batch of a message, if it is in one.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum BatchContext<'a> {
+    Single,
+    /// A member of a batch; the cell holds the bytes left for the answers of the whole batch.
+    Batch(&'a Cell<usize>),
+}
+
+impl BatchContext<'_> {
+    /// Reserves `length` bytes for an answer; returns false if fewer are left.
+    pub(super) fn reserve_answer(self, length: usize) -> bool {
+        match self {
+            BatchContext::Single => true,
+            BatchContext::Batch(room) => {
+                let left = room.get().checked_sub(length);
+                room.set(left.unwrap_or(0));
+                left.is_some()
+            }
+        }
+    }
+
+    pub(super) fn is_full(self) -> bool {
+        match self {
+            BatchContext::Single => false,
+            BatchContext::Batch(room) => room.get() == 0,
+        }
+    }
+}
 
 /// An item of a batch that passes as one message, with its record.
 type BatchItem = (Box<Record>, BatchMember);

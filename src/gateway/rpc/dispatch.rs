@@ -46,6 +46,7 @@ impl RpcRequest {
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match answered.answer {
             RpcAnswer::Result(result) => {
+                let result = (result, answered.result_type);
                 let written = mcp::written(self.era(call), &call.method, result);
                 let result = written.map_err(|_| rejections::input_required())?;
                 jsonrpc::result(&id, result)

@@ -44,7 +44,7 @@ use crate::gateway::{
 use crate::telemetry::clock;
 use crate::upstream::{Upstream, pinned};
 
-use batch::full;
+use batch::{BatchContext, full};
 pub(in crate::gateway) use progress_stream::ProgressStream;
 use reading::{RpcBody, read};
 pub(in crate::gateway) use replay::ReplayableRpc;
@@ -98,35 +98,6 @@ enum ItemReply {
     Forwarded(Response<ResponseBody>),
     /// No reply: the message was a notification or a response from the client.
     Nothing,
-}
-
-/// The batch of a message, if it is in one.
-#[derive(Debug, Clone, Copy)]
-enum BatchContext<'a> {
-    Single,
-    /// A member of a batch; the cell holds the bytes left for the answers of the whole batch.
-    Batch(&'a Cell<usize>),
-}
-
-impl BatchContext<'_> {
-    /// Reserves `length` bytes for an answer; returns false if fewer are left.
-    fn reserve_answer(self, length: usize) -> bool {
-        match self {
-            BatchContext::Single => true,
-            BatchContext::Batch(room) => {
-                let left = room.get().checked_sub(length);
-                room.set(left.unwrap_or(0));
-                left.is_some()
-            }
-        }
-    }
-
-    fn is_full(self) -> bool {
-        match self {
-            BatchContext::Single => false,
-            BatchContext::Batch(room) => room.get() == 0,
-        }
-    }
 }
 
 /// Serves one HTTP request to an RPC path.
