@@ -337,7 +337,7 @@ mod tests {
             paths += 1;
         }
         // Every path of the module's own table under `/api`.
-        let table = include_str!("mod.rs");
+        let table = include_str!("../admin.rs");
         let listed = table.lines().filter(|line| line.contains(" /api/v1/"));
         let also_listed = 1; // `…/rearm` stands behind `…/undo`.
         assert_eq!(paths, listed.count() + also_listed);
