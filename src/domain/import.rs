@@ -13,7 +13,7 @@
 //! values      the values of one call: the location of each on either side
 //! bind        two operations → those values
 //! route       one route, from a pair or from one side alone
-//! places      the params of a route, by name or by position
+//! param_patterns    the params of a route, by name or by position
 //! table       all routes, without two that match the same call
 //! write       the table as TOML
 //! ```
@@ -31,7 +31,7 @@ mod openapi;
 mod openrpc;
 mod pair;
 mod parameter;
-mod places;
+mod param_patterns;
 mod refs;
 mod reply;
 mod route;

@@ -29,7 +29,7 @@ pub(super) fn headers(
     for (name, _) in &said {
         let lower = name.value.to_ascii_lowercase();
         if HeaderName::from_bytes(lower.as_bytes()).is_err() {
-            table.add(name.problem("this is no name of a header"));
+            table.add(name.problem("this is not a header name"));
         } else if not_sent.contains(&lower.as_str()) {
             table.add(name.problem(format!("`{lower}` belongs to {of} itself; remove it")));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::hole::{self, Absence};
 use super::matching::Matching;
 use super::model::{
-    BodyModel, CallModel, Inside, Parameter, ParameterPlace, RestOperation, RpcOperation,
+    BodyModel, CallModel, Inside, Parameter, ParameterLocation, RestOperation, RpcOperation,
 };
 use super::refs::shown;
 use super::schema::{NamedValue, Others, Requirement, Type};
@@ -15,10 +15,10 @@ use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
     let mut found = Bindings::default();
     for parameter in &rest.parameters {
-        let hole = found.unique(&own_name(parameter));
-        let rpc = place_alone(parameter, &hole);
+        let hole = found.unique(&parameter_name(parameter));
+        let rpc = unmatched_location(parameter, &hole);
         let absence = absence(parameter, None, &mut found);
-        found.push(of_parameter(parameter, hole, absence, rpc));
+        found.push(bound_parameter(parameter, hole, absence, rpc));
     }
     match &rest.body {
         BodyModel::None => {}
@@ -35,7 +35,7 @@ pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
 }
 
 /// Returns the location, among the params, of a parameter without a matching param.
-fn place_alone(parameter: &Parameter, hole: &str) -> RpcLocation {
+fn unmatched_location(parameter: &Parameter, hole: &str) -> RpcLocation {
     match &parameter.inside {
         Some(inside) => in_object(inside, RpcLocation::Named(inside.object.clone())),
         None => RpcLocation::Named(hole.to_owned()),
@@ -55,7 +55,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
     let mut members = BTreeSet::new();
     for (at, param) in rpc.params.iter().enumerate() {
         let hole = found.unique(&param.name);
-        let place = match rpc.call {
+        let location = match rpc.call {
             CallModel::ByName | CallModel::Tool => RpcLocation::Named(param.name.clone()),
             CallModel::ByPosition => RpcLocation::Position(at),
         };
@@ -70,9 +70,9 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
             hole,
             kind: param.kind.clone(),
             list: None,
-            absence: of_need(param.need),
+            absence: absence_from(param.need),
             rest: RestLocation::Member(member),
-            rpc: place,
+            rpc: location,
         });
     }
     found.fix_positions(rpc);
@@ -89,7 +89,7 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
     for (at, parameter) in rest.parameters.iter().enumerate() {
         match matching.parameters[at] {
             Some(twin) => paired_parameter(parameter, (rpc, twin), &mut found),
-            None => lonely_parameter(parameter, rpc, &mut found)?,
+            None => unmatched_parameter(parameter, rpc, &mut found)?,
         }
     }
     match &rest.body {
@@ -97,8 +97,8 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
         BodyModel::Members { members, others } => {
             if let Some(whole) = matching.whole_body(rest, rpc) {
                 let param = &rpc.params[whole];
-                let place = Some(place(rpc, whole));
-                add_body(&Type::Object, param.need, &param.name, place, &mut found);
+                let location = Some(location(rpc, whole));
+                add_body(&Type::Object, param.need, &param.name, location, &mut found);
             } else {
                 found.others = match rpc.call {
                     CallModel::ByPosition => Others::None,
@@ -111,7 +111,7 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
         }
         BodyModel::Whole { kind, need } => {
             let whole = matching.whole_body(rest, rpc).ok_or_else(|| {
-                "no param of the RPC operation can be told to be the whole body".to_owned()
+                "no param of the RPC operation is clearly the whole body".to_owned()
             })?;
             let param = &rpc.params[whole];
             let need = if param.need == Requirement::Required {
@@ -119,11 +119,11 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
             } else {
                 *need
             };
-            let place = Some(place(rpc, whole));
-            add_body(kind, need, &param.name, place, &mut found);
+            let location = Some(location(rpc, whole));
+            add_body(kind, need, &param.name, location, &mut found);
         }
     }
-    lonely_params(rest, rpc, &matching, &mut found)?;
+    unmatched_params(rest, rpc, &matching, &mut found)?;
     found.name_objects_apart();
     found.fix_positions(rpc);
     Ok(found)
@@ -137,25 +137,25 @@ fn paired_parameter(
 ) {
     let param = &rpc.params[twin];
     let inside = parameter.inside.as_ref();
-    let inside = inside.filter(|inside| inside.is_of(&param.name));
+    let inside = inside.filter(|inside| inside.is_named(&param.name));
     if let Some(inside) = inside {
         if !matches!(param.kind, Type::Object | Type::Any) {
-            differ(&param.name, found);
+            note_type_conflict(&param.name, found);
         }
-        let hole = found.unique(&own_name(parameter));
+        let hole = found.unique(&parameter_name(parameter));
         let absence = absence(parameter, None, found);
-        let place = in_object(inside, place(rpc, twin));
-        found.push(of_parameter(parameter, hole, absence, place));
+        let location = in_object(inside, location(rpc, twin));
+        found.push(bound_parameter(parameter, hole, absence, location));
         return;
     }
     let hole = hole_for(&param.name, &parameter.named.name, found);
     let absence = absence(parameter, Some(param), found);
-    let mut bound = of_parameter(parameter, hole, absence, place(rpc, twin));
+    let mut bound = bound_parameter(parameter, hole, absence, location(rpc, twin));
     bound.kind = url_type(parameter, param, found);
     found.push(bound);
 }
 
-fn place(rpc: &RpcOperation, at: usize) -> RpcLocation {
+fn location(rpc: &RpcOperation, at: usize) -> RpcLocation {
     match rpc.call {
         CallModel::ByName | CallModel::Tool => RpcLocation::Named(rpc.params[at].name.clone()),
         CallModel::ByPosition => RpcLocation::Position(at),
@@ -163,21 +163,21 @@ fn place(rpc: &RpcOperation, at: usize) -> RpcLocation {
 }
 
 /// Returns the name of a parameter, in lower case for a header.
-fn own_name(parameter: &Parameter) -> String {
-    match parameter.place {
-        ParameterPlace::Path | ParameterPlace::Query => parameter.named.name.clone(),
-        ParameterPlace::Header => parameter.named.name.to_ascii_lowercase(),
+fn parameter_name(parameter: &Parameter) -> String {
+    match parameter.location {
+        ParameterLocation::Path | ParameterLocation::Query => parameter.named.name.clone(),
+        ParameterLocation::Header => parameter.named.name.to_ascii_lowercase(),
     }
 }
 
-fn of_need(need: Requirement) -> Absence {
+fn absence_from(need: Requirement) -> Absence {
     match need {
         Requirement::Required => Absence::Refused,
         Requirement::Optional => Absence::Kept,
     }
 }
 
-fn of_parameter(
+fn bound_parameter(
     parameter: &Parameter,
     hole: String,
     absence: Absence,
@@ -189,10 +189,10 @@ fn of_parameter(
         kind: parameter.named.kind.clone(),
         list: parameter.list,
         absence,
-        rest: match parameter.place {
-            ParameterPlace::Path => RestLocation::Path(name),
-            ParameterPlace::Query => RestLocation::Query(name),
-            ParameterPlace::Header => RestLocation::Header(name.to_ascii_lowercase()),
+        rest: match parameter.location {
+            ParameterLocation::Path => RestLocation::Path(name),
+            ParameterLocation::Query => RestLocation::Query(name),
+            ParameterLocation::Header => RestLocation::Header(name.to_ascii_lowercase()),
         },
         rpc,
     }
@@ -221,7 +221,7 @@ fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Binding
             let required = twin.is_some_and(|twin| twin.need == Requirement::Required);
             if required && spelled.is_none() {
                 found.note(format!(
-                    "`{}` may be absent for REST and is required for RPC",
+                    "`{}` is optional for REST and required for RPC",
                     shown(&named.name)
                 ));
             }
@@ -235,13 +235,13 @@ fn url_type(parameter: &Parameter, param: &NamedValue, found: &mut Bindings) -> 
     let kind = parameter.named.kind.clone();
     if parameter.list.is_some() {
         if !matches!(param.kind, Type::Array | Type::Any) {
-            differ(&parameter.named.name, found);
+            note_type_conflict(&parameter.named.name, found);
         }
         return kind;
     }
     match (&kind, &param.kind) {
         (Type::Any, Type::Object | Type::Array) => {
-            differ(&parameter.named.name, found);
+            note_type_conflict(&parameter.named.name, found);
             kind
         }
         (Type::Any, other) => other.clone(),
@@ -250,14 +250,14 @@ fn url_type(parameter: &Parameter, param: &NamedValue, found: &mut Bindings) -> 
         (Type::Integer | Type::Number, Type::Integer | Type::Number) => kind,
         (one, other) => {
             if one != other {
-                differ(&parameter.named.name, found);
+                note_type_conflict(&parameter.named.name, found);
             }
             kind
         }
     }
 }
 
-fn differ(name: &str, found: &mut Bindings) {
+fn note_type_conflict(name: &str, found: &mut Bindings) {
     found.note(format!("the types of `{}` differ", shown(name)));
 }
 
@@ -268,9 +268,9 @@ fn hole_for(rpc: &str, rest: &str, found: &mut Bindings) -> String {
 
 /// Binds a member of the body under its own name.
 fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Bindings) {
-    if let Some(twin) = found.of_param(&member.name) {
+    if let Some(twin) = found.for_param(&member.name) {
         let (kind, rpc) = match (member.need, equal_type(&twin.kind, &member.kind)) {
-            (Requirement::Optional, _) if !twin.is_one_of_the_head() => {
+            (Requirement::Optional, _) if !twin.is_in_head() => {
                 found.note(format!(
                     "the body's `{}` is left out: another part of the call has it",
                     shown(&member.name)
@@ -279,7 +279,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
             }
             // The member is optional and not written, so any spelling will do.
             (Requirement::Optional, _) => (Type::Any, RpcLocation::Equal),
-            (Requirement::Required, Some(kind)) if twin.is_one_of_the_head() => {
+            (Requirement::Required, Some(kind)) if twin.is_in_head() => {
                 (kind, RpcLocation::Equal)
             }
             (Requirement::Required, _) => (Type::Any, RpcLocation::Twin),
@@ -290,7 +290,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
             rpc,
             kind,
             list: None,
-            absence: of_need(member.need),
+            absence: absence_from(member.need),
         };
         found.push(bound);
         return;
@@ -300,7 +300,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
         hole,
         kind: member.kind.clone(),
         list: None,
-        absence: of_need(member.need),
+        absence: absence_from(member.need),
         rest: RestLocation::Member(member.name.clone()),
         rpc: rpc.unwrap_or_else(|| RpcLocation::Named(member.name.clone())),
     });
@@ -323,31 +323,31 @@ fn add_body(
     kind: &Type,
     need: Requirement,
     name: &str,
-    place: Option<RpcLocation>,
+    location: Option<RpcLocation>,
     found: &mut Bindings,
 ) {
     let hole = found.unique(name);
     found.push(BoundParameter {
-        rpc: place.unwrap_or_else(|| RpcLocation::Named(hole.clone())),
+        rpc: location.unwrap_or_else(|| RpcLocation::Named(hole.clone())),
         hole,
         kind: kind.clone(),
         list: None,
-        absence: of_need(need),
+        absence: absence_from(need),
         rest: RestLocation::Body,
     });
 }
 
 /// Binds a parameter that the RPC operation does not have.
-fn lonely_parameter(
+fn unmatched_parameter(
     parameter: &Parameter,
     rpc: &RpcOperation,
     found: &mut Bindings,
 ) -> Result<(), String> {
     let name = shown(&parameter.named.name);
-    match (parameter.place, rpc.call, parameter.named.need) {
-        (ParameterPlace::Header, _, _) => {
+    match (parameter.location, rpc.call, parameter.named.need) {
+        (ParameterLocation::Header, _, _) => {
             found.note(format!(
-                "the header `{name}` is no param; `forward` of an upstream can take it along"
+                "the header `{name}` is not a param; `forward` of an upstream can pass it on"
             ));
         }
         (_, CallModel::ByName | CallModel::Tool, _) => {
@@ -361,17 +361,17 @@ fn lonely_parameter(
                 "no param is named like `{name}`; it is sent as `{sent}`"
             ));
             let absence = absence(parameter, None, found);
-            let rpc = place_alone(parameter, &hole);
-            found.push(of_parameter(parameter, hole, absence, rpc));
+            let rpc = unmatched_location(parameter, &hole);
+            found.push(bound_parameter(parameter, hole, absence, rpc));
         }
         (_, CallModel::ByPosition, Requirement::Required) => {
-            return Err(format!("`{name}` has no place among the positional params"));
+            return Err(format!("no positional param matches `{name}`"));
         }
         (_, CallModel::ByPosition, Requirement::Optional) => {
-            if parameter.place == ParameterPlace::Query {
+            if parameter.location == ParameterLocation::Query {
                 found.unread.push(parameter.named.name.clone());
             }
-            found.note(format!("`{name}` has no place among the positional params"));
+            found.note(format!("no positional param matches `{name}`"));
         }
     }
     Ok(())
@@ -387,18 +387,18 @@ fn paired_member(
     let Some(twin) = twin else {
         return match (rpc.call, member.need) {
             (CallModel::ByName | CallModel::Tool, _) => {
-                if found.of_param(&member.name).is_none() {
+                if found.for_param(&member.name).is_none() {
                     found.note(format!("no param is named like the body's `{name}`"));
                 }
                 add_member(member, None, found);
                 Ok(())
             }
             (CallModel::ByPosition, Requirement::Required) => Err(format!(
-                "the body's `{name}` has no place among the positional params"
+                "no positional param matches the body's `{name}`"
             )),
             (CallModel::ByPosition, Requirement::Optional) => {
                 found.note(format!(
-                    "the body's `{name}` has no place among the positional params"
+                    "no positional param matches the body's `{name}`"
                 ));
                 Ok(())
             }
@@ -408,13 +408,13 @@ fn paired_member(
     let mut member = member.clone();
     if member.kind != param.kind {
         if member.kind != Type::Any && param.kind != Type::Any {
-            differ(&member.name, found);
+            note_type_conflict(&member.name, found);
         }
         member.kind = Type::Any;
     }
     if param.need == Requirement::Required && member.need == Requirement::Optional {
         found.note(format!(
-            "`{name}` may be absent for REST and is required for RPC"
+            "`{name}` is optional for REST and required for RPC"
         ));
     }
     let hole = hole_for(&param.name, &member.name, found);
@@ -422,28 +422,28 @@ fn paired_member(
         hole,
         kind: member.kind,
         list: None,
-        absence: of_need(member.need),
+        absence: absence_from(member.need),
         rest: RestLocation::Member(member.name),
-        rpc: place(rpc, twin),
+        rpc: location(rpc, twin),
     });
     Ok(())
 }
 
 /// Binds the params that the REST operation does not have.
-fn lonely_params(
+fn unmatched_params(
     rest: &RestOperation,
     rpc: &RpcOperation,
     matching: &Matching,
     found: &mut Bindings,
 ) -> Result<(), String> {
     let last = matching.last();
-    for at in matching.left(rpc) {
+    for at in matching.unmatched(rpc) {
         let param = &rpc.params[at];
         let name = shown(&param.name);
         let required = param.need == Requirement::Required;
         match rpc.call {
             CallModel::ByPosition if required || last > Some(at) => {
-                return Err(format!("the param `{name}` has no place in the REST call"));
+                return Err(format!("no part of the REST call matches the param `{name}`"));
             }
             CallModel::ByName | CallModel::Tool
                 if rest.has_members() && !matching.has_whole_body() =>
@@ -458,7 +458,7 @@ fn lonely_params(
             CallModel::ByName | CallModel::Tool | CallModel::ByPosition => {
                 let word = if required { "required " } else { "" };
                 found.note(format!(
-                    "the {word}param `{name}` has no place in the REST call"
+                    "no part of the REST call matches the {word}param `{name}`"
                 ));
             }
         }

@@ -29,8 +29,8 @@ pub(super) fn name(wire: &str) -> String {
         }
     }
     // Trims the `_` at the ends that came from brackets or signs.
-    let own = wire.starts_with('_') || wire.ends_with('_');
-    let name = if own {
+    let has_underscore = wire.starts_with('_') || wire.ends_with('_');
+    let name = if has_underscore {
         name.as_str()
     } else {
         name.trim_matches('_')
@@ -48,7 +48,7 @@ pub(super) fn name(wire: &str) -> String {
 /// The names of holes in use, with the next number for each name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HoleNames {
-    taken: BTreeSet<String>,
+    used: BTreeSet<String>,
     numbers: BTreeMap<String, usize>,
 }
 
@@ -57,7 +57,7 @@ impl HoleNames {
     pub(super) fn unique(&mut self, wire: &str) -> String {
         let wanted = name(wire);
         let mut found = wanted.clone();
-        while !self.taken.insert(found.clone()) {
+        while !self.used.insert(found.clone()) {
             let number = self.numbers.entry(wanted.clone()).or_insert(1);
             *number += 1;
             found = format!("{wanted}_{number}");
@@ -119,7 +119,7 @@ pub(super) fn default(kind: &Type, list: Option<List>, default: &Value) -> Optio
     }
 }
 
-/// Returns true when a text is written unquoted behind `=`.
+/// Returns true when a text is written unquoted after `=`.
 fn is_plain(text: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.:/ ".contains(letter);
     // A text that is valid JSON would be parsed as JSON.

@@ -46,7 +46,7 @@ impl MatchRule {
             MatchRule::SameWords => vec![MatchKey::Words(name_words::plain(name))],
             MatchRule::SameEnd => {
                 let words = name_words::words(name);
-                if !is_telling(&words) {
+                if !ends_in_id_or_name(&words) {
                     return Vec::new();
                 }
                 vec![
@@ -71,7 +71,7 @@ impl MatchRule {
     }
 }
 
-fn is_telling(words: &[String]) -> bool {
+fn ends_in_id_or_name(words: &[String]) -> bool {
     words
         .last()
         .is_some_and(|word| word == "id" || word == "name")
@@ -106,7 +106,7 @@ impl Matching {
     /// Matches the members of an object in the query with the param that is the object.
     fn match_objects(&mut self, rest: &RestOperation, rpc: &RpcOperation) {
         let mut objects: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-        for at in self.left(rpc) {
+        for at in self.unmatched(rpc) {
             objects
                 .entry(name_words::plain(&rpc.params[at].name))
                 .or_insert(at);
@@ -122,7 +122,7 @@ impl Matching {
 
     /// Matches the unmatched names that share a key. The parts of the call go first in their order.
     fn run(&mut self, rule: MatchRule, parameters: &[&str], members: &[&str], rpc: &RpcOperation) {
-        let mut free: BTreeSet<usize> = self.left(rpc).into_iter().collect();
+        let mut free: BTreeSet<usize> = self.unmatched(rpc).into_iter().collect();
         let mut by_key: BTreeMap<MatchKey, VecDeque<usize>> = BTreeMap::new();
         for at in &free {
             for key in rule.rpc_keys(&rpc.params[*at].name) {
@@ -157,12 +157,12 @@ impl Matching {
     }
 
     /// Returns the params without a match so far.
-    pub(super) fn left(&self, rpc: &RpcOperation) -> Vec<usize> {
-        let mut taken = vec![false; rpc.params.len()];
+    pub(super) fn unmatched(&self, rpc: &RpcOperation) -> Vec<usize> {
+        let mut is_matched = vec![false; rpc.params.len()];
         for at in self.matched() {
-            taken[at] = true;
+            is_matched[at] = true;
         }
-        (0..taken.len()).filter(|at| !taken[*at]).collect()
+        (0..is_matched.len()).filter(|at| !is_matched[*at]).collect()
     }
 
     /// Returns the last param that has a value.
@@ -186,7 +186,7 @@ impl Matching {
         if self.members.iter().any(Option::is_some) {
             return None;
         }
-        let noun = name_words::of_path(rest).pop();
+        let noun = name_words::path_words(rest).pop();
         let names_a_body = |name: &str| {
             const USUAL: &[&str] = &["body", "data", "payload", "request", "input", "item"];
             let noun = noun.as_deref();
@@ -202,7 +202,7 @@ impl Matching {
                 param == kind || *param == Type::Any || *kind == Type::Any
             }
         };
-        let fitting: Vec<usize> = self.left(rpc).into_iter().filter(fits).collect();
+        let fitting: Vec<usize> = self.unmatched(rpc).into_iter().filter(fits).collect();
         let [only] = fitting[..] else {
             return None;
         };
@@ -260,8 +260,8 @@ impl ParamNames {
 }
 
 /// Returns the keys of a name under all rules.
-fn keys(name: &str, of: fn(MatchRule, &str) -> Vec<MatchKey>) -> Vec<MatchKey> {
-    let mut found = of(MatchRule::SameWords, name);
-    found.extend(of(MatchRule::SameEnd, name));
+fn keys(name: &str, keys_of: fn(MatchRule, &str) -> Vec<MatchKey>) -> Vec<MatchKey> {
+    let mut found = keys_of(MatchRule::SameWords, name);
+    found.extend(keys_of(MatchRule::SameEnd, name));
     found
 }

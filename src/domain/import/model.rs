@@ -112,7 +112,7 @@ impl RestOperation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Segment {
     Literal(String),
-    /// A parameter of the path, with the verb behind it.
+    /// A parameter of the path, with the verb after it.
     Hole {
         name: String,
         verb: Option<String>,
@@ -122,7 +122,7 @@ pub(super) enum Segment {
 /// A parameter of a path, a query or a header.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parameter {
-    pub(super) place: ParameterPlace,
+    pub(super) location: ParameterLocation,
     pub(super) named: NamedValue,
     pub(super) list: Option<List>,
     /// The object of which the parameter is a member.
@@ -138,14 +138,14 @@ pub(super) struct Inside {
 
 impl Inside {
     /// Returns true when a param of this name is its object.
-    pub(super) fn is_of(&self, param: &str) -> bool {
+    pub(super) fn is_named(&self, param: &str) -> bool {
         name_words::same_name(&self.object, param)
     }
 }
 
 /// The location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParameterPlace {
+pub(super) enum ParameterLocation {
     Path,
     Query,
     Header,

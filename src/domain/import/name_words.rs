@@ -91,26 +91,26 @@ pub(super) fn plain(name: &str) -> Vec<String> {
 }
 
 /// Returns the meaning of an operation's name. Without a known verb, all words are nouns and the verb is empty.
-pub(super) fn of_name(name: &str) -> NameWords {
+pub(super) fn from_name(name: &str) -> NameWords {
     let words = words(name);
     let at = match (words.first(), words.last()) {
         (Some(first), _) if verb(first).is_some() => Some(0),
         (_, Some(last)) if verb(last).is_some() => Some(words.len() - 1),
         (_, _) => None,
     };
-    let meant = at.and_then(|at| verb(&words[at])).unwrap_or_default();
+    let verb_name = at.and_then(|at| verb(&words[at])).unwrap_or_default();
     let rest = words
         .iter()
         .enumerate()
         .filter(|(index, _)| Some(*index) != at);
     let rest: Vec<&str> = rest.map(|(_, word)| word.as_str()).collect();
     // `getPets` lists; `pets.get` gets one of the pets.
-    let meant = if at == Some(0) {
-        number(meant, &rest)
+    let verb_name = if at == Some(0) {
+        number(verb_name, &rest)
     } else {
-        meant
+        verb_name
     };
-    meaning(meant, &rest)
+    meaning(verb_name, &rest)
 }
 
 fn number(verb: &'static str, nouns: &[&str]) -> &'static str {
@@ -133,7 +133,7 @@ fn meaning(verb: &'static str, nouns: &[&str]) -> NameWords {
 }
 
 /// Returns the literal words of a path, without prefixes and versions.
-pub(super) fn of_path(operation: &RestOperation) -> Vec<String> {
+pub(super) fn path_words(operation: &RestOperation) -> Vec<String> {
     let literals = operation
         .segments
         .iter()
@@ -141,11 +141,11 @@ pub(super) fn of_path(operation: &RestOperation) -> Vec<String> {
             Segment::Literal(text) => Some(text.as_str()),
             Segment::Hole { verb, .. } => verb.as_deref(),
         });
-    let known = literals.filter(|text| !says_nothing(text));
+    let known = literals.filter(|text| !is_uninformative(text));
     known.flat_map(words).collect()
 }
 
-fn says_nothing(segment: &str) -> bool {
+fn is_uninformative(segment: &str) -> bool {
     let version = segment
         .strip_prefix(['v', 'V'])
         .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()));
@@ -153,12 +153,12 @@ fn says_nothing(segment: &str) -> bool {
 }
 
 /// Returns the verb that an HTTP method stands for on its path.
-pub(super) fn verb_of(operation: &RestOperation) -> &'static str {
+pub(super) fn method_verb(operation: &RestOperation) -> &'static str {
     let ends_in_hole = matches!(operation.last_segment(), Some(Segment::Hole { .. }));
     match operation.method.as_str() {
         "GET" | "HEAD" if ends_in_hole => "get",
         "GET" | "HEAD" => {
-            let plural = of_path(operation)
+            let plural = path_words(operation)
                 .last()
                 .is_some_and(|word| is_plural(word));
             if plural { "list" } else { "get" }
@@ -171,29 +171,29 @@ pub(super) fn verb_of(operation: &RestOperation) -> &'static str {
 }
 
 /// Returns the meaning of method and path, with all literals of the path.
-pub(super) fn of_whole_path(operation: &RestOperation) -> NameWords {
-    let words = of_path(operation);
+pub(super) fn from_whole_path(operation: &RestOperation) -> NameWords {
+    let words = path_words(operation);
     let nouns: Vec<&str> = words.iter().map(String::as_str).collect();
-    meaning(verb_of(operation), &nouns)
+    meaning(method_verb(operation), &nouns)
 }
 
 /// Returns the meaning of method and path, with the last literal alone.
-pub(super) fn of_last_literal(operation: &RestOperation) -> NameWords {
+pub(super) fn from_last_literal(operation: &RestOperation) -> NameWords {
     let literals = operation.segments.iter().rev();
     let last = literals
         .filter_map(|segment| match segment {
             Segment::Literal(text) => Some(text.as_str()),
             Segment::Hole { .. } => None,
         })
-        .find(|text| !text.is_empty() && !says_nothing(text));
+        .find(|text| !text.is_empty() && !is_uninformative(text));
     let words = last.map(words).unwrap_or_default();
     let nouns: Vec<&str> = words.iter().map(String::as_str).collect();
-    meaning(verb_of(operation), &nouns)
+    meaning(method_verb(operation), &nouns)
 }
 
 /// Returns the words of a path that spells out the whole operation: `/tools/call`.
 pub(super) fn spelled_by_path(operation: &RestOperation) -> Vec<String> {
-    let mut words: Vec<String> = of_path(operation)
+    let mut words: Vec<String> = path_words(operation)
         .iter()
         .map(|word| singular(word))
         .collect();
@@ -212,7 +212,7 @@ pub(super) fn spelled_by_name(name: &str) -> Vec<String> {
 
 /// Returns a name for an operation without one: `users.pets.list`.
 pub(super) fn invented(operation: &RestOperation) -> String {
-    with_verb(operation, of_path(operation))
+    with_verb(operation, path_words(operation))
 }
 
 /// Returns a name that includes the path parameters: `users.id.section.get`.
@@ -221,14 +221,14 @@ pub(super) fn invented_with_holes(operation: &RestOperation) -> String {
         Segment::Literal(text) => [Some(text.as_str()), None],
         Segment::Hole { name, verb } => [Some(name.as_str()), verb.as_deref()],
     });
-    let known = segments.flatten().filter(|text| !says_nothing(text));
+    let known = segments.flatten().filter(|text| !is_uninformative(text));
     with_verb(operation, known.flat_map(words).collect())
 }
 
 fn with_verb(operation: &RestOperation, mut words: Vec<String>) -> String {
     let verb = match operation.method.as_str() {
         "PATCH" => "patch".to_owned(),
-        _ => match verb_of(operation) {
+        _ => match method_verb(operation) {
             "" => operation.method.to_lowercase(),
             verb => verb.to_owned(),
         },
@@ -237,12 +237,12 @@ fn with_verb(operation: &RestOperation, mut words: Vec<String>) -> String {
         words.push("root".to_owned());
     }
     // The verb of `/notes:archive` is in the path already.
-    let said = match operation.last_segment() {
+    let has_verb = match operation.last_segment() {
         Some(Segment::Literal(text)) => text.contains(':'),
         Some(Segment::Hole { verb, .. }) => verb.is_some(),
         None => false,
     };
-    if !said {
+    if !has_verb {
         words.push(verb);
     }
     words.join(".")

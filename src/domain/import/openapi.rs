@@ -71,7 +71,7 @@ pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
     let paths = document.get("paths").and_then(Value::as_object);
     let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(|| {
         DocumentFault::Kind(
-            "`paths` is missing or empty, so that there is nothing to draft".to_owned(),
+            "`paths` is missing or empty: there is nothing to draft".to_owned(),
         )
     })?;
     let mut found = Operations::default();
@@ -125,18 +125,18 @@ fn check_version(document: &Value) -> Result<(), DocumentFault> {
     let wrong = |what: String| Err(DocumentFault::Kind(what));
     if let Some(version) = document.get("swagger") {
         return wrong(format!(
-            "`swagger: {}` is not read, only OpenAPI 3.0 to 3.2; convert it to OpenAPI 3 first",
+            "`swagger: {}` is not supported, only OpenAPI 3.0 to 3.2; convert it to OpenAPI 3 first",
             shown(&plain(version))
         ));
     }
     let Some(version) = document.get("openapi") else {
         let hint = if document.get("openrpc").is_some() {
-            "; it is an OpenRPC document, which `--openrpc` takes"
+            "; this is an OpenRPC document: use `--openrpc`"
         } else {
             ""
         };
         return wrong(format!(
-            "`openapi` is missing, so that it is no OpenAPI document{hint}"
+            "not an OpenAPI document: `openapi` is missing{hint}"
         ));
     };
     let version = plain(version);
@@ -149,7 +149,7 @@ fn check_version(document: &Value) -> Result<(), DocumentFault> {
         Ok(())
     } else {
         wrong(format!(
-            "`openapi: {}` is not read, only 3.0 to 3.2",
+            "`openapi: {}` is not supported, only 3.0 to 3.2",
             shown(&version)
         ))
     }
@@ -173,7 +173,7 @@ fn prefix(servers: Option<&Value>, notes: &mut Vec<String>) -> String {
     };
     if prefixes.iter().any(|prefix| *prefix != first) {
         notes.push(format!(
-            "the servers of the document have different paths; the first one is taken: `{}`",
+            "the servers of the document have different paths; the first one is used: `{}`",
             shown(&format!("{first}/"))
         ));
     }
@@ -219,15 +219,15 @@ impl<'v> Context<'_, 'v> {
         let is_named = |method: &str| !method.bytes().any(|byte| byte.is_ascii_lowercase());
         if Method::from_bytes(self.method.as_bytes()).is_err() || !is_named(&self.method) {
             return Err(Unsupported::left_out(
-                "no route can have a method of this name",
+                "a route cannot have a method of this name",
             ));
         }
         if self.method == "CONNECT" {
-            return Err(Unsupported::left_out("CONNECT asks for a tunnel"));
+            return Err(Unsupported::left_out("CONNECT opens a tunnel"));
         }
         if self.method == "OPTIONS" {
             return Err(Unsupported::left_out(
-                "OPTIONS is asked by browsers, not by clients",
+                "OPTIONS is sent by browsers, not by clients",
             ));
         }
         if self.method == "HEAD" && self.item.contains_key("get") {
@@ -325,7 +325,7 @@ impl<'v> Context<'_, 'v> {
             )));
         };
         if content.len() > 1 {
-            notes.push("look: of its bodies only JSON is translated".to_owned());
+            notes.push("look: only its JSON body is translated".to_owned());
         }
         // OpenAPI 3.2 §4.7: a media type may be a reference, too.
         let media = self.refs.follow(media)?;

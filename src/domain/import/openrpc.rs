@@ -16,18 +16,18 @@ const MOST_ERRORS: usize = 8;
 pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
     let Some(version) = document.get("openrpc") else {
         let hint = if document.get("openapi").is_some() || document.get("swagger").is_some() {
-            "; it is an OpenAPI document, which `--openapi` takes"
+            "; this is an OpenAPI document: use `--openapi`"
         } else {
             ""
         };
         return Err(DocumentFault::Kind(format!(
-            "`openrpc` is missing, so that it is no OpenRPC document{hint}"
+            "not an OpenRPC document: `openrpc` is missing{hint}"
         )));
     };
     let version = plain(version);
     if !version.starts_with("1.") {
         return Err(DocumentFault::Kind(format!(
-            "`openrpc: {}` is not read, only 1.x",
+            "`openrpc: {}` is not supported, only 1.x",
             shown(&version)
         )));
     }
@@ -44,7 +44,7 @@ pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
         };
         match text(method, "name").filter(|name| !name.is_empty()) {
             Some(name) if name.starts_with("rpc.") => found.notes.push(format!(
-                "`{}` belongs to JSON-RPC itself and is no route",
+                "`{}` belongs to JSON-RPC itself and is not a route",
                 shown(name)
             )),
             Some(name) => match read_method(&refs, name, method).map_err(Unsupported::from) {
@@ -61,7 +61,7 @@ fn listed<'v>(document: &'v Value, name: &str) -> Result<&'v Vec<Value>, Documen
     let list = document.get(name).and_then(Value::as_array);
     list.filter(|list| !list.is_empty()).ok_or_else(|| {
         DocumentFault::Kind(format!(
-            "`{name}` is missing or empty, so that there is nothing to draft"
+            "`{name}` is missing or empty: there is nothing to draft"
         ))
     })
 }

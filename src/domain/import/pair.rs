@@ -71,8 +71,8 @@ pub(super) struct Pairs {
     /// The possible RPC operations of each REST operation.
     pub(super) rest_doubts: Vec<Vec<usize>>,
     pub(super) rpc_doubts: Vec<Vec<usize>>,
-    rest_taken: BTreeSet<usize>,
-    rpc_taken: BTreeSet<usize>,
+    rest_paired: BTreeSet<usize>,
+    rpc_paired: BTreeSet<usize>,
 }
 
 /// Pairs the operations of both sides.
@@ -100,7 +100,7 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
             }
         }
         for group in groups.values().filter(|group| !group.rpc.is_empty()) {
-            settle(rule, group, (rest, rpc), &mut found);
+            pair_group(rule, group, (rest, rpc), &mut found);
         }
     }
     found
@@ -108,11 +108,11 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
 
 impl Pairs {
     fn rest_is_free(&self, at: usize) -> bool {
-        self.rest_doubts[at].is_empty() && !self.rest_taken.contains(&at)
+        self.rest_doubts[at].is_empty() && !self.rest_paired.contains(&at)
     }
 
     fn rpc_is_free(&self, at: usize) -> bool {
-        self.rpc_doubts[at].is_empty() && !self.rpc_taken.contains(&at)
+        self.rpc_doubts[at].is_empty() && !self.rpc_paired.contains(&at)
     }
 }
 
@@ -133,37 +133,37 @@ enum PairKey {
 fn rest_key(rule: PairRule, one: &RestOperation) -> Option<PairKey> {
     let key = match rule {
         PairRule::SameName => PairKey::Name(one.id.clone()?),
-        PairRule::SameMeaning => PairKey::Meaning(name_words::of_name(one.id.as_ref()?)),
-        PairRule::WholePath => PairKey::Meaning(name_words::of_whole_path(one)),
+        PairRule::SameMeaning => PairKey::Meaning(name_words::from_name(one.id.as_ref()?)),
+        PairRule::WholePath => PairKey::Meaning(name_words::from_whole_path(one)),
         PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_path(one)),
-        PairRule::LastLiteral => PairKey::Meaning(name_words::of_last_literal(one)),
+        PairRule::LastLiteral => PairKey::Meaning(name_words::from_last_literal(one)),
     };
-    telling(key)
+    informative(key)
 }
 
 fn rpc_key(rule: PairRule, one: &RpcOperation) -> Option<PairKey> {
     let key = match rule {
         PairRule::SameName => PairKey::Name(one.name.clone()),
         PairRule::SameMeaning | PairRule::WholePath | PairRule::LastLiteral => {
-            PairKey::Meaning(name_words::of_name(&one.name))
+            PairKey::Meaning(name_words::from_name(&one.name))
         }
         PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_name(&one.name)),
     };
-    telling(key)
+    informative(key)
 }
 
 /// Returns the key unless it has no word: such a key describes nothing.
-fn telling(key: PairKey) -> Option<PairKey> {
-    let tells = match &key {
+fn informative(key: PairKey) -> Option<PairKey> {
+    let is_informative = match &key {
         PairKey::Name(name) => !name.is_empty(),
         PairKey::Meaning(meaning) => !meaning.nouns.is_empty(),
         PairKey::Words(words) => !words.is_empty(),
     };
-    tells.then_some(key)
+    is_informative.then_some(key)
 }
 
 /// Decides among the candidates of one rule and key.
-fn settle(
+fn pair_group(
     rule: PairRule,
     group: &PairGroup,
     (rest, rpc): (&[RestOperation], &[RpcOperation]),
@@ -174,13 +174,13 @@ fn settle(
     } else {
         scores(group, (rest, rpc))
     };
-    let of_rest = best(scores.iter().map(|(one, _, score)| (*one, *score)));
-    let of_rpc = best(scores.iter().map(|(_, other, score)| (*other, *score)));
+    let rest_best = best(scores.iter().map(|(one, _, score)| (*one, *score)));
+    let rpc_best = best(scores.iter().map(|(_, other, score)| (*other, *score)));
     for (one, other, score) in &scores {
         let alone = Some(&(*score, 1));
-        if of_rest.get(one) == alone && of_rpc.get(other) == alone {
-            found.rest_taken.insert(*one);
-            found.rpc_taken.insert(*other);
+        if rest_best.get(one) == alone && rpc_best.get(other) == alone {
+            found.rest_paired.insert(*one);
+            found.rpc_paired.insert(*other);
             found.pairs.push(OperationPair {
                 rest: *one,
                 rpc: *other,
@@ -193,8 +193,8 @@ fn settle(
             });
         }
     }
-    let rest: Vec<usize> = of(&group.rest, &found.rest_taken);
-    let rpc: Vec<usize> = of(&group.rpc, &found.rpc_taken);
+    let rest: Vec<usize> = unpaired(&group.rest, &found.rest_paired);
+    let rpc: Vec<usize> = unpaired(&group.rpc, &found.rpc_paired);
     // Remaining operations with a candidate are ambiguous; only the others are tried under a weaker rule.
     for one in rest.iter().filter(|_| !rpc.is_empty()) {
         found.rest_doubts[*one].extend(rpc.iter().take(MOST_DOUBTS));
@@ -204,9 +204,9 @@ fn settle(
     }
 }
 
-fn of(group: &[usize], taken: &BTreeSet<usize>) -> Vec<usize> {
-    let left = group.iter().copied();
-    left.filter(|at| !taken.contains(at)).collect()
+fn unpaired(group: &[usize], paired: &BTreeSet<usize>) -> Vec<usize> {
+    let remaining = group.iter().copied();
+    remaining.filter(|at| !paired.contains(at)).collect()
 }
 
 /// Returns, for each operation, the best score and the number of times it occurs.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::model::{Inside, List, Parameter, ParameterPlace, text};
+use super::model::{Inside, List, Parameter, ParameterLocation, text};
 use super::openapi::Unsupported;
 use super::refs::{Refs, shown};
 use super::schema::{self, NamedValue, Others, Requirement, Schema, Type};
@@ -55,37 +55,37 @@ pub(super) fn read<'v>(
     notes: &mut Vec<String>,
 ) -> Result<Declared, Unsupported> {
     let mut declared: Vec<(&str, &str, &Value)> = Vec::new();
-    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut indexes: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for list in lists.into_iter().flatten() {
         for parameter in list.as_array().into_iter().flatten() {
             let parameter = refs.follow(parameter)?;
-            let (Some(name), Some(place)) = (text(parameter, "name"), text(parameter, "in")) else {
+            let (Some(name), Some(location)) = (text(parameter, "name"), text(parameter, "in")) else {
                 continue;
             };
-            match places.entry((name, place)) {
+            match indexes.entry((name, location)) {
                 Entry::Occupied(known) => declared[*known.get()].2 = parameter,
                 Entry::Vacant(free) => {
                     free.insert(declared.len());
-                    declared.push((name, place, parameter));
+                    declared.push((name, location, parameter));
                 }
             }
         }
     }
     let mut found = Declared::default();
-    for (name, place, parameter) in declared {
+    for (name, location, parameter) in declared {
         refs.text(name)?;
-        let place = match place {
-            "path" => ParameterPlace::Path,
-            "query" => ParameterPlace::Query,
+        let location = match location {
+            "path" => ParameterLocation::Path,
+            "query" => ParameterLocation::Query,
             "header" if is_not_ours(name) => continue,
-            "header" if is_header(name) => ParameterPlace::Header,
+            "header" if is_header(name) => ParameterLocation::Header,
             "header" => {
-                notes.push(format!("look: `{}` is no name of a header", shown(name)));
+                notes.push(format!("look: `{}` is not a header name", shown(name)));
                 continue;
             }
             "querystring" => {
                 // OpenAPI 3.2 §4.12.1: the parameter is the whole query.
-                let why = "it is the whole query string, which no route can name";
+                let why = "it is the whole query string, which a route cannot name";
                 left_out(
                     name,
                     Requirement::new(parameter.get("required")),
@@ -97,29 +97,29 @@ pub(super) fn read<'v>(
             }
             _ => {
                 notes.push(format!(
-                    "the {} parameter `{}` is no part of the route",
-                    shown(place),
+                    "the {} parameter `{}` is not part of the route",
+                    shown(location),
                     shown(name)
                 ));
                 continue;
             }
         };
-        let read = one(refs, (name, place), parameter, notes)?;
-        if read.is_empty() && place == ParameterPlace::Query && !name.is_empty() {
+        let read = one(refs, (name, location), parameter, notes)?;
+        if read.is_empty() && location == ParameterLocation::Query && !name.is_empty() {
             found.unread.push(name.to_owned());
         }
         found.parameters.extend(read);
     }
-    tell_apart(&mut found, notes)?;
+    drop_repeated_names(&mut found, notes)?;
     Ok(found)
 }
 
 /// Leaves out members of objects whose query name another parameter has.
-fn tell_apart(found: &mut Declared, notes: &mut Vec<String>) -> Result<(), Unsupported> {
+fn drop_repeated_names(found: &mut Declared, notes: &mut Vec<String>) -> Result<(), Unsupported> {
     let mut names = BTreeSet::new();
     let mut stop = Ok(());
     let own = |parameter: &Parameter| {
-        parameter.place == ParameterPlace::Query && parameter.inside.is_none()
+        parameter.location == ParameterLocation::Query && parameter.inside.is_none()
     };
     for parameter in found.parameters.iter().filter(|parameter| own(parameter)) {
         names.insert(parameter.named.name.clone());
@@ -149,18 +149,18 @@ fn is_header(name: &str) -> bool {
 
 fn one<'v>(
     refs: &Refs<'v>,
-    (name, place): (&str, ParameterPlace),
+    (name, location): (&str, ParameterLocation),
     parameter: &'v Value,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Parameter>, Unsupported> {
-    let need = match place {
-        ParameterPlace::Path => Requirement::Required,
-        ParameterPlace::Query | ParameterPlace::Header => {
+    let need = match location {
+        ParameterLocation::Path => Requirement::Required,
+        ParameterLocation::Query | ParameterLocation::Header => {
             Requirement::new(parameter.get("required"))
         }
     };
     let schema = schema::read(refs, parameter.get("schema"))?;
-    if let Some(spelling) = ObjectStyle::new(&schema, (name, place), parameter) {
+    if let Some(spelling) = ObjectStyle::new(&schema, (name, location), parameter) {
         return members(refs, &schema, (name, need), spelling, notes);
     }
     let shape = if parameter.get("content").is_some() {
@@ -168,11 +168,11 @@ fn one<'v>(
     } else if name.is_empty() {
         Err("it has no name")
     } else {
-        shape(&schema, place, parameter)
+        shape(&schema, location, parameter)
     };
     match (shape, need) {
         (Ok((kind, list)), need) => Ok(vec![Parameter {
-            place,
+            location,
             named: NamedValue {
                 name: name.to_owned(),
                 kind,
@@ -199,12 +199,12 @@ impl ObjectStyle {
     /// Returns the spelling of an object with known members (OpenAPI 3.0 §4.7.12.2).
     fn new(
         schema: &Schema,
-        (name, place): (&str, ParameterPlace),
+        (name, location): (&str, ParameterLocation),
         parameter: &Value,
     ) -> Option<ObjectStyle> {
         let is_object = schema.kind == Type::Object && !schema.members.is_empty();
         if !is_object
-            || place != ParameterPlace::Query
+            || location != ParameterLocation::Query
             || name.is_empty()
             || parameter.get("content").is_some()
         {
@@ -241,12 +241,12 @@ fn members(
         };
         if matches!(member.kind, Type::Object | Type::Array) || name.is_empty() {
             let why =
-                "it is a list or an object inside an object, which has no one spelling in a URL";
+                "it is a list or an object inside an object, which has no standard form in a URL";
             left_out(&name, need, why, notes)?;
             continue;
         }
         found.push(Parameter {
-            place: ParameterPlace::Query,
+            location: ParameterLocation::Query,
             named: NamedValue {
                 name,
                 kind: member.kind.clone(),
@@ -291,17 +291,17 @@ fn left_out(
 /// Returns the type of the hole and the spelling of a list.
 fn shape(
     schema: &Schema,
-    place: ParameterPlace,
+    location: ParameterLocation,
     parameter: &Value,
 ) -> Result<(Type, Option<List>), &'static str> {
-    match (&schema.kind, place) {
-        (Type::Object, _) => Err("it is an object, which has no one spelling in a URL"),
+    match (&schema.kind, location) {
+        (Type::Object, _) => Err("it is an object, which has no standard form in a URL"),
         (Type::Array, _) => {
             let items = schema.items.clone().unwrap_or_default();
             if matches!(items, Type::Object | Type::Array) {
                 return Err("it is a list of lists or objects");
             }
-            let list = list_style(place, parameter)?;
+            let list = list_style(location, parameter)?;
             Ok((scalar(items), Some(list)))
         }
         (kind, _) => Ok((kind.clone(), None)),
@@ -323,22 +323,22 @@ fn scalar(kind: Type) -> Type {
 }
 
 /// Reads `style` and `explode` of a list (OpenAPI 3.0 §4.7.12.1); `form` explodes by default.
-fn list_style(place: ParameterPlace, parameter: &Value) -> Result<List, &'static str> {
+fn list_style(location: ParameterLocation, parameter: &Value) -> Result<List, &'static str> {
     let explode = parameter.get("explode").and_then(Value::as_bool);
-    let default = match place {
-        ParameterPlace::Query => "form",
-        ParameterPlace::Path | ParameterPlace::Header => "simple",
+    let default = match location {
+        ParameterLocation::Query => "form",
+        ParameterLocation::Path | ParameterLocation::Header => "simple",
     };
-    match (place, text(parameter, "style").unwrap_or(default)) {
-        (ParameterPlace::Query, "form") if explode == Some(false) => Ok(List::Commas),
-        (ParameterPlace::Query, "form") => Ok(List::Repeated),
-        (ParameterPlace::Query, "spaceDelimited" | "pipeDelimited") if explode == Some(true) => {
+    match (location, text(parameter, "style").unwrap_or(default)) {
+        (ParameterLocation::Query, "form") if explode == Some(false) => Ok(List::Commas),
+        (ParameterLocation::Query, "form") => Ok(List::Repeated),
+        (ParameterLocation::Query, "spaceDelimited" | "pipeDelimited") if explode == Some(true) => {
             Ok(List::Repeated)
         }
-        (ParameterPlace::Query, "spaceDelimited") => Ok(List::Spaces),
-        (ParameterPlace::Query, "pipeDelimited") => Ok(List::Pipes),
+        (ParameterLocation::Query, "spaceDelimited") => Ok(List::Spaces),
+        (ParameterLocation::Query, "pipeDelimited") => Ok(List::Pipes),
         // The spelling is the same with and without `explode`.
-        (ParameterPlace::Path | ParameterPlace::Header, "simple") => Ok(List::Commas),
-        (_, _) => Err("its style of a list is none that a route has"),
+        (ParameterLocation::Path | ParameterLocation::Header, "simple") => Ok(List::Commas),
+        (_, _) => Err("a route does not support its list style"),
     }
 }

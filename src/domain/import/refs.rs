@@ -57,7 +57,7 @@ pub enum DocumentFault {
     )]
     Remote(String),
     /// A reference has no target.
-    #[error("`$ref: {0}` names nothing in the document")]
+    #[error("`$ref: {0}` has no target in the document")]
     Dangling(String),
     /// A reference leads back to itself.
     #[error("`$ref: {0}` leads to itself, or through more than {LONGEST_CHAIN} references")]
@@ -70,7 +70,7 @@ pub enum DocumentFault {
     AllOf(usize),
     /// Repeated references lead to too many values.
     #[error(
-        "its references lead to more than {MOST_STEPS} values; what is referred to again and again multiplies"
+        "its references lead to more than {MOST_STEPS} values; repeated references multiply"
     )]
     TooMany,
 }
@@ -118,8 +118,8 @@ impl<'v> Refs<'v> {
     fn named(&self, reference: &str) -> Result<&'v Value, DocumentFault> {
         let dangling = || DocumentFault::Dangling(shown(reference));
         // A document may refer to itself by name (OpenAPI 3.2 §4.1, `$self`).
-        let own = text(self.root, "$self").and_then(|own| reference.strip_prefix(own));
-        let local = own
+        let id = text(self.root, "$self").and_then(|id| reference.strip_prefix(id));
+        let local = id
             .filter(|rest| rest.starts_with('#'))
             .unwrap_or(reference);
         let remote = || DocumentFault::Remote(shown(reference));
@@ -181,7 +181,7 @@ fn scan<'v>(
     anchors: &mut BTreeMap<&'v str, &'v Value>,
 ) -> Result<(), DocumentFault> {
     if path.len() > DEEPEST {
-        return Err(DocumentFault::TooDeep(place(&path[..8])));
+        return Err(DocumentFault::TooDeep(pointer(&path[..8])));
     }
     match value {
         Value::Object(members) => {
@@ -211,7 +211,7 @@ fn scan<'v>(
     Ok(())
 }
 
-fn place(path: &[&str]) -> String {
+fn pointer(path: &[&str]) -> String {
     let names = path
         .iter()
         .map(|name| name.replace('~', "~0").replace('/', "~1"));
@@ -229,10 +229,10 @@ pub fn printable(text: &str) -> String {
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 120;
     /// Limits the work on a text with many spaces.
-    const LOOKED_AT: usize = 1_000;
+    const LONGEST_INPUT: usize = 1_000;
     let seen = text
         .char_indices()
-        .nth(LOOKED_AT)
+        .nth(LONGEST_INPUT)
         .map(|(at, _)| &text[..at]);
     let words = printable(seen.unwrap_or(text))
         .split_whitespace()

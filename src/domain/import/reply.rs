@@ -32,7 +32,7 @@ pub(super) fn read<'v>(
             .map(|(status, _)| status.to_string())
             .collect();
         notes.push(format!(
-            "look: it is answered with {}; an RPC answer is written as {}",
+            "look: its success statuses are {}; an RPC answer is written as {}",
             words.join(" or "),
             if status == 204 { 200 } else { status },
         ));
@@ -51,7 +51,7 @@ pub(super) fn read<'v>(
              `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
         ));
     }
-    of_content((status, effect), response)
+    from_content((status, effect), response)
 }
 
 /// Parses a success status; `2XX` counts as 200.
@@ -71,7 +71,7 @@ fn has_location(response: &Value) -> bool {
         .any(|(name, _)| name.eq_ignore_ascii_case("location"))
 }
 
-fn of_content(
+fn from_content(
     (status, effect): (u16, Effect),
     response: &Value,
 ) -> Result<ReplyModel, Unsupported> {

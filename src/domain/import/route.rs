@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bind;
 use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, OperationPair};
-use super::places::Places;
+use super::param_patterns::ParamPatterns;
 use super::refs::shown;
 use super::schema::Others;
 use super::table::ClaimedKeys;
@@ -65,7 +65,7 @@ pub(super) enum RouteOrigin {
 ///
 /// # Errors
 /// Returns the reason why the two cannot be one route, although their names match.
-pub(super) fn of_pair(
+pub(super) fn from_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
     pair: &OperationPair,
@@ -77,13 +77,13 @@ pub(super) fn of_pair(
         (Ok(bindings), named) => {
             let (mut drafted, keys) = bound_pair(rest, rpc, pair, bindings);
             if let Some((named, _)) = named {
-                drafted.take_by_name(named);
+                drafted.add_by_name(named);
             }
             Ok((drafted, keys))
         }
         (Err(why), Some((mut drafted, keys))) => {
             drafted.comments.push(format!(
-                "look: it takes params by name and by position; this route has them by name alone, because {why}"
+                "look: it accepts params by name and by position; this route uses names only, because {why}"
             ));
             Ok((drafted, keys))
         }
@@ -93,9 +93,9 @@ pub(super) fn of_pair(
 
 impl Drafted {
     /// Adds the route for clients that send params by name.
-    fn take_by_name(&mut self, mut named: Drafted) {
+    fn add_by_name(&mut self, mut named: Drafted) {
         self.comments.push(
-            "it takes params by name and by position: this route sends an array, the next one takes an object"
+            "it accepts params by name and by position: this route sends an array, the next one an object"
                 .to_owned(),
         );
         named.name.push_str(".by-name");
@@ -145,8 +145,8 @@ fn tool_outcome(reply: ReplyModel) -> String {
         ReplyModel::Json(status) | ReplyModel::Empty(status) | ReplyModel::Text(status) => status,
     };
     format!(
-        "look: a tool answers with `structuredContent` or `content`; say where the body of the {status} lies \
-         in an outcome"
+        "look: a tool answers with `structuredContent` or `content`; write an outcome that says which of them \
+         has the body of the {status}"
     )
 }
 
@@ -193,10 +193,10 @@ pub(super) fn rpc_key(rpc: &RpcOperation) -> String {
     }
 }
 
-pub(super) fn rest_alone(rest: &RestOperation, taken: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
+pub(super) fn rest_alone(rest: &RestOperation, claimed: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
     let bindings = bind::rest_alone(rest);
     let rpc = RpcOperation {
-        name: taken.name_for(rest),
+        name: claimed.name_for(rest),
         call: CallModel::ByName,
         forms: Forms::One,
         params: Vec::new(),
@@ -208,14 +208,14 @@ pub(super) fn rest_alone(rest: &RestOperation, taken: &mut ClaimedKeys) -> (Draf
     drafted.outcome = outcome(rest.reply, &bindings);
     drafted.comments.clone_from(&rest.notes);
     drafted.comments.push(
-        "unpaired: no RPC operation is known for it; look at the name of the method".to_owned(),
+        "unpaired: no RPC operation matches it; check the method name".to_owned(),
     );
     drafted.comments.extend(bindings.notes);
     let keys = keys(rest, &rpc, RouteOrigin::Rest);
     (drafted, keys)
 }
 
-pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
+pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
     let bindings = bind::rpc_alone(rpc);
     let segments = path_of_name(&rpc.name);
     let prefix = match rpc.call {
@@ -246,8 +246,8 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut ClaimedKeys) -> (Drafted
     };
     let mut rest = with(prefix);
     let key = rest_key(&rest);
-    while !taken.is_free_rest(&rest_key(&rest)) {
-        let prefix = match taken.number(&key) {
+    while !claimed.is_free_rest(&rest_key(&rest)) {
+        let prefix = match claimed.number(&key) {
             1 => "calls".to_owned(),
             number => format!("calls-{number}"),
         };
@@ -257,17 +257,17 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut ClaimedKeys) -> (Drafted
     drafted.effect = rpc.effect;
     drafted.comments.clone_from(&rpc.notes);
     if rpc.effect.is_some() {
-        let note = "look: `effect` is what the tool says of itself";
+        let note = "look: `effect` comes from the hints of the tool";
         drafted.comments.push(note.to_owned());
     }
     drafted
         .comments
-        .push("unpaired: no REST operation is known for it; look at method and path".to_owned());
+        .push("unpaired: no REST operation matches it; check method and path".to_owned());
     drafted.comments.extend(bindings.notes);
     if let Some(named) = rpc.by_name() {
         let mut named = assemble(&rest, &named, &bind::rpc_alone(&named));
         named.effect = rpc.effect;
-        drafted.take_by_name(named);
+        drafted.add_by_name(named);
     }
     let keys = keys(&rest, rpc, RouteOrigin::Rpc);
     (drafted, keys)
@@ -277,14 +277,14 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, taken: &mut ClaimedKeys) -> (Drafted
 fn path_of_name(name: &str) -> Vec<Segment> {
     let parts = name.split(['.', '/', ':', '#', '\\', ' ']);
     let tidy = |part: &str| -> String {
-        let kept = part.chars().map(|letter| {
+        let characters = part.chars().map(|letter| {
             if letter.is_alphanumeric() || letter == '_' || letter == '-' {
                 letter
             } else {
                 '-'
             }
         });
-        kept.collect()
+        characters.collect()
     };
     let mut segments: Vec<Segment> = parts
         .filter(|part| !part.is_empty())
@@ -403,18 +403,18 @@ fn body(bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
             RestLocation::Path(_) | RestLocation::Query(_) | RestLocation::Header(_) => {}
         }
     }
-    members.extend(others.map(rest_of));
+    members.extend(others.map(unnamed_members));
     (!members.is_empty()).then_some(Pattern::Object(members))
 }
 
 /// Renders the unnamed members of an object.
-fn rest_of(hole: &str) -> (String, Pattern) {
+fn unnamed_members(hole: &str) -> (String, Pattern) {
     ("...".to_owned(), Pattern::Text(format!("{{{hole}}}")))
 }
 
 fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Pattern {
-    let mut positions: Places<usize> = Places::default();
-    let mut members: Places<String> = Places::default();
+    let mut positions: ParamPatterns<usize> = ParamPatterns::default();
+    let mut members: ParamPatterns<String> = ParamPatterns::default();
     for bound in &bindings.bounds {
         let hole = Pattern::Text(bound.named());
         match &bound.rpc {
@@ -432,7 +432,7 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
         }
     }
     let (mut positions, mut members) = (positions.all, members.all);
-    members.extend(others.map(rest_of));
+    members.extend(others.map(unnamed_members));
     match rpc.call {
         CallModel::ByName => Pattern::Object(members),
         CallModel::ByPosition => {

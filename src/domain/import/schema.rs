@@ -144,7 +144,7 @@ fn merge<'v>(
     depth: usize,
     found: &mut Schema,
 ) -> Result<(), DocumentFault> {
-    // OpenAPI 3.1 allows members beside `$ref`; those of the referring schema come last.
+    // OpenAPI 3.1 allows members next to `$ref`; those of the referring schema come last.
     let target = refs.follow(schema)?;
     if depth == 0 {
         return Err(DocumentFault::AllOf(DEEPEST));

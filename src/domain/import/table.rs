@@ -27,14 +27,14 @@ pub(super) struct Table {
 pub(super) fn table(found: Operations) -> Table {
     let mut pairs = pair::pair(&found.rest, &found.rpc);
     let mut drafts: Vec<(usize, Drafted, RouteKeys)> = Vec::new();
-    let mut taken = ClaimedKeys::default();
+    let mut claimed = ClaimedKeys::default();
     let mut refusals: Vec<(usize, usize, String)> = Vec::new();
     let mut proposed = std::mem::take(&mut pairs.pairs);
     proposed.sort_by_key(|pair| pair.rest);
     for pair in proposed {
         let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
-        let drafted = route::of_pair(rest, rpc, &pair).and_then(|(mut drafted, keys)| {
-            taken.claim(&mut drafted, &keys);
+        let drafted = route::from_pair(rest, rpc, &pair).and_then(|(mut drafted, keys)| {
+            claimed.claim(&mut drafted, &keys);
             // A pair that cannot be one route may be two: each side is tried alone.
             match drafted.refused.take() {
                 None => Ok((pair.rest, drafted, keys)),
@@ -50,9 +50,9 @@ pub(super) fn table(found: Operations) -> Table {
         }
     }
     // A name of an RPC operation is not available to a REST operation without a twin.
-    taken.reserve(&found);
+    claimed.reserve(&found);
     let doubts = SkipReasons::new(&found, &pairs, &refusals);
-    add_alone(&found, &doubts, &mut taken, &mut drafts);
+    add_alone(&found, &doubts, &mut claimed, &mut drafts);
     drafts.sort_by_key(|(at, _, _)| *at);
     let left_out = [found.left_out, found.rpc_left_out].concat();
     finish(left_out, found.notes, drafts)
@@ -61,24 +61,24 @@ pub(super) fn table(found: Operations) -> Table {
 fn add_alone(
     found: &Operations,
     doubts: &SkipReasons<'_>,
-    taken: &mut ClaimedKeys,
+    claimed: &mut ClaimedKeys,
     drafts: &mut Vec<(usize, Drafted, RouteKeys)>,
 ) {
     let paired_rest: BTreeSet<usize> = doubts.pairs.pairs.iter().map(|pair| pair.rest).collect();
     let paired_rpc: BTreeSet<usize> = doubts.pairs.pairs.iter().map(|pair| pair.rpc).collect();
     for (at, rest) in found.rest.iter().enumerate() {
         if !paired_rest.contains(&at) {
-            let (mut drafted, keys) = route::rest_alone(rest, taken);
-            drafted.comments.extend(doubts.of_rest(at));
-            taken.claim(&mut drafted, &keys);
+            let (mut drafted, keys) = route::rest_alone(rest, claimed);
+            drafted.comments.extend(doubts.for_rest(at));
+            claimed.claim(&mut drafted, &keys);
             drafts.push((at, drafted, keys));
         }
     }
     for (at, rpc) in found.rpc.iter().enumerate() {
         if !paired_rpc.contains(&at) {
-            let (mut drafted, keys) = route::rpc_alone(rpc, taken);
-            drafted.comments.extend(doubts.of_rpc(at));
-            taken.claim(&mut drafted, &keys);
+            let (mut drafted, keys) = route::rpc_alone(rpc, claimed);
+            drafted.comments.extend(doubts.for_rpc(at));
+            claimed.claim(&mut drafted, &keys);
             drafts.push((found.rest.len() + at, drafted, keys));
         }
     }
@@ -144,12 +144,12 @@ impl ClaimedKeys {
             ));
         } else if self.rest.contains(&keys.rest) {
             drafted.refused = Some(format!(
-                "`{}` is the REST side of another route already",
+                "`{}` is already the REST side of another route",
                 shown(&keys.rest)
             ));
         } else if self.rpc.contains(&keys.rpc) {
             drafted.refused = Some(format!(
-                "`{}` is the RPC side of another route already",
+                "`{}` is already the RPC side of another route",
                 shown(&keys.rpc)
             ));
         } else {
@@ -216,8 +216,8 @@ pub(super) struct SkipReasons<'d> {
     found: &'d Operations,
     pairs: &'d Pairs,
     /// For each operation of a pair that cannot be one route: the other operation and the reason.
-    of_rest: BTreeMap<usize, (usize, &'d str)>,
-    of_rpc: BTreeMap<usize, (usize, &'d str)>,
+    for_rest: BTreeMap<usize, (usize, &'d str)>,
+    for_rpc: BTreeMap<usize, (usize, &'d str)>,
 }
 
 impl<'d> SkipReasons<'d> {
@@ -229,31 +229,31 @@ impl<'d> SkipReasons<'d> {
         refusals: &'d [(usize, usize, String)],
     ) -> SkipReasons<'d> {
         let why = |refusal: &'d (usize, usize, String)| refusal.2.as_str();
-        let of_rest = refusals.iter();
-        let of_rest = of_rest.map(|refusal| (refusal.0, (refusal.1, why(refusal))));
-        let of_rpc = refusals.iter();
-        let of_rpc = of_rpc.map(|refusal| (refusal.1, (refusal.0, why(refusal))));
+        let for_rest = refusals.iter();
+        let for_rest = for_rest.map(|refusal| (refusal.0, (refusal.1, why(refusal))));
+        let for_rpc = refusals.iter();
+        let for_rpc = for_rpc.map(|refusal| (refusal.1, (refusal.0, why(refusal))));
         SkipReasons {
             found,
             pairs,
-            of_rest: of_rest.collect(),
-            of_rpc: of_rpc.collect(),
+            for_rest: for_rest.collect(),
+            for_rpc: for_rpc.collect(),
         }
     }
 
-    pub(super) fn of_rest(&self, at: usize) -> Option<String> {
-        if let Some((rpc, why)) = self.of_rest.get(&at) {
+    pub(super) fn for_rest(&self, at: usize) -> Option<String> {
+        if let Some((rpc, why)) = self.for_rest.get(&at) {
             let title = shown(&self.found.rpc[*rpc].title());
-            return Some(format!("look: it seems to be `{title}`, but {why}"));
+            return Some(format!("look: it seems to match `{title}`, but {why}"));
         }
         let titles = self.pairs.rest_doubts[at].iter();
         ambiguous(titles.map(|rpc| self.found.rpc[*rpc].title()))
     }
 
-    fn of_rpc(&self, at: usize) -> Option<String> {
-        if let Some((rest, why)) = self.of_rpc.get(&at) {
+    fn for_rpc(&self, at: usize) -> Option<String> {
+        if let Some((rest, why)) = self.for_rpc.get(&at) {
             let title = shown(&self.found.rest[*rest].title());
-            return Some(format!("look: it seems to be `{title}`, but {why}"));
+            return Some(format!("look: it seems to match `{title}`, but {why}"));
         }
         let titles = self.pairs.rpc_doubts[at].iter();
         ambiguous(titles.map(|rest| self.found.rest[*rest].title()))
@@ -264,7 +264,7 @@ fn ambiguous(titles: impl Iterator<Item = String>) -> Option<String> {
     let titles: Vec<String> = titles.map(|title| format!("`{}`", shown(&title))).collect();
     (!titles.is_empty()).then(|| {
         format!(
-            "look: it may be any of {}, and nothing tells which",
+            "look: it may match any of {}; choose one",
             titles.join(", ")
         )
     })
@@ -273,14 +273,14 @@ fn ambiguous(titles: impl Iterator<Item = String>) -> Option<String> {
 /// The names in use, with the next number for each name.
 #[derive(Debug, Default)]
 struct UniqueNames {
-    taken: BTreeSet<String>,
+    claimed: BTreeSet<String>,
     numbers: BTreeMap<String, usize>,
 }
 
 impl UniqueNames {
     fn unique(&mut self, wanted: &str) -> String {
         let mut found = wanted.to_owned();
-        while !self.taken.insert(found.clone()) {
+        while !self.claimed.insert(found.clone()) {
             let number = self.numbers.entry(wanted.to_owned()).or_insert(1);
             *number += 1;
             found = format!("{wanted}-{number}");

@@ -95,14 +95,14 @@ fn named(names: &[&str]) -> Value {
 }
 
 #[test]
-fn an_operation_id_that_is_the_name_is_a_pair_whatever_the_path() {
+fn an_operation_id_equal_to_the_name_pairs_regardless_of_the_path() {
     let paths = json!({ "/x/y": { "post": { "operationId": "pets.list" } } });
     let found = paired(paths, named(&["pets.list", "y.create"]));
     assert_eq!(found, pairs(&[("POST /x/y", "pets.list")]));
 }
 
 #[test]
-fn verbs_and_nouns_are_compared_whatever_the_spelling() {
+fn verbs_and_nouns_are_compared_regardless_of_spelling() {
     for (id, name) in [
         ("listPets", "pets/list"),
         ("listPets", "get_pets"),
@@ -121,7 +121,7 @@ fn verbs_and_nouns_are_compared_whatever_the_spelling() {
 }
 
 #[test]
-fn method_and_path_stand_for_a_missing_operation_id() {
+fn method_and_path_replace_a_missing_operation_id() {
     let paths = json!({
         "/api/v1/pets": { "get": {}, "post": {} },
         "/api/v1/pets/{id}": { "get": {}, "put": {}, "delete": {} },
@@ -149,7 +149,7 @@ fn method_and_path_stand_for_a_missing_operation_id() {
 }
 
 #[test]
-fn two_that_fit_are_no_pair_and_are_told() {
+fn ambiguous_candidates_are_reported_and_not_paired() {
     let paths = json!({ "/a/pets": { "get": {} }, "/b/pets": { "get": {} } });
     let found = drafted([rest(paths), rpc(named(&["pets.list"]))]);
     assert_eq!(
@@ -160,12 +160,12 @@ fn two_that_fit_are_no_pair_and_are_told() {
         ),
         (0, 2, 1)
     );
-    let doubt = "look: it may be any of `GET /a/pets`, `GET /b/pets`, and nothing tells which";
+    let doubt = "look: it may match any of `GET /a/pets`, `GET /b/pets`; choose one";
     assert!(found.toml.contains(doubt), "{}", found.toml);
 }
 
 #[test]
-fn names_of_parameters_decide_between_two_that_fit() {
+fn parameter_names_decide_between_two_candidates() {
     let query = json!([{ "name": "owner", "in": "query", "schema": { "type": "string" } }]);
     let paths = json!({
         "/a/pets": { "get": {} },
@@ -237,7 +237,7 @@ fn a_body_that_is_one_param_is_bound_as_a_whole() {
 }
 
 #[test]
-fn what_positional_params_cannot_hold_is_no_pair() {
+fn a_parameter_without_a_positional_param_prevents_a_pair() {
     let id = json!([{ "name": "id", "in": "path" }]);
     let paths = json!({ "/pets/{id}": { "delete": { "operationId": "drop", "parameters": id } } });
     let methods = json!([{ "name": "drop", "paramStructure": "by-position", "params": [] }]);
@@ -250,8 +250,8 @@ fn what_positional_params_cannot_hold_is_no_pair() {
         ),
         (0, 1, 1)
     );
-    let told = "look: it seems to be `drop`, but `id` has no place among the positional params";
-    assert!(found.toml.contains(told), "{}", found.toml);
+    let note = "look: it seems to match `drop`, but no positional param matches `id`";
+    assert!(found.toml.contains(note), "{}", found.toml);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn an_array_of_params_has_one_optional_element_at_most() {
 }
 
 #[test]
-fn null_is_told_in_the_words_of_both_versions() {
+fn null_is_read_in_the_syntax_of_both_versions() {
     let schemas = [
         json!({ "type": "string", "nullable": true }),
         json!({ "type": ["string", "null"] }),
@@ -325,12 +325,12 @@ fn whatever_is_no_route_is_told_with_its_reason() {
     });
     let found = drafted([rest(paths)]);
     assert_eq!((found.report.rest, found.report.rest_alone), (12, 1));
-    let told = found.report.left_out.iter();
-    let told: Vec<String> = told
+    let lines = found.report.left_out.iter();
+    let lines: Vec<String> = lines
         .map(|one| format!("{}: {}", one.what, one.why))
         .collect();
-    assert!(told.iter().all(|line| found.toml.contains(line.as_str())));
-    insta::assert_snapshot!(told.join("\n"));
+    assert!(lines.iter().all(|line| found.toml.contains(line.as_str())));
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]

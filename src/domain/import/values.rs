@@ -63,7 +63,7 @@ impl BoundParameter {
     }
 
     /// Returns true when it is a single value of the path, the query or a header.
-    pub(super) fn is_one_of_the_head(&self) -> bool {
+    pub(super) fn is_in_head(&self) -> bool {
         !self.is_in_body() && self.list.is_none()
     }
 
@@ -83,7 +83,7 @@ pub(super) struct Bindings {
     pub(super) params: BTreeMap<String, usize>,
     /// Records whether unnamed members are passed on.
     pub(super) others: Others,
-    /// Query names without a place on the other side.
+    /// Query names without a counterpart on the other side.
     pub(super) unread: Vec<String>,
     pub(super) notes: Vec<String>,
 }
@@ -99,7 +99,7 @@ impl Bindings {
     }
 
     /// Returns the value of the param of this name.
-    pub(super) fn of_param(&self, name: &str) -> Option<&BoundParameter> {
+    pub(super) fn for_param(&self, name: &str) -> Option<&BoundParameter> {
         self.bounds.get(*self.params.get(name)?)
     }
 
@@ -137,7 +137,7 @@ impl Bindings {
     /// Renames each object of a query whose name another param has.
     pub(super) fn name_objects_apart(&mut self) {
         let objects = self.bounds.iter().filter_map(|bound| match &bound.rpc {
-            RpcLocation::Inside(place, _) => match &**place {
+            RpcLocation::Inside(location, _) => match &**location {
                 RpcLocation::Named(name) => Some(name.clone()),
                 RpcLocation::Position(_)
                 | RpcLocation::Inside(..)
@@ -152,8 +152,8 @@ impl Bindings {
         let objects: BTreeSet<String> = objects.collect();
         let mut apart: BTreeMap<String, String> = BTreeMap::new();
         for bound in &mut self.bounds {
-            if let RpcLocation::Inside(place, _) = &mut bound.rpc
-                && let RpcLocation::Named(name) = &mut **place
+            if let RpcLocation::Inside(location, _) = &mut bound.rpc
+                && let RpcLocation::Named(name) = &mut **location
                 && self.params.contains_key(name)
             {
                 let wanted = name.clone();
@@ -194,7 +194,7 @@ impl Bindings {
             bound.absence = default.map_or(Absence::Refused, Absence::Filled);
             if bound.absence == Absence::Refused {
                 notes.push(format!(
-                    "`{}` may be absent, which an array can say of its last element only; it is required here",
+                    "`{}` is optional, but only the last element of an array can be absent; it is required here",
                     shown(&rpc.params[at].name)
                 ));
             }

@@ -37,7 +37,7 @@ fn parse_method(text: &str) -> Result<Method, PatternError> {
     let method = Method::from_bytes(text.as_bytes());
     match method {
         Ok(Method::CONNECT) => Err(PatternError::new(
-            "CONNECT asks for a tunnel and cannot be a route",
+            "CONNECT opens a tunnel and cannot be a route",
         )),
         Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => Ok(method),
         Ok(_) | Err(_) => Err(PatternError::new(format!(

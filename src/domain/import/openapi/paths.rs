@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Unsupported;
-use crate::domain::import::model::{Parameter, ParameterPlace, Segment};
+use crate::domain::import::model::{Parameter, ParameterLocation, Segment};
 use crate::domain::import::refs::shown;
 use crate::domain::import::schema::{self, Requirement};
 use crate::domain::percent::{self, Plus};
@@ -15,7 +15,7 @@ pub(super) fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
     }
     if path.contains(['?', '#']) {
         return Err(Unsupported::left_out(
-            "its path has a `?` or a `#`, which no path can have; declare query parameters",
+            "its path contains `?` or `#`; declare query parameters instead",
         ));
     }
     let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
@@ -25,20 +25,20 @@ pub(super) fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
             // `/items/` is not the same resource as `/items`.
             return Ok(Segment::Literal(String::new()));
         }
-        let spot = if at == last { Spot::Last } else { Spot::Before };
-        segment(name, spot)
+        let position = if at == last { SegmentPosition::Last } else { SegmentPosition::Before };
+        segment(name, position)
     });
     cut.collect()
 }
 
 /// The position of a segment: only the last one may have a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spot {
+enum SegmentPosition {
     Before,
     Last,
 }
 
-fn segment(text: &str, spot: Spot) -> Result<Segment, Unsupported> {
+fn segment(text: &str, position: SegmentPosition) -> Result<Segment, Unsupported> {
     if text.is_empty() || text == "." || text == ".." {
         return Err(Unsupported::left_out(
             "its path has an empty or a dot segment, which a route cannot have",
@@ -46,16 +46,16 @@ fn segment(text: &str, spot: Spot) -> Result<Segment, Unsupported> {
     }
     if text == "*" || text == "**" || text.chars().any(char::is_control) {
         return Err(Unsupported::left_out(format!(
-            "the segment `{}` of its path means something else in a route",
+            "the segment `{}` of its path has another meaning in a route",
             shown(text)
         )));
     }
     let Some(inside) = text.strip_prefix('{') else {
         if text.contains(['{', '}']) {
-            return Err(beside(text));
+            return Err(mixed_segment(text));
         }
-        // A route takes the text behind the last colon as a verb.
-        let parts = text.rsplit_once(':').filter(|_| spot == Spot::Last);
+        // In a route the text after the last colon is a verb.
+        let parts = text.rsplit_once(':').filter(|_| position == SegmentPosition::Last);
         let is_odd = |(name, verb): (&str, &str)| {
             text.starts_with(':') || !is_literal(name) || !is_literal(verb)
         };
@@ -67,16 +67,16 @@ fn segment(text: &str, spot: Spot) -> Result<Segment, Unsupported> {
         }
         return Ok(Segment::Literal(text.to_owned()));
     };
-    let (name, behind) = inside.split_once('}').ok_or_else(|| beside(text))?;
-    if name.is_empty() || name.contains('{') || behind.contains(['{', '}']) {
-        return Err(beside(text));
+    let (name, after) = inside.split_once('}').ok_or_else(|| mixed_segment(text))?;
+    if name.is_empty() || name.contains('{') || after.contains(['{', '}']) {
+        return Err(mixed_segment(text));
     }
-    let verb = match behind.strip_prefix(':') {
-        Some(verb) if spot == Spot::Last && is_literal(verb) && !verb.contains(':') => {
+    let verb = match after.strip_prefix(':') {
+        Some(verb) if position == SegmentPosition::Last && is_literal(verb) && !verb.contains(':') => {
             Some(verb.to_owned())
         }
-        None if behind.is_empty() => None,
-        Some(_) | None => return Err(beside(text)),
+        None if after.is_empty() => None,
+        Some(_) | None => return Err(mixed_segment(text)),
     };
     Ok(Segment::Hole {
         name: name.to_owned(),
@@ -84,14 +84,14 @@ fn segment(text: &str, spot: Spot) -> Result<Segment, Unsupported> {
     })
 }
 
-/// Returns true when a route takes this segment or verb literally.
+/// Returns true when a route can contain this segment or verb literally.
 fn is_literal(text: &str) -> bool {
     !matches!(text, "" | "." | ".." | "*" | "**")
 }
 
-fn beside(segment: &str) -> Unsupported {
+fn mixed_segment(segment: &str) -> Unsupported {
     Unsupported::left_out(format!(
-        "the segment `{}` of its path has text beside a parameter",
+        "the segment `{}` of its path mixes text and a parameter",
         shown(segment)
     ))
 }
@@ -103,7 +103,7 @@ pub(super) fn complete_path(
 ) -> Result<(), Unsupported> {
     let (path, others): (Vec<Parameter>, Vec<Parameter>) = std::mem::take(parameters)
         .into_iter()
-        .partition(|parameter| parameter.place == ParameterPlace::Path);
+        .partition(|parameter| parameter.location == ParameterLocation::Path);
     let path = path.into_iter();
     let named = path.map(|parameter| (parameter.named.name.clone(), parameter));
     let mut declared: BTreeMap<String, Parameter> = named.collect();
@@ -119,7 +119,7 @@ pub(super) fn complete_path(
             )));
         }
         let mut parameter = declared.remove(name).unwrap_or_else(|| Parameter {
-            place: ParameterPlace::Path,
+            location: ParameterLocation::Path,
             named: schema::NamedValue {
                 name: name.clone(),
                 ..schema::NamedValue::default()

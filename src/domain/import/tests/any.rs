@@ -115,9 +115,9 @@ fn schema() -> impl Strategy<Value = Value> {
 }
 
 fn parameter() -> impl Strategy<Value = Value> {
-    let place = prop::sample::select(&["path", "query", "header", "cookie"][..]);
-    (word(), place, any::<bool>(), schema()).prop_map(|(name, place, required, schema)| {
-        json!({ "name": name, "in": place, "required": required, "schema": schema })
+    let location = prop::sample::select(&["path", "query", "header", "cookie"][..]);
+    (word(), location, any::<bool>(), schema()).prop_map(|(name, location, required, schema)| {
+        json!({ "name": name, "in": location, "required": required, "schema": schema })
     })
 }
 

@@ -44,7 +44,7 @@ fn a_method_without_params_sends_an_empty_array() {
 }
 
 #[test]
-fn a_structure_that_is_said_has_one_route() {
+fn a_declared_structure_has_one_route() {
     for structure in ["by-name", "by-position"] {
         let method =
             json!({ "name": "f", "params": [{ "name": "a" }], "paramStructure": structure });
@@ -82,7 +82,7 @@ fn a_pair_whose_parameter_has_no_position_is_by_name() {
     ];
     let found = drafted(documents.clone());
     assert_eq!(found.report.paired, 1, "{}", found.toml);
-    let look = "look: it takes params by name and by position; this route has them by name alone, because `tenant` has no place among the positional params";
+    let look = "look: it accepts params by name and by position; this route uses names only, because no positional param matches `tenant`";
     assert!(found.toml.contains(look), "{}", found.toml);
     assert_eq!(routes(documents).matches("[[route]]").count(), 1);
 }

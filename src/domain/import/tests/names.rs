@@ -40,7 +40,7 @@ fn operations_below_one_noun_get_distinct_names() {
 }
 
 #[test]
-fn a_number_tells_apart_what_words_do_not() {
+fn a_number_distinguishes_equal_names() {
     let paths: serde_json::Map<String, Value> = (1..=40)
         .map(|version| (format!("/v{version}/users/{{id}}"), json!({ "get": {} })))
         .collect();

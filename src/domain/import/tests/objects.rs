@@ -87,7 +87,7 @@ fn a_member_without_one_spelling_is_left_out() {
 }
 
 #[test]
-fn an_object_is_named_apart_from_other_params() {
+fn an_object_gets_a_name_unlike_other_params() {
     let parameters = json!([
         { "name": "filter", "in": "path", "required": true },
         optional_deep(),

@@ -24,17 +24,17 @@ fn references_that_go_in_circles_leave_out_their_operation() {
     let b = json!({ "$ref": "#/components/schemas/A" });
     let documents = [with_schemas(json!({ "A": a, "B": b }))];
     assert_eq!(drafted(documents.clone()).report.rest_alone, 1);
-    let told = left_out(documents).concat();
+    let lines = left_out(documents).concat();
     assert!(
-        told.starts_with("POST /a: `$ref: #/components/schemas/"),
-        "{told}"
+        lines.starts_with("POST /a: `$ref: #/components/schemas/"),
+        "{lines}"
     );
-    assert!(told.contains("leads to itself"), "{told}");
+    assert!(lines.contains("leads to itself"), "{lines}");
     let of_itself = json!({ "allOf": [{ "$ref": "#/components/schemas/A" }] });
     let expected =
         "POST /a: `allOf` inside `allOf` leads to itself, or is nested more than 16 deep";
-    let told = left_out([with_schemas(json!({ "A": of_itself }))]);
-    assert_eq!(told, [expected]);
+    let lines = left_out([with_schemas(json!({ "A": of_itself }))]);
+    assert_eq!(lines, [expected]);
     let double = json!({ "$ref": "#/components/schemas/A" });
     let many = json!({ "allOf": vec![double; 40] });
     assert_eq!(left_out([with_schemas(json!({ "A": many }))]), [expected]);
@@ -44,7 +44,7 @@ fn references_that_go_in_circles_leave_out_their_operation() {
 fn a_reference_that_names_nothing_leaves_out_its_path() {
     for reference in ["#/components/none", "#anchor", "#/%zz"] {
         let paths = || json!({ "/a": { "$ref": reference }, "/b": { "get": {} } });
-        let expected = format!("/a: `$ref: {reference}` names nothing in the document");
+        let expected = format!("/a: `$ref: {reference}` has no target in the document");
         assert_eq!(left_out([rest(paths())]), [expected]);
         assert_eq!(drafted([rest(paths())]).report.rest_alone, 1);
     }
@@ -57,11 +57,11 @@ fn a_reference_that_leaves_the_document_leaves_out_its_operation() {
         let paths = json!({ "/a": { "get": { "parameters": parameters }, "post": {} } });
         let documents = [rest(paths)];
         assert_eq!(drafted(documents.clone()).report.rest_alone, 1);
-        let told = left_out(documents);
+        let lines = left_out(documents);
         let expected = format!("GET /a: `$ref: {reference}` leaves the document");
         assert!(
-            told.len() == 1 && told[0].starts_with(&expected),
-            "{told:?}"
+            lines.len() == 1 && lines[0].starts_with(&expected),
+            "{lines:?}"
         );
     }
 }
@@ -76,7 +76,7 @@ fn a_bad_reference_of_a_method_or_a_tool_leaves_out_that_one() {
     ]);
     let found = drafted([rpc(methods.clone())]);
     assert_eq!((found.report.rpc, found.report.rpc_alone), (3, 1));
-    let why = "`$ref: #/none` names nothing in the document";
+    let why = "`$ref: #/none` has no target in the document";
     assert_eq!(
         left_out([rpc(methods)]),
         [format!("a: {why}"), format!("method 2: {why}")]
@@ -134,12 +134,12 @@ fn an_anchor_names_a_schema() {
 #[test]
 fn an_anchor_in_an_example_or_an_extension_names_nothing() {
     let hidden = json!({ "$anchor": "pet", "type": "object" });
-    for place in ["example", "x-schema"] {
+    for location in ["example", "x-schema"] {
         let schema = json!({ "$ref": "#pet" });
         let parameters = json!([{ "name": "q", "in": "query", "schema": schema }]);
-        let paths = json!({ "/a": { "get": { "parameters": parameters, place: hidden } } });
-        let told = left_out([rest(paths)]);
-        assert_eq!(told, ["GET /a: `$ref: #pet` names nothing in the document"]);
+        let paths = json!({ "/a": { "get": { "parameters": parameters, location: hidden } } });
+        let lines = left_out([rest(paths)]);
+        assert_eq!(lines, ["GET /a: `$ref: #pet` has no target in the document"]);
     }
 }
 
@@ -150,9 +150,9 @@ fn a_document_that_is_nested_too_deeply_is_refused_as_a_whole() {
         deep = json!({ "allOf": [deep] });
     }
     let (kind, document) = with_schemas(json!({ "A": deep }));
-    let said = fault(kind, document);
+    let message = fault(kind, document);
     assert!(
-        said.starts_with("document: nested more than 200 deep at #/components/schemas/A"),
-        "{said}"
+        message.starts_with("document: nested more than 200 deep at #/components/schemas/A"),
+        "{message}"
     );
 }

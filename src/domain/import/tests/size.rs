@@ -35,7 +35,7 @@ fn large_bodies_are_paired_with_many_params() {
 }
 
 #[test]
-fn words_of_an_enumeration_that_repeat_are_named_once() {
+fn repeated_values_of_an_enumeration_are_named_once() {
     let words: Vec<String> = (0..60_000)
         .map(|number| format!("w{}", number % 30_000))
         .collect();
@@ -49,23 +49,23 @@ fn words_of_an_enumeration_that_repeat_are_named_once() {
 }
 
 #[test]
-fn no_control_character_of_a_document_is_told() {
+fn no_control_character_of_a_document_is_printed() {
     let nasty = "\u{1b}[2J\u{0}\u{9b}x";
     let bad = json!({ "$ref": format!("#/{nasty}") });
-    let told = left_out([rest(
+    let lines = left_out([rest(
         json!({ format!("/{nasty}"): { "get": { "parameters": [bad] } } }),
     )]);
-    assert_eq!(told.len(), 1);
-    assert!(!told[0].contains(char::is_control), "{told:?}");
+    assert_eq!(lines.len(), 1);
+    assert!(!lines[0].contains(char::is_control), "{lines:?}");
     let mut deep = json!({});
     for _ in 0..250 {
         deep = json!({ "a": deep });
     }
     let document = json!({ "openapi": "3.0.0", "paths": { "/a": {} }, nasty: deep });
-    let said = fault(DocumentKind::OpenApi, document);
+    let message = fault(DocumentKind::OpenApi, document);
     assert!(
-        said.contains("nested more than 200 deep") && !said.contains(char::is_control),
-        "{said:?}"
+        message.contains("nested more than 200 deep") && !message.contains(char::is_control),
+        "{message:?}"
     );
 }
 
@@ -103,8 +103,8 @@ fn grows_with(small: usize, documents: impl Fn(usize) -> Vec<(DocumentKind, Valu
     expect_growth(small, prepare, |given| drop(draft(given).unwrap()));
 }
 
-fn parameter(name: &str, place: &str) -> Value {
-    json!({ "name": name, "in": place, "required": true })
+fn parameter(name: &str, location: &str) -> Value {
+    json!({ "name": name, "in": location, "required": true })
 }
 
 /// `POST` to a path with these parameters and a body of these members.
@@ -148,8 +148,8 @@ fn the_time_of_refused_pairs_grows_with_their_number() {
     expect_growth(2_000, prepare, |(found, refusals)| {
         let pairs = Pairs::default();
         let doubts = SkipReasons::new(found, &pairs, refusals);
-        let told = (0..refusals.len()).filter_map(|at| doubts.of_rest(at));
-        assert_eq!(told.count(), refusals.len());
+        let lines = (0..refusals.len()).filter_map(|at| doubts.for_rest(at));
+        assert_eq!(lines.count(), refusals.len());
     });
 }
 
@@ -169,7 +169,7 @@ fn the_time_of_objects_in_a_query_grows_with_their_number() {
 }
 
 #[test]
-fn the_time_of_an_object_whose_name_is_taken_grows_with_its_members() {
+fn the_time_of_an_object_whose_name_is_used_grows_with_its_members() {
     grows_with(500, |count| {
         let names = || (2..count).map(|number| format!("o_{number}"));
         let members: Map<String, Value> = names().map(|name| (name, json!({}))).collect();
@@ -259,7 +259,7 @@ fn references_that_multiply_are_refused() {
     let long = json!({ "type": "object", "properties": { "x".repeat(100_000): {} } });
     for schema in [required, long] {
         let (kind, document) = shared(schema, 1_000);
-        let said = fault(kind, document);
-        assert!(said.contains("lead to more than 1000000 values"), "{said}");
+        let message = fault(kind, document);
+        assert!(message.contains("lead to more than 1000000 values"), "{message}");
     }
 }

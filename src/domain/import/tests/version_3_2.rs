@@ -32,15 +32,15 @@ fn methods_that_no_route_can_have_are_left_out() {
     let documents = [version_3_2(json!({ "/items": { "additionalOperations": {
         "copy": {}, "TWO WORDS": {}, "": {}, "CONNECT": {}, "OPTIONS": {},
     } } }))];
-    let mut told = left_out(documents);
-    told.sort_unstable();
-    let unnamed = "no route can have a method of this name";
+    let mut lines = left_out(documents);
+    lines.sort_unstable();
+    let unnamed = "a route cannot have a method of this name";
     assert_eq!(
-        told,
+        lines,
         [
             format!("/items: {unnamed}"),
-            "CONNECT /items: CONNECT asks for a tunnel".to_owned(),
-            "OPTIONS /items: OPTIONS is asked by browsers, not by clients".to_owned(),
+            "CONNECT /items: CONNECT opens a tunnel".to_owned(),
+            "OPTIONS /items: OPTIONS is sent by browsers, not by clients".to_owned(),
             format!("TWO WORDS /items: {unnamed}"),
             format!("copy /items: {unnamed}"),
         ]
@@ -59,7 +59,7 @@ fn a_parameter_that_is_the_whole_query_has_no_route_where_it_is_required() {
     assert_eq!(
         left_out(with(true)),
         [
-            "GET /items: its parameter `q` is required, and it is the whole query string, which no route can name"
+            "GET /items: its parameter `q` is required, and it is the whole query string, which a route cannot name"
         ]
     );
     let optional = drafted(with(false));
@@ -90,12 +90,12 @@ fn an_answer_of_items_is_left_out() {
 
 #[test]
 fn a_document_may_name_itself() {
-    let own = "https://example.com/api";
-    let reference = format!("{own}#/components/schemas/Id");
+    let id = "https://example.com/api";
+    let reference = format!("{id}#/components/schemas/Id");
     let parameters = json!([{ "name": "id", "in": "query", "schema": { "$ref": reference } }]);
     let document = json!({
         "openapi": "3.2.0",
-        "$self": own,
+        "$self": id,
         "paths": { "/a": { "get": { "parameters": parameters } } },
         "components": { "schemas": { "Id": { "type": "integer" } } },
     });
