@@ -54,15 +54,15 @@ impl LenientPaths {
         rpc: &[String],
     ) -> LenientPaths {
         let mut paths = LenientPaths::default();
-        for (place, route) in routes.routes().iter().enumerate() {
+        for (index, route) in routes.routes().iter().enumerate() {
             if route.speech == Wire::Http && route.enters_from(Side::Rest) {
-                paths.add_route(place, route);
+                paths.add_route(index, route);
             }
         }
-        for (place, stream) in streams.all().iter().enumerate() {
+        for (index, stream) in streams.all().iter().enumerate() {
             for side in Side::ALL {
                 let path = stream.path(side).as_str();
-                paths.add(path, Some(Method::GET), Target::Stream(place));
+                paths.add(path, Some(Method::GET), Target::Stream(index));
             }
         }
         for (method, path) in locals.rest_paths() {
@@ -74,7 +74,7 @@ impl LenientPaths {
         paths
     }
 
-    fn add_route(&mut self, place: usize, route: &Route) {
+    fn add_route(&mut self, index: usize, route: &Route) {
         let path = &route.rest_call.path;
         let (segments, _) = path.before_slash();
         let parts = segments.iter().map(|segment| match segment {
@@ -86,7 +86,7 @@ impl LenientPaths {
         let end = End {
             method: Some(route.method.clone()),
             verb: verb.map(|verb| reading::canonical(verb).into_owned()),
-            target: Target::Route(place),
+            target: Target::Route(index),
         };
         self.insert(parts.chain(verb.map(Part::Verb)), end);
     }
@@ -173,23 +173,23 @@ pub fn spellings(path: &str) -> Vec<String> {
     let inside = path.strip_prefix('/').unwrap_or(path);
     let letter = |byte: &u8| byte.is_ascii_alphabetic();
     let case = path.bytes().position(|byte| letter(&byte)).map(|at| {
-        let (before, behind) = path.split_at(at);
-        let (letter, behind) = behind.split_at(1);
+        let (before, rest) = path.split_at(at);
+        let (letter, rest) = rest.split_at(1);
         let other = match letter.to_ascii_uppercase() == letter {
             true => letter.to_ascii_lowercase(),
             false => letter.to_ascii_uppercase(),
         };
-        format!("{before}{other}{behind}")
+        format!("{before}{other}{rest}")
     });
     let joined = inside
         .split_once('/')
         .into_iter()
-        .flat_map(|(first, behind)| {
-            ["%2F", "%5C", "%252F"].map(|slash| format!("/{first}{slash}{behind}"))
+        .flat_map(|(first, rest)| {
+            ["%2F", "%5C", "%252F"].map(|slash| format!("/{first}{slash}{rest}"))
         });
-    let (first, behind) = inside.split_at(inside.find('/').unwrap_or(inside.len()));
+    let (first, rest) = inside.split_at(inside.find('/').unwrap_or(inside.len()));
     let single = [
-        format!("/{first};x=1{behind}"),
+        format!("/{first};x=1{rest}"),
         format!("/x%2F..%2F{inside}"),
         format!("/x/%2e%2e/{inside}"),
         format!("//{inside}"),

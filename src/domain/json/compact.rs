@@ -9,24 +9,24 @@ impl Json {
     pub fn compact(&self) -> Json {
         let text = self.as_bytes();
         let mut out = Vec::new();
-        let mut kept = 0;
+        let mut copied = 0;
         let mut at = 0;
         while let Some(byte) = text.get(at) {
             match byte {
                 b'"' => at = skip_string(text, at).0,
                 b' ' | b'\n' | b'\r' | b'\t' => {
-                    out.extend_from_slice(&text[kept..at]);
-                    kept = skip_white(text, at);
-                    at = kept;
+                    out.extend_from_slice(&text[copied..at]);
+                    copied = skip_white(text, at);
+                    at = copied;
                 }
                 _ => at += 1,
             }
         }
-        if kept == 0 {
+        if copied == 0 {
             // A value does not start with white space, so it has none at all.
             return self.clone();
         }
-        out.extend_from_slice(&text[kept..]);
+        out.extend_from_slice(&text[copied..]);
         Json::written(out)
     }
 }

@@ -11,11 +11,11 @@ use super::{OpenFault, OpenMember};
 const FEW: usize = 16;
 
 /// Returns the first member with a duplicate before it.
-pub(super) fn twins(members: &[OpenMember<'_>]) -> Option<OpenFault> {
+pub(super) fn find_duplicate(members: &[OpenMember<'_>]) -> Option<OpenFault> {
     let (one, other) = if !members.iter().all(|member| member.name.is_ascii()) {
         let folded: Vec<_> = members.iter().map(|member| fold(&member.name)).collect();
         among_many(members.len(), |index| &*folded[index], str::cmp)
-    } else if members.len() <= FEW && !few_fall_together(members) {
+    } else if members.len() <= FEW && !may_collide(members) {
         None
     } else {
         among_many(
@@ -33,36 +33,36 @@ pub(super) fn twins(members: &[OpenMember<'_>]) -> Option<OpenFault> {
 }
 
 /// Returns false if the keys of all names select different bits of 1024; then there are no duplicates.
-fn few_fall_together(members: &[OpenMember<'_>]) -> bool {
-    let mut fallen = [0_u64; 16];
-    let mut together = 0;
+fn may_collide(members: &[OpenMember<'_>]) -> bool {
+    let mut seen = [0_u64; 16];
+    let mut collisions = 0;
     for member in members {
-        let place = key(&member.name) >> 54;
-        let (word, bit) = (&mut fallen[place as usize >> 6], 1 << (place & 63));
-        together |= *word & bit;
+        let slot = key(&member.name) >> 54;
+        let (word, bit) = (&mut seen[slot as usize >> 6], 1 << (slot & 63));
+        collisions |= *word & bit;
         *word |= bit;
     }
-    together != 0
+    collisions != 0
 }
 
 /// Returns the names whose keys collide, by their keys. With 32 bits for each name, few collide unless chosen to.
-fn fallen_together<'a>(count: usize, name: impl Fn(usize) -> &'a str) -> Vec<(u64, usize)> {
+fn colliding<'a>(count: usize, name: impl Fn(usize) -> &'a str) -> Vec<(u64, usize)> {
     let words = (count / 2).next_power_of_two().max(2);
-    let place = |key: u64| {
+    let slot = |key: u64| {
         let bit = key >> (58 - words.ilog2());
         (bit as usize >> 6, 1_u64 << (bit & 63))
     };
     let mut once = vec![0_u64; words];
     let mut twice = vec![0_u64; words];
     for index in 0..count {
-        let (word, bit) = place(key(name(index)));
+        let (word, bit) = slot(key(name(index)));
         twice[word] |= once[word] & bit;
         once[word] |= bit;
     }
     let keyed = (0..count).map(|index| (key(name(index)), index));
     keyed
         .filter(|(key, _)| {
-            let (word, bit) = place(*key);
+            let (word, bit) = slot(*key);
             twice[word] & bit != 0
         })
         .collect()
@@ -74,7 +74,7 @@ fn among_many<'a>(
     name: impl Fn(usize) -> &'a str + Copy,
     compare: impl Fn(&str, &str) -> Ordering,
 ) -> Option<(usize, usize)> {
-    let mut keyed = fallen_together(count, name);
+    let mut keyed = colliding(count, name);
     keyed.sort_unstable();
     let mut first: Option<(usize, usize)> = None;
     for alike in keyed.chunk_by_mut(|one, other| one.0 == other.0) {

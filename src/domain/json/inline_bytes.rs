@@ -29,10 +29,10 @@ impl InlineBytes {
     #[inline]
     pub(super) fn quoted(text: &[u8]) -> Option<InlineBytes> {
         let mut bytes = [b'"'; SHORT];
-        let behind = text.len() + 1;
-        bytes.get(behind)?;
-        bytes.get_mut(1..behind)?.copy_from_slice(text);
-        Some(InlineBytes::Short(behind as u8 + 1, bytes))
+        let end = text.len() + 1;
+        bytes.get(end)?;
+        bytes.get_mut(1..end)?.copy_from_slice(text);
+        Some(InlineBytes::Short(end as u8 + 1, bytes))
     }
 
     /// Returns a part of a text. For a short part a fixed number of bytes is copied, which takes few instructions.
@@ -99,8 +99,8 @@ impl InlineBuffer {
     /// Appends bytes, if there is capacity.
     #[inline(always)]
     pub(in crate::domain) fn push<const COUNT: usize>(&mut self, bytes: [u8; COUNT]) -> Option<()> {
-        let behind = self.bytes.get_mut(self.length..)?;
-        *behind.first_chunk_mut()? = bytes;
+        let free = self.bytes.get_mut(self.length..)?;
+        *free.first_chunk_mut()? = bytes;
         self.length += COUNT;
         Some(())
     }
@@ -116,12 +116,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_text_takes_no_more_room_than_a_shared_one() {
+    fn a_short_text_is_not_larger_than_a_shared_one() {
         assert_eq!(size_of::<InlineBytes>(), size_of::<Bytes>());
     }
 
     #[test]
-    fn a_text_is_what_it_was_wherever_it_is_kept() {
+    fn a_text_is_the_same_inline_and_shared() {
         for length in 0..2 * SHORT {
             let text: Bytes = (0..length).map(|at| b'a' + at as u8 % 26).collect();
             let short = InlineBytes::short(&text);

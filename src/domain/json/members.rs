@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::duplicate_names::twins;
+use super::duplicate_names::find_duplicate;
 use super::trusted_scan::{self, Elements, Span, StringForm};
 use super::{Json, decode, same_ignoring_case};
 
@@ -47,14 +47,14 @@ impl Json {
         let text = self.as_bytes();
         let names = NameSource::from_text(text);
         let mut found = Vec::with_capacity((text.len() / SHORTEST).min(USUAL));
-        for place in trusted_scan::members(text) {
+        for span in trusted_scan::members(text) {
             found.push(OpenMember {
-                name: names.decode(&place).ok_or(OpenFault::NoText)?,
-                whole: place.name.start - 1..place.value.end,
-                value: place.value,
+                name: names.decode(&span).ok_or(OpenFault::NoText)?,
+                whole: span.name.start - 1..span.value.end,
+                value: span.value,
             });
         }
-        match twins(&found) {
+        match find_duplicate(&found) {
             None => Ok(found),
             Some(fault) => Err(fault),
         }
@@ -74,21 +74,21 @@ impl Json {
         let names = NameSource::Bytes(text);
         let mut found = None;
         let mut rivals = 0;
-        for place in trusted_scan::members(text) {
-            let inner = &text[place.name.clone()];
+        for span in trusted_scan::members(text) {
+            let inner = &text[span.name.clone()];
             // Names of different length are equal only with an escape or a non-ASCII letter.
-            let told_apart = inner.len() != wanted.len()
-                && place.spelling == StringForm::Plain
+            let is_distinct = inner.len() != wanted.len()
+                && span.spelling == StringForm::Plain
                 && inner.is_ascii()
                 && wanted.is_ascii();
-            if told_apart {
+            if is_distinct {
                 continue;
             }
-            let Some(name) = names.decode(&place) else {
+            let Some(name) = names.decode(&span) else {
                 continue;
             };
             if name == wanted {
-                found = Some(place.value);
+                found = Some(span.value);
                 rivals += 1;
             } else if same_ignoring_case(&name, wanted) {
                 rivals += 1;
@@ -102,7 +102,7 @@ impl Json {
     pub fn has(&self, wanted: &str) -> bool {
         let names = NameSource::Bytes(self.as_bytes());
         trusted_scan::members(self.as_bytes())
-            .any(|place| names.decode(&place).is_some_and(|name| name == wanted))
+            .any(|span| names.decode(&span).is_some_and(|name| name == wanted))
     }
 
     /// Iterates over the ranges of an array's elements, in order; none for other kinds.
@@ -133,9 +133,9 @@ impl<'a> NameSource<'a> {
 
     /// Decodes the name of a member; returns `None` if it is not Unicode text.
     #[inline]
-    fn decode(&self, place: &Span) -> Option<Cow<'a, str>> {
-        let inner = place.name.clone();
-        match (self, place.spelling) {
+    fn decode(&self, span: &Span) -> Option<Cow<'a, str>> {
+        let inner = span.name.clone();
+        match (self, span.spelling) {
             (NameSource::Text(text), StringForm::Plain) => text.get(inner).map(Cow::Borrowed),
             (NameSource::Text(text), StringForm::Escaped) => decode(&text.as_bytes()[inner]).ok(),
             (NameSource::Bytes(text), StringForm::Plain) => {

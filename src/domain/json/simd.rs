@@ -114,7 +114,7 @@ impl StringBlock {
 #[derive(Debug)]
 pub(super) struct Utf8Check {
     /// All ones where a byte does not match the one before it.
-    torn: u8x32,
+    mismatched: u8x32,
     /// The highest byte in each lane.
     highest: u8x32,
     /// The maximum distance of the first of two bytes above the lowest valid one; smaller bytes wrap to the highest
@@ -128,7 +128,7 @@ const HIGHEST: u8 = 0xDF;
 
 impl Utf8Check {
     pub(super) const NONE: Utf8Check = Utf8Check {
-        torn: u8x32::ZERO,
+        mismatched: u8x32::ZERO,
         highest: u8x32::ZERO,
         farthest: u8x32::ZERO,
     };
@@ -142,7 +142,7 @@ impl Utf8Check {
             let is_first = above.min(u8x32::splat(HIGHEST - LOWEST)).simd_eq(above);
             // UTF8-tail is %x80-BF.
             let is_second = (bytes & 0xC0).simd_eq(0x80);
-            self.torn |= is_first ^ is_second;
+            self.mismatched |= is_first ^ is_second;
             self.highest = self.highest.max(bytes);
             self.farthest = self.farthest.max(above);
         }
@@ -155,7 +155,7 @@ impl Utf8Check {
         let others = reaches(self.highest, HIGHEST + 1);
         // %xC0 and %xC1 would encode an ASCII character in two bytes.
         let overlong = reaches(self.farthest, 0xC0_u8.wrapping_sub(LOWEST));
-        (self.torn | others | overlong).any()
+        (self.mismatched | others | overlong).any()
     }
 }
 
@@ -340,9 +340,9 @@ mod tests {
             others in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         ) {
             let mut text = text.into_bytes();
-            for (place, byte) in others {
+            for (index, byte) in others {
                 if !text.is_empty() {
-                    let at = place.index(text.len());
+                    let at = index.index(text.len());
                     text[at] = byte;
                 }
             }

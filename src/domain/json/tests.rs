@@ -9,7 +9,7 @@ fn parse(text: &[u8]) -> Result<Json, JsonFault> {
 }
 
 #[test]
-fn the_json_test_suite_is_told_apart() {
+fn the_json_test_suite_is_classified() {
     let suite = include_str!("../../../tests/data/jsontestsuite.json");
     let suite: serde_json::Value = serde_json::from_str(suite).unwrap();
     let mut seen = 0;
@@ -84,7 +84,7 @@ fn nesting_beyond_the_limit_is_refused_and_the_limit_itself_is_not() {
 }
 
 #[test]
-fn integers_and_numbers_are_told_apart_by_their_text() {
+fn integers_and_numbers_are_distinguished_by_their_text() {
     for yes in ["0", "-7", "123456789012345678901234567890"] {
         assert!(is_integer(yes.as_bytes()), "{yes}");
     }
@@ -128,9 +128,9 @@ fn byte_by_byte(text: &[u8]) -> Result<(), JsonFault> {
         }
     }
     let white = |byte: &&u8| b" \n\r\t".contains(byte);
-    let behind = at + 1 + text[at + 1..].iter().take_while(white).count();
-    if behind < text.len() {
-        return fault(behind, FaultKind::TrailingText);
+    let end = at + 1 + text[at + 1..].iter().take_while(white).count();
+    if end < text.len() {
+        return fault(end, FaultKind::TrailingText);
     }
     Ok(())
 }
@@ -167,12 +167,12 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_utf8_is_refused_for_that_wherever_it_is(
-        text in "[ ]?[{\\[\"]{0,2}[aé€😀\\[\"\\\\]{0,30}|\"[aé€😀]{0,30}\"", place in any::<prop::sample::Index>(), byte in any::<u8>(),
+    fn text_that_is_not_utf8_is_refused_for_that(
+        text in "[ ]?[{\\[\"]{0,2}[aé€😀\\[\"\\\\]{0,30}|\"[aé€😀]{0,30}\"", index in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
         let mut bytes = text.into_bytes();
         if !bytes.is_empty() {
-            let at = place.index(bytes.len());
+            let at = index.index(bytes.len());
             bytes[at] = byte;
         }
         let serde = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
@@ -199,8 +199,8 @@ proptest! {
         other in proptest::option::weighted(0.3, (any::<prop::sample::Index>(), 0x80..=0xFF_u8)),
     ) {
         let mut text = format!("\"{}\"", inner.concat()).into_bytes();
-        if let Some((place, byte)) = other {
-            let at = place.index(text.len());
+        if let Some((index, byte)) = other {
+            let at = index.index(text.len());
             text[at] = byte;
         }
         let judged = parse(&text).map(|_| ());

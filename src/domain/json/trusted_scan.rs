@@ -62,9 +62,9 @@ impl<'a> Members<'a> {
 
     /// Advances to the value of the next member if its spelling is `key`: a comma, a name and a colon.
     #[inline(always)]
-    pub(in crate::domain) fn takes(&mut self, key: &[u8]) -> bool {
+    pub(in crate::domain) fn advance_to(&mut self, key: &[u8]) -> bool {
         let near = self.text.get(self.at..).unwrap_or_default();
-        let behind = if near.first() == Some(&b',') && near.starts_with(key) {
+        let after = if near.first() == Some(&b',') && near.starts_with(key) {
             self.at + key.len()
         } else {
             let name = key.get(1..).unwrap_or_default();
@@ -73,7 +73,7 @@ impl<'a> Members<'a> {
                 Some(_) | None => return false,
             }
         };
-        self.at = skip_white(self.text, behind);
+        self.at = skip_white(self.text, after);
         true
     }
 
@@ -307,11 +307,11 @@ fn skip_far_nested(text: &[u8], at: usize, mut depth: usize) -> usize {
     for bytes in whole.iter().chain(std::iter::once(&padded)) {
         let mut brackets = block.brackets(bytes);
         while brackets != 0 {
-            let place = brackets.trailing_zeros() as usize;
-            match bracket(bytes[place]) {
+            let index = brackets.trailing_zeros() as usize;
+            match bracket(bytes[index]) {
                 None => {}
                 Some(Bracket::Opens) => depth += 1,
-                Some(Bracket::Closes) if depth <= 1 => return (start + place + 1).min(text.len()),
+                Some(Bracket::Closes) if depth <= 1 => return (start + index + 1).min(text.len()),
                 Some(Bracket::Closes) => depth -= 1,
             }
             brackets &= brackets - 1;

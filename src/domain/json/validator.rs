@@ -137,7 +137,7 @@ type ScanResult = Result<usize, Halt>;
 
 struct Scanner<'a> {
     text: &'a [u8],
-    left: u16,
+    remaining: u16,
     limit: u16,
     /// True if a string may be invalid UTF-8.
     is_doubted: bool,
@@ -148,7 +148,7 @@ impl<'a> Scanner<'a> {
     fn new(text: &'a [u8], depth: u16) -> Self {
         Scanner {
             text,
-            left: depth,
+            remaining: depth,
             limit: depth,
             is_doubted: false,
             fault: JsonFault {
@@ -236,9 +236,9 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     fn deeper(&mut self, at: usize) -> ScanResult {
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
+        match self.remaining.checked_sub(1) {
+            Some(remaining) => {
+                self.remaining = remaining;
                 Ok(self.white(at + 1))
             }
             None => self.fault(at, FaultKind::TooDeep(self.limit)),
@@ -274,7 +274,7 @@ impl<'a> Scanner<'a> {
         if self.peek(at) != Some(b'}') {
             return self.expected(at, "`,` or `}` after a member");
         }
-        self.left += 1;
+        self.remaining += 1;
         Ok(at + 1)
     }
 
@@ -294,7 +294,7 @@ impl<'a> Scanner<'a> {
         if self.peek(at) != Some(b']') {
             return self.expected(at, "`,` or `]` after an element");
         }
-        self.left += 1;
+        self.remaining += 1;
         Ok(at + 1)
     }
 
@@ -316,43 +316,43 @@ impl<'a> Scanner<'a> {
     /// after the end of the string: all escapes before it are valid, so the first control character is the first fault.
     #[inline(never)]
     fn string_in_blocks(&mut self, start: usize) -> ScanResult {
-        let (mut escapes, mut letters, mut lowest) =
+        let (mut escapes, mut utf8_check, mut control_check) =
             (Escapes::default(), Utf8Check::NONE, ControlCheck::NONE);
         let mut at = start;
         loop {
             // At least a quote comes before it.
             let text = &self.text[at - 1..];
             let last;
-            let (with_before, behind) = match text.first_chunk::<65>() {
+            let (with_before, padding) = match text.first_chunk::<65>() {
                 Some(block) => (block, 0),
                 None => {
                     last = padded(text);
                     (&last, u64::MAX << (text.len() - 1))
                 }
             };
-            letters.see(with_before);
+            utf8_check.see(with_before);
             let [_, block @ ..] = with_before;
             let inside = StringBlock::new(block, &mut escapes);
-            let mut notable = inside.notable(block) | behind;
+            let mut notable = inside.notable(block) | padding;
             while notable != 0 {
-                let place = notable.trailing_zeros();
+                let index = notable.trailing_zeros();
                 notable &= notable - 1;
-                let found = at + place as usize;
-                let is_escaped = inside.escaped >> place & 1 == 1;
+                let found = at + index as usize;
+                let is_escaped = inside.escaped >> index & 1 == 1;
                 if is_escaped && self.escape(found - 1) {
                     continue;
                 }
-                let controls = bits(block, below_space) & !(u64::MAX << place);
-                if controls != 0 || lowest.has_control() {
+                let controls = bits(block, below_space) & !(u64::MAX << index);
+                if controls != 0 || control_check.has_control() {
                     return self.control(start);
                 }
-                self.is_doubted |= letters.are_doubted();
+                self.is_doubted |= utf8_check.are_doubted();
                 return match is_escaped {
                     true => self.fault(found - 1, FaultKind::BadEscape),
                     false => self.end_of_string(found),
                 };
             }
-            lowest.see(block);
+            control_check.see(block);
             at += 64;
         }
     }

@@ -47,9 +47,9 @@ impl PeerMessage {
             return unreadable(text);
         }
         let value = |index: usize| {
-            envelope.places[index]
+            envelope.ranges[index]
                 .clone()
-                .map(|place| Json::scanned(text, place))
+                .map(|range| Json::scanned(text, range))
         };
         let id = value(ID);
         let method = value(METHOD).and_then(|method| method.text()?.ok());
@@ -69,13 +69,13 @@ impl PeerMessage {
 
 /// Returns whether it is a JSON-RPC message with neither a method nor a result or error.
 fn is_empty_reply(envelope: &Envelope) -> bool {
-    let is_there = |index: usize| envelope.places[index].is_some();
+    let is_there = |index: usize| envelope.ranges[index].is_some();
     is_there(JSONRPC) && ![METHOD, PARAMS, RESULT, ERROR].into_iter().any(is_there)
 }
 
 /// Some servers respond with neither a result nor an error. That still ends the wait, since nothing else will arrive.
 fn empty_response(id: Option<Json>) -> PeerMessage {
-    id.and_then(|id| own(id.as_bytes()))
+    id.and_then(|id| proxy_id(id.as_bytes()))
         .map_or(PeerMessage::Noise, PeerMessage::Answer)
 }
 
@@ -90,8 +90,8 @@ pub fn cancelled_id(notification: &Bytes, depth: u16) -> Option<Bytes> {
 /// Returns the notification with another id of the call; every other byte is unchanged.
 #[must_use]
 pub fn with_cancelled_id(notification: &Bytes, id: u64, depth: u16) -> Option<Bytes> {
-    let place = find(notification, &["params", "requestId"], depth)?;
-    Some(spliced(notification, place, &Json::written(id.to_string())))
+    let range = find(notification, &["params", "requestId"], depth)?;
+    Some(spliced(notification, range, &Json::written(id.to_string())))
 }
 
 fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> PeerMessage {
@@ -103,14 +103,14 @@ fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> PeerMe
         None if is_error => PeerMessage::Unaddressed,
         None => PeerMessage::Misnumbered(None),
         Some(id) if id.kind() == JsonKind::Null && is_error => PeerMessage::Unaddressed,
-        Some(id) => addressed(id.as_bytes()),
+        Some(id) => response_for(id.as_bytes()),
     }
 }
 
 /// Returns the request that a response with this id is for.
-fn addressed(id: &[u8]) -> PeerMessage {
-    own(id).map_or_else(
-        || PeerMessage::Misnumbered(spelled(id)),
+fn response_for(id: &[u8]) -> PeerMessage {
+    proxy_id(id).map_or_else(
+        || PeerMessage::Misnumbered(id_in_other_form(id)),
         PeerMessage::Answer,
     )
 }
@@ -133,26 +133,26 @@ fn unreadable(text: &Bytes) -> PeerMessage {
         }
     }
     match &ids[..] {
-        [id] if is_response && !is_call => addressed(&text[id.clone()]),
+        [id] if is_response && !is_call => response_for(&text[id.clone()]),
         _ => PeerMessage::Noise,
     }
 }
 
 /// Returns the number of a proxy id in another form: as a string, or with a fraction of zeros.
-fn spelled(id: &[u8]) -> Option<u64> {
+fn id_in_other_form(id: &[u8]) -> Option<u64> {
     let inside = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\""));
     if let Some(inside) = inside {
-        return own(inside);
+        return proxy_id(inside);
     }
     let text = std::str::from_utf8(id).ok().filter(|_| is_number(id))?;
     let (whole, fraction) = text.split_once('.')?;
     let is_whole = fraction.bytes().all(|digit| digit == b'0');
-    own(whole.as_bytes()).filter(|_| is_whole)
+    proxy_id(whole.as_bytes()).filter(|_| is_whole)
 }
 
 /// Returns the number of a proxy id. Proxy ids are integers in their shortest form; the recipient rejects any other
 /// form, too.
-fn own(id: &[u8]) -> Option<u64> {
+fn proxy_id(id: &[u8]) -> Option<u64> {
     let number: u64 = std::str::from_utf8(id).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == id).then_some(number)
 }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_with_an_id_of_another_type_says_which_it_may_mean() {
+    fn a_response_with_an_id_of_another_type_names_the_possible_id() {
         for (id, number) in [
             (r#""7""#, Some(7)),
             ("7.0", Some(7)),
@@ -206,8 +206,8 @@ mod tests {
             ("[7]", None),
             (r#"{"id":7}"#, None),
         ] {
-            for said in [r#""result":1"#, r#""error":{}"#] {
-                let text = format!(r#"{{"jsonrpc":"2.0","id":{id},{said}}}"#);
+            for member in [r#""result":1"#, r#""error":{}"#] {
+                let text = format!(r#"{{"jsonrpc":"2.0","id":{id},{member}}}"#);
                 assert_eq!(read(&text), PeerMessage::Misnumbered(number), "{text}");
             }
         }

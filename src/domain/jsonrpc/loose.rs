@@ -104,18 +104,18 @@ impl LooseMembers {
     }
 
     fn into_call(self, text: &Bytes, whole: Range<usize>, method: &str) -> Call {
-        let params = self.params.map(|place| Json::scanned(text, place));
+        let params = self.params.map(|range| Json::scanned(text, range));
         let params =
             params.filter(|params| matches!(params.kind(), JsonKind::Object | JsonKind::Array));
         let id = self
             .id
-            .and_then(|place| RequestId::new(Json::scanned(text, place)));
+            .and_then(|range| RequestId::new(Json::scanned(text, range)));
         Call {
             text: Json::scanned(text, whole),
             method: Arc::from(method),
             params,
             id: Some(id.unwrap_or(RequestId::null())),
-            id_place: None,
+            id_range: None,
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_is_read_whatever_else_is_wrong() {
+    fn a_method_is_read_despite_other_faults() {
         let call = |method: &str, params: Option<&str>, id: &str| {
             Some((method.to_owned(), params.map(str::to_owned), id.to_owned()))
         };
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_a_method_says_whether_it_is_json_rpc() {
+    fn a_message_without_a_method_may_still_be_json_rpc() {
         for (text, has_version) in [
             ("", false),
             ("{}", false),

@@ -75,7 +75,7 @@ pub struct Call {
     pub params: Option<Json>,
     /// The id; absent for a notification.
     pub id: Option<RequestId>,
-    pub(super) id_place: Option<Range<usize>>,
+    pub(super) id_range: Option<Range<usize>>,
 }
 
 impl Call {
@@ -83,13 +83,13 @@ impl Call {
     #[must_use]
     pub fn with_id(&self, id: u64) -> Bytes {
         let text = self.text.as_bytes();
-        let Some(place) = self.id_place.clone() else {
+        let Some(range) = self.id_range.clone() else {
             return self.text.clone().into_bytes();
         };
         [
-            &text[..place.start],
+            &text[..range.start],
             id.to_string().as_bytes(),
-            &text[place.end..],
+            &text[range.end..],
         ]
         .concat()
         .into()
@@ -106,19 +106,19 @@ impl Call {
 
     /// Returns the message without some of its members; `None` if it has none of them.
     #[must_use]
-    pub fn without(&self, unwelcome: impl Fn(&str) -> bool) -> Option<Bytes> {
+    pub fn without(&self, is_removed: impl Fn(&str) -> bool) -> Option<Bytes> {
         // The message was opened successfully when it was read.
         let members = self.text.open().ok()?;
-        if !members.iter().any(|member| unwelcome(&member.name)) {
+        if !members.iter().any(|member| is_removed(&member.name)) {
             return None;
         }
-        let mut kept = Vec::with_capacity(self.text.as_bytes().len());
-        for member in members.iter().filter(|member| !unwelcome(&member.name)) {
-            kept.push(if kept.is_empty() { b'{' } else { b',' });
-            kept.extend_from_slice(&self.text.as_bytes()[member.whole.clone()]);
+        let mut out = Vec::with_capacity(self.text.as_bytes().len());
+        for member in members.iter().filter(|member| !is_removed(&member.name)) {
+            out.push(if out.is_empty() { b'{' } else { b',' });
+            out.extend_from_slice(&self.text.as_bytes()[member.whole.clone()]);
         }
-        kept.push(b'}');
-        Some(kept.into())
+        out.push(b'}');
+        Some(out.into())
     }
 }
 
@@ -202,12 +202,12 @@ fn no_object(text: Bytes) -> MessageItem {
 }
 
 fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> {
-    let mut places = Vec::new();
+    let mut ranges = Vec::new();
     let mut found = 0;
-    scan_array(body, limits.depth, |place| {
+    scan_array(body, limits.depth, |range| {
         found += 1;
         if found <= limits.batch {
-            places.push(place);
+            ranges.push(range);
         }
     })?;
     if found == 0 {
@@ -219,15 +219,15 @@ fn batch(body: &Bytes, limits: MessageLimits) -> Result<Incoming, MessageError> 
             limit: limits.batch,
         });
     }
-    let items = places
+    let items = ranges
         .into_iter()
-        .map(|place| match kind_of(&body[place.clone()]) {
-            JsonKind::Object => single(&body.slice(place), limits.depth),
+        .map(|range| match kind_of(&body[range.clone()]) {
+            JsonKind::Object => single(&body.slice(range), limits.depth),
             JsonKind::Array
             | JsonKind::String
             | JsonKind::Number
             | JsonKind::Boolean
-            | JsonKind::Null => Ok(no_object(body.slice(place))),
+            | JsonKind::Null => Ok(no_object(body.slice(range))),
         });
     items
         .collect::<Result<_, _>>()
@@ -253,7 +253,7 @@ fn is_two(value: &[u8]) -> bool {
 /// The ranges of the members that the specification defines.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
-    pub(super) places: [Option<Range<usize>>; 6],
+    pub(super) ranges: [Option<Range<usize>>; 6],
     pub(super) fault: Option<String>,
 }
 
@@ -304,7 +304,7 @@ impl Envelope {
     }
 
     fn put(&mut self, index: usize, value: Range<usize>) {
-        if self.places[index].replace(value).is_some() {
+        if self.ranges[index].replace(value).is_some() {
             self.set_fault(format!("the member `{}` is given twice", NAMES[index]));
         }
     }
@@ -314,9 +314,9 @@ impl Envelope {
     }
 
     fn value(&self, text: &Bytes, index: usize) -> Option<Json> {
-        self.places[index]
+        self.ranges[index]
             .clone()
-            .map(|place| Json::scanned(text, place))
+            .map(|range| Json::scanned(text, range))
     }
 
     fn into_item(self, text: &Bytes, whole: Range<usize>) -> MessageItem {
@@ -339,15 +339,15 @@ impl Envelope {
             // With a repeated name, nothing in the envelope can be trusted, least of all the id.
             return no_message(text.slice(whole), fault);
         }
-        match self.places[JSONRPC].clone().map(|place| &text[place]) {
+        match self.ranges[JSONRPC].clone().map(|range| &text[range]) {
             Some(version) if is_two(version) => {}
             None => return invalid("`jsonrpc` is missing; it must be \"2.0\"".into()),
             Some(_) => return invalid("`jsonrpc` must be the string \"2.0\"".into()),
         }
-        let answers = self.places[RESULT].is_some() || self.places[ERROR].is_some();
-        let method = match self.places[METHOD]
+        let answers = self.ranges[RESULT].is_some() || self.ranges[ERROR].is_some();
+        let method = match self.ranges[METHOD]
             .clone()
-            .map(|place| text_of(&text[place]))
+            .map(|range| text_of(&text[range]))
         {
             None if answers => return MessageItem::Response(Json::scanned(text, whole)),
             None => return invalid("`method` is missing".into()),
@@ -364,15 +364,15 @@ impl Envelope {
             let found = kind.described();
             return invalid(format!("`params` must be an object or an array, not {found}; leave it out where there are none").into());
         }
-        let id_place = self.places[ID]
+        let id_range = self.ranges[ID]
             .clone()
-            .map(|place| place.start - whole.start..place.end - whole.start);
+            .map(|range| range.start - whole.start..range.end - whole.start);
         MessageItem::Call(Call {
             text: Json::scanned(text, whole),
             method,
             params,
             id,
-            id_place,
+            id_range,
         })
     }
 }

@@ -20,23 +20,23 @@ impl RequestTemplate {
     #[must_use]
     pub fn with_token(&self, token: &str, depth: u16) -> Option<(RequestTemplate, Json)> {
         // Fast path: most calls have no token.
-        let said = |part: &Bytes| memchr::memmem::find(part, TOKEN.as_bytes()).is_some();
-        if !said(&self.before) && !said(&self.after) {
+        let has_token = |part: &Bytes| memchr::memmem::find(part, TOKEN.as_bytes()).is_some();
+        if !has_token(&self.before) && !has_token(&self.after) {
             return None;
         }
         let whole = self.with_id(0);
-        let place = find(&whole, &["params", "_meta", TOKEN], depth)?;
-        let old = token_at(&whole, place.clone())?;
+        let range = find(&whole, &["params", "_meta", TOKEN], depth)?;
+        let old = token_at(&whole, range.clone())?;
         let split = self.before.len();
         let token = Json::string(token);
         let mut changed = self.clone();
-        if place.end <= split {
-            changed.before = spliced(&self.before, place, &token);
+        if range.end <= split {
+            changed.before = spliced(&self.before, range, &token);
         } else {
             // After the digit of the id.
-            let behind = split + 1;
-            let place = place.start.checked_sub(behind)?..place.end - behind;
-            changed.after = spliced(&self.after, place, &token);
+            let offset = split + 1;
+            let range = range.start.checked_sub(offset)?..range.end - offset;
+            changed.after = spliced(&self.after, range, &token);
         }
         Some((changed, old))
     }
@@ -45,8 +45,8 @@ impl RequestTemplate {
 /// Returns the token of a progress notification.
 #[must_use]
 pub fn progress_token(notification: &Bytes, depth: u16) -> Option<String> {
-    let place = find(notification, &["params", TOKEN], depth)?;
-    Json::parse(notification.slice(place), depth)
+    let range = find(notification, &["params", TOKEN], depth)?;
+    Json::parse(notification.slice(range), depth)
         .ok()?
         .text()?
         .ok()
@@ -55,12 +55,12 @@ pub fn progress_token(notification: &Bytes, depth: u16) -> Option<String> {
 /// Returns a progress notification with another token.
 #[must_use]
 pub fn with_progress_token(notification: &Bytes, token: &Json, depth: u16) -> Option<Bytes> {
-    let place = find(notification, &["params", TOKEN], depth)?;
-    Some(spliced(notification, place, token))
+    let range = find(notification, &["params", TOKEN], depth)?;
+    Some(spliced(notification, range, token))
 }
 
-fn token_at(whole: &Bytes, place: Range<usize>) -> Option<Json> {
-    let token = Json::parse(whole.slice(place), 1).ok()?;
+fn token_at(whole: &Bytes, range: Range<usize>) -> Option<Json> {
+    let token = Json::parse(whole.slice(range), 1).ok()?;
     matches!(token.kind(), JsonKind::String | JsonKind::Number).then_some(token)
 }
 
@@ -70,7 +70,7 @@ pub(super) fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usiz
     if value.as_bytes().len() != text.len() {
         return None;
     }
-    let mut place = 0..text.len();
+    let mut range = 0..text.len();
     for name in path {
         if value.kind() != JsonKind::Object {
             return None;
@@ -80,14 +80,14 @@ pub(super) fn find(text: &Bytes, path: &[&str], depth: u16) -> Option<Range<usiz
             let member = members.into_iter().find(|member| member.name == *name)?;
             member.value
         };
-        place = place.start + inner.start..place.start + inner.end;
+        range = range.start + inner.start..range.start + inner.end;
         value = value.piece(inner);
     }
-    Some(place)
+    Some(range)
 }
 
-pub(super) fn spliced(text: &Bytes, place: Range<usize>, value: &Json) -> Bytes {
-    [&text[..place.start], value.as_bytes(), &text[place.end..]]
+pub(super) fn spliced(text: &Bytes, range: Range<usize>, value: &Json) -> Bytes {
+    [&text[..range.start], value.as_bytes(), &text[range.end..]]
         .concat()
         .into()
 }
@@ -145,15 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_tells_gets_the_callers_token_back() {
-        let told: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":"T"}}"#.into();
-        assert_eq!(progress_token(&told, 8).as_deref(), Some("T"));
-        let retold = with_progress_token(&told, &Json::literal("7"), 8).unwrap();
+    fn a_notification_gets_the_callers_token_back() {
+        let notification: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":"T"}}"#.into();
+        assert_eq!(progress_token(&notification, 8).as_deref(), Some("T"));
+        let restored = with_progress_token(&notification, &Json::literal("7"), 8).unwrap();
         assert_eq!(
-            retold,
+            restored,
             r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":0.50,"progressToken":7}}"#
         );
-        assert_eq!(progress_token(&retold, 8), None);
+        assert_eq!(progress_token(&restored, 8), None);
         assert_eq!(progress_token(&Bytes::from_static(b"{}"), 8), None);
     }
 

@@ -18,18 +18,18 @@ pub struct Response {
     /// The result or error.
     pub reply: ResponseReply,
     whole: Range<usize>,
-    id_place: Option<Range<usize>>,
-    result_place: Option<Range<usize>>,
+    id_range: Option<Range<usize>>,
+    result_range: Option<Range<usize>>,
 }
 
 impl Response {
     /// Returns the response with its ranges shifted by a number of bytes.
-    fn moved(self, by: usize) -> Response {
-        let moved = |place: Range<usize>| place.start + by..place.end + by;
+    fn shifted(self, by: usize) -> Response {
+        let shifted = |range: Range<usize>| range.start + by..range.end + by;
         Response {
-            whole: moved(self.whole),
-            id_place: self.id_place.map(moved),
-            result_place: self.result_place.map(moved),
+            whole: shifted(self.whole),
+            id_range: self.id_range.map(shifted),
+            result_range: self.result_range.map(shifted),
             ..self
         }
     }
@@ -37,7 +37,7 @@ impl Response {
     /// Returns the response with another id; every other byte of its source `body` is unchanged.
     #[must_use]
     pub fn with_id(&self, body: &Bytes, id: &RequestId) -> Rope {
-        let Some(place) = self.id_place.clone() else {
+        let Some(range) = self.id_range.clone() else {
             return match &self.reply {
                 ResponseReply::Result(result) => {
                     write::result(id, result.clone().into_bytes().into())
@@ -46,28 +46,28 @@ impl Response {
             };
         };
         let mut writer = RopeWriter::with_capacity(128);
-        writer.append(body.slice(self.whole.start..place.start));
+        writer.append(body.slice(self.whole.start..range.start));
         writer.copy(id.as_bytes());
-        writer.append(body.slice(place.end..self.whole.end));
+        writer.append(body.slice(range.end..self.whole.end));
         writer.finish()
     }
 
     /// Returns the response with another id and result; every other byte of its source `body` is unchanged.
     #[must_use]
     pub fn with_result(&self, body: &Bytes, id: &RequestId, result: Rope) -> Rope {
-        let places = self.id_place.clone().zip(self.result_place.clone());
-        let Some((id_place, result_place)) = places else {
+        let ranges = self.id_range.clone().zip(self.result_range.clone());
+        let Some((id_range, result_range)) = ranges else {
             return write::result(id, result);
         };
         let id = Bytes::copy_from_slice(id.as_bytes());
-        let mut parts = [(id_place, id), (result_place, result.into_bytes())];
-        parts.sort_by_key(|(place, _)| place.start);
+        let mut parts = [(id_range, id), (result_range, result.into_bytes())];
+        parts.sort_by_key(|(range, _)| range.start);
         let mut writer = RopeWriter::with_capacity(128);
         let mut copied = self.whole.start;
-        for (place, written) in parts {
-            writer.append(body.slice(copied..place.start));
+        for (range, written) in parts {
+            writer.append(body.slice(copied..range.start));
             writer.append(written);
-            copied = place.end;
+            copied = range.end;
         }
         writer.append(body.slice(copied..self.whole.end));
         writer.finish()
@@ -88,7 +88,7 @@ pub enum ResponseReply {
 pub struct ErrorObject {
     /// The code.
     pub code: i64,
-    /// The message, as the JSON string it came in.
+    /// The message, as the JSON string that was received.
     pub message: Json,
     /// Additional data from the server, unopened.
     pub data: Option<Json>,
@@ -120,14 +120,14 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
         _ if body.starts_with(BYTE_ORDER_MARK) => {
-            let behind = BYTE_ORDER_MARK.len();
-            let text = body.slice(behind..);
+            let offset = BYTE_ORDER_MARK.len();
+            let text = body.slice(offset..);
             // Only one byte order mark is ignored.
             if text.starts_with(BYTE_ORDER_MARK) {
                 Json::parse(text.clone(), depth).map_err(ResponseFault::Json)?;
             }
             let response = parse_response(&text, depth)?;
-            return Ok(response.moved(behind));
+            return Ok(response.shifted(offset));
         }
         _ => {
             let value = Json::parse(body.clone(), depth).map_err(ResponseFault::Json)?;
@@ -144,9 +144,9 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         return Err(protocol(fault));
     }
     let value = |index: usize| {
-        envelope.places[index]
+        envelope.ranges[index]
             .clone()
-            .map(|place| Json::scanned(body, place))
+            .map(|range| Json::scanned(body, range))
     };
     if value(JSONRPC).is_some_and(|version| version.as_bytes() != b"\"2.0\"") {
         return Err(protocol("`jsonrpc` is not \"2.0\""));
@@ -166,8 +166,8 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         id: value(ID),
         reply,
         whole,
-        id_place: envelope.places[ID].clone(),
-        result_place: envelope.places[RESULT].clone(),
+        id_range: envelope.ranges[ID].clone(),
+        result_range: envelope.ranges[RESULT].clone(),
     })
 }
 

@@ -23,7 +23,7 @@ pub fn parts(text: &Bytes, depth: u16) -> Option<Vec<Bytes>> {
     let all: Vec<Bytes> = whole
         .elements()
         .take(MOST + 1)
-        .map(|place| whole.piece(place).into_bytes())
+        .map(|range| whole.piece(range).into_bytes())
         .collect();
     (1..=MOST).contains(&all.len()).then_some(all)
 }
@@ -33,7 +33,7 @@ fn shallow(text: &Bytes) -> Option<Vec<Bytes>> {
     let text = text.slice(text.len() - text.trim_ascii_start().len()..);
     let all: Vec<Bytes> = elements(&text)
         .take(MOST + 1)
-        .map(|place| text.slice(place))
+        .map(|range| text.slice(range))
         .collect();
     let are_objects = all.iter().all(|part| part.first() == Some(&b'{'));
     (are_objects && (1..=MOST).contains(&all.len())).then_some(all)

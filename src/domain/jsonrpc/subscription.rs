@@ -1,7 +1,7 @@
 //! Subscription ids, which every message of a subscription contains (MCP 2026-07-28, "Subscriptions").
 //!
 //! The id is that of the request that opened the subscription. On a link that is an id of the proxy, and the client's
-//! own id is restored. Law: every other byte is unchanged.
+//! id is restored. Law: every other byte is unchanged.
 
 use bytes::Bytes;
 
@@ -18,8 +18,8 @@ const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 pub fn subscription_of(notification: &Bytes, depth: u16) -> Option<u64> {
     // Fast path: most notifications name none.
     memchr::memmem::find(notification, KEY.as_bytes())?;
-    let place = find(notification, &["params", "_meta", KEY], depth)?;
-    std::str::from_utf8(&notification[place]).ok()?.parse().ok()
+    let range = find(notification, &["params", "_meta", KEY], depth)?;
+    std::str::from_utf8(&notification[range]).ok()?.parse().ok()
 }
 
 /// Returns a subscription's message, a notification or its result, with the client's id. A message without a
@@ -27,10 +27,10 @@ pub fn subscription_of(notification: &Bytes, depth: u16) -> Option<u64> {
 #[must_use]
 pub fn of_subscription(message: &Bytes, id: &RequestId, depth: u16) -> Bytes {
     let paths = [["params", "_meta", KEY], ["result", "_meta", KEY]];
-    let mut places = paths.iter().filter_map(|path| find(message, path, depth));
-    match places.next() {
-        Some(place) => {
-            let (before, after) = (&message[..place.start], &message[place.end..]);
+    let mut ranges = paths.iter().filter_map(|path| find(message, path, depth));
+    match ranges.next() {
+        Some(range) => {
+            let (before, after) = (&message[..range.start], &message[range.end..]);
             [before, id.as_bytes(), after].concat().into()
         }
         None => message.clone(),
@@ -55,17 +55,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_subscription_bears_the_id_of_the_client() {
-        let told: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7 ,"a":1.0}}}"#.into();
-        assert_eq!(subscription_of(&told, 8), Some(7));
-        let own = of_subscription(&told, &id("\"x\""), 8);
-        let wanted = String::from_utf8(told.to_vec()).unwrap();
-        assert_eq!(own, wanted.replace(":7 ,", ":\"x\" ,"));
-        assert_eq!(subscription_of(&own, 8), None);
+    fn a_notification_of_a_subscription_has_the_id_of_the_client() {
+        let notification: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7 ,"a":1.0}}}"#.into();
+        assert_eq!(subscription_of(&notification, 8), Some(7));
+        let restored = of_subscription(&notification, &id("\"x\""), 8);
+        let wanted = String::from_utf8(notification.to_vec()).unwrap();
+        assert_eq!(restored, wanted.replace(":7 ,", ":\"x\" ,"));
+        assert_eq!(subscription_of(&restored, 8), None);
     }
 
     #[test]
-    fn its_result_does_so_and_other_messages_stay_what_they_are() {
+    fn so_does_its_result_and_other_messages_are_unchanged() {
         let ended = ended_subscription(3, &id("1.50"));
         assert_eq!(
             ended,

@@ -51,11 +51,11 @@ impl Call {
     /// Returns the call without its id; `None` for a notification.
     #[must_use]
     pub fn template(&self) -> Option<RequestTemplate> {
-        let place = self.id_place.clone()?;
+        let range = self.id_range.clone()?;
         let text = self.text.clone().into_bytes();
         Some(RequestTemplate {
-            before: text.slice(..place.start),
-            after: text.slice(place.end..),
+            before: text.slice(..range.start),
+            after: text.slice(range.end..),
         })
     }
 }

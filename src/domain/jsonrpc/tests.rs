@@ -35,7 +35,7 @@ fn response(text: &str) -> Result<Response, String> {
 }
 
 #[test]
-fn a_call_keeps_its_id_and_params_as_they_were() {
+fn a_call_keeps_the_bytes_of_its_id_and_params() {
     let call = call(
         r#" {"params" : [1.10, {"a" :1e400}] ,"id": 123456789012345678901234567890,"jsonrpc":"2.0","method":"a\/b"} "#,
     );
@@ -49,7 +49,7 @@ fn a_call_keeps_its_id_and_params_as_they_were() {
 }
 
 #[test]
-fn an_absent_id_and_a_null_id_are_told_apart() {
+fn an_absent_id_and_a_null_id_are_distinguished() {
     assert!(call(r#"{"jsonrpc":"2.0","method":"m"}"#).id.is_none());
     assert_eq!(
         call(r#"{"jsonrpc":"2.0","method":"m","id":null}"#)
@@ -61,7 +61,7 @@ fn an_absent_id_and_a_null_id_are_told_apart() {
 }
 
 #[test]
-fn an_id_is_replaced_in_its_place_and_nowhere_else() {
+fn only_the_id_is_replaced() {
     let text = r#" {"a":{"id":1.5}, "id" : 1.5 ,"jsonrpc":"2.0","method":"m","b":"\u0000"}"#;
     let replaced = call(text).with_id(7);
     assert_eq!(
@@ -100,7 +100,7 @@ fn ids_that_real_servers_damage_do_not_travel() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn what_is_no_message_is_refused_with_words_and_the_id_that_could_be_read() {
+fn an_invalid_message_is_refused_with_a_reason_and_its_readable_id() {
     let rows = [
         (
             r#"{"jsonrpc":"2.0","id":1,"method":1}"#,
@@ -211,7 +211,7 @@ fn a_batch_beyond_its_limits_is_refused_whole() {
 }
 
 #[test]
-fn responses_are_read_and_what_is_none_is_named() {
+fn responses_are_read_and_other_messages_are_rejected() {
     assert_eq!(
         response(r#"{"id":1,"jsonrpc":"2.0","result":1.10}"#)
             .unwrap()
@@ -284,7 +284,7 @@ fn any_id() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back_as_it_was(id in any_id(), method in any::<String>(), value in "[1-9][0-9]{0,40}") {
+    fn a_written_message_is_read_back_unchanged(id in any_id(), method in any::<String>(), value in "[1-9][0-9]{0,40}") {
         let mut method_json = Vec::new();
         crate::domain::json::encode(&method, &mut method_json);
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":[{value}]}}"#, String::from_utf8(method_json).unwrap());
@@ -310,7 +310,7 @@ proptest! {
 
 #[test]
 fn a_cancellation_is_renamed_and_nothing_else() {
-    for (came, goes) in [
+    for (message, expected) in [
         (
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\u0061","requestId" : 1.50 ,"_meta":{"requestId":1.50}}}"#,
             Some(
@@ -326,7 +326,7 @@ fn a_cancellation_is_renamed_and_nothing_else() {
             None,
         ),
     ] {
-        let renamed = with_cancelled_id(&came.into(), 7, 8);
-        assert_eq!(renamed.as_deref(), goes.map(str::as_bytes), "{came}");
+        let renamed = with_cancelled_id(&message.into(), 7, 8);
+        assert_eq!(renamed.as_deref(), expected.map(str::as_bytes), "{message}");
     }
 }

@@ -86,11 +86,11 @@ fn decode(text: &str) -> Option<String> {
     let mut found = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     let mut any = false;
-    while let Some((byte, behind)) = rest.split_first() {
-        rest = behind;
-        match escaped(*byte, behind) {
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match escaped(*byte, after) {
             Some(value) => {
-                rest = behind.get(2..).unwrap_or_default();
+                rest = after.get(2..).unwrap_or_default();
                 any = true;
                 push(value, &mut found);
             }
@@ -100,8 +100,8 @@ fn decode(text: &str) -> Option<String> {
     any.then(|| String::from_utf8_lossy(&found).into_owned())
 }
 
-fn escaped(byte: u8, behind: &[u8]) -> Option<u8> {
-    let digits = behind.first_chunk::<2>().filter(|_| byte == b'%')?;
+fn escaped(byte: u8, after: &[u8]) -> Option<u8> {
+    let digits = after.first_chunk::<2>().filter(|_| byte == b'%')?;
     let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
     u8::try_from(high? * 16 + low?).ok()
 }
@@ -121,7 +121,7 @@ fn push(value: u8, found: &mut Vec<u8>) {
 /// Removes path parameters: `/items;v=1/7` becomes `/items/7`.
 fn without_parameters(path: &str) -> Option<String> {
     path.contains(';').then(|| {
-        of_segments(path, |segment| {
+        map_segments(path, |segment| {
             let end = segment.find(';').unwrap_or(segment.len());
             &segment[..end]
         })
@@ -135,7 +135,7 @@ fn with_slashes(path: &str) -> Option<String> {
 /// Ends the path at NUL, at `?` and at `#`, and each segment before trailing white space and dots.
 fn cut_short(path: &str) -> Option<String> {
     let end = path.find(['\0', '?', '#']).unwrap_or(path.len());
-    let cut = of_segments(&path[..end], |segment| {
+    let cut = map_segments(&path[..end], |segment| {
         let segment = segment.trim_end_matches(|letter: char| letter <= ' ');
         let short = segment.trim_end_matches(|letter: char| letter <= ' ' || letter == '.');
         // A dot segment stays one.
@@ -149,27 +149,27 @@ fn cut_short(path: &str) -> Option<String> {
 
 /// Removes dot segments and empty ones; a trailing slash stays.
 fn tidied(path: &str) -> Option<String> {
-    let mut kept = Vec::new();
+    let mut segments = Vec::new();
     let mut is_open = false;
     for segment in path.split('/') {
         is_open = matches!(segment, "" | "." | "..");
         match segment {
             "" | "." => {}
-            ".." => drop(kept.pop()),
-            _ => kept.push(segment),
+            ".." => drop(segments.pop()),
+            _ => segments.push(segment),
         }
     }
     if is_open {
-        kept.push("");
+        segments.push("");
     }
-    let tidied = format!("/{}", kept.join("/"));
+    let tidied = format!("/{}", segments.join("/"));
     (tidied != path).then_some(tidied)
 }
 
-fn of_segments<'p>(path: &'p str, mut change: impl FnMut(&'p str) -> &'p str) -> String {
+fn map_segments<'p>(path: &'p str, mut change: impl FnMut(&'p str) -> &'p str) -> String {
     let mut changed = String::with_capacity(path.len());
-    for (place, segment) in path.split('/').enumerate() {
-        if place > 0 {
+    for (index, segment) in path.split('/').enumerate() {
+        if index > 0 {
             changed.push('/');
         }
         changed.push_str(change(segment));

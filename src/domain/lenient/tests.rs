@@ -41,7 +41,7 @@ const ROWS: [&str; 7] = [
     "PUT /a%2Fb",
 ];
 
-/// Calls, and the place of the route that a lenient server reads in them.
+/// Calls, each with the index of the route that a lenient server reads in it.
 const FOUND: [(&str, usize); 41] = [
     ("GET /API/items", 0),
     ("GET /api/ITEMS", 0),
@@ -118,7 +118,7 @@ fn a_path_that_a_lenient_server_reads_as_that_of_a_route_is_found() {
 }
 
 #[test]
-fn a_path_in_lower_case_is_looked_at_where_a_route_has_capitals() {
+fn a_path_in_lower_case_is_irregular_where_a_route_has_capitals() {
     let table = table(&["GET /Api/Items".to_owned()]);
     let paths = lenient(&table);
     assert_eq!(found(&paths, "GET /api/items"), Some(Target::Route(0)));
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_look_at_bytes_passes_has_one_reading_and_no_capitals(
+    fn a_path_that_the_byte_check_passes_has_one_reading_and_no_capitals(
         path in "(/[a-z0-9.~:_-]{0,3}|[A-Z%;\\\\ \u{0}é]){1,6}"
     ) {
         if !reading::may_be_irregular(path.as_bytes()) {

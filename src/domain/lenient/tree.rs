@@ -76,13 +76,13 @@ impl Tree {
                 let forms = [Some((path, None)), with_verb].into_iter().flatten();
                 let mut found = forms.filter_map(|(path, verb)| {
                     let verb = verb.map(canonical);
-                    let fits = |end: &End| {
+                    let matches = |end: &End| {
                         end.verb.as_deref() == verb.as_deref()
-                            && takes(end, method)
+                            && matches_method(end, method)
                             && counts(end.target)
                     };
                     let path = Some(path).filter(|path| !path.is_empty());
-                    self.root.find(path, &fits)
+                    self.root.find(path, &matches)
                 });
                 found.next()
             })
@@ -90,10 +90,10 @@ impl Tree {
 }
 
 /// HEAD matches where GET does (RFC 9110 §9.3.2).
-fn takes(end: &End, method: &Method) -> bool {
+fn matches_method(end: &End, method: &Method) -> bool {
     end.method
         .as_ref()
-        .is_none_or(|own| own == method || (*own == Method::GET && *method == Method::HEAD))
+        .is_none_or(|allowed| allowed == method || (*allowed == Method::GET && *method == Method::HEAD))
 }
 
 /// Splits a path at the last colon of its last segment.
@@ -103,13 +103,13 @@ fn cut_verb(path: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl Node {
-    fn find(&self, path: Option<&str>, fits: &impl Fn(&End) -> bool) -> Option<Target> {
-        let end = |ends: &[End]| ends.iter().find(|end| fits(end)).map(|end| end.target);
+    fn find(&self, path: Option<&str>, matches: &impl Fn(&End) -> bool) -> Option<Target> {
+        let end = |ends: &[End]| ends.iter().find(|end| matches(end)).map(|end| end.target);
         let Some(path) = path else {
             return end(&self.here).or_else(|| end(&self.rest));
         };
-        let (segment, behind) = match path.split_once('/') {
-            Some((segment, behind)) => (segment, Some(behind)),
+        let (segment, rest) = match path.split_once('/') {
+            Some((segment, rest)) => (segment, Some(rest)),
             None => (path, None),
         };
         let literal = match self.literals.is_empty() {
@@ -117,7 +117,7 @@ impl Node {
             false => self.literals.get(&*canonical(segment)),
         };
         let ways = literal.into_iter().chain(self.one.as_deref());
-        let mut found = ways.filter_map(|node| node.find(behind, fits));
+        let mut found = ways.filter_map(|node| node.find(rest, matches));
         found.next().or_else(|| end(&self.rest))
     }
 }

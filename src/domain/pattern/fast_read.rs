@@ -198,7 +198,7 @@ impl ObjectPattern {
     #[inline(always)]
     fn next_known(&self, mostly: usize, walk: &mut Members<'_>) -> Option<Option<usize>> {
         let key = self.keys.get(mostly);
-        if key.is_some_and(|key| walk.takes(key)) {
+        if key.is_some_and(|key| walk.advance_to(key)) {
             return Some(Some(mostly));
         }
         match walk.name() {

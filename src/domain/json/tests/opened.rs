@@ -143,17 +143,17 @@ fn skipping_agrees_with_the_scan(value: &Json) -> Result<(), TestCaseError> {
         let plain = !text[member.name.clone()].contains(&b'\\');
         prop_assert_eq!(member.spelling == StringForm::Plain, plain);
     }
-    let places: Vec<_> = members
+    let ranges: Vec<_> = members
         .into_iter()
         .map(|member| (member.name, member.value))
         .collect();
-    prop_assert_eq!(&places, &scanned(text));
+    prop_assert_eq!(&ranges, &scanned(text));
     let elements: Vec<_> = value.elements().collect();
     let mut expected = Vec::new();
-    let _ = scan_array(text, u16::MAX, |place| expected.push(place));
+    let _ = scan_array(text, u16::MAX, |range| expected.push(range));
     prop_assert_eq!(&elements, &expected);
-    for place in places.into_iter().map(|(_, place)| place).chain(elements) {
-        skipping_agrees_with_the_scan(&value.piece(place))?;
+    for range in ranges.into_iter().map(|(_, range)| range).chain(elements) {
+        skipping_agrees_with_the_scan(&value.piece(range))?;
     }
     Ok(())
 }
@@ -167,11 +167,11 @@ proptest! {
     #[test]
     fn skipping_over_any_bytes_ends_and_never_panics(text in r#"[{\[]["\\a{}\[\]:, 1é]{0,140}"#) {
         let json = Json(InlineBytes::Shared(Bytes::from(text)));
-        for place in trusted_scan::members(json.as_bytes()) {
-            let _ = (json.piece(place.name), json.piece(place.value));
+        for range in trusted_scan::members(json.as_bytes()) {
+            let _ = (json.piece(range.name), json.piece(range.value));
         }
-        for place in json.elements() {
-            let _ = json.piece(place);
+        for range in json.elements() {
+            let _ = json.piece(range);
         }
         let _ = (json.open(), json.member("a"), json.same(&Json::literal("{}")));
     }
@@ -201,11 +201,11 @@ proptest! {
 
     #[test]
     fn twins_are_found_wherever_they_are(
-        count in 2..60_usize, places in any::<(prop::sample::Index, prop::sample::Index)>(), twin in 0..4_usize,
+        count in 2..60_usize, ranges in any::<(prop::sample::Index, prop::sample::Index)>(), twin in 0..4_usize,
     ) {
         let mut names: Vec<String> = (0..count).map(|index| format!("k{index}")).collect();
         prop_assert!(object(&names).open().is_ok());
-        let (one, other) = (places.0.index(count), places.1.index(count));
+        let (one, other) = (ranges.0.index(count), ranges.1.index(count));
         prop_assume!(one != other);
         let pair = [("name", "name"), ("name", "NaMe"), ("tokens_of_the_client", "tokens_Of_the_client"), ("\u{212a}ey", "key")][twin];
         names[one] = pair.0.to_owned();
@@ -232,10 +232,10 @@ proptest! {
     }
 
     #[test]
-    fn twins_are_found_among_names_that_nothing_but_their_middle_tells_apart(
-        count in 2..80_usize, places in any::<(prop::sample::Index, prop::sample::Index)>(),
+    fn twins_are_found_among_names_that_differ_only_in_their_middle(
+        count in 2..80_usize, ranges in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
-        let (one, other) = (places.0.index(count), places.1.index(count));
+        let (one, other) = (ranges.0.index(count), ranges.1.index(count));
         prop_assume!(one != other);
         let mut names: Vec<String> = (0..count).map(|index| format!("the start {index:02} the end")).collect();
         prop_assert!(object(&names).open().is_ok());
@@ -278,7 +278,7 @@ fn runs_of_backslashes_are_counted_wherever_a_block_cuts_them() {
             let inner = format!("{}{}\\\"]}}", "a".repeat(lead), "\\\\".repeat(run));
             let text = format!("[[[\"{}\"],\"{inner}\",\"[\"],0]", "b".repeat(64));
             let json = json(&text);
-            let last = json.elements().last().map(|place| &text[place]);
+            let last = json.elements().last().map(|range| &text[range]);
             assert_eq!(last, Some("0"), "{text}");
         }
     }
@@ -289,7 +289,7 @@ fn escapes_are_stepped_over_wherever_a_block_cuts_them() {
     for lead in 0..140 {
         let text = format!("[\"\\n{}\\\"b\\\\\",0]", "a".repeat(lead));
         let json = json(&text);
-        let last = json.elements().last().map(|place| &text[place]);
+        let last = json.elements().last().map(|range| &text[range]);
         assert_eq!(last, Some("0"), "{text}");
     }
 }
@@ -298,10 +298,10 @@ fn escapes_are_stepped_over_wherever_a_block_cuts_them() {
 fn without_white(text: &[u8]) -> Vec<u8> {
     let (mut inside, mut escaped) = (false, false);
     let keep = |byte: &&u8| {
-        let kept = inside || !byte.is_ascii_whitespace();
+        let keeps = inside || !byte.is_ascii_whitespace();
         inside ^= **byte == b'"' && !escaped;
         escaped = **byte == b'\\' && !escaped;
-        kept
+        keeps
     };
     text.iter().filter(keep).copied().collect()
 }
@@ -340,7 +340,7 @@ fn a_name_that_is_no_text_cannot_be_opened_and_other_kinds_have_no_members() {
 }
 
 #[test]
-fn one_member_is_told_from_its_twins_and_not_from_those_of_others() {
+fn one_member_is_distinguished_from_its_twins_and_not_from_those_of_others() {
     let value = json(r#"{"a":1,"b":2,"B":3,"\u0063":4,"d":5,"d":6}"#);
     let member = |name: &str| value.member(name).map(|value| value.into_bytes());
     assert_eq!(member("a").unwrap(), "1");
