@@ -264,7 +264,7 @@ pub fn browned_out(
     (window, at): (Window, Timestamp),
 ) -> Failure {
     let deprecated = plan.lifecycle.of(Some(route), side);
-    let sunset = deprecated.and_then(|deprecated| deprecated.said().sunset);
+    let sunset = deprecated.and_then(|deprecated| deprecated.announcement().sunset);
     let route = plan.routes.route(route);
     let successor = Successor::new(route, side, &plan.face.paths);
     let end = sunset.map_or(String::new(), |sunset| format!(" and ends on {sunset}"));

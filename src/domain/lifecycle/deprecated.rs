@@ -49,7 +49,7 @@ impl Window {
 /// A deprecated side of a route, with the headers of its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deprecated {
-    said: Announcement,
+    announcement: Announcement,
     /// Set only where the upstream has not set the header itself.
     fields: Vec<(HeaderName, HeaderValue)>,
     /// Added to the links of the upstream.
@@ -64,7 +64,7 @@ impl Deprecated {
     /// use dualgauge::domain::lifecycle::{Announcement, Deprecated};
     /// use dualgauge::domain::side::Side;
     /// use http::HeaderMap;
-    /// let said = Announcement {
+    /// let announcement = Announcement {
     ///     side: Side::Rest,
     ///     since: Timestamp::parse("2023-06-30T23:59:59Z").unwrap(),
     ///     sunset: None,
@@ -73,53 +73,53 @@ impl Deprecated {
     ///     brownouts: Vec::new(),
     /// };
     /// let mut headers = HeaderMap::new();
-    /// Deprecated::new(said).announce(&mut headers);
+    /// Deprecated::new(announcement).announce(&mut headers);
     /// assert_eq!(headers["deprecation"], "@1688169599");
     /// assert_eq!(headers["link"], "<https://api.example/deprecation>; rel=\"deprecation\"");
     /// ```
     #[must_use]
-    pub fn new(said: Announcement) -> Deprecated {
+    pub fn new(announcement: Announcement) -> Deprecated {
         let mut fields = Vec::new();
         // An sf-date of RFC 9651 §3.3.7.
-        let since = format!("@{}", said.since.unix());
+        let since = format!("@{}", announcement.since.unix());
         fields.extend(HeaderValue::try_from(since).map(|value| (DEPRECATION, value)));
-        if let Some(sunset) = said.sunset {
+        if let Some(sunset) = announcement.sunset {
             fields.extend(HeaderValue::try_from(sunset.http_date()).map(|value| (SUNSET, value)));
         }
-        let page = said.link.iter();
+        let page = announcement.link.iter();
         let about = page
             .clone()
             .map(|link| (link, "deprecation"))
             // RFC 8594 §6: the page about a sunset has a relation of its own.
             .chain(
-                page.filter(|_| said.sunset.is_some())
+                page.filter(|_| announcement.sunset.is_some())
                     .map(|link| (link, "sunset")),
             )
-            .chain(said.successor.iter().map(|link| (link, SUCCESSOR)));
+            .chain(announcement.successor.iter().map(|link| (link, SUCCESSOR)));
         let links = about.filter_map(|(target, relation)| link(target, relation));
         Deprecated {
             links: links.collect(),
             fields,
-            said,
+            announcement,
         }
     }
 
     /// Returns the deprecated side.
     #[must_use]
     pub fn side(&self) -> Side {
-        self.said.side
+        self.announcement.side
     }
 
     /// Returns the announcement.
     #[must_use]
-    pub fn said(&self) -> &Announcement {
-        &self.said
+    pub fn announcement(&self) -> &Announcement {
+        &self.announcement
     }
 
     /// Returns the brownout that contains a moment.
     #[must_use]
     pub fn browned_out(&self, at: Timestamp) -> Option<Window> {
-        let windows = &self.said.brownouts;
+        let windows = &self.announcement.brownouts;
         let next = windows.partition_point(|window| window.until <= at);
         windows.get(next).filter(|window| window.holds(at)).copied()
     }
@@ -132,7 +132,7 @@ impl Deprecated {
             }
         }
         for link in &self.links {
-            if !headers.get_all(LINK).iter().any(|said| said == link) {
+            if !headers.get_all(LINK).iter().any(|existing| existing == link) {
                 headers.append(LINK, link.clone());
             }
         }

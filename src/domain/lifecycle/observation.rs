@@ -56,8 +56,8 @@ impl ReplicaObservation {
         let all = self.intervals.iter().chain(&other.intervals).copied();
         self.intervals = joined(all.collect());
         let more = self.intervals.len().saturating_sub(INTERVALS);
-        for gone in self.intervals.drain(..more) {
-            self.forgotten = self.forgotten.max(Some(gone.until));
+        for forgotten in self.intervals.drain(..more) {
+            self.forgotten = self.forgotten.max(Some(forgotten.until));
         }
     }
 
@@ -88,19 +88,19 @@ impl Observation {
 
     /// Cuts all intervals off at a moment.
     pub(super) fn bound_by(&mut self, at: Timestamp) {
-        for watched in self.0.values_mut() {
-            watched.intervals.retain(|interval| interval.from <= at);
-            for interval in &mut watched.intervals {
+        for observed in self.0.values_mut() {
+            observed.intervals.retain(|interval| interval.from <= at);
+            for interval in &mut observed.intervals {
                 interval.until = interval.until.min(at);
             }
-            watched.forgotten = watched.forgotten.map(|forgotten| forgotten.min(at));
+            observed.forgotten = observed.forgotten.map(|forgotten| forgotten.min(at));
         }
     }
 
     /// Adds the intervals of another record.
     pub fn merge(&mut self, other: &Observation) {
-        for (replica, watched) in &other.0 {
-            self.add(replica, watched);
+        for (replica, observed) in &other.0 {
+            self.add(replica, observed);
         }
         self.bound();
     }
@@ -109,14 +109,14 @@ impl Observation {
     pub fn replicas(&self) -> impl Iterator<Item = (&str, &ReplicaObservation)> {
         self.0
             .iter()
-            .map(|(name, watched)| (name.as_str(), watched))
+            .map(|(name, observed)| (name.as_str(), observed))
     }
 
     /// Returns the gaps since a moment in which a replica did not count, although it did before and after.
     #[must_use]
     pub fn gaps_since(&self, since: Timestamp) -> Vec<(&str, Interval)> {
-        let of = |(name, watched)| {
-            let gaps: Vec<_> = ReplicaObservation::gaps_since(watched, since).collect();
+        let of = |(name, observed)| {
+            let gaps: Vec<_> = ReplicaObservation::gaps_since(observed, since).collect();
             gaps.into_iter().map(move |gap| (name, gap))
         };
         self.replicas().flat_map(of).collect()
@@ -126,7 +126,7 @@ impl Observation {
     /// now.
     #[must_use]
     pub fn unbroken_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let all = self.0.values().flat_map(|watched| &watched.intervals);
+        let all = self.0.values().flat_map(|observed| &observed.intervals);
         let all = joined(all.copied().collect());
         let last = all.iter().rev().find(|interval| interval.from <= now)?;
         (now.since(last.until) <= PAUSE).then_some(last.from)
@@ -136,17 +136,17 @@ impl Observation {
     #[must_use]
     pub fn first(&self) -> Option<Timestamp> {
         let all = self.0.values();
-        all.filter_map(|watched| Some(watched.intervals.first()?.from))
+        all.filter_map(|observed| Some(observed.intervals.first()?.from))
             .min()
     }
 
-    fn add(&mut self, replica: &str, watched: &ReplicaObservation) {
-        self.0.entry(replica.to_owned()).or_default().merge(watched);
+    fn add(&mut self, replica: &str, observed: &ReplicaObservation) {
+        self.0.entry(replica.to_owned()).or_default().merge(observed);
     }
 
     fn bound(&mut self) {
         while self.0.len() > REPLICAS {
-            let ends = self.0.iter().map(|(name, watched)| (watched.last(), name));
+            let ends = self.0.iter().map(|(name, observed)| (observed.last(), name));
             let Some(first) = ends.min().map(|(_, name)| name.clone()) else {
                 return;
             };

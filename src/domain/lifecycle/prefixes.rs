@@ -12,7 +12,7 @@ use crate::domain::route::{Route, SegmentPattern, Segments};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefixes {
     all: Vec<String>,
-    places: HashMap<String, usize, FixedState>,
+    indexes: HashMap<String, usize, FixedState>,
     /// The prefix of each route, by the route's index in the table.
     of_routes: Vec<Option<usize>>,
     longest: usize,
@@ -25,8 +25,8 @@ impl Prefixes {
         let mut prefixes = Prefixes::default();
         for route in routes {
             // A frame has no path to compare with.
-            let place = (!route.is_frame()).then(|| prefixes.add(prefix(route)));
-            prefixes.of_routes.push(place);
+            let index = (!route.is_frame()).then(|| prefixes.add(prefix(route)));
+            prefixes.of_routes.push(index);
         }
         prefixes
     }
@@ -34,11 +34,11 @@ impl Prefixes {
     fn add(&mut self, prefix: String) -> usize {
         self.longest = self.longest.max(prefix.len());
         let next = self.all.len();
-        let place = *self.places.entry(prefix.clone()).or_insert(next);
-        if place == next {
+        let index = *self.indexes.entry(prefix.clone()).or_insert(next);
+        if index == next {
             self.all.push(prefix);
         }
-        place
+        index
     }
 
     /// Returns all prefixes, each once.
@@ -50,8 +50,8 @@ impl Prefixes {
     /// Returns the prefix of a route.
     #[must_use]
     pub fn of_route(&self, route: usize) -> &str {
-        let place = self.of_routes.get(route).copied().flatten();
-        place.map_or("/", |place| &self.all[place])
+        let index = self.of_routes.get(route).copied().flatten();
+        index.map_or("/", |index| &self.all[index])
     }
 
     /// Returns the index of the longest prefix that contains a path.
@@ -69,13 +69,13 @@ impl Prefixes {
         let mut end = path.len();
         loop {
             if end <= self.longest
-                && let Some(place) = self.places.get(&path[..end])
+                && let Some(index) = self.indexes.get(&path[..end])
             {
-                return Some(*place);
+                return Some(*index);
             }
             match path[..end].rfind('/') {
                 Some(slash) if slash > 0 => end = slash,
-                _ => return self.places.get("/").copied(),
+                _ => return self.indexes.get("/").copied(),
             }
         }
     }

@@ -160,24 +160,24 @@ pub struct UnroutedReport {
 
 /// Reports the usage of the routes of a plan.
 #[must_use]
-pub fn report(plan: &Plan, usage: &Usage, question: &ReportQuery) -> UsageReport {
+pub fn report(plan: &Plan, usage: &Usage, query: &ReportQuery) -> UsageReport {
     let routes = plan.routes.routes().iter().enumerate();
-    let usage = &usage.clone().until(question.at);
-    let asked = routes.filter(|(_, route)| question.route.fits(&route.name));
-    let told = asked.map(|(index, route)| {
+    let usage = &usage.clone().until(query.at);
+    let requested = routes.filter(|(_, route)| query.route.fits(&route.name));
+    let reports = requested.map(|(index, route)| {
         let of_route = RouteUsage {
             plan,
             usage,
-            question,
+            query,
             index,
             route,
         };
         of_route.report()
     });
     UsageReport {
-        at: question.at.to_string(),
-        idle_seconds: question.idle,
-        routes: told.collect(),
+        at: query.at.to_string(),
+        idle_seconds: query.idle,
+        routes: reports.collect(),
     }
 }
 
@@ -185,7 +185,7 @@ pub fn report(plan: &Plan, usage: &Usage, question: &ReportQuery) -> UsageReport
 struct RouteUsage<'a> {
     plan: &'a Plan,
     usage: &'a Usage,
-    question: &'a ReportQuery,
+    query: &'a ReportQuery,
     index: usize,
     route: &'a Route,
 }
@@ -193,9 +193,9 @@ struct RouteUsage<'a> {
 impl RouteUsage<'_> {
     fn report(&self) -> RouteReport {
         let deprecated = self.plan.lifecycle.routes.get(self.index);
-        let said = deprecated.and_then(Option::as_ref).map(|it| it.said());
-        let (verdict, reasons) = match said {
-            Some(said) => self.judge(said.side),
+        let announcement = deprecated.and_then(Option::as_ref).map(|it| it.announcement());
+        let (verdict, reasons) = match announcement {
+            Some(announcement) => self.judge(announcement.side),
             None => (DeletionVerdict::NotDeprecated, Vec::new()),
         };
         RouteReport {
@@ -205,18 +205,18 @@ impl RouteUsage<'_> {
             verdict,
             reasons,
             callers: self.callers(),
-            evidence: self.evidence(said.map_or(Side::Rest, |said| said.side)),
-            deprecated: said.map(|said| DeprecationReport {
-                side: said.side.as_str().to_owned(),
-                since: said.since.to_string(),
-                sunset: said.sunset.map(|sunset| sunset.to_string()),
+            evidence: self.evidence(announcement.map_or(Side::Rest, |announcement| announcement.side)),
+            deprecated: announcement.map(|announcement| DeprecationReport {
+                side: announcement.side.as_str().to_owned(),
+                since: announcement.since.to_string(),
+                sunset: announcement.sunset.map(|sunset| sunset.to_string()),
             }),
         }
     }
 
     /// Returns the start of the requested time without calls.
     fn horizon(&self) -> Timestamp {
-        self.question.at.before(self.question.idle)
+        self.query.at.before(self.query.idle)
     }
 
     fn judge(&self, side: Side) -> (DeletionVerdict, Vec<String>) {
@@ -228,7 +228,7 @@ impl RouteUsage<'_> {
             && let Some(ago) = self.ago(&count)
         {
             calls.push(format!(
-                "calls of no route came under `{prefix}`, the last {ago}; they may have meant this one"
+                "calls without a route arrived under `{prefix}`, the last {ago}; they may belong to this route"
             ));
         }
         if !calls.is_empty() {
@@ -262,43 +262,43 @@ impl RouteUsage<'_> {
     /// Returns the age of the last call, for people, if it lies within the requested time.
     fn ago(&self, count: &UsageCount) -> Option<String> {
         let last = count.last.filter(|last| *last >= self.horizon())?;
-        let ago = span(self.question.at.since(last));
+        let ago = span(self.query.at.since(last));
         Some(format!("{ago} ago ({last})"))
     }
 
     /// Returns the reasons why the evidence allows no verdict.
     fn gaps_in_evidence(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        let watched = self.observed_since();
-        let wanted = span(self.question.idle);
-        match watched {
-            None => doubts.push("nobody counts its calls".to_owned()),
+        let observed = self.observed_since();
+        let wanted = span(self.query.idle);
+        match observed {
+            None => doubts.push("no replica counts its calls".to_owned()),
             Some(since) if since > self.horizon() => {
-                let known = span(self.question.at.since(since));
+                let known = span(self.query.at.since(since));
                 doubts.push(format!(
-                    "its calls are counted without a break for {known} only, not for {wanted}"
+                    "its calls have been counted without a gap for {known} only, not for {wanted}"
                 ));
             }
             Some(_) => {}
         }
         let gaps = self.gaps().into_iter();
-        doubts.extend(gaps.map(|gap| format!("there is a gap in watching: {gap}")));
+        doubts.extend(gaps.map(|gap| format!("there is a gap in the counts: {gap}")));
         doubts
     }
 
     /// Returns the time since which this route, in its present form, was counted without a break.
     fn observed_since(&self) -> Option<Timestamp> {
         let known = self.usage.known_since(self.route)?;
-        let unbroken = self.usage.observation().unbroken_since(self.question.at)?;
+        let unbroken = self.usage.observation().unbroken_since(self.query.at)?;
         Some(unbroken.max(known))
     }
 
     fn gaps(&self) -> Vec<String> {
         let gaps = self.usage.observation().gaps_since(self.horizon());
-        let told = gaps.into_iter().map(|(replica, gap)| {
+        let reports = gaps.into_iter().map(|(replica, gap)| {
             format!("replica `{replica}` from {} to {}", gap.from, gap.until)
         });
-        told.collect()
+        reports.collect()
     }
 
     /// Returns the calls of no route that may have meant a REST side.
@@ -309,7 +309,7 @@ impl RouteUsage<'_> {
 
     fn callers(&self) -> Vec<CallerReport> {
         let callers = self.usage.callers(&self.route.name);
-        let told = callers.map(|(client, side, seen)| CallerReport {
+        let reports = callers.map(|(client, side, seen)| CallerReport {
             client: client.to_owned(),
             side: side.as_str().to_owned(),
             old: count_report(&seen.old),
@@ -317,15 +317,15 @@ impl RouteUsage<'_> {
             refused: count_report(&seen.refused),
             tool_errors: count_report(&seen.tool_errors),
         });
-        told.collect()
+        reports.collect()
     }
 
     fn evidence(&self, side: Side) -> UsageEvidence {
-        let watched = self.observed_since();
+        let observed = self.observed_since();
         let unrouted = self.unrouted(side);
         UsageEvidence {
-            watched_since: watched.map(|since| since.to_string()),
-            watched_seconds: watched.map_or(0, |since| self.question.at.since(since)),
+            watched_since: observed.map(|since| since.to_string()),
+            watched_seconds: observed.map_or(0, |since| self.query.at.since(since)),
             replicas: self.usage.observation().replicas().count(),
             gaps: self.gaps(),
             unrouted: unrouted.map(|(prefix, count)| UnroutedReport {

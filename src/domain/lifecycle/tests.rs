@@ -28,7 +28,7 @@ fn ago(seconds: u64) -> Timestamp {
     now().before(seconds)
 }
 
-fn said(side: Side) -> Announcement {
+fn announcement(side: Side) -> Announcement {
     Announcement {
         side,
         since: Timestamp::parse("2023-06-30T23:59:59Z").unwrap(),
@@ -39,7 +39,7 @@ fn said(side: Side) -> Announcement {
     }
 }
 
-fn told(deprecated: &Deprecated, mut headers: HeaderMap) -> Vec<String> {
+fn announced(deprecated: &Deprecated, mut headers: HeaderMap) -> Vec<String> {
     deprecated.announce(&mut headers);
     let fields = headers.iter();
     fields
@@ -140,7 +140,7 @@ fn plan(side: Side) -> Plan {
         candidates: CANDIDATES,
         comparing: Vec::new(),
         lifecycle: Lifecycle {
-            routes: vec![Some(Deprecated::new(said(side))), None, None],
+            routes: vec![Some(Deprecated::new(announcement(side))), None, None],
             prefixes,
         },
         limits: LIMITS,
@@ -177,10 +177,10 @@ fn judged(plan: &Plan, usage: &Usage) -> (DeletionVerdict, Vec<String>) {
 
 /// The header of RFC 9745 §2.1 and the date format of RFC 8594 §3.
 #[test]
-fn what_is_announced_is_written_as_the_standards_write_it() {
-    let deprecated = Deprecated::new(said(Side::Rest));
+fn an_announcement_has_the_headers_of_the_standards() {
+    let deprecated = Deprecated::new(announcement(Side::Rest));
     assert_eq!(
-        told(&deprecated, HeaderMap::new()),
+        announced(&deprecated, HeaderMap::new()),
         [
             "deprecation: @1688169599",
             "sunset: Sun, 31 Dec 2023 23:59:59 GMT",
@@ -193,23 +193,23 @@ fn what_is_announced_is_written_as_the_standards_write_it() {
         sunset: None,
         link: None,
         successor: Some("not an \"address\"".to_owned()),
-        ..said(Side::Rest)
+        ..announcement(Side::Rest)
     });
-    assert_eq!(told(&bare, HeaderMap::new()), ["deprecation: @1688169599"]);
+    assert_eq!(announced(&bare, HeaderMap::new()), ["deprecation: @1688169599"]);
 }
 
 #[test]
-fn what_a_server_says_of_its_own_end_holds_and_links_are_added_to_its_own() {
-    let deprecated = Deprecated::new(said(Side::Rest));
-    let mut own = HeaderMap::new();
-    own.insert("deprecation", HeaderValue::from_static("@1"));
-    own.insert(LINK, HeaderValue::from_static("</2>; rel=\"next\""));
-    own.append(
+fn the_headers_of_a_server_are_kept_and_links_are_added() {
+    let deprecated = Deprecated::new(announcement(Side::Rest));
+    let mut headers = HeaderMap::new();
+    headers.insert("deprecation", HeaderValue::from_static("@1"));
+    headers.insert(LINK, HeaderValue::from_static("</2>; rel=\"next\""));
+    headers.append(
         LINK,
         HeaderValue::from_static("</rpc>; rel=\"successor-version\""),
     );
     assert_eq!(
-        told(&deprecated, own),
+        announced(&deprecated, headers),
         [
             "deprecation: @1",
             "link: </2>; rel=\"next\"",
@@ -222,7 +222,7 @@ fn what_a_server_says_of_its_own_end_holds_and_links_are_added_to_its_own() {
 }
 
 #[test]
-fn only_callers_of_the_deprecated_side_are_told() {
+fn only_callers_of_the_deprecated_side_get_the_headers() {
     let plan = plan(Side::Rpc);
     for (route, side, count) in [
         (Some(0), Side::Rpc, 5),
@@ -245,7 +245,7 @@ fn a_window_holds_from_its_first_second_to_the_one_before_its_end() {
     };
     let deprecated = Deprecated::new(Announcement {
         brownouts: vec![window(100, 90), window(90, 80), window(10, 5)],
-        ..said(Side::Rest)
+        ..announcement(Side::Rest)
     });
     for (at, expected) in [
         (101, None),
@@ -289,14 +289,14 @@ fn a_path_of_no_route_is_counted_under_the_longest_prefix() {
     ] {
         let found = prefixes
             .find(path)
-            .map(|place| prefixes.all()[place].as_str());
+            .map(|index| prefixes.all()[index].as_str());
         assert_eq!(found, Some(prefix), "{path}");
     }
     assert_eq!(Prefixes::default().find("/"), None);
 }
 
 #[test]
-fn a_route_that_nobody_called_while_somebody_watched_is_safe_to_delete() {
+fn a_route_that_was_counted_and_not_called_is_safe_to_delete() {
     let plan = plan(Side::Rest);
     let mut usage = watched(&plan, 31 * DAY);
     assert_eq!(judged(&plan, &usage), (DeletionVerdict::Safe, Vec::new()));
@@ -324,10 +324,10 @@ fn a_route_that_nobody_called_while_somebody_watched_is_safe_to_delete() {
 }
 
 #[test]
-fn whoever_would_notice_is_a_reason() {
+fn each_remaining_caller_is_a_reason() {
     let plan = plan(Side::Rest);
     let day = ago(2 * DAY);
-    for (side, way, told) in [
+    for (side, way, announced) in [
         (
             Side::Rest,
             Some(Path::Old),
@@ -345,7 +345,7 @@ fn whoever_would_notice_is_a_reason() {
         usage.note("items.read", "known", side, &seen(way, day));
         let (verdict, reasons) = judged(&plan, &usage);
         assert_eq!(verdict, DeletionVerdict::NotYet);
-        assert!(reasons[0].starts_with(told), "{reasons:?}");
+        assert!(reasons[0].starts_with(announced), "{reasons:?}");
     }
     for prefix in ["/api/items", "/api/items/tree/leaves"] {
         let mut usage = watched(&plan, 31 * DAY);
@@ -357,17 +357,17 @@ fn whoever_would_notice_is_a_reason() {
 }
 
 #[test]
-fn what_was_not_watched_is_unknown() {
+fn a_route_that_was_not_counted_is_unknown() {
     let plan = plan(Side::Rest);
     let unknown = |usage: &Usage| {
         let (verdict, reasons) = judged(&plan, usage);
         assert_eq!(verdict, DeletionVerdict::Unknown);
         reasons.join("; ")
     };
-    assert_eq!(unknown(&Usage::default()), "nobody counts its calls");
+    assert_eq!(unknown(&Usage::default()), "no replica counts its calls");
     assert_eq!(
         unknown(&watched(&plan, 3 * DAY)),
-        "its calls are counted without a break for 3 days only, not for 30 days"
+        "its calls have been counted without a gap for 3 days only, not for 30 days"
     );
     // A route that was added, or changed, is counted from then on only.
     let mut changed = Usage::default();
@@ -379,12 +379,12 @@ fn what_was_not_watched_is_unknown() {
     gap.note_observed("three", ago(20 * DAY), ago(10 * DAY));
     assert_eq!(judged(&plan, &gap).0, DeletionVerdict::Safe);
     gap.note_observed("three", ago(9 * DAY), now());
-    assert!(unknown(&gap).starts_with("there is a gap in watching: replica `three` from "));
+    assert!(unknown(&gap).starts_with("there is a gap in the counts: replica `three` from "));
     // Nobody watches now.
     let mut ended = Usage::default();
     ended.note_routes(plan.routes.routes(), ago(40 * DAY));
     ended.note_observed("one", ago(40 * DAY), ago(DAY));
-    assert_eq!(unknown(&ended), "nobody counts its calls");
+    assert_eq!(unknown(&ended), "no replica counts its calls");
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn short_pauses_are_no_gaps_and_long_ones_are() {
 }
 
 #[test]
-fn what_is_forgotten_is_never_said_to_have_been_watched() {
+fn a_forgotten_interval_never_counts_as_observed() {
     let mut watching = Observation::default();
     for index in 0..300_u64 {
         let from = ago(100_000 - index * 200);

@@ -132,7 +132,7 @@ pub struct Usage {
 
 /// Returned when a text is no record of usage.
 #[derive(Debug, thiserror::Error)]
-#[error("the text is no record of usage")]
+#[error("the text is not a usage record")]
 pub struct UsageError(#[from] serde_json::Error);
 
 impl Usage {
@@ -234,8 +234,8 @@ impl Usage {
         }
         let prefixes = &plan.lifecycle.prefixes;
         for (prefix, count) in std::mem::take(&mut self.unrouted) {
-            if let Some(place) = prefixes.find(&prefix) {
-                self.note_unrouted(&prefixes.all()[place], &count);
+            if let Some(index) = prefixes.find(&prefix) {
+                self.note_unrouted(&prefixes.all()[index], &count);
             }
         }
         let shapes: BTreeSet<[String; 3]> = routes.iter().map(shape).collect();

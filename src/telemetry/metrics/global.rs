@@ -63,7 +63,7 @@ impl Sunset {
     pub fn all(plan: &Plan) -> Vec<Sunset> {
         let routes = plan.routes.routes().iter().zip(&plan.lifecycle.routes);
         let announced = routes.filter_map(|(route, deprecated)| {
-            let said = deprecated.as_ref()?.said();
+            let said = deprecated.as_ref()?.announcement();
             Some(Sunset {
                 route: route.name.clone(),
                 side: said.side,

@@ -13,7 +13,7 @@ fn at(text: &str) -> Timestamp {
 fn said(main: &str) -> Vec<Option<Announcement>> {
     let routes = plan(&format!("{main}{OLD}")).lifecycle.routes;
     let said = routes.into_iter();
-    said.map(|route| route.map(|deprecated| deprecated.said().clone()))
+    said.map(|route| route.map(|deprecated| deprecated.announcement().clone()))
         .collect()
 }
 

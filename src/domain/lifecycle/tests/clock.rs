@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nothing_is_told_of_the_time_after_a_clock_was_set_back() {
+fn a_report_has_no_time_after_the_clock_was_set_back() {
     let plan = plan(Side::Rest);
     let ahead = Timestamp::from_unix(now().unix() + 40 * DAY as i64);
     let mut usage = Usage::default();
@@ -29,12 +29,12 @@ fn nothing_is_told_of_the_time_after_a_clock_was_set_back() {
     assert_eq!(route.callers[0].old.last, Some(now().to_string()));
     let unrouted = route.evidence.unrouted.as_ref().unwrap();
     assert_eq!(unrouted.last, Some(now().to_string()));
-    let told = serde_json::to_string(&report).unwrap();
-    assert!(!told.contains(&ahead.to_string()), "{told}");
+    let announced = serde_json::to_string(&report).unwrap();
+    assert!(!announced.contains(&ahead.to_string()), "{announced}");
 }
 
 #[test]
-fn times_are_read_and_told_for_people() {
+fn times_are_parsed_and_formatted() {
     for (text, seconds) in [
         ("30d", Some(30 * DAY)),
         ("1s", Some(1)),

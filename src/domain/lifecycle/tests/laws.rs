@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_merged_with_itself_was_last_seen_and_watched_when_it_was(one in any_usage()) {
+    fn merging_a_record_with_itself_keeps_its_times(one in any_usage()) {
         let twice = merged(&one, &one);
         prop_assert_eq!(twice.observation(), one.observation());
         for (of_twice, of_one) in twice.callers("items.read").zip(one.callers("items.read")) {
@@ -53,12 +53,12 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_back(one in any_usage()) {
+    fn a_written_record_is_read_back(one in any_usage()) {
         prop_assert_eq!(Usage::from_json(&one.to_json()).unwrap(), one);
     }
 
     #[test]
-    fn a_route_is_never_safe_while_somebody_calls_or_nobody_watches(
+    fn a_route_with_calls_or_without_counts_is_never_safe(
         one in any_usage(),
         side in prop::sample::select(Side::ALL.to_vec()),
     ) {
