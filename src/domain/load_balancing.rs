@@ -80,17 +80,17 @@ impl Default for AddressPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// The address with this index; the part is for the breaker.
-    Address(usize, Part),
+    Address(usize, CallRole),
     /// No address: the breaker is open.
-    Nowhere {
+    Unavailable {
         /// The time until another attempt is worthwhile.
-        again_in: Duration,
+        retry_in: Duration,
     },
 }
 
 /// The role of a call for the breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CallRole {
     /// An ordinary call.
     Usual,
     /// The trial call of a half-open breaker.
@@ -110,22 +110,22 @@ pub enum End {
 
 /// The result of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub enum HealthSignal {
     /// Healthy.
-    Well,
+    Healthy,
     /// Unhealthy.
-    Ill,
+    Unhealthy,
 }
 
 /// State changes, for the log and the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum News {
+pub enum HealthEvent {
     /// The address with this index is ejected for this time.
     Ejected(usize, Duration),
     /// The address fails its health checks.
-    Ill(usize),
+    Unhealthy(usize),
     /// The address passes its health checks again.
-    Well(usize),
+    Healthy(usize),
     /// The breaker opened for this time.
     Opened(Duration),
     /// The breaker closed after a successful call.
@@ -154,11 +154,11 @@ struct Address {
     times: u32,
     /// The end of the ejection.
     until: Option<Duration>,
-    sign: Sign,
-    /// Consecutive checks that contradict `sign`.
+    signal: HealthSignal,
+    /// Consecutive checks that contradict `signal`.
     contrary: u32,
     /// The result known from checks alone; `None` before the first success.
-    proven: Option<Sign>,
+    proven: Option<HealthSignal>,
 }
 
 impl Addresses {
@@ -170,7 +170,7 @@ impl Addresses {
             failures: 0,
             times: 0,
             until: None,
-            sign: Sign::Well,
+            signal: HealthSignal::Healthy,
             contrary: 0,
             proven: None,
         };
@@ -189,163 +189,163 @@ impl Addresses {
             .breaker
             .as_mut()
             .map(|breaker| breaker.try_acquire(now));
-        let part = match asked {
-            None => Part::Usual,
-            Some(Ok(part)) => part,
-            Some(Err(again_in)) => return Choice::Nowhere { again_in },
+        let role = match asked {
+            None => CallRole::Usual,
+            Some(Ok(role)) => role,
+            Some(Err(retry_in)) => return Choice::Unavailable { retry_in },
         };
-        for own in &mut self.all {
-            own.until = own.until.filter(|until| *until > now);
+        for address in &mut self.all {
+            address.until = address.until.filter(|until| *until > now);
         }
-        let standings = [Standing::Whole, Standing::Ejected, Standing::Ill];
-        let found = standings
+        let states = [AddressState::Healthy, AddressState::Ejected, AddressState::Unhealthy];
+        let found = states
             .into_iter()
             .find_map(|least| self.least_busy(least, tried));
-        let place = found.or(tried).unwrap_or_default();
-        self.next = (place + 1) % self.all.len();
-        Choice::Address(place, part)
+        let index = found.or(tried).unwrap_or_default();
+        self.next = (index + 1) % self.all.len();
+        Choice::Address(index, role)
     }
 
-    /// Returns the least busy address of at least this standing; round robin among equals.
-    fn least_busy(&self, least: Standing, tried: Option<usize>) -> Option<usize> {
+    /// Returns the least busy address of at least this state; round robin among equals.
+    fn least_busy(&self, least: AddressState, tried: Option<usize>) -> Option<usize> {
         let count = self.all.len();
         let turns = (0..count).map(|step| (self.next + step) % count);
         turns
-            .filter(|place| Some(*place) != tried && self.all[*place].standing() <= least)
-            .min_by_key(|place| self.all[*place].busy)
+            .filter(|index| Some(*index) != tried && self.all[*index].state() <= least)
+            .min_by_key(|index| self.all[*index].busy)
     }
 
     /// Counts a call, which pays into the retry budget.
-    pub fn called(&mut self) {
+    pub fn record_call(&mut self) {
         self.budget.deposit();
     }
 
     /// Counts a connection to an address as in use.
-    pub fn begun(&mut self, place: usize) {
-        if let Some(own) = self.all.get_mut(place) {
-            own.busy += 1;
+    pub fn acquire(&mut self, index: usize) {
+        if let Some(address) = self.all.get_mut(index) {
+            address.busy += 1;
         }
     }
 
     /// Counts a connection to an address as no longer in use.
-    pub fn over(&mut self, place: usize) {
-        if let Some(own) = self.all.get_mut(place) {
-            own.busy = own.busy.saturating_sub(1);
+    pub fn release(&mut self, index: usize) {
+        if let Some(address) = self.all.get_mut(index) {
+            address.busy = address.busy.saturating_sub(1);
         }
     }
 
     /// Records the end of a call.
-    pub fn ended(&mut self, (place, part): (usize, Part), end: End, now: Duration) -> Vec<News> {
+    pub fn record_end(&mut self, (index, role): (usize, CallRole), end: End, now: Duration) -> Vec<HealthEvent> {
         let breaker = self.breaker.as_mut();
-        let of_all = breaker.and_then(|own| own.record((end, part), now));
-        self.count(place, end, now)
+        let breaker_event = breaker.and_then(|breaker| breaker.record((end, role), now));
+        self.count(index, end, now)
             .into_iter()
-            .chain(of_all)
+            .chain(breaker_event)
             .collect()
     }
 
-    fn count(&mut self, place: usize, end: End, now: Duration) -> Option<News> {
-        let out = self.all.iter().filter(|own| own.until.is_some()).count();
+    fn count(&mut self, index: usize, end: End, now: Duration) -> Option<HealthEvent> {
+        let out = self.all.iter().filter(|address| address.until.is_some()).count();
         let most = self.all.len() * usize::from(self.plan.ejection.most_percent);
-        let room = self.all.len() > 1 && (out + 1) * 100 <= most;
+        let may_eject = self.all.len() > 1 && (out + 1) * 100 <= most;
         let plan = self.plan.ejection;
-        let own = self.all.get_mut(place)?;
+        let address = self.all.get_mut(index)?;
         match end {
             End::Abandoned => None,
             End::Answered => {
-                (own.failures, own.times) = (0, 0);
+                (address.failures, address.times) = (0, 0);
                 None
             }
             End::Failed => {
-                own.failures = own.failures.saturating_add(1);
-                if own.failures < plan.failures || own.until.is_some() || !room {
+                address.failures = address.failures.saturating_add(1);
+                if address.failures < plan.failures || address.until.is_some() || !may_eject {
                     return None;
                 }
-                own.times = (own.times + 1).min(10);
+                address.times = (address.times + 1).min(10);
                 // One more failure ejects it again.
-                own.failures = plan.failures.saturating_sub(1);
-                let pause = plan.pause * own.times;
-                own.until = Some(now + pause);
-                Some(News::Ejected(place, pause))
+                address.failures = plan.failures.saturating_sub(1);
+                let pause = plan.pause * address.times;
+                address.until = Some(now + pause);
+                Some(HealthEvent::Ejected(index, pause))
             }
         }
     }
 
     /// Records the result of a health check.
-    pub fn checked(&mut self, place: usize, sign: Sign) -> Option<News> {
+    pub fn record_check(&mut self, index: usize, signal: HealthSignal) -> Option<HealthEvent> {
         let plan = self.plan.check.as_ref()?;
-        let own = self.all.get_mut(place)?;
-        if own.sign == sign {
-            own.proven = own.proven.or((sign == Sign::Well).then_some(sign));
-            own.contrary = 0;
+        let address = self.all.get_mut(index)?;
+        if address.signal == signal {
+            address.proven = address.proven.or((signal == HealthSignal::Healthy).then_some(signal));
+            address.contrary = 0;
             return None;
         }
-        own.contrary += 1;
-        let (enough, news) = match sign {
-            Sign::Well => (plan.up_after, News::Well(place)),
-            Sign::Ill => (plan.down_after, News::Ill(place)),
+        address.contrary += 1;
+        let (enough, event) = match signal {
+            HealthSignal::Healthy => (plan.up_after, HealthEvent::Healthy(index)),
+            HealthSignal::Unhealthy => (plan.down_after, HealthEvent::Unhealthy(index)),
         };
-        if own.contrary < enough {
+        if address.contrary < enough {
             return None;
         }
-        own.contrary = 0;
-        own.sign = sign;
-        own.proven = Some(sign);
-        Some(news)
+        address.contrary = 0;
+        address.signal = signal;
+        address.proven = Some(signal);
+        Some(event)
     }
 
     /// Returns whether another retry is allowed; if so, it is counted.
-    pub fn repeats(&mut self, now: Duration) -> Repeats {
+    pub fn try_retry(&mut self, now: Duration) -> RetryDecision {
         self.budget.withdraw(now)
     }
 
     /// Returns the number of addresses that are avoided now.
     #[must_use]
-    pub fn left_out(&self, now: Duration) -> usize {
+    pub fn avoided(&self, now: Duration) -> usize {
         let is_out =
-            |own: &&Address| own.sign == Sign::Ill || own.until.is_some_and(|until| until > now);
+            |address: &&Address| address.signal == HealthSignal::Unhealthy || address.until.is_some_and(|until| until > now);
         self.all.iter().filter(is_out).count()
     }
 
     /// Returns the number of addresses that pass their health checks; zero before the first success.
     #[must_use]
-    pub fn well(&self) -> usize {
-        let is_well = |own: &&Address| own.proven == Some(Sign::Well);
-        self.all.iter().filter(is_well).count()
+    pub fn healthy(&self) -> usize {
+        let is_healthy = |address: &&Address| address.proven == Some(HealthSignal::Healthy);
+        self.all.iter().filter(is_healthy).count()
     }
 
     /// Returns whether no health check succeeds.
     #[must_use]
-    pub fn all_ill(&self) -> bool {
-        self.all.iter().all(|own| own.sign == Sign::Ill)
+    pub fn all_unhealthy(&self) -> bool {
+        self.all.iter().all(|address| address.signal == HealthSignal::Unhealthy)
     }
 }
 
 /// The verdict on a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeats {
+pub enum RetryDecision {
     /// Allowed.
     Allowed,
     /// The budget is exhausted.
     Exhausted,
 }
 
-/// The standing of an address; the best is preferred.
+/// The state of an address; the best is preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
-    Whole,
+enum AddressState {
+    Healthy,
     /// Ejected for its failures.
     Ejected,
     /// Its health checks fail.
-    Ill,
+    Unhealthy,
 }
 
 impl Address {
-    fn standing(&self) -> Standing {
-        match (self.sign, self.until) {
-            (Sign::Ill, _) => Standing::Ill,
-            (Sign::Well, Some(_)) => Standing::Ejected,
-            (Sign::Well, None) => Standing::Whole,
+    fn state(&self) -> AddressState {
+        match (self.signal, self.until) {
+            (HealthSignal::Unhealthy, _) => AddressState::Unhealthy,
+            (HealthSignal::Healthy, Some(_)) => AddressState::Ejected,
+            (HealthSignal::Healthy, None) => AddressState::Healthy,
         }
     }
 }

@@ -19,7 +19,7 @@ use super::http2::Http2Connection;
 use super::http2_pool::Http2Pool;
 use super::monitored_socket::AbuseCounter;
 use crate::config::compile::tls::Alpn;
-use crate::domain::load_balancing::{Addresses, Choice, End, News, Part, Repeats, Sign};
+use crate::domain::load_balancing::{Addresses, Choice, End, HealthEvent, CallRole, RetryDecision, HealthSignal};
 use crate::domain::plan::{Multiplexing, UpstreamPlan};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
@@ -93,7 +93,7 @@ impl Endpoints {
 
     /// Counts a call, which adds to the retry budget.
     pub(super) fn called(&self) {
-        self.core.borrow_mut().called();
+        self.core.borrow_mut().record_call();
     }
 
     /// Chooses the endpoint of a call; on a retry, another than `tried` if there is one.
@@ -101,15 +101,15 @@ impl Endpoints {
         &self,
         plan: &UpstreamPlan,
         tried: Option<usize>,
-    ) -> Result<(usize, Part), UpstreamError> {
+    ) -> Result<(usize, CallRole), UpstreamError> {
         if self.monitored == Monitored::No {
-            return Ok((0, Part::Usual));
+            return Ok((0, CallRole::Usual));
         }
         match self.core.borrow_mut().choose(self.now(), tried) {
             Choice::Address(place, part) => Ok((place, part)),
-            Choice::Nowhere { again_in } => Err(UpstreamError::Resting {
+            Choice::Unavailable { retry_in } => Err(UpstreamError::Resting {
                 upstream: plan.name.clone(),
-                again_in,
+                again_in: retry_in,
             }),
         }
     }
@@ -121,12 +121,12 @@ impl Endpoints {
 
     /// Returns true when the retry budget allows another attempt. Counts the answer either way.
     pub(super) fn may_retry(&self) -> bool {
-        let repeats = self.core.borrow_mut().repeats(self.now());
+        let repeats = self.core.borrow_mut().try_retry(self.now());
         self.count(|counts| match repeats {
-            Repeats::Allowed => counts.repeats += 1,
-            Repeats::Exhausted => counts.exhausted += 1,
+            RetryDecision::Allowed => counts.repeats += 1,
+            RetryDecision::Exhausted => counts.exhausted += 1,
         });
-        repeats == Repeats::Allowed
+        repeats == RetryDecision::Allowed
     }
 
     fn now(&self) -> Duration {
@@ -142,8 +142,8 @@ impl Endpoints {
     /// Returns the counters and the current state of the endpoints.
     pub(super) fn counts(&self) -> AddressCounts {
         AddressCounts {
-            left_out: self.core.borrow().left_out(self.now()) as u64,
-            well: self.core.borrow().well() as u64,
+            left_out: self.core.borrow().avoided(self.now()) as u64,
+            well: self.core.borrow().healthy() as u64,
             cut: self.cuts.count(),
             ..self.counts.get()
         }
@@ -179,17 +179,17 @@ impl Endpoints {
         self.all.iter().map(|own| &own.idle)
     }
 
-    fn ended(&self, upstream: &str, place: (usize, Part), end: End) {
-        let news = self.core.borrow_mut().ended(place, end, self.now());
+    fn ended(&self, upstream: &str, place: (usize, CallRole), end: End) {
+        let news = self.core.borrow_mut().record_end(place, end, self.now());
         for news in news {
             self.report(upstream, news);
         }
     }
 
-    fn report(&self, upstream: &str, news: News) {
+    fn report(&self, upstream: &str, news: HealthEvent) {
         let address = |place: usize| self.all.get(place).map_or("", |own| own.address.as_str());
         match news {
-            News::Ejected(place, pause) => {
+            HealthEvent::Ejected(place, pause) => {
                 self.count(|counts| counts.ejections += 1);
                 tracing::warn!(
                     upstream,
@@ -198,21 +198,21 @@ impl Endpoints {
                     "an address has failed too often and is left out"
                 );
             }
-            News::Ill(place) => {
+            HealthEvent::Unhealthy(place) => {
                 tracing::warn!(
                     upstream,
                     address = address(place),
                     "an address does not pass its health checks"
                 );
             }
-            News::Well(place) => {
+            HealthEvent::Healthy(place) => {
                 tracing::info!(
                     upstream,
                     address = address(place),
                     "an address passes its health checks again"
                 );
             }
-            News::Opened(pause) => {
+            HealthEvent::Opened(pause) => {
                 self.count(|counts| (counts.openings, counts.open) = (counts.openings + 1, 1));
                 tracing::warn!(
                     upstream,
@@ -220,7 +220,7 @@ impl Endpoints {
                     "the upstream has failed too often and is left alone; calls are refused"
                 );
             }
-            News::Closed => {
+            HealthEvent::Closed => {
                 self.count(|counts| counts.open = 0);
                 tracing::info!(upstream, "the upstream answers again");
             }
@@ -242,11 +242,11 @@ impl Endpoints {
     }
 
     /// Records the result of a health check; the next one is due after `every`.
-    pub(super) fn checked(&self, upstream: &str, (place, sign): (usize, Sign), every: Duration) {
+    pub(super) fn checked(&self, upstream: &str, (place, sign): (usize, HealthSignal), every: Duration) {
         if let Some(own) = self.all.get(place) {
             own.check.set(CheckState::Due(clock::now() + every));
         }
-        let news = self.core.borrow_mut().checked(place, sign);
+        let news = self.core.borrow_mut().record_check(place, sign);
         if let Some(news) = news {
             self.report(upstream, news);
         }
@@ -267,7 +267,7 @@ fn trunks(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> {
 #[derive(Debug)]
 pub struct Attempt<'a> {
     upstream: &'a HttpUpstream,
-    endpoint: Cell<Option<(usize, Part)>>,
+    endpoint: Cell<Option<(usize, CallRole)>>,
     end: Cell<End>,
     began: Instant,
     /// The HTTP/2 connection that it shares with other calls.
@@ -291,7 +291,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Records the chosen endpoint.
-    pub(super) fn set_endpoint(&self, place: (usize, Part)) {
+    pub(super) fn set_endpoint(&self, place: (usize, CallRole)) {
         if self.upstream.endpoints().monitored == Monitored::Yes {
             self.endpoint.set(Some(place));
         }
@@ -374,7 +374,7 @@ impl ActiveCall {
         if places.monitored == Monitored::No {
             return None;
         }
-        places.core.borrow_mut().begun(place);
+        places.core.borrow_mut().acquire(place);
         Some(ActiveCall {
             upstream: upstream.clone(),
             place,
@@ -384,6 +384,6 @@ impl ActiveCall {
 
 impl Drop for ActiveCall {
     fn drop(&mut self) {
-        self.upstream.endpoints().core.borrow_mut().over(self.place);
+        self.upstream.endpoints().core.borrow_mut().release(self.place);
     }
 }

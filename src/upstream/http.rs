@@ -20,7 +20,7 @@ use super::local_semaphore::{LocalSemaphore, Permit};
 use super::retry::{ConnectionNeed, HeaderCasing, RetryCopy, RetryRequest, SendOptions};
 use super::uploads::{LOOK, Uploads};
 use super::{Body, IncomingBody, OutgoingRequest, Tasks, pinned};
-use crate::domain::load_balancing::Sign;
+use crate::domain::load_balancing::HealthSignal;
 use crate::domain::plan::UpstreamPlan;
 use crate::domain::wire::{BodyEnd, HeaderCase, has_padded_value, settle_response};
 use crate::telemetry::clock;
@@ -272,8 +272,8 @@ impl HttpUpstream {
             self.tasks.start(async move {
                 let asked = timeout(check.timeout, own.is_healthy(place, &check.path)).await;
                 let sign = match asked {
-                    Ok(true) => Sign::Well,
-                    Ok(false) | Err(_) => Sign::Ill,
+                    Ok(true) => HealthSignal::Healthy,
+                    Ok(false) | Err(_) => HealthSignal::Unhealthy,
                 };
                 own.endpoints
                     .checked(&own.plan.name, (place, sign), check.every);

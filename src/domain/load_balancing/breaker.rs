@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{End, News, Part};
+use super::{End, HealthEvent, CallRole};
 
 /// The configuration of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,23 +47,23 @@ impl Breaker {
     }
 
     /// Admits a call, or returns the recommended wait.
-    pub(super) fn try_acquire(&mut self, now: Duration) -> Result<Part, Duration> {
+    pub(super) fn try_acquire(&mut self, now: Duration) -> Result<CallRole, Duration> {
         match self.state {
-            BreakerState::Closed { .. } => Ok(Part::Usual),
+            BreakerState::Closed { .. } => Ok(CallRole::Usual),
             BreakerState::Open { until } | BreakerState::Trial { until } if until <= now => {
                 self.state = BreakerState::Trial {
                     until: now + self.plan.pause,
                 };
-                Ok(Part::Trial)
+                Ok(CallRole::Trial)
             }
             BreakerState::Open { until } | BreakerState::Trial { until } => Err(until - now),
         }
     }
 
     /// Records the end of an admitted call: the trial, or another call.
-    pub(super) fn record(&mut self, (end, part): (End, Part), now: Duration) -> Option<News> {
-        if let (BreakerState::Trial { .. }, Part::Usual, End::Failed | End::Abandoned) =
-            (self.state, part, end)
+    pub(super) fn record(&mut self, (end, role): (End, CallRole), now: Duration) -> Option<HealthEvent> {
+        if let (BreakerState::Trial { .. }, CallRole::Usual, End::Failed | End::Abandoned) =
+            (self.state, role, end)
         {
             // The call began before the breaker opened, and so contains no new information.
             return None;
@@ -87,13 +87,13 @@ impl Breaker {
                 let pause = self.plan.pause * (1 << self.times.min(3));
                 self.times += 1;
                 self.state = BreakerState::Open { until: now + pause };
-                Some(News::Opened(pause))
+                Some(HealthEvent::Opened(pause))
             }
             // A call that began before the breaker opened also proves that the upstream is back.
             (BreakerState::Trial { .. } | BreakerState::Open { .. }, End::Answered) => {
                 self.state = BreakerState::Closed { failures: 0 };
                 self.times = 0;
-                Some(News::Closed)
+                Some(HealthEvent::Closed)
             }
             // The next call becomes the trial.
             (BreakerState::Trial { .. }, End::Abandoned) => {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::Repeats;
+use super::RetryDecision;
 
 /// The configuration of the retry budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,17 +46,17 @@ impl RetryBudget {
         self.add(u64::from(self.plan.percent));
     }
 
-    pub(super) fn withdraw(&mut self, now: Duration) -> Repeats {
+    pub(super) fn withdraw(&mut self, now: Duration) -> RetryDecision {
         let spans = now.saturating_sub(self.last_refill).as_secs() / SPAN.as_secs();
         if spans > 0 {
             self.last_refill = now;
             self.add(u64::from(self.plan.least) * PRICE * spans);
         }
         if self.left < PRICE {
-            return Repeats::Exhausted;
+            return RetryDecision::Exhausted;
         }
         self.left -= PRICE;
-        Repeats::Allowed
+        RetryDecision::Allowed
     }
 
     fn add(&mut self, more: u64) {
