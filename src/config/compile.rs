@@ -224,7 +224,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
 fn tongue((routes, locals): (&RouteTable, &LocalReplies), events: &Events) -> SocketProtocol {
     let mut events = events.all().iter();
     let told = events.any(|event| event.face(EventForm::Frame).is_some());
-    let taken = locals.knows_frames() || routes.routes().iter().any(Route::is_frame);
+    let taken = locals.answers_frames() || routes.routes().iter().any(Route::is_frame);
     match told || taken {
         true => SocketProtocol::Both,
         false => SocketProtocol::Rpc,

@@ -171,7 +171,7 @@ impl LocalReplies {
 
     /// Returns whether there is any reply to frames.
     #[must_use]
-    pub fn knows_frames(&self) -> bool {
+    pub fn answers_frames(&self) -> bool {
         !self.frames.routes().is_empty()
     }
 
@@ -238,12 +238,12 @@ impl LocalReplies {
 fn versions(all: &[LocalReply]) -> Vec<String> {
     let greetings = all.iter().filter_map(|local| match local {
         LocalReply::Rpc(local) => match &local.answer {
-            LocalAnswer::Initialize(greeting) | LocalAnswer::Discover(greeting) => Some(greeting),
+            LocalAnswer::Initialize(server_info) | LocalAnswer::Discover(server_info) => Some(server_info),
             LocalAnswer::Result(_) | LocalAnswer::Error(_) => None,
         },
         LocalReply::Rest(_) => None,
     });
-    let versions = greetings.flat_map(|greeting| greeting.versions.iter().cloned());
+    let versions = greetings.flat_map(|server_info| server_info.versions.iter().cloned());
     // The names are dates, so they sort by age.
     versions.collect::<BTreeSet<String>>().into_iter().collect()
 }
@@ -268,7 +268,7 @@ impl RestLocalReply {
     /// Returns the party at fault, if the reply is an error.
     #[must_use]
     pub fn blame(&self) -> Option<Blame> {
-        Blame::of_status(self.status.as_u16()).map(own)
+        Blame::of_status(self.status.as_u16()).map(of_proxy)
     }
 }
 
@@ -281,8 +281,8 @@ impl LocalAnswer {
         match self {
             LocalAnswer::Result(result) => Ok(result.clone()),
             LocalAnswer::Error(error) => Err(error.clone()),
-            LocalAnswer::Initialize(greeting) => greeting.initialize(params),
-            LocalAnswer::Discover(greeting) => Ok(greeting.discover()),
+            LocalAnswer::Initialize(server_info) => server_info.initialize(params),
+            LocalAnswer::Discover(server_info) => Ok(server_info.discover()),
         }
     }
 }
@@ -290,11 +290,11 @@ impl LocalAnswer {
 /// Returns the party at fault of a local error.
 #[must_use]
 pub fn blame_of(error: &ErrorObject) -> Blame {
-    own(Blame::of_code(error.code))
+    of_proxy(Blame::of_code(error.code))
 }
 
 /// No upstream is involved, so none is at fault.
-fn own(blame: Blame) -> Blame {
+fn of_proxy(blame: Blame) -> Blame {
     match blame {
         Blame::Client => Blame::Client,
         Blame::Upstream | Blame::Proxy => Blame::Proxy,

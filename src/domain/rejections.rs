@@ -81,7 +81,7 @@ pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Fai
             let message = format!("header mismatch: {what}");
             Failure::new(Reason::HeaderMismatch, message)
         }
-        HeaderMismatch::Unspoken(requested) => {
+        HeaderMismatch::Unsupported(requested) => {
             let requested: String = requested.chars().take(100).collect();
             let message = format!(
                 "unsupported protocol version: `{}` is not spoken here; those that are: {}",

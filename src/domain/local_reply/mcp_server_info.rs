@@ -45,8 +45,8 @@ impl McpServerInfo {
                 data: Some(self.supported()),
             });
         };
-        let spoken = self.versions.contains(&asked).then_some(&asked);
-        let version = spoken.or(self.versions.last());
+        let supported_version = self.versions.contains(&asked).then_some(&asked);
+        let version = supported_version.or(self.versions.last());
         let mut result = json!({
             "protocolVersion": version,
             "capabilities": self.capabilities,
@@ -86,7 +86,7 @@ impl McpServerInfo {
 mod tests {
     use super::*;
 
-    fn greeting() -> McpServerInfo {
+    fn server_info() -> McpServerInfo {
         McpServerInfo {
             versions: HANDSHAKES.map(str::to_owned).to_vec(),
             capabilities: Map::from_iter([("tools".to_owned(), json!({}))]),
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    fn said(json: &Json) -> Value {
+    fn parsed(json: &Json) -> Value {
         serde_json::from_slice(json.as_bytes()).unwrap()
     }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_spoken_is_agreed_on_and_another_is_answered_with_the_newest() {
+    fn a_supported_version_is_agreed_and_another_gets_the_newest() {
         for (asked, agreed) in [
             ("2024-11-05", "2024-11-05"),
             ("2025-11-25", "2025-11-25"),
@@ -113,7 +113,7 @@ mod tests {
             ("", "2025-11-25"),
         ] {
             let params = Json::written(json!({ "protocolVersion": asked }).to_string());
-            let answer = said(&greeting().initialize(Some(&params)).unwrap());
+            let answer = parsed(&server_info().initialize(Some(&params)).unwrap());
             assert_eq!(answer["protocolVersion"], agreed, "{asked}");
             assert_eq!(answer["serverInfo"]["name"], "items");
             assert_eq!(answer["capabilities"], json!({ "tools": {} }));
@@ -122,26 +122,26 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_names_no_version_is_told_which_there_are() {
+    fn a_client_that_names_no_version_gets_the_supported_ones() {
         for asked in [
             None,
             Some(params("{}")),
             Some(params(r#"{"protocolVersion":1}"#)),
             Some(params("[]")),
         ] {
-            let error = greeting().initialize(asked.as_ref()).unwrap_err();
+            let error = server_info().initialize(asked.as_ref()).unwrap_err();
             assert_eq!(error.code, INVALID_PARAMS);
-            assert_eq!(said(&error.data.unwrap())["supported"][3], "2025-11-25");
+            assert_eq!(parsed(&error.data.unwrap())["supported"][3], "2025-11-25");
         }
     }
 
     #[test]
-    fn discovery_tells_the_same_and_may_not_be_kept() {
-        let told = McpServerInfo {
+    fn discovery_returns_the_same_and_is_not_cacheable() {
+        let info = McpServerInfo {
             instructions: Some("look first".to_owned()),
-            ..greeting()
+            ..server_info()
         };
-        let answer = said(&told.discover());
+        let answer = parsed(&info.discover());
         assert_eq!(answer["supportedVersions"][0], "2024-11-05");
         assert_eq!(answer["ttlMs"], 0);
         assert_eq!(answer["_meta"][SERVER_INFO]["name"], "items");

@@ -19,7 +19,7 @@ fn rest(method: Method, path: &str, status: StatusCode) -> LocalReply {
     })
 }
 
-fn of(methods: &[&str]) -> Result<LocalReplies, Vec<Overlap>> {
+fn build(methods: &[&str]) -> Result<LocalReplies, Vec<Overlap>> {
     LocalReplies::build(methods.iter().map(|method| rpc(method)).collect())
 }
 
@@ -43,10 +43,10 @@ fn a_text_beats_a_glob_and_a_narrower_glob_a_wider_one() {
         ("z", "*"),
     ];
     for order in orders {
-        // `a/*` and `a*b*` share calls, and neither is narrower: one of them stands aside.
+        // `a/*` and `a*b*` share calls, and neither is narrower: one of them is left out.
         let without = |left_out: &str| {
-            let kept: Vec<&str> = order.into_iter().filter(|glob| *glob != left_out).collect();
-            of(&kept).unwrap()
+            let others: Vec<&str> = order.into_iter().filter(|glob| *glob != left_out).collect();
+            build(&others).unwrap()
         };
         let (narrow, wide) = (without("a*b*"), without("a/*"));
         for (method, glob) in rows {
@@ -58,7 +58,7 @@ fn a_text_beats_a_glob_and_a_narrower_glob_a_wider_one() {
 
 #[test]
 fn a_method_that_nothing_fits_has_no_answer() {
-    let locals = of(&["ping", "notifications/*"]).unwrap();
+    let locals = build(&["ping", "notifications/*"]).unwrap();
     assert_eq!(
         found(&locals, "notifications/x").as_deref(),
         Some("notifications/*")
@@ -80,8 +80,8 @@ fn two_that_share_calls_without_one_being_narrower_clash() {
         ("a*b*", "a*c*"),
     ] {
         let overlap = Overlap { local: 1, with: 0 };
-        assert_eq!(of(&[one, other]).unwrap_err(), [overlap], "{one} {other}");
-        assert_eq!(of(&[other, one]).unwrap_err(), [overlap], "{other} {one}");
+        assert_eq!(build(&[one, other]).unwrap_err(), [overlap], "{one} {other}");
+        assert_eq!(build(&[other, one]).unwrap_err(), [overlap], "{other} {one}");
     }
     for (one, other) in [
         ("a", "b"),
@@ -91,13 +91,13 @@ fn two_that_share_calls_without_one_being_narrower_clash() {
         ("ab*", "a*b*"),
         ("a*", "a"),
     ] {
-        assert!(of(&[one, other]).is_ok(), "{one} {other}");
+        assert!(build(&[one, other]).is_ok(), "{one} {other}");
     }
 }
 
 #[test]
 fn each_clash_names_the_first_that_it_clashes_with() {
-    let overlaps = of(&["a", "b", "a", "b*c", "*c", "b*"]).unwrap_err();
+    let overlaps = build(&["a", "b", "a", "b*c", "*c", "b*"]).unwrap_err();
     assert_eq!(
         overlaps,
         [Overlap { local: 2, with: 0 }, Overlap { local: 5, with: 4 }]
@@ -153,7 +153,7 @@ fn the_same_rest_call_twice_clashes() {
 }
 
 #[test]
-fn an_answer_of_the_proxys_own_blames_no_upstream() {
+fn a_local_reply_blames_no_upstream() {
     let blamed = |code: i64| {
         blame_of(&ErrorObject {
             code,

@@ -47,7 +47,7 @@ pub(super) fn named_by(method: &str) -> Option<&'static str> {
 
 /// Returns `None` if the params are not an object or can be read in two ways; the server reports that.
 fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
-    let own = [
+    let metadata = [
         (VERSION_KEY, Json::string(version)),
         (CLIENT_KEY, Json::literal(CLIENT_INFO)),
         (CAPABILITIES_KEY, Json::literal("{}")),
@@ -56,25 +56,25 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     let Some(params) = members.iter().find(|member| member.name == "params") else {
         let mut inside = with(
             &Json::literal("{}"),
-            &[("_meta", with(&Json::literal("{}"), &own)?)],
+            &[("_meta", with(&Json::literal("{}"), &metadata)?)],
         )?;
         inside = with(whole, &[("params", inside)])?;
         return Some(inside.into_bytes());
     };
-    let place = params.value.clone();
-    let params = whole.piece(place.clone());
+    let range = params.value.clone();
+    let params = whole.piece(range.clone());
     if params.kind() != JsonKind::Object {
         return None;
     }
     let found = params.open().ok()?;
     let params = match found.iter().find(|member| member.name == "_meta") {
-        None => with(&params, &[("_meta", with(&Json::literal("{}"), &own)?)])?,
+        None => with(&params, &[("_meta", with(&Json::literal("{}"), &metadata)?)])?,
         Some(meta) => {
-            let told = with(&params.piece(meta.value.clone()), &own)?;
-            replaced(&params, meta.value.clone(), &told)
+            let changed = with(&params.piece(meta.value.clone()), &metadata)?;
+            replaced(&params, meta.value.clone(), &changed)
         }
     };
-    Some(replaced(whole, place, &params).into_bytes())
+    Some(replaced(whole, range, &params).into_bytes())
 }
 
 /// Returns an object with additional members in front. Existing ones stay unchanged, except the revision.
@@ -84,13 +84,13 @@ fn with(object: &Json, more: &[(&str, Json)]) -> Option<Json> {
     }
     let mut object = object.clone();
     for (name, value) in more.iter().rev() {
-        let place = {
+        let range = {
             let known = object.open().ok()?;
             let known = known.into_iter().find(|member| member.name == *name);
             known.map(|member| member.value)
         };
-        object = match place {
-            Some(place) if *name == VERSION_KEY => replaced(&object, place, value),
+        object = match range {
+            Some(range) if *name == VERSION_KEY => replaced(&object, range, value),
             Some(_) => object,
             None => preceded(&object, name, value),
         };
@@ -112,12 +112,12 @@ fn preceded(object: &Json, name: &str, value: &Json) -> Json {
     Json::sent(writer.finish())
 }
 
-fn replaced(object: &Json, place: std::ops::Range<usize>, value: &Json) -> Json {
+fn replaced(object: &Json, range: std::ops::Range<usize>, value: &Json) -> Json {
     let text = object.as_bytes();
     let mut writer = RopeWriter::with_capacity(text.len());
-    writer.copy(&text[..place.start]);
+    writer.copy(&text[..range.start]);
     writer.value(value);
-    writer.copy(&text[place.end..]);
+    writer.copy(&text[range.end..]);
     Json::sent(writer.finish())
 }
 
@@ -148,12 +148,12 @@ fn base64(bytes: &[u8], out: &mut String) {
     for chunk in bytes.chunks(3) {
         let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
         let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4_usize {
-            if place > chunk.len() {
+        for position in 0..4_usize {
+            if position > chunk.len() {
                 out.push('=');
                 continue;
             }
-            let index = bits >> (18 - 6 * place) & 0x3f;
+            let index = bits >> (18 - 6 * position) & 0x3f;
             let letter = ALPHABET.get(index as usize).copied().unwrap_or(b'=');
             // Writing to a `String` cannot fail.
             let _ = out.write_char(char::from(letter));
@@ -167,13 +167,13 @@ mod tests {
     use serde_json::{Value, json};
 
     fn params(message: &'static str) -> Value {
-        let dressed = annotated(&message.into(), "m", "2026-07-28", 16);
-        let whole: Value = serde_json::from_slice(&dressed.body).unwrap();
+        let annotated_request = annotated(&message.into(), "m", "2026-07-28", 16);
+        let whole: Value = serde_json::from_slice(&annotated_request.body).unwrap();
         whole["params"].clone()
     }
 
     #[test]
-    fn a_request_says_who_asks() {
+    fn a_request_names_its_client() {
         for message in [
             r#"{"id":1,"method":"m"}"#,
             r#"{"id":1,"params":{ },"method":"m"}"#,
@@ -188,15 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_says_stays() {
-        let said = r#"{"id":1,"method":"m","params":{"x":1.10,"_meta":{"progressToken":7,"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
-        let got = annotated(&said.into(), "m", "2026-07-28", 16).body;
+    fn the_metadata_of_the_caller_is_kept() {
+        let message = r#"{"id":1,"method":"m","params":{"x":1.10,"_meta":{"progressToken":7,"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
+        let got = annotated(&message.into(), "m", "2026-07-28", 16).body;
         let text = std::str::from_utf8(&got).unwrap();
         assert!(
             text.contains("\"x\":1.10") && text.contains("\"progressToken\":7"),
             "{text}"
         );
-        assert_eq!(params(said)["_meta"][CLIENT_KEY], json!({ "name": "c" }));
+        assert_eq!(params(message)["_meta"][CLIENT_KEY], json!({ "name": "c" }));
         let list = r#"{"id":1,"method":"m","params":[1]}"#;
         assert_eq!(annotated(&list.into(), "m", "2026-07-28", 16).body, list);
     }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_bears_any_text() {
+    fn a_header_can_contain_any_text() {
         for (text, value) in [
             ("get_user", "get_user"),
             ("file:///a b", "file:///a b"),

@@ -22,14 +22,14 @@ pub enum HeaderMismatch {
     /// A header differs from the message.
     Mismatch(String),
     /// The revision is not supported.
-    Unspoken(String),
+    Unsupported(String),
 }
 
 /// Returns whether a client uses a revision without sessions, according to its headers.
 #[must_use]
 pub fn is_modern(headers: &HeaderMap) -> bool {
-    let said = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
-    said.is_some_and(|said| !HANDSHAKES.iter().any(|known| known.as_bytes() == said))
+    let value = headers.get(&VERSION).map(http::HeaderValue::as_bytes);
+    value.is_some_and(|value| !HANDSHAKES.iter().any(|known| known.as_bytes() == value))
 }
 
 /// Checks that the headers of a request repeat its message, and that its revision is supported; an empty list supports
@@ -37,43 +37,43 @@ pub fn is_modern(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// A [`HeaderMismatch`].
-pub fn check(headers: &HeaderMap, call: &Call, spoken: &[String]) -> Result<(), HeaderMismatch> {
+pub fn check(headers: &HeaderMap, call: &Call, supported: &[String]) -> Result<(), HeaderMismatch> {
     if call.id.is_none() {
         // The headers of notifications are not defined.
         return Ok(());
     }
     let header = one(headers, &VERSION)?;
     let body = version(call)?;
-    let is_old = |said: &str| HANDSHAKES.contains(&said);
+    let is_old = |value: &str| HANDSHAKES.contains(&value);
     let version = match (header, body) {
         (None, None) => return Ok(()),
         // The revision is still being negotiated.
         (Some(_), None) if *call.method == *"initialize" => return Ok(()),
-        (Some(said), None) if is_old(said) || !is_spoken(said, spoken) => {
-            return unless_spoken(said, spoken);
+        (Some(value), None) if is_old(value) || !is_supported(value, supported) => {
+            return require_supported(value, supported);
         }
         (Some(_), None) => {
             return mismatch(format!("`params._meta` does not say `{VERSION_KEY}`"));
         }
         // Earlier revisions do not know this member.
-        (None, Some(said)) if is_old(&said) => return Ok(()),
+        (None, Some(value)) if is_old(&value) => return Ok(()),
         (None, Some(_)) => return mismatch("`MCP-Protocol-Version` is missing".to_owned()),
         (Some(header), Some(body)) if header != body => {
             return differ("MCP-Protocol-Version", header, &body);
         }
-        (Some(said), Some(_)) => said,
+        (Some(value), Some(_)) => value,
     };
     if !is_old(version) {
-        repeats(headers, call)?;
+        check_method_and_name(headers, call)?;
     }
-    unless_spoken(version, spoken)
+    require_supported(version, supported)
 }
 
 /// Checks the method, and the name if the method has one.
-fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), HeaderMismatch> {
+fn check_method_and_name(headers: &HeaderMap, call: &Call) -> Result<(), HeaderMismatch> {
     match one(headers, &METHOD)? {
         None => return mismatch("`Mcp-Method` is missing".to_owned()),
-        Some(said) if *said != *call.method => return differ("Mcp-Method", said, &call.method),
+        Some(value) if *value != *call.method => return differ("Mcp-Method", value, &call.method),
         Some(_) => {}
     }
     let Some(key) = named_by(&call.method) else {
@@ -83,9 +83,9 @@ fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), HeaderMismatch> {
     let name = name.and_then(|name| name.text()?.ok());
     match (one(headers, &NAME)?, name) {
         (None, None) => Ok(()),
-        (Some(said), Some(name)) if has_header(said, &name) => Ok(()),
+        (Some(value), Some(name)) if has_header(value, &name) => Ok(()),
         (None, Some(_)) => mismatch("`Mcp-Name` is missing".to_owned()),
-        (Some(said), name) => differ("Mcp-Name", said, &name.unwrap_or_default()),
+        (Some(value), name) => differ("Mcp-Name", value, &name.unwrap_or_default()),
     }
 }
 
@@ -93,10 +93,10 @@ fn repeats(headers: &HeaderMap, call: &Call) -> Result<(), HeaderMismatch> {
 /// client.
 ///
 /// # Errors
-/// [`HeaderMismatch::Unspoken`].
-pub fn check_message(call: &Call, spoken: &[String]) -> Result<(), HeaderMismatch> {
+/// [`HeaderMismatch::Unsupported`].
+pub fn check_message(call: &Call, supported: &[String]) -> Result<(), HeaderMismatch> {
     match version(call) {
-        Ok(Some(version)) => unless_spoken(&version, spoken),
+        Ok(Some(version)) => require_supported(&version, supported),
         // There is no header to contradict.
         Ok(None) | Err(_) => Ok(()),
     }
@@ -133,7 +133,7 @@ pub fn complete(era: ClientRevision, call: &Call) -> Result<(), String> {
         .and_then(|params| params.member("_meta"));
     match meta.and_then(|meta| meta.member(CAPABILITIES_KEY)) {
         None => Err(format!("params/_meta: `{CAPABILITIES_KEY}` is missing")),
-        Some(said) if said.kind() != JsonKind::Object => Err(format!(
+        Some(value) if value.kind() != JsonKind::Object => Err(format!(
             "params/_meta: `{CAPABILITIES_KEY}` must be an object"
         )),
         Some(_) => Ok(()),
@@ -141,23 +141,23 @@ pub fn complete(era: ClientRevision, call: &Call) -> Result<(), String> {
 }
 
 /// Returns whether a header contains a text, either unchanged or in marked base64 ("Value Encoding").
-fn has_header(said: &str, text: &str) -> bool {
-    if said.starts_with("=?base64?") && said.ends_with("?=") {
-        return said == marked(text);
+fn has_header(value: &str, text: &str) -> bool {
+    if value.starts_with("=?base64?") && value.ends_with("?=") {
+        return value == marked(text);
     }
-    said == text
+    value == text
 }
 
 /// Returns the revision according to the message.
 fn version(call: &Call) -> Result<Option<String>, HeaderMismatch> {
-    let said = call
+    let value = call
         .params
         .as_ref()
         .and_then(|params| params.member("_meta"));
-    let Some(said) = said.and_then(|meta| meta.member(VERSION_KEY)) else {
+    let Some(value) = value.and_then(|meta| meta.member(VERSION_KEY)) else {
         return Ok(None);
     };
-    match said.text() {
+    match value.text() {
         Some(Ok(version)) => Ok(Some(version)),
         Some(Err(_)) | None => mismatch(format!("`{VERSION_KEY}` is no text")),
     }
@@ -166,35 +166,35 @@ fn version(call: &Call) -> Result<Option<String>, HeaderMismatch> {
 /// Returns the value of a header, if present. A repeated header, or one that is not visible ASCII, is a mismatch.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, HeaderMismatch> {
     let mut all = headers.get_all(name).iter();
-    let Some(said) = all.next() else {
+    let Some(value) = all.next() else {
         return Ok(None);
     };
-    match (said.to_str(), all.next()) {
-        (Ok(said), None) => Ok(Some(said)),
+    match (value.to_str(), all.next()) {
+        (Ok(value), None) => Ok(Some(value)),
         (_, Some(_)) => mismatch(format!("`{name}` is given twice")),
         (Err(_), None) => mismatch(format!("`{name}` has characters that no header may have")),
     }
 }
 
-fn is_spoken(version: &str, spoken: &[String]) -> bool {
-    spoken.is_empty() || spoken.iter().any(|known| known == version)
+fn is_supported(version: &str, supported: &[String]) -> bool {
+    supported.is_empty() || supported.iter().any(|known| known == version)
 }
 
-fn unless_spoken(version: &str, spoken: &[String]) -> Result<(), HeaderMismatch> {
-    match is_spoken(version, spoken) {
+fn require_supported(version: &str, supported: &[String]) -> Result<(), HeaderMismatch> {
+    match is_supported(version, supported) {
         true => Ok(()),
-        false => Err(HeaderMismatch::Unspoken(version.to_owned())),
+        false => Err(HeaderMismatch::Unsupported(version.to_owned())),
     }
 }
 
-fn differ<T>(header: &str, said: &str, body: &str) -> Result<T, HeaderMismatch> {
-    let shown = |text: &str| {
+fn differ<T>(header: &str, value: &str, body: &str) -> Result<T, HeaderMismatch> {
+    let shortened = |text: &str| {
         let text: String = text.chars().take(100).collect();
         text.escape_debug().to_string()
     };
-    let (said, body) = (shown(said), shown(body));
+    let (value, body) = (shortened(value), shortened(body));
     mismatch(format!(
-        "`{header}` says `{said}`, and the message `{body}`"
+        "`{header}` says `{value}`, and the message `{body}`"
     ))
 }
 
@@ -238,12 +238,12 @@ mod tests {
         }
         let message =
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
-        let spoken = ["2025-06-18", "2026-07-28"].map(str::to_owned);
-        check(&headers, &called(message), &spoken).err()
+        let supported = ["2025-06-18", "2026-07-28"].map(str::to_owned);
+        check(&headers, &called(message), &supported).err()
     }
 
-    fn is_mismatch(discord: &Option<HeaderMismatch>) -> bool {
-        matches!(discord, Some(HeaderMismatch::Mismatch(_)))
+    fn is_mismatch(found: &Option<HeaderMismatch>) -> bool {
+        matches!(found, Some(HeaderMismatch::Mismatch(_)))
     }
 
     #[test]
@@ -257,14 +257,14 @@ mod tests {
             ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),
         ] {
             let params = format!(r#""uri":"{text}",{META}"#);
-            let said = [NEW, ("mcp-method", "resources/read"), ("mcp-name", header)];
-            assert_eq!(checked(&said, "resources/read", &params), None, "{text}");
+            let value = [NEW, ("mcp-method", "resources/read"), ("mcp-name", header)];
+            assert_eq!(checked(&value, "resources/read", &params), None, "{text}");
         }
         assert_eq!(checked(&[NEW, ("mcp-method", "x")], "x", META), None);
     }
 
     #[test]
-    fn whoever_says_two_things_is_refused() {
+    fn contradictory_headers_are_refused() {
         let named = format!(r#""name":"a",{META}"#);
         let method = ("mcp-method", "tools/call");
         for headers in [
@@ -292,11 +292,11 @@ mod tests {
             assert!(is_mismatch(&found), "{headers:?}: {found:?}");
         }
         let raw = format!(r#""name":"größe",{META}"#);
-        let said = [NEW, method, ("mcp-name", "größe")];
-        assert!(is_mismatch(&checked(&said, "tools/call", &raw)));
+        let value = [NEW, method, ("mcp-name", "größe")];
+        assert!(is_mismatch(&checked(&value, "tools/call", &raw)));
         let twice = format!(r#""name":"=?base64?YQ==?=",{META}"#);
-        let said = [NEW, method, ("mcp-name", "=?base64?YQ==?=")];
-        assert!(is_mismatch(&checked(&said, "tools/call", &twice)));
+        let value = [NEW, method, ("mcp-name", "=?base64?YQ==?=")];
+        assert!(is_mismatch(&checked(&value, "tools/call", &twice)));
         let number = r#""_meta":{"io.modelcontextprotocol/protocolVersion":1}"#;
         assert!(is_mismatch(&checked(
             &[NEW, ("mcp-method", "x")],
@@ -307,24 +307,24 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_that_is_not_spoken_is_named() {
+    fn an_unsupported_revision_is_named() {
         let version = |version| ("mcp-protocol-version", version);
-        let unspoken = |version: &str| Some(HeaderMismatch::Unspoken(version.to_owned()));
+        let unsupported = |version: &str| Some(HeaderMismatch::Unsupported(version.to_owned()));
         let later = META.replace("2026-07-28", "2027-01-01");
-        let said = [version("2027-01-01"), ("mcp-method", "x")];
-        assert_eq!(checked(&said, "x", &later), unspoken("2027-01-01"));
+        let value = [version("2027-01-01"), ("mcp-method", "x")];
+        assert_eq!(checked(&value, "x", &later), unsupported("2027-01-01"));
         assert_eq!(
             checked(&[version("2025-03-26")], "x", ""),
-            unspoken("2025-03-26")
+            unsupported("2025-03-26")
         );
-        assert_eq!(checked(&[version("1999")], "x", ""), unspoken("1999"));
+        assert_eq!(checked(&[version("1999")], "x", ""), unsupported("1999"));
         // One that disagrees with itself is told so first.
-        let said = [version("2027-01-01"), ("mcp-method", "y")];
-        assert!(is_mismatch(&checked(&said, "x", &later)));
+        let value = [version("2027-01-01"), ("mcp-method", "y")];
+        assert!(is_mismatch(&checked(&value, "x", &later)));
     }
 
     #[test]
-    fn clients_of_the_revisions_before_owe_nothing() {
+    fn headers_of_earlier_revisions_are_not_checked() {
         let old = ("mcp-protocol-version", "2025-06-18");
         assert_eq!(checked(&[], "tools/call", r#""name":"a""#), None);
         assert_eq!(checked(&[old], "tools/call", r#""name":"a""#), None);
@@ -333,9 +333,9 @@ mod tests {
         let meta = META.replace("2026-07-28", "2025-06-18");
         assert_eq!(checked(&[], "x", &meta), None);
         assert_eq!(checked(&[old], "x", &meta), None);
-        let told = called(r#"{"jsonrpc":"2.0","method":"x"}"#.to_owned());
+        let call = called(r#"{"jsonrpc":"2.0","method":"x"}"#.to_owned());
         let headers = HeaderMap::from_iter([(VERSION, HeaderValue::from_static("1"))]);
-        assert_eq!(check(&headers, &told, &["2".to_owned()]), Ok(()));
+        assert_eq!(check(&headers, &call, &["2".to_owned()]), Ok(()));
     }
 
     fn call_of(method: &str, params: &str) -> Call {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_names_what_it_is_about_by_a_string() {
+    fn the_name_in_a_call_must_be_a_string() {
         for (method, key) in [
             ("tools/call", "name"),
             ("prompts/get", "name"),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_a_client_without_sessions_says_what_the_client_can_do() {
+    fn a_call_of_a_client_without_sessions_lists_capabilities() {
         let able = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}"#;
         assert_eq!(
             complete(ClientRevision::Stateless, &call_of("x", able)),
@@ -387,26 +387,26 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_headers_names_a_revision_that_is_spoken() {
-        let spoken = ["2026-07-28".to_owned()];
+    fn a_message_without_headers_names_a_supported_revision() {
+        let supported = ["2026-07-28".to_owned()];
         let message = |version: &str| {
             let params =
                 format!(r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":{version}}}}}"#);
-            check_message(&call_of("x", &params), &spoken)
+            check_message(&call_of("x", &params), &supported)
         };
         assert_eq!(message(r#""2026-07-28""#), Ok(()));
         assert_eq!(message("7"), Ok(()));
-        assert_eq!(check_message(&call_of("x", "{}"), &spoken), Ok(()));
-        let unspoken = HeaderMismatch::Unspoken("2099-01-01".to_owned());
-        assert_eq!(message(r#""2099-01-01""#), Err(unspoken));
+        assert_eq!(check_message(&call_of("x", "{}"), &supported), Ok(()));
+        let unsupported = HeaderMismatch::Unsupported("2099-01-01".to_owned());
+        assert_eq!(message(r#""2099-01-01""#), Err(unsupported));
     }
 
     #[test]
-    fn headers_tell_who_speaks_without_sessions() {
-        let modern = |said| {
+    fn headers_identify_clients_without_sessions() {
+        let modern = |value| {
             is_modern(&HeaderMap::from_iter([(
                 VERSION,
-                HeaderValue::from_static(said),
+                HeaderValue::from_static(value),
             )]))
         };
         assert!(modern("2026-07-28") && modern("2027-01-01"));

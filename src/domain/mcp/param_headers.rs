@@ -32,11 +32,11 @@ pub struct ParamHeaders(BTreeMap<String, Vec<ParamHeader>>);
 impl ParamHeaders {
     /// Reads the result of `tools/list`.
     pub fn learn(&mut self, result: &Json) {
-        if !speaks_of_headers(result.as_bytes()) {
+        if !mentions_headers(result.as_bytes()) {
             return;
         }
-        let said: Value = serde_json::from_slice(result.as_bytes()).unwrap_or_default();
-        for tool in said["tools"].as_array().into_iter().flatten() {
+        let list: Value = serde_json::from_slice(result.as_bytes()).unwrap_or_default();
+        for tool in list["tools"].as_array().into_iter().flatten() {
             let Some(name) = tool["name"].as_str() else {
                 continue;
             };
@@ -55,13 +55,13 @@ impl ParamHeaders {
     pub fn headers(&self, params: &Json) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let name = params.member("name").and_then(|name| name.text()?.ok());
-        let Some(wanted) = name.and_then(|name| self.0.get(&name)) else {
+        let Some(param_headers) = name.and_then(|name| self.0.get(&name)) else {
             return headers;
         };
         let Some(arguments) = params.member("arguments") else {
             return headers;
         };
-        for ParamHeader { header, path } in wanted {
+        for ParamHeader { header, path } in param_headers {
             let found = path
                 .iter()
                 .try_fold(arguments.clone(), |value, name| value.member(name));
@@ -155,7 +155,7 @@ fn mentions(value: &Value) -> bool {
     }
 }
 
-fn speaks_of_headers(text: &[u8]) -> bool {
+fn mentions_headers(text: &[u8]) -> bool {
     memchr::memmem::find(text, KEY.as_bytes()).is_some()
 }
 
@@ -167,14 +167,14 @@ mod tests {
 
     fn learnt(schema: &Value) -> ParamHeaders {
         let list = json!({ "tools": [{ "name": "t", "inputSchema": schema }] });
-        let mut mirrored = ParamHeaders::default();
-        mirrored.learn(&Json::written(list.to_string()));
-        mirrored
+        let mut param_headers = ParamHeaders::default();
+        param_headers.learn(&Json::written(list.to_string()));
+        param_headers
     }
 
-    fn headers(mirrored: &ParamHeaders, arguments: &str) -> Vec<(String, String)> {
+    fn headers(param_headers: &ParamHeaders, arguments: &str) -> Vec<(String, String)> {
         let params = format!(r#"{{"name":"t","arguments":{arguments}}}"#);
-        let headers = mirrored.headers(&Json::written(params));
+        let headers = param_headers.headers(&Json::written(params));
         let mut headers: Vec<_> = headers
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
@@ -185,30 +185,30 @@ mod tests {
 
     #[test]
     fn arguments_are_repeated_where_the_schema_wants_it() {
-        let mirrored = learnt(&json!({ "type": "object", "properties": {
+        let param_headers = learnt(&json!({ "type": "object", "properties": {
             "region": { "type": "string", KEY: "Region" },
             "count": { "type": "integer", KEY: "Count" },
             "deep": { "type": "object", "properties": { "dry": { "type": "boolean", KEY: "Dry" } } },
             "query": { "type": "string" },
         } }));
-        let said = headers(
-            &mirrored,
+        let found = headers(
+            &param_headers,
             r#"{"region":"größe","count":12,"deep":{"dry":true},"query":"x"}"#,
         );
-        let wanted = [
+        let expected = [
             ("mcp-param-count", "12"),
             ("mcp-param-dry", "true"),
             ("mcp-param-region", "=?base64?Z3LDtsOfZQ==?="),
         ];
-        let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(said, wanted);
-        assert_eq!(headers(&mirrored, r#"{"region":null,"deep":7}"#), []);
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(found, expected);
+        assert_eq!(headers(&param_headers, r#"{"region":null,"deep":7}"#), []);
         assert!(
-            mirrored
+            param_headers
                 .headers(&Json::literal("{\"name\":\"u\"}"))
                 .is_empty()
         );
-        assert!(mirrored.headers(&Json::literal("[]")).is_empty());
+        assert!(param_headers.headers(&Json::literal("[]")).is_empty());
     }
 
     #[test]
@@ -225,21 +225,21 @@ mod tests {
             json!({ "properties": { "a": string("A") }, "anyOf": [{ "properties": { "b": string("B") } }] }),
             json!({ "type": "string", KEY: "A" }),
         ] {
-            let mirrored = learnt(&schema);
-            assert_eq!(headers(&mirrored, r#"{"a":"1","b":"2"}"#), [], "{schema}");
+            let param_headers = learnt(&schema);
+            assert_eq!(headers(&param_headers, r#"{"a":"1","b":"2"}"#), [], "{schema}");
         }
     }
 
     #[test]
-    fn what_a_tool_wants_may_change() {
+    fn the_headers_of_a_tool_may_change() {
         let schema = |name| json!({ "properties": { "a": { "type": "string", KEY: name } } });
-        let mut mirrored = learnt(&schema("One"));
+        let mut param_headers = learnt(&schema("One"));
         let list =
             json!({ "tools": [{ "name": "t", "inputSchema": schema("Two") }], "nextCursor": "n" });
         let list = Json::written(list.to_string());
-        mirrored.learn(&list);
-        let wanted = [("mcp-param-two".to_owned(), "x".to_owned())];
-        assert_eq!(headers(&mirrored, r#"{"a":"x"}"#), wanted);
+        param_headers.learn(&list);
+        let expected = [("mcp-param-two".to_owned(), "x".to_owned())];
+        assert_eq!(headers(&param_headers, r#"{"a":"x"}"#), expected);
         assert_eq!(next_page(&list).as_deref(), Some("n"));
         assert_eq!(next_page(&Json::literal("{}")), None);
         let asked: Value = serde_json::from_str(&list_tools(0, Some("n"))).unwrap();

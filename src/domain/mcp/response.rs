@@ -94,21 +94,21 @@ pub fn read_body(
 ) -> ResponseBody {
     let response = parse_response(body, depth).ok();
     let wanted = id.map(|id| id.to_string());
-    let is_own = |id: &Option<Json>| {
+    let is_for_request = |id: &Option<Json>| {
         let id = id.as_ref().map(Json::as_bytes);
         id.is_some() && id == wanted.as_deref().map(str::as_bytes)
     };
-    let own = response
+    let has_response = response
         .as_ref()
-        .is_some_and(|response| is_own(&response.id));
-    if own {
+        .is_some_and(|response| is_for_request(&response.id));
+    if has_response {
         return ResponseBody::Answer(body.clone());
     }
-    if session.is_some() && (status == 404 || (status == 400 && speaks_of_session(body))) {
+    if session.is_some() && (status == 404 || (status == 400 && mentions_session(body))) {
         return ResponseBody::Forgotten;
     }
-    let own = wanted.and_then(|id| RequestId::new(Json::written(id)));
-    match (response.map(|response| response.reply), own) {
+    let id = wanted.and_then(|id| RequestId::new(Json::written(id)));
+    match (response.map(|response| response.reply), id) {
         (Some(ResponseReply::Error(error)), Some(id)) => {
             ResponseBody::Answer(jsonrpc::error(&id, &error).into_bytes())
         }
@@ -116,7 +116,7 @@ pub fn read_body(
     }
 }
 
-fn speaks_of_session(body: &[u8]) -> bool {
+fn mentions_session(body: &[u8]) -> bool {
     const WORD: &[u8] = b"session";
     body.windows(WORD.len())
         .any(|part| part.eq_ignore_ascii_case(WORD))
@@ -167,8 +167,8 @@ mod tests {
         let read = |status, body: &'static str, session| {
             read_body((status, &body.into()), Some(3), session, 8)
         };
-        let own = r#"{"id":3,"result":{}}"#;
-        assert_eq!(read(200, own, None), ResponseBody::Answer(own.into()));
+        let answer = r#"{"id":3,"result":{}}"#;
+        assert_eq!(read(200, answer, None), ResponseBody::Answer(answer.into()));
         let unknown = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no"}}"#;
         assert_eq!(
             read(404, unknown, Some("s")),
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(read(Some("s")), ResponseBody::Forgotten, "{status} {body}");
             assert_ne!(read(None), ResponseBody::Forgotten, "{status} {body}");
         }
-        let gone = read_body((404, &Bytes::new()), None, Some("s"), 8);
-        assert_eq!(gone, ResponseBody::Forgotten);
+        let not_found = read_body((404, &Bytes::new()), None, Some("s"), 8);
+        assert_eq!(not_found, ResponseBody::Forgotten);
     }
 }

@@ -157,13 +157,13 @@ fn completed(method: &str, result: &Json) -> Option<Rope> {
     if result.kind() != JsonKind::Object {
         return None;
     }
-    let said = result_type(result);
+    let kind = result_type(result);
     let mut missing = Vec::with_capacity(3);
-    if said.is_none() {
+    if kind.is_none() {
         missing.push((RESULT_TYPE, "\"complete\""));
     }
     // A result of another type, such as `input_required`, is never cached.
-    let is_complete = said.is_none_or(|said| said == COMPLETE);
+    let is_complete = kind.is_none_or(|kind| kind == COMPLETE);
     if is_complete && CACHEABLE.contains(&method) {
         let members = [("ttlMs", "0"), ("cacheScope", "\"private\"")];
         missing.extend(members.iter().filter(|(name, _)| !result.has(name)));
@@ -172,8 +172,8 @@ fn completed(method: &str, result: &Json) -> Option<Rope> {
         return None;
     }
     let mut writer = RopeWriter::with_capacity(80);
-    for (place, (name, value)) in missing.into_iter().enumerate() {
-        writer.push(if place == 0 { b'{' } else { b',' });
+    for (index, (name, value)) in missing.into_iter().enumerate() {
+        writer.push(if index == 0 { b'{' } else { b',' });
         writer.string(name);
         writer.push(b':');
         writer.copy(value.as_bytes());
@@ -195,7 +195,7 @@ fn asks_for_input(result: &Rope) -> bool {
 }
 
 fn is_input_required(result: &Json) -> bool {
-    may_ask(result.as_bytes()) && result_type(result).is_some_and(|said| said == INPUT_REQUIRED)
+    may_ask(result.as_bytes()) && result_type(result).is_some_and(|kind| kind == INPUT_REQUIRED)
 }
 
 /// Returns whether a text contains the word, or an escape that may be part of it.
@@ -207,8 +207,8 @@ fn may_ask(text: &[u8]) -> bool {
 
 /// Returns the type of a result. A value other than a string names no known type.
 fn result_type(result: &Json) -> Option<String> {
-    let said = result.member(RESULT_TYPE)?.text();
-    Some(said.and_then(Result::ok).unwrap_or_default())
+    let kind = result.member(RESULT_TYPE)?.text();
+    Some(kind.and_then(Result::ok).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn a_result_that_the_proxy_has_written_asks_for_input_only_where_it_may() {
         let long = "x".repeat(2000);
-        let pieces = |result: &str, behind: &str| {
+        let pieces = |result: &str, after: &str| {
             let mut writer = RopeWriter::with_capacity(16);
             writer.copy(result.as_bytes());
             writer.append(Bytes::from(long.clone()));
-            writer.copy(behind.as_bytes());
+            writer.copy(after.as_bytes());
             writer.finish()
         };
         let asks = pieces(r#"{"text":""#, r#"","resultType":"input_required"}"#);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_for_a_client_without_sessions_says_how_to_read_and_keep_it() {
+    fn a_result_for_a_client_without_sessions_has_its_type_and_cache_rules() {
         let list = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","a":[]}"#;
         for method in CACHEABLE {
             let got = sent(ClientRevision::Stateless, method, r#"{"a":[]}"#);

@@ -121,7 +121,7 @@ fn check(
     let Err(discord) = checked else {
         return Ok(());
     };
-    if let (HeaderMismatch::Unspoken(version), Some(upstream), true) =
+    if let (HeaderMismatch::Unsupported(version), Some(upstream), true) =
         (&discord, upstream, greeted.is_empty())
         && upstream.agrees_on(version)
     {
