@@ -22,7 +22,7 @@ pub struct HeaderPattern {
 /// A text that is not a pattern for header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "is no name of an HTTP header; write one such as `x-client-cert`, or a beginning such as `x-ssl-client-*`"
+    "is not an HTTP header name; write a name such as `x-client-cert`, or a prefix such as `x-ssl-client-*`"
 )]
 pub struct InvalidHeaderPattern;
 
@@ -111,7 +111,7 @@ pub enum HeaderTemplateError {
     #[error("has a brace without its counterpart")]
     Brace,
     /// Text that is not valid in a header.
-    #[error("cannot stand in a header")]
+    #[error("is not valid in a header")]
     NoValue,
 }
 

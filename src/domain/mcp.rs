@@ -20,5 +20,5 @@ pub use response::{
 };
 pub use result::{ClientRevision, InputRequired, ResultType, fitted, written};
 pub use revision::{
-    DiscoverResult, Revision, agreeable, agreed, agrees, answered, discover, greeting, verdict,
+    DiscoverResult, Revision, accepted_revisions, agreed_revision, check_revision, answer_locally, discover, initialize_response, discover_result,
 };

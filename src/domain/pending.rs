@@ -197,19 +197,19 @@ pub enum LinkFault {
     #[error("it was not ready in time")]
     Slow,
     /// The server refused the handshake.
-    #[error("it did not take the handshake")]
+    #[error("the server refused the handshake")]
     Refused,
     /// The server chose a protocol revision that this proxy does not accept; the text says which.
     #[error("{0}")]
     Foreign(String),
     /// Too many consecutive calls got no reply in time.
-    #[error("it answered no call in time, so many in a row that none is expected")]
+    #[error("too many consecutive calls got no reply in time")]
     Stalled,
     /// The link showed no sign of life.
     #[error("it showed no sign of life")]
     Silent,
     /// The server no longer knows the session.
-    #[error("the server does not know it any more")]
+    #[error("the server no longer knows the session")]
     Forgotten,
 }
 

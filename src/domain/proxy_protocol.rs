@@ -48,10 +48,10 @@ pub enum ProxyProtocolError {
     #[error("its PROXY line is longer than {LINE} bytes")]
     LongLine,
     /// A malformed version 1 line.
-    #[error("its PROXY line says no addresses")]
+    #[error("its PROXY line has no valid addresses")]
     Line,
     /// An unknown version or command.
-    #[error("its PROXY header has a version or a command that is not known")]
+    #[error("its PROXY header has an unknown version or command")]
     Version,
     /// The additional fields are too long.
     #[error("its PROXY header is longer than {MOST} bytes")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
 use crate::domain::json::Json;
-use crate::domain::mcp::{Revision, agreeable};
+use crate::domain::mcp::{Revision, accepted_revisions};
 use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings};
 use crate::domain::plan::{LinkPlan, SecretMap, StdioPlan};
 use crate::domain::side::Side;
@@ -60,7 +60,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         order,
         pause,
         queue: child.queue.value,
-        revisions: greeting.as_ref().map_or_else(Vec::new, agreeable),
+        revisions: greeting.as_ref().map_or_else(Vec::new, accepted_revisions),
         greeting,
         start_timeout: child.start_timeout.value,
         backoff: BACKOFF,

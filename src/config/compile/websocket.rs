@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::headers;
 use super::stdio::{BACKOFF, greeting};
 use crate::config::raw::{RawConfig, RawWebSocket};
-use crate::domain::mcp::agreeable;
+use crate::domain::mcp::accepted_revisions;
 use crate::domain::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages};
 use crate::domain::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
 use crate::domain::side::Side;
@@ -45,7 +45,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         order: AnswerOrder::Pipelined(socket.in_flight.value),
         pause: Duration::ZERO,
         queue: socket.queue.value,
-        revisions: greeting.as_ref().map_or_else(Vec::new, agreeable),
+        revisions: greeting.as_ref().map_or_else(Vec::new, accepted_revisions),
         greeting,
         start_timeout: socket.start_timeout.value,
         backoff: BACKOFF,

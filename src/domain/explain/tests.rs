@@ -257,7 +257,7 @@ fn what_a_body_may_not_be_is_refused_within_the_limits_of_the_plan() {
         (
             rpc(),
             "[1,2,3,4]",
-            "200 -31009 the batch has 4 messages; at most 3 are read",
+            "200 -31009 the batch has 4 messages; at most 3 are allowed",
         ),
         (
             rpc(),

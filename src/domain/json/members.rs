@@ -24,7 +24,7 @@ pub struct OpenMember<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenFault {
     /// A name that is not Unicode text.
-    #[error("a member name: a lone surrogate escape is no Unicode text")]
+    #[error("a member name: a lone surrogate escape is not Unicode text")]
     NoText,
     /// A repeated name.
     #[error("member `{0}`: it is given twice")]

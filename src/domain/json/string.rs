@@ -7,7 +7,7 @@ use crate::domain::simd::places;
 
 /// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but not Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a lone surrogate escape is no Unicode text")]
+#[error("a lone surrogate escape is not Unicode text")]
 pub struct LoneSurrogate;
 
 /// Decodes the inside of a JSON string that a scan accepted.

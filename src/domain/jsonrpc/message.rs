@@ -146,7 +146,7 @@ pub enum MessageError {
     #[error("the batch is empty; send at least one message (JSON-RPC 2.0 §6)")]
     EmptyBatch,
     /// More messages than the limit.
-    #[error("the batch has {found} messages; at most {limit} are read")]
+    #[error("the batch has {found} messages; at most {limit} are allowed")]
     BatchTooLarge {
         /// The number of messages.
         found: usize,
@@ -352,7 +352,7 @@ impl Envelope {
             None if answers => return MessageItem::Response(Json::scanned(text, whole)),
             None => return invalid("`method` is missing".into()),
             Some(Some(Ok(_))) if answers => {
-                return invalid("a message with `method` has neither `result` nor `error`".into());
+                return invalid("a message with `method` must not have `result` or `error`".into());
             }
             Some(Some(Ok(method))) => Arc::from(&*method),
             Some(_) => return invalid("`method` must be a string".into()),

@@ -101,7 +101,7 @@ pub enum ResponseFault {
     #[error("the answer is not JSON: {0}")]
     Json(JsonFault),
     /// The body is JSON, but not one response.
-    #[error("the answer is no JSON-RPC 2.0 response: {0}")]
+    #[error("the answer is not a JSON-RPC 2.0 response: {0}")]
     Protocol(String),
 }
 
@@ -189,7 +189,7 @@ fn parse_error(error: &Json) -> Result<ErrorObject, ResponseFault> {
     let code = code.filter(|code| is_integer(code.as_bytes()));
     let code = code.and_then(|code| std::str::from_utf8(code.as_bytes()).ok()?.parse().ok());
     let Some(code) = code else {
-        return Err(protocol("`error.code` is no integer"));
+        return Err(protocol("`error.code` is not an integer"));
     };
     let message = message.filter(|message| message.kind() == JsonKind::String);
     Ok(ErrorObject {

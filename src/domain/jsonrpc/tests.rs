@@ -151,7 +151,7 @@ fn an_invalid_message_is_refused_with_a_reason_and_its_readable_id() {
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","result":1}"#,
             "1",
-            "a message with `method` has neither `result` nor `error`",
+            "a message with `method` must not have `result` or `error`",
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#,
@@ -243,7 +243,7 @@ fn responses_are_read_and_other_messages_are_rejected() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":1.5}}"#,
-            "`error.code` is no integer",
+            "`error.code` is not an integer",
         ),
         (
             r#"{"jsonrpc":"2.0","method":"m"}"#,
@@ -262,7 +262,7 @@ fn responses_are_read_and_other_messages_are_rejected() {
         let words = response(text).unwrap_err();
         assert_eq!(
             words,
-            format!("the answer is no JSON-RPC 2.0 response: {why}"),
+            format!("the answer is not a JSON-RPC 2.0 response: {why}"),
             "{text}"
         );
     }

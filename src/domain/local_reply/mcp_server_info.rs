@@ -41,7 +41,7 @@ impl McpServerInfo {
         let Some(asked) = asked else {
             return Err(ErrorObject {
                 code: INVALID_PARAMS,
-                message: Json::string("`protocolVersion` is missing, or is no string"),
+                message: Json::string("`protocolVersion` is missing or not a string"),
                 data: Some(self.supported()),
             });
         };

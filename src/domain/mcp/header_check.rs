@@ -53,7 +53,7 @@ pub fn check(headers: &HeaderMap, call: &Call, supported: &[String]) -> Result<(
             return require_supported(value, supported);
         }
         (Some(_), None) => {
-            return mismatch(format!("`params._meta` does not say `{VERSION_KEY}`"));
+            return mismatch(format!("`params._meta` lacks `{VERSION_KEY}`"));
         }
         // Earlier revisions do not know this member.
         (None, Some(value)) if is_old(&value) => return Ok(()),
@@ -159,7 +159,7 @@ fn version(call: &Call) -> Result<Option<String>, HeaderMismatch> {
     };
     match value.text() {
         Some(Ok(version)) => Ok(Some(version)),
-        Some(Err(_)) | None => mismatch(format!("`{VERSION_KEY}` is no text")),
+        Some(Err(_)) | None => mismatch(format!("`{VERSION_KEY}` is not a string")),
     }
 }
 
@@ -172,7 +172,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     match (value.to_str(), all.next()) {
         (Ok(value), None) => Ok(Some(value)),
         (_, Some(_)) => mismatch(format!("`{name}` is given twice")),
-        (Err(_), None) => mismatch(format!("`{name}` has characters that no header may have")),
+        (Err(_), None) => mismatch(format!("`{name}` has invalid characters")),
     }
 }
 
@@ -194,7 +194,7 @@ fn differ<T>(header: &str, value: &str, body: &str) -> Result<T, HeaderMismatch>
     };
     let (value, body) = (shortened(value), shortened(body));
     mismatch(format!(
-        "`{header}` says `{value}`, and the message `{body}`"
+        "`{header}` is `{value}`, but the message has `{body}`"
     ))
 }
 

@@ -79,13 +79,13 @@ pub fn discover(id: u64) -> String {
 
 /// Interprets the response to [`discover`]. Without evidence of a revision without sessions, the server has sessions.
 #[must_use]
-pub fn verdict(answer: &ResponseReply) -> DiscoverResult {
+pub fn discover_result(answer: &ResponseReply) -> DiscoverResult {
     match answer {
-        ResponseReply::Result(result) => match spoken(result.member("supportedVersions")) {
-            SpokenRevision::Stateless(version) => {
-                DiscoverResult::Stateless(version, presented(result))
+        ResponseReply::Result(result) => match offered_revision(result.member("supportedVersions")) {
+            OfferedRevision::Stateless(version) => {
+                DiscoverResult::Stateless(version, initialize_result(result))
             }
-            SpokenRevision::Sessions | SpokenRevision::Nothing | SpokenRevision::Others(_) => {
+            OfferedRevision::Sessions | OfferedRevision::Nothing | OfferedRevision::Others(_) => {
                 DiscoverResult::Sessions
             }
         },
@@ -94,40 +94,40 @@ pub fn verdict(answer: &ResponseReply) -> DiscoverResult {
                 .data
                 .as_ref()
                 .and_then(|data| data.member("supported"));
-            match spoken(supported) {
-                SpokenRevision::Others(versions) => DiscoverResult::Unknown(versions),
-                SpokenRevision::Stateless(_)
-                | SpokenRevision::Sessions
-                | SpokenRevision::Nothing => DiscoverResult::Sessions,
+            match offered_revision(supported) {
+                OfferedRevision::Others(versions) => DiscoverResult::Unknown(versions),
+                OfferedRevision::Stateless(_)
+                | OfferedRevision::Sessions
+                | OfferedRevision::Nothing => DiscoverResult::Sessions,
             }
         }
         ResponseReply::Error(_) => DiscoverResult::Sessions,
     }
 }
 
-enum SpokenRevision {
+enum OfferedRevision {
     Stateless(&'static str),
     Sessions,
     Others(String),
     Nothing,
 }
 
-fn spoken(versions: Option<Json>) -> SpokenRevision {
+fn offered_revision(versions: Option<Json>) -> OfferedRevision {
     let Some(versions) = versions else {
-        return SpokenRevision::Nothing;
+        return OfferedRevision::Nothing;
     };
-    let said: Vec<String> = serde_json::from_slice(versions.as_bytes()).unwrap_or_default();
+    let offered: Vec<String> = serde_json::from_slice(versions.as_bytes()).unwrap_or_default();
     let known = |all: &[&'static str]| {
         let mut newest = all.iter().rev();
         newest
-            .find(|known| said.iter().any(|said| said == *known))
+            .find(|known| offered.iter().any(|offered| offered == *known))
             .copied()
     };
     match (known(&STATELESS), known(&HANDSHAKES)) {
-        (Some(version), _) => SpokenRevision::Stateless(version),
-        (None, Some(_)) => SpokenRevision::Sessions,
-        (None, None) if said.is_empty() => SpokenRevision::Nothing,
-        (None, None) => SpokenRevision::Others(said.join(", ")),
+        (Some(version), _) => OfferedRevision::Stateless(version),
+        (None, Some(_)) => OfferedRevision::Sessions,
+        (None, None) if offered.is_empty() => OfferedRevision::Nothing,
+        (None, None) => OfferedRevision::Others(offered.join(", ")),
     }
 }
 
@@ -142,7 +142,7 @@ const DROPPED: [&str; 4] = [
 /// Returns the response to a call of a client with sessions that a server without them does not know: the client treats
 /// an error of `ping` as a lost connection. The server itself answers a call that names a revision without sessions.
 #[must_use]
-pub fn answered((id, method): (u64, &str), message: &Bytes, depth: u16) -> Option<String> {
+pub fn answer_locally((id, method): (u64, &str), message: &Bytes, depth: u16) -> Option<String> {
     if !DROPPED.contains(&method) {
         return None;
     }
@@ -154,9 +154,9 @@ pub fn answered((id, method): (u64, &str), message: &Bytes, depth: u16) -> Optio
 }
 
 /// Returns the server's information as an `initialize` result, for clients that begin with `initialize`.
-fn presented(result: &Json) -> Json {
+fn initialize_result(result: &Json) -> Json {
     let [.., newest] = HANDSHAKES;
-    let said: Value = serde_json::from_slice(result.as_bytes()).unwrap_or_default();
+    let discovered: Value = serde_json::from_slice(result.as_bytes()).unwrap_or_default();
     let member = |value: &Value, other: Value| {
         if value.is_object() {
             value.clone()
@@ -165,15 +165,15 @@ fn presented(result: &Json) -> Json {
         }
     };
     let unnamed = json!({ "name": "", "version": "" });
-    let mut greeting = json!({
+    let mut initialize_result = json!({
         "protocolVersion": newest,
-        "capabilities": offered(member(&said["capabilities"], json!({}))),
-        "serverInfo": member(&said["_meta"][SERVER_INFO], unnamed),
+        "capabilities": offered(member(&discovered["capabilities"], json!({}))),
+        "serverInfo": member(&discovered["_meta"][SERVER_INFO], unnamed),
     });
-    if said["instructions"].is_string() {
-        greeting["instructions"] = said["instructions"].clone();
+    if discovered["instructions"].is_string() {
+        initialize_result["instructions"] = discovered["instructions"].clone();
     }
-    Json::written(greeting.to_string())
+    Json::written(initialize_result.to_string())
 }
 
 /// Returns the capabilities that a client with sessions can use. Log messages, resource updates and list changes arrive
@@ -191,15 +191,15 @@ fn offered(mut capabilities: Value) -> Value {
 
 /// Returns the response to an `initialize` with this id.
 #[must_use]
-pub fn greeting(id: u64, presented: &Json) -> String {
-    let result = String::from_utf8_lossy(presented.as_bytes());
+pub fn initialize_response(id: u64, initialize_result: &Json) -> String {
+    let result = String::from_utf8_lossy(initialize_result.as_bytes());
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
 /// Returns the revisions that a link accepts after a handshake with these params: the known ones, and the one that the
 /// params name. Returns none, which means any, if they name none.
 #[must_use]
-pub fn agreeable(initialize: &Json) -> Vec<String> {
+pub fn accepted_revisions(initialize: &Json) -> Vec<String> {
     let wanted = initialize.member("protocolVersion");
     let Some(Ok(wanted)) = wanted.and_then(|wanted| wanted.text()) else {
         return Vec::new();
@@ -216,30 +216,28 @@ pub fn agreeable(initialize: &Json) -> Vec<String> {
 ///
 /// # Errors
 /// The revision that the server names instead, as a message.
-pub fn agrees(result: &Json, revisions: &[String]) -> Result<(), String> {
-    let said = result.member("protocolVersion");
-    let said = said.and_then(|said| said.text()?.ok());
-    if revisions.is_empty() || said.as_ref().is_some_and(|said| revisions.contains(said)) {
+pub fn check_revision(result: &Json, revisions: &[String]) -> Result<(), String> {
+    let revision = result.member("protocolVersion");
+    let revision = revision.and_then(|revision| revision.text()?.ok());
+    if revisions.is_empty() || revision.as_ref().is_some_and(|revision| revisions.contains(revision)) {
         return Ok(());
     }
-    let said = match said {
-        Some(said) => {
-            let shown: String = said.chars().take(SHOWN).collect();
-            format!("it agrees on the revision `{}`", shown.escape_debug())
+    let offer = match revision {
+        Some(revision) => {
+            let shown: String = revision.chars().take(SHOWN).collect();
+            format!("it offers the revision `{}`", shown.escape_debug())
         }
-        None => "it agrees on no revision".to_owned(),
+        None => "it offers no revision".to_owned(),
     };
-    let known = revisions.join(", ");
-    Err(format!(
-        "{said}, and those that are spoken here are {known}"
-    ))
+    let supported = revisions.join(", ");
+    Err(format!("{offer}; supported revisions are {supported}"))
 }
 
 /// Returns the revision in the response to `initialize`.
 ///
 /// # Errors
 /// A message, if the revision is unknown.
-pub fn agreed(answer: &ResponseReply) -> Result<&'static str, String> {
+pub fn agreed_revision(answer: &ResponseReply) -> Result<&'static str, String> {
     let result = match answer {
         ResponseReply::Result(result) => result,
         ResponseReply::Error(error) => {
@@ -254,7 +252,7 @@ pub fn agreed(answer: &ResponseReply) -> Result<&'static str, String> {
     let known = HANDSHAKES.iter().find(|known| **known == version);
     known.copied().ok_or_else(|| {
         format!(
-            "it speaks the revision `{}`, which is not known here",
+            "it uses the unknown revision `{}`",
             version.escape_debug()
         )
     })
@@ -270,18 +268,18 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_sessions_says_so_and_all_else_has_them() {
+    fn only_a_server_that_names_a_stateless_revision_has_no_sessions() {
         let modern = reply(
             r#"{"id":0,"result":{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":
                 {"tools":{"listChanged":true},"resources":{"subscribe":true,"x":1},"logging":{}},"instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}"#,
         );
-        let DiscoverResult::Stateless("2026-07-28", presented) = verdict(&modern) else {
-            panic!("{:?}", verdict(&modern));
+        let DiscoverResult::Stateless("2026-07-28", initialize_result) = discover_result(&modern) else {
+            panic!("{:?}", discover_result(&modern));
         };
-        let said: Value = serde_json::from_str(&greeting(3, &presented)).unwrap();
+        let response: Value = serde_json::from_str(&initialize_response(3, &initialize_result)).unwrap();
         let wanted = json!({ "jsonrpc": "2.0", "id": 3, "result": { "protocolVersion": "2025-11-25",
             "capabilities": { "tools": {}, "resources": { "x": 1 } }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
-        assert_eq!(said, wanted);
+        assert_eq!(response, wanted);
         for text in [
             r#"{"id":0,"result":{"supportedVersions":["2025-11-25"]}}"#,
             r#"{"id":0,"result":{}}"#,
@@ -289,22 +287,22 @@ mod tests {
             r#"{"id":0,"error":{"code":-32022,"message":"no"}}"#,
             r#"{"id":0,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"]}}}"#,
         ] {
-            assert_eq!(verdict(&reply(text)), DiscoverResult::Sessions, "{text}");
+            assert_eq!(discover_result(&reply(text)), DiscoverResult::Sessions, "{text}");
         }
         let newer = reply(
             r#"{"id":0,"error":{"code":-32022,"message":"","data":{"supported":["2099-01-01"]}}}"#,
         );
         assert_eq!(
-            verdict(&newer),
+            discover_result(&newer),
             DiscoverResult::Unknown("2099-01-01".to_owned())
         );
     }
 
     #[test]
     fn requests_that_only_older_clients_know_are_answered() {
-        let answered = |method, meta| {
+        let answer = |method, meta| {
             let message = format!(r#"{{"id":3,"method":"{method}","params":{{{meta}}}}}"#);
-            answered((3, method), &message.into(), 8)
+            answer_locally((3, method), &message.into(), 8)
         };
         let empty = Some(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#.to_owned());
         for method in DROPPED {
@@ -313,43 +311,43 @@ mod tests {
                 r#""_meta":{"progressToken":1}"#,
                 r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}"#,
             ] {
-                assert_eq!(answered(method, meta), empty, "{method} {meta}");
+                assert_eq!(answer(method, meta), empty, "{method} {meta}");
             }
             let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
-            assert_eq!(answered(method, modern), None, "{method}");
+            assert_eq!(answer(method, modern), None, "{method}");
         }
-        assert_eq!(answered("tools/list", ""), None);
+        assert_eq!(answer("tools/list", ""), None);
     }
 
     #[test]
-    fn a_link_agrees_on_what_is_known_and_on_what_it_asks_for() {
+    fn a_link_accepts_known_revisions_and_the_requested_one() {
         let json = |text: &'static str| Json::parse(text.into(), 8).unwrap();
-        let usual = agreeable(&Revision::Auto.initialize());
+        let usual = accepted_revisions(&Revision::Auto.initialize());
         assert_eq!(usual, HANDSHAKES);
-        let own = agreeable(&json(r#"{"protocolVersion":"1.0"}"#));
-        assert_eq!(own.last().map(String::as_str), Some("1.0"));
+        let requested = accepted_revisions(&json(r#"{"protocolVersion":"1.0"}"#));
+        assert_eq!(requested.last().map(String::as_str), Some("1.0"));
         let old = json(r#"{"protocolVersion":"2024-11-05"}"#);
-        assert_eq!((agrees(&old, &usual), agrees(&old, &own)), (Ok(()), Ok(())));
+        assert_eq!((check_revision(&old, &usual), check_revision(&old, &requested)), (Ok(()), Ok(())));
         let strange = json(r#"{"protocolVersion":"1.0"}"#);
-        assert_eq!(agrees(&strange, &own), Ok(()));
-        for (said, shown) in [
+        assert_eq!(check_revision(&strange, &requested), Ok(()));
+        for (result, shown) in [
             (r#"{"protocolVersion":"1.0"}"#, "the revision `1.0`"),
             (r#"{"protocolVersion":1.0}"#, "no revision"),
             (r#"{"protocolVersion":null}"#, "no revision"),
             ("{}", "no revision"),
             ("7", "no revision"),
         ] {
-            let why = agrees(&json(said), &usual).unwrap_err();
+            let why = check_revision(&json(result), &usual).unwrap_err();
             assert!(why.contains(shown) && why.contains("2025-03-26"), "{why}");
         }
-        // Who asks for none is told none.
-        assert_eq!(agreeable(&json("{}")), Vec::<String>::new());
-        assert_eq!(agrees(&json("{}"), &[]), Ok(()));
+        // Without a requested revision, any is accepted.
+        assert_eq!(accepted_revisions(&json("{}")), Vec::<String>::new());
+        assert_eq!(check_revision(&json("{}"), &[]), Ok(()));
     }
 
     #[test]
-    fn a_revision_that_is_not_known_is_no_agreement() {
-        let agreed = |text| agreed(&reply(text));
+    fn an_unknown_revision_is_rejected() {
+        let agreed = |text| agreed_revision(&reply(text));
         assert_eq!(
             agreed(r#"{"id":1,"result":{"protocolVersion":"2024-11-05"}}"#),
             Ok("2024-11-05")

@@ -165,7 +165,7 @@ fn a_value_becomes_its_text_or_is_refused() {
         (
             "x",
             Some(r#""\ud800""#),
-            "a lone surrogate escape is no Unicode text",
+            "a lone surrogate escape is not Unicode text",
         ),
         (
             "x:string[]",

@@ -13,7 +13,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{
     self, ErrorObject, PeerMessage, RequestId, ResponseReply, parse_response,
 };
-use crate::domain::mcp::agrees;
+use crate::domain::mcp::check_revision;
 use crate::domain::rope::Rope;
 
 impl LinkMachine {
@@ -125,7 +125,7 @@ impl LinkMachine {
         let answer = parse_response(&message, self.settings.depth);
         match answer.map(|answer| answer.reply) {
             Ok(ResponseReply::Result(result)) => {
-                if let Err(why) = agrees(&result, &self.settings.revisions) {
+                if let Err(why) = check_revision(&result, &self.settings.revisions) {
                     return self.close(LinkFault::Foreign(why));
                 }
                 self.greeted = Some(Handshake { id, message });

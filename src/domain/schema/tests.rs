@@ -371,7 +371,7 @@ fn what_two_parsers_could_read_differently_is_refused() {
     assert!(fault(&any, r#"{"b":1,"B":2}"#).contains("only in letter case"));
     assert_eq!(
         fault(&any, r#"["\ud800"]"#),
-        "/0 | a lone surrogate escape is no Unicode text"
+        "/0 | a lone surrogate escape is not Unicode text"
     );
     assert!(fault(&any, r#"{"\ud800":1}"#).contains("lone surrogate"));
     assert_eq!(

@@ -198,7 +198,7 @@ fn what_cannot_be_placed_is_the_callers_error_with_its_place() {
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"\ud800":1}"#),
-            "body: a member name: a lone surrogate escape is no Unicode text",
+            "body: a member name: a lone surrogate escape is not Unicode text",
         ),
     ] {
         assert_eq!(to_rpc(rest, url, body).unwrap_err(), words);

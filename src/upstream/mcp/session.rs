@@ -17,7 +17,7 @@ use super::get_stream::StreamEnd;
 use super::post::{OTHER, OutboundPost, PostClient, PostOutcome, PostResult, SESSION, VERSION};
 use super::{GetStream, Mcp, ServerRevision, SessionMode};
 use crate::domain::jsonrpc::{self, parse_response};
-use crate::domain::mcp::{McpMessage, agreed, answered, greeting};
+use crate::domain::mcp::{McpMessage, agreed_revision, answer_locally, initialize_response};
 use crate::domain::outcome::{ReplyLimits, RestReply, refusal};
 use crate::domain::pending::RequestError;
 use crate::domain::rope::Rope;
@@ -202,7 +202,7 @@ impl Session {
             McpMessage::Initialize(id) => {
                 self.told.push_back(Event::Written);
                 if let SessionMode::Stateless(_, presented) = &self.mode {
-                    let greeting = greeting(id, presented).into();
+                    let greeting = initialize_response(id, presented).into();
                     self.told.push_back(Event::Message(greeting));
                 }
                 return;
@@ -227,7 +227,7 @@ impl Session {
             McpMessage::Call { id, method } => (id, method),
         };
         let depth = self.mcp.plan.link.settings.depth;
-        if let Some(answer) = answered((id, &method), &message, depth) {
+        if let Some(answer) = answer_locally((id, &method), &message, depth) {
             let answer = Event::Message(answer.into());
             return self.told.extend([Event::Written, answer]);
         }
@@ -395,7 +395,7 @@ impl Session {
         };
         let answer = parse_response(&message, self.mcp.plan.link.settings.depth);
         let agreed = match answer {
-            Ok(answer) => agreed(&answer.reply),
+            Ok(answer) => agreed_revision(&answer.reply),
             Err(fault) => Err(fault.to_string()),
         };
         match agreed {
@@ -433,7 +433,7 @@ impl Session {
         }
     }
 
-    /// Forgets the session id, since the server does not know it any more and needs no DELETE.
+    /// Forgets the session id, since the server no longer knows the session and needs no DELETE.
     fn forgotten(&mut self, id: Option<u64>) {
         self.headers.remove(SESSION);
         self.told.push_back(Event::Forgotten(id));

@@ -16,7 +16,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{PeerMessage, parse_response};
 use crate::domain::local_reply::STATELESS;
 use crate::domain::mcp::{
-    DiscoverResult, McpMessage, Revision, annotated, answered, discover, greeting, verdict,
+    DiscoverResult, McpMessage, Revision, annotated, answer_locally, discover, initialize_response, discover_result,
 };
 use crate::upstream::link::{Event, Link, Transport};
 
@@ -167,7 +167,7 @@ impl Child {
             match PeerMessage::new(&message, self.depth) {
                 PeerMessage::Answer(ID) => {
                     let answer = parse_response(&message, self.depth);
-                    let found = answer.map(|answer| verdict(&answer.reply));
+                    let found = answer.map(|answer| discover_result(&answer.reply));
                     return ProbeResult::Said(found.unwrap_or(DiscoverResult::Sessions));
                 }
                 // The request is the only one, so the answer belongs to it.
@@ -203,12 +203,12 @@ impl Link for Child {
         match McpMessage::new(&message, self.depth) {
             // The handshake is answered locally: a stateless child does not know it.
             McpMessage::Initialize(id) => {
-                let answer = greeting(id, presented).into();
+                let answer = initialize_response(id, presented).into();
                 self.told.extend([Event::Written, Event::Message(answer)]);
             }
             McpMessage::Initialized => self.told.push_back(Event::Written),
             McpMessage::Call { id, method } => {
-                match answered((id, &method), &message, self.depth) {
+                match answer_locally((id, &method), &message, self.depth) {
                     Some(answer) => {
                         let answer = Event::Message(answer.into());
                         self.told.extend([Event::Written, answer]);

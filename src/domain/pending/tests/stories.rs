@@ -264,7 +264,7 @@ fn a_greeting_that_agrees_on_something_strange_gives_the_link_up_and_says_what()
     });
     link.take(LinkInput::Opened);
     let said = link.says(r#"{"id":1,"result":{"protocolVersion":"c"}}"#);
-    let why = "it agrees on the revision `c`, and those that are spoken here are a, b";
+    let why = "it offers the revision `c`; supported revisions are a, b";
     assert_eq!(
         said,
         [LinkOutput::Close(LinkFault::Foreign(why.to_owned()))]
