@@ -50,12 +50,12 @@ impl HeaderPattern {
     /// Returns whether a name matches.
     #[must_use]
     pub fn fits(&self, name: &HeaderName) -> bool {
-        let (name, own) = (name.as_str().as_bytes(), self.name.as_bytes());
+        let (name, pattern) = (name.as_str().as_bytes(), self.name.as_bytes());
         let name = match self.is_beginning {
-            true => name.get(..own.len()),
+            true => name.get(..pattern.len()),
             false => Some(name),
         };
-        name.is_some_and(|name| reads_as(name, own))
+        name.is_some_and(|name| reads_as(name, pattern))
     }
 }
 
@@ -128,10 +128,10 @@ impl HeaderTemplate {
     /// ```
     pub fn parse(text: &str) -> Result<HeaderTemplate, HeaderTemplateError> {
         let mut parts = Vec::new();
-        for (place, piece) in text.split('{').enumerate() {
+        for (index, piece) in text.split('{').enumerate() {
             let literal = match piece.split_once('}') {
-                None if place == 0 => piece,
-                Some((word, rest)) if place > 0 => {
+                None if index == 0 => piece,
+                Some((word, rest)) if index > 0 => {
                     let fact = IdentityFact::ALL.iter().find(|(known, _)| *known == word);
                     let (_, fact) =
                         fact.ok_or_else(|| HeaderTemplateError::Unknown(word.to_owned()))?;
@@ -217,15 +217,15 @@ impl IdentityHeaders {
     /// Returns whether the proxy writes a header, in this spelling or with `_` in place of `-`.
     #[must_use]
     pub fn writes(&self, name: &HeaderName) -> bool {
-        let known = |own: &HeaderName| {
-            let (own, name) = (own.as_str().as_bytes(), name.as_str().as_bytes());
+        let is_same = |written: &HeaderName| {
+            let (written, name) = (written.as_str().as_bytes(), name.as_str().as_bytes());
             // Either name may have the `_`.
             let same = |(one, other): (&u8, &u8)| {
                 one == other || (matches!(one, b'_' | b'-') && matches!(other, b'_' | b'-'))
             };
-            own.len() == name.len() && own.iter().zip(name).all(same)
+            written.len() == name.len() && written.iter().zip(name).all(same)
         };
-        self.written.iter().any(|(own, _)| known(own))
+        self.written.iter().any(|(written, _)| is_same(written))
     }
 }
 
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stranger_may_not_say_is_removed_in_every_spelling() {
+    fn headers_of_untrusted_peers_are_removed_in_every_spelling() {
         let sent = [
             "accept",
             "x-ssl-client-",
@@ -295,10 +295,10 @@ mod tests {
         let mut headers = headers(&sent);
         let mut trusted = headers.clone();
         rules().clean(&mut headers, || false);
-        let kept = ["accept", "x-original-url-2", "x-ssl-clien"];
-        assert_eq!(names(&headers), kept);
+        let remaining = ["accept", "x-original-url-2", "x-ssl-clien"];
+        assert_eq!(names(&headers), remaining);
         rules().clean(&mut trusted, || true);
-        let kept = [
+        let remaining = [
             "accept",
             "x-original-url",
             "x-original-url-2",
@@ -308,11 +308,11 @@ mod tests {
             "x-ssl-client-cn",
             "x_ssl_client_verify",
         ];
-        assert_eq!(names(&trusted), kept, "what is written is nobody's to say");
+        assert_eq!(names(&trusted), remaining, "no peer may set a written header");
     }
 
     #[test]
-    fn what_is_written_stands_in_place_of_what_was_sent() {
+    fn written_headers_replace_those_that_were_sent() {
         let mut headers = headers(&["x-client", "x-subject"]);
         rules().write(&mut headers, &Known);
         assert_eq!(names(&headers), ["x-client", "x-tls_hop"]);
@@ -321,14 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_where_nothing_is_configured() {
+    fn trust_is_not_checked_without_rules() {
         let mut sent = headers(&["x-client-cert"]);
         IdentityHeaders::default().clean(&mut sent, || unreachable!());
         assert_eq!(names(&sent), ["x-client-cert"]);
     }
 
     #[test]
-    fn what_is_no_pattern_and_no_value_is_told() {
+    fn invalid_patterns_and_values_are_rejected() {
         for text in ["", "*", "a b", "x-*-y", "x-**"] {
             assert_eq!(
                 HeaderPattern::parse(text),

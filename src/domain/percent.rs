@@ -124,12 +124,12 @@ pub fn encode(text: &str, keep: Keep, out: &mut String) {
         Keep::Slashes => Some(b'/'),
         Keep::Commas => Some(b','),
     };
-    let kept = |byte: u8| UNRESERVED[usize::from(byte)] || also == Some(byte);
-    if text.bytes().all(kept) {
+    let is_kept = |byte: u8| UNRESERVED[usize::from(byte)] || also == Some(byte);
+    if text.bytes().all(is_kept) {
         return out.push_str(text);
     }
     for byte in text.bytes() {
-        if kept(byte) {
+        if is_kept(byte) {
             out.push(char::from(byte));
         } else {
             out.push('%');
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn malformed_escapes_are_refused() {
         for text in ["%", "a%2", "%zz", "%+1", "%c3"] {
             assert!(decode(text, Plus::Literal).is_err(), "{text}");
         }

@@ -103,8 +103,8 @@ impl Plan {
     /// Returns the upstream of a side for the calls of a route, or of no route.
     #[must_use]
     pub fn upstream_for(&self, route: Option<usize>, side: Side) -> Option<&UpstreamPlan> {
-        let place = self.upstreams.of(route, side)?;
-        self.upstreams.all.get(place)
+        let index = self.upstreams.of(route, side)?;
+        self.upstreams.all.get(index)
     }
 
     /// Returns whether the value of a header is secret: a redacted header, an API key, or an envelope credential.
@@ -117,7 +117,7 @@ impl Plan {
             || paired.any(|paired| paired.header() == name)
     }
 
-    /// Returns the RPC upstream that takes unchanged HTTP requests; a link carries messages only.
+    /// Returns the RPC upstream that accepts unchanged HTTP requests; a link carries messages only.
     #[must_use]
     pub fn rpc_over_http(&self) -> Option<&UpstreamPlan> {
         let upstream = self.upstream(Side::Rpc)?;
@@ -157,8 +157,8 @@ impl Plan {
     /// Returns the upstream of a side for a stream.
     #[must_use]
     pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&UpstreamPlan> {
-        let place = self.upstreams.of_stream(stream, side)?;
-        self.upstreams.all.get(place)
+        let index = self.upstreams.of_stream(stream, side)?;
+        self.upstreams.all.get(index)
     }
 }
 
@@ -169,7 +169,7 @@ pub struct Upstreams {
     pub all: Vec<UpstreamPlan>,
     /// The default upstreams, REST then RPC.
     pub defaults: [Option<usize>; 2],
-    /// The default upstream for frames: it is on the REST side, but takes no HTTP calls.
+    /// The default upstream for frames: it is on the REST side, but accepts no HTTP calls.
     pub frames: Option<usize>,
     /// The upstreams of each route, by its index in the table.
     pub of_routes: Vec<[Option<usize>; 2]>,
@@ -182,15 +182,15 @@ impl Upstreams {
     #[must_use]
     pub fn of(&self, route: Option<usize>, side: Side) -> Option<usize> {
         let index = index(side);
-        let own = route.and_then(|route| self.of_routes.get(route));
-        own.map_or(self.defaults[index], |own| own[index])
+        let pair = route.and_then(|route| self.of_routes.get(route));
+        pair.map_or(self.defaults[index], |pair| pair[index])
     }
 
     /// Returns the index of the upstream of a side for a stream.
     #[must_use]
     pub fn of_stream(&self, stream: usize, side: Side) -> Option<usize> {
-        let own = self.of_streams.get(stream).and_then(|own| own[index(side)]);
-        own.or(self.defaults[index(side)])
+        let upstream = self.of_streams.get(stream).and_then(|pair| pair[index(side)]);
+        upstream.or(self.defaults[index(side)])
     }
 }
 
@@ -204,7 +204,7 @@ const fn index(side: Side) -> usize {
 /// The settings of the RPC side.
 #[derive(Debug, Clone, Default)]
 pub struct RpcFace {
-    /// Paths that take JSON-RPC by POST, in normal form.
+    /// Paths that accept JSON-RPC by POST, in normal form.
     pub paths: Vec<String>,
     /// The HTTP status for an accepted notification.
     pub notification_status: StatusCode,
@@ -415,7 +415,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_path_may_be_spelled_otherwise_where_a_look_at_each_byte_says_so(path in "(/?[a-z]{0,9}|[a-z/.%]){0,5}") {
+        fn the_fast_check_of_a_path_agrees_with_a_check_of_each_byte(path in "(/?[a-z]{0,9}|[a-z/.%]){0,5}") {
             let bytes = path.as_bytes();
             let expected = path.ends_with('/') || path.contains(['%', '.']) || path.contains("//");
             proptest::prop_assert_eq!(may_be_spelled_otherwise(bytes), expected, "{}", path);

@@ -171,7 +171,7 @@ pub fn may_pass_ambiguous(plan: &Plan) -> bool {
 #[must_use]
 pub fn takes_envelopes(plan: &Plan, upstream: &UpstreamPlan) -> bool {
     let mut known = plan.face.envelope.iter();
-    known.all(|paired| takes_member(upstream, &paired.member))
+    known.all(|paired| accepts_member(upstream, &paired.member))
 }
 
 /// Returns the message without the credentials that the upstream must not get; `None` if it contains none of them.
@@ -184,7 +184,7 @@ pub fn without_credentials(plan: &Plan, upstream: &UpstreamPlan, call: &Call) ->
         let mut known = plan.face.envelope.iter();
         known.any(|paired| paired.member == name)
     };
-    call.without(|name| is_credential(name) && !takes_member(upstream, name))
+    call.without(|name| is_credential(name) && !accepts_member(upstream, name))
 }
 
 /// A call after removal of the envelope credentials that its upstream does not accept there.
@@ -212,7 +212,7 @@ pub fn rewritten(
     let has_headers = upstream.transport.link().is_none();
     let headers = if has_headers && upstream.credentials == Credentials::Forward {
         let members = plan.face.envelope.iter();
-        let moved = members.filter(|paired| !takes_member(upstream, &paired.member));
+        let moved = members.filter(|paired| !accepts_member(upstream, &paired.member));
         credentials_of(moved, call, plan.limits.depth)?
     } else {
         HeaderMap::new()
@@ -220,7 +220,7 @@ pub fn rewritten(
     Ok(Some(RewrittenCall { body, headers }))
 }
 
-fn takes_member(upstream: &UpstreamPlan, name: &str) -> bool {
+fn accepts_member(upstream: &UpstreamPlan, name: &str) -> bool {
     let mut named = upstream.envelope.iter();
     upstream.credentials == Credentials::Forward && named.any(|paired| paired.member == name)
 }
@@ -302,7 +302,7 @@ impl PostClassifier<'_> {
         let begins = text.trim_ascii_start();
         let first = match begins.strip_prefix(b"[") {
             // The first message of a batch, as far as it is complete.
-            Some(behind) => text.slice_ref(behind.trim_ascii_start()),
+            Some(rest) => text.slice_ref(rest.trim_ascii_start()),
             None => text.clone(),
         };
         let loose = read_loosely(&first, self.plan.limits.depth);
@@ -316,7 +316,7 @@ impl PostClassifier<'_> {
     fn not_json_rpc(&self, id: RequestId, fault: Failure) -> Posted {
         match self.target_of() {
             PathTarget::Rest => Posted::Rest,
-            PathTarget::Rpc(place) => self.unread(place, id, fault),
+            PathTarget::Rpc(index) => self.unread(index, id, fault),
             PathTarget::Nowhere => Posted::Refused(MessageFault::Unreadable, id, fault),
         }
     }
@@ -324,22 +324,22 @@ impl PostClassifier<'_> {
     /// Classifies a message without a readable method.
     fn unreadable(&self, id: RequestId, fault: Failure) -> Posted {
         match self.usual() {
-            Some(place) => self.unread(place, id, fault),
+            Some(index) => self.unread(index, id, fault),
             None => Posted::Refused(MessageFault::Unreadable, id, fault),
         }
     }
 
-    fn unread(&self, place: usize, id: RequestId, fault: Failure) -> Posted {
-        match self.takes(place) && may_pass_unread(self.plan, self.poster) {
-            true => Posted::Unread(MessageFault::Unreadable, place),
+    fn unread(&self, index: usize, id: RequestId, fault: Failure) -> Posted {
+        match self.accepts_uninspected(index) && may_pass_unread(self.plan, self.poster) {
+            true => Posted::Unread(MessageFault::Unreadable, index),
             false => Posted::Refused(MessageFault::Unreadable, id, fault),
         }
     }
 
     fn ambiguous(&self, id: RequestId, fault: Failure) -> Posted {
         match self.usual() {
-            Some(place) if self.takes(place) && may_pass_ambiguous(self.plan) => {
-                Posted::Unread(MessageFault::Ambiguous, place)
+            Some(index) if self.accepts_uninspected(index) && may_pass_ambiguous(self.plan) => {
+                Posted::Unread(MessageFault::Ambiguous, index)
             }
             Some(_) | None => Posted::Refused(MessageFault::Ambiguous, id, fault),
         }
@@ -366,18 +366,18 @@ impl PostClassifier<'_> {
     fn target_of(&self) -> PathTarget {
         let path = Segments::split(self.poster.head.uri.path()).normal();
         let all = &self.plan.upstreams.all;
-        let is_there = |place: &usize| {
-            let upstream = &all[*place];
+        let is_there = |index: &usize| {
+            let upstream = &all[*index];
             let is_http = upstream.transport.link().is_none();
-            let own = upstream.path.path().trim_end_matches('/');
-            upstream.side == Side::Rpc && is_http && own == path.trim_end_matches('/')
+            let upstream_path = upstream.path.path().trim_end_matches('/');
+            upstream.side == Side::Rpc && is_http && upstream_path == path.trim_end_matches('/')
         };
         let usual = self.usual();
-        let mut places = usual.into_iter().chain(0..all.len());
-        match (places.find(is_there), usual) {
-            (Some(place), _) => PathTarget::Rpc(place),
+        let mut indexes = usual.into_iter().chain(0..all.len());
+        match (indexes.find(is_there), usual) {
+            (Some(index), _) => PathTarget::Rpc(index),
             _ if self.plan.upstream(Side::Rest).is_some() => PathTarget::Rest,
-            (None, Some(place)) => PathTarget::Rpc(place),
+            (None, Some(index)) => PathTarget::Rpc(index),
             (None, None) => PathTarget::Nowhere,
         }
     }
@@ -388,8 +388,8 @@ impl PostClassifier<'_> {
         self.plan.upstreams.of(None, Side::Rpc)
     }
 
-    fn takes(&self, place: usize) -> bool {
-        let upstream = self.plan.upstreams.all.get(place);
+    fn accepts_uninspected(&self, index: usize) -> bool {
+        let upstream = self.plan.upstreams.all.get(index);
         upstream.is_some_and(|upstream| takes_envelopes(self.plan, upstream))
     }
 }

@@ -73,7 +73,7 @@ pub enum ProxyHeaderStep {
 /// A decoder of one header, with the bytes so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProxyHeaderDecoder {
-    came: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl ProxyHeaderDecoder {
@@ -90,37 +90,37 @@ impl ProxyHeaderDecoder {
     /// assert_eq!(decoder.take(b"PROXY UNKNOWN\r\n"), Ok(end));
     /// ```
     pub fn take(&mut self, more: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
-        self.came.extend_from_slice(more);
-        let came = &self.came[..];
-        let begun = came.len().min(SIGNATURE.len());
-        if came[..begun] == SIGNATURE[..begun] && !came.is_empty() {
-            return second(came);
+        self.received.extend_from_slice(more);
+        let received = &self.received[..];
+        let begun = received.len().min(SIGNATURE.len());
+        if received[..begun] == SIGNATURE[..begun] && !received.is_empty() {
+            return second(received);
         }
-        let begun = came.len().min(b"PROXY ".len());
-        if came[..begun] != b"PROXY "[..begun] {
+        let begun = received.len().min(b"PROXY ".len());
+        if received[..begun] != b"PROXY "[..begun] {
             return Err(ProxyProtocolError::NoHeader);
         }
-        first(came)
+        first(received)
     }
 }
 
 /// Decodes version 1: a line of text.
-fn first(came: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
-    if came.len() < SHORTEST {
-        return Ok(ProxyHeaderStep::Wants(SHORTEST - came.len()));
+fn first(received: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
+    if received.len() < SHORTEST {
+        return Ok(ProxyHeaderStep::Wants(SHORTEST - received.len()));
     }
-    if let Some(line) = came.strip_suffix(b"\r\n") {
+    if let Some(line) = received.strip_suffix(b"\r\n") {
         return read_line(line).map(ProxyHeaderStep::Over);
     }
     // The line ends in two bytes, of which one may have arrived; no other CR or LF is allowed.
-    let (before, wanted) = match came {
+    let (before, wanted) = match received {
         [before @ .., b'\r'] => (before, 1),
         before => (before, 2),
     };
     if before.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
         return Err(ProxyProtocolError::Line);
     }
-    if came.len() + wanted > LINE {
+    if received.len() + wanted > LINE {
         return Err(ProxyProtocolError::LongLine);
     }
     Ok(ProxyHeaderStep::Wants(wanted))
@@ -162,9 +162,9 @@ fn is_port(text: Option<&str>) -> bool {
 }
 
 /// Decodes version 2: bytes.
-fn second(came: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
-    let Some((fixed, rest)) = came.split_first_chunk::<FIXED>() else {
-        return Ok(ProxyHeaderStep::Wants(FIXED - came.len()));
+fn second(received: &[u8]) -> Result<ProxyHeaderStep, ProxyProtocolError> {
+    let Some((fixed, rest)) = received.split_first_chunk::<FIXED>() else {
+        return Ok(ProxyHeaderStep::Wants(FIXED - received.len()));
     };
     let [.., command, family, high, low] = *fixed;
     let length = usize::from(u16::from_be_bytes([high, low]));
@@ -213,10 +213,10 @@ pub fn check_any_cut(bytes: &[u8]) {
             (_, _) => assert_eq!(whole, pieces),
         }
     }
-    if let Some((Ok(source), taken)) = whole {
-        assert!(taken <= MOST, "more was asked for than is read");
-        assert_eq!(read(&bytes[..taken], usize::MAX), Some((Ok(source), taken)));
-        assert_eq!(read(&bytes[..taken - 1], usize::MAX), None);
+    if let Some((Ok(source), length)) = whole {
+        assert!(length <= MOST, "the decoder asked for too many bytes");
+        assert_eq!(read(&bytes[..length], usize::MAX), Some((Ok(source), length)));
+        assert_eq!(read(&bytes[..length - 1], usize::MAX), None);
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_who_calls() {
+    fn text_headers_name_the_client() {
         for (line, wanted) in [
             (
                 "PROXY TCP4 192.0.2.7 10.0.0.1 56324 443\r\n",
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_say_who_calls() {
+    fn binary_headers_name_the_client() {
         let four = [192, 0, 2, 7, 10, 0, 0, 1, 1, 1, 2, 2];
         let mut six = [0; 36];
         six[..16].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]);
@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// Headers, and what is almost one.
+    /// Headers and near misses.
     fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
         let line = "PROXY (TCP4|TCP6|UNKNOWN|X)( [0-9.:a-f]{1,30}){0,3}( [0-9]{1,6}){0,3}(\r\n|\r|\n)?.{0,9}";
         let rest = proptest::collection::vec(any::<u8>(), 0..60);
@@ -380,15 +380,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_found_does_not_depend_on_the_pieces(bytes in any_bytes()) {
+        fn the_result_does_not_depend_on_the_chunks(bytes in any_bytes()) {
             check_any_cut(&bytes);
         }
 
         #[test]
-        fn nothing_behind_the_header_is_taken(bytes in any_bytes(), behind in any_bytes()) {
-            if let Some((Ok(source), taken)) = read(&bytes, usize::MAX) {
-                let longer = [&bytes[..taken], &behind[..]].concat();
-                prop_assert_eq!(read(&longer, usize::MAX), Some((Ok(source), taken)));
+        fn no_byte_after_the_header_is_read(bytes in any_bytes(), after in any_bytes()) {
+            if let Some((Ok(source), length)) = read(&bytes, usize::MAX) {
+                let longer = [&bytes[..length], &after[..]].concat();
+                prop_assert_eq!(read(&longer, usize::MAX), Some((Ok(source), length)));
             }
         }
     }

@@ -50,7 +50,7 @@ pub struct UpstreamPlan {
     pub keep_alive: Duration,
     /// Time that a stream or an upgraded connection may be silent.
     pub idle_timeout: Duration,
-    /// Maximum age of a connection: it then takes no new calls, and an upgraded connection is closed.
+    /// Maximum age of a connection: it then accepts no new calls, and an upgraded connection is closed.
     pub max_age: Option<Duration>,
     /// Concurrent calls of one worker; over HTTP/1.1 each has a connection of its own.
     pub connections: usize,
@@ -147,9 +147,9 @@ impl UpstreamPlan {
         let is_there = (name, side) == (&other.name, &other.side)
             && (authority, more, path) == (&other.authority, &other.more, &other.path)
             && tls.is_some() == other.tls.is_some();
-        let is_spoken_to = (credentials, envelope) == (&other.credentials, &other.envelope)
+        let is_sent_alike = (credentials, envelope) == (&other.credentials, &other.envelope)
             && transport.is_same(&other.transport);
-        is_there && is_spoken_to
+        is_there && is_sent_alike
     }
 }
 
@@ -411,7 +411,7 @@ impl UpstreamPlan {
     #[must_use]
     pub fn agrees_on(&self, revision: &str) -> bool {
         let link = self.transport.link();
-        link.is_some_and(|link| link.settings.revisions.iter().any(|own| own == revision))
+        link.is_some_and(|link| link.settings.revisions.iter().any(|accepted| accepted == revision))
     }
 }
 
