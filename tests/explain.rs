@@ -277,7 +277,7 @@ fn what_cannot_be_read_is_exit_code_2() {
         (&["--http", "empty.http"], "there is no request in it"),
         (
             &["/a", "--reply", "empty.http", "--status", "99"],
-            "99 is no status of an answer",
+            "99 is not a response status",
         ),
         (
             &["--json", "-", "--reply", "-"],

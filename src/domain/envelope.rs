@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::json::{Json, JsonKind, same_ignoring_case};
 use super::pattern::{
-    HoleFacts, HolePlace, HoleResolver, PatternError, PatternReader, PatternWriter, Slot,
+    HoleFacts, HolePosition, HoleResolver, PatternError, PatternReader, PatternWriter, Slot,
     TextPatterns, UnknownMembers, WriteScope,
 };
 use super::route::{BindError, HeaderItem};
@@ -52,12 +52,12 @@ impl EnvelopeHeader {
         };
         let mut resolver = HoleResolver::default();
         resolver
-            .words(Side::Rest, &words, HolePlace::Words)
+            .words(Side::Rest, &words, HolePosition::Words)
             .map_err(under)?;
         let bare =
             super::pattern::mention_named(&mention.name, super::pattern::HoleUse::Both, None);
         resolver
-            .mention(Side::Rpc, &bare, (HolePlace::Json, 0))
+            .mention(Side::Rpc, &bare, (HolePosition::Json, 0))
             .map_err(under)?;
         let facts = resolver.finish(&HoleFacts::default()).map_err(under)?;
         Ok(EnvelopeHeader {
@@ -65,11 +65,11 @@ impl EnvelopeHeader {
             item: HeaderItem {
                 name: header,
                 words: facts
-                    .words(Side::Rest, &words, HolePlace::Words)
+                    .words(Side::Rest, &words, HolePosition::Words)
                     .map_err(under)?,
             },
             slot: facts
-                .slot(Side::Rpc, &bare, (HolePlace::Json, 0))
+                .slot(Side::Rpc, &bare, (HolePosition::Json, 0))
                 .map_err(under)?,
         })
     }

@@ -33,7 +33,7 @@ pub use number::{Choice, NumberPattern};
 pub use problem::{error_object, problem};
 pub use refused::{Refused, refusal, refuses};
 pub use row::{
-    BodyPattern, OutcomeRow, RestReplyPattern, RpcReplyPattern, ToolResult, says_failure,
+    BodyPattern, OutcomeRow, RestReplyPattern, RpcReplyPattern, ToolResult, reports_failure,
 };
 pub use status::ErrorStatus;
 pub use table::{Outcomes, TOOL_ERROR_STATUS, TranslatedReply};

@@ -32,7 +32,7 @@ pub use compare::{
     MemberPolicy, Subsumption, intersection, place_meeting, place_within, sample, within,
     words_meeting, words_within,
 };
-pub use hole_resolver::{HoleFact, HoleFacts, HolePlace, HoleResolver};
+pub use hole_resolver::{HoleFact, HoleFacts, HolePosition, HoleResolver};
 pub use hole_syntax::{
     Codec, Declared, HoleRef, HoleUse, PatternError, Token, as_key, parse_mention, tokens,
 };

@@ -26,7 +26,7 @@ use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderName, HeaderValue, Method};
 
 use super::outcome::Outcomes;
-use super::pattern::{HoleFacts, HolePlace, Pattern, Slot, TextPatterns, UnknownMembers};
+use super::pattern::{HoleFacts, HolePosition, Pattern, Slot, TextPatterns, UnknownMembers};
 use super::rollout::Glob;
 use super::side::Side;
 
@@ -362,10 +362,10 @@ impl<H> Template<H> {
     }
 
     /// Returns the place of a hole: one whole segment, or several.
-    pub(in crate::domain) fn place(&self, placed: &PlacedHole<H>) -> HolePlace {
+    pub(in crate::domain) fn place(&self, placed: &PlacedHole<H>) -> HolePosition {
         match self.segments[placed.start..placed.end] {
-            [SegmentPattern::One] => HolePlace::Segment,
-            _ => HolePlace::Path,
+            [SegmentPattern::One] => HolePosition::Segment,
+            _ => HolePosition::Path,
         }
     }
 

@@ -90,7 +90,7 @@ fn status(status: u16) -> Result<StatusCode, InputError> {
     let parsed = parsed.filter(|status| (200..=599).contains(&status.as_u16()));
     parsed.ok_or_else(|| {
         InputError::Argument(format!(
-            "{status} is no status of an answer; write one from 200 to 599"
+            "{status} is not a response status; write one from 200 to 599"
         ))
     })
 }

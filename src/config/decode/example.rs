@@ -127,7 +127,7 @@ fn reply(table: &mut Table<'_>) -> Option<ExampleReply> {
         let text = rest.get("text", string);
         if body.is_some() && text.is_some() {
             let here = rest.here();
-            rest.add(here.problem("`body` is JSON and `text` is none; write one of them"));
+            rest.add(here.problem("`body` is JSON, `text` is not; write one of them"));
         }
         Some(RestReplyHalf {
             status: status?.value,

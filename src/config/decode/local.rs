@@ -205,7 +205,7 @@ fn reply(table: &mut Table<'_>) -> Option<RawAnswer> {
     }
     if table.shape("body") != Shape::Absent && text.is_some() {
         let here = table.here();
-        table.add(here.problem("`body` is JSON and `text` is none; write one of them"));
+        table.add(here.problem("`body` is JSON, `text` is not; write one of them"));
         return None;
     }
     Some(RawAnswer::Reply(RawReply {

@@ -327,7 +327,7 @@ const EVERY_WRONG: &str = r#"4: route[0].rest: `rest` has no place beside `frame
 43: route[1].example[0].rpc.methd: unknown key
   hint: did you mean `method`?
 43: route[1].example[0].rpc.params: `{` has no closing brace; write `{{` for a literal one
-45: route[1].example[0].reply.rest: `body` is JSON and `text` is none; write one of them
+45: route[1].example[0].reply.rest: `body` is JSON, `text` is not; write one of them
 45: route[1].example[0].reply.rest.status: the number `99` is no whole number from 200 to 599
 46: route[1].example[0].reply.rpc: `result` and `error` exclude each other; write one
 47: route[1].example[0].reply.rpc.error.code: the string `1` is no whole number from -9223372036854775808 to 9223372036854775807

@@ -15,7 +15,7 @@ pub(super) fn reply(plain: &Message, (one, other): (&OutcomeRow, &OutcomeRow)) -
     };
     match plain {
         Message::RestReply(reply) => {
-            one.rest.status.meeting(&other.rest.status)?;
+            one.rest.status.common_number(&other.rest.status)?;
             let (BodyPattern::Json(one), BodyPattern::Json(other)) =
                 (&one.rest.body, &other.rest.body)
             else {
@@ -43,7 +43,7 @@ pub(super) fn reply(plain: &Message, (one, other): (&OutcomeRow, &OutcomeRow)) -
                 },
                 ResponseReply::Error(error),
             ) => {
-                code.meeting(other_code)?;
+                code.common_number(other_code)?;
                 let mut error = error.clone();
                 if let Some(met) = both(message.as_ref(), other_message.as_ref())? {
                     error.message = met;

@@ -388,7 +388,7 @@ impl FrameCorrelator {
             // The earlier of silence and deadline counts, even if the tick is late.
             let silent = call.silent.filter(|silent| *silent < call.deadline);
             let outcomes = &table.route(call.route).outcomes;
-            match silent.and_then(|_| outcomes.correlate_nothing(&call.call, terms)) {
+            match silent.and_then(|_| outcomes.correlate_silence(&call.call, terms)) {
                 Some(answer) => {
                     self.counts.silent += 1;
                     self.answer(&call, answer);
@@ -416,7 +416,7 @@ impl FrameCorrelator {
     /// Returns the id of a frame that answers some route's call, though no pending one.
     fn id_borne(&self, table: &RouteTable, frame: &Json, depth: u16) -> Option<String> {
         let mut routes = table.routes().iter();
-        let borne = routes.find_map(|route| route.outcomes.id_borne(frame, route.id?, depth));
+        let borne = routes.find_map(|route| route.outcomes.reply_id(frame, route.id?, depth));
         borne.map(|id| spelled(&id))
     }
 

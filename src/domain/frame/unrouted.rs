@@ -67,7 +67,7 @@ impl UnroutedRequests {
     pub(super) fn answered(&mut self, table: &RouteTable, frame: &Json) -> Option<Ticket> {
         let strangers = &self.0;
         let routes = table.routes().iter();
-        let ids = routes.filter_map(|route| Some(route.outcomes.ids_at(frame, route.id?)));
+        let ids = routes.filter_map(|route| Some(route.outcomes.ids_in_frame(frame, route.id?)));
         let mut places = ids.flatten().filter_map(|id| {
             let id = spelled(&id);
             strangers.iter().position(|own| own.id == id)

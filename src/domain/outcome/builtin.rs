@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::problem::{read_problem, write_problem};
 use super::refused::refuses;
-use super::row::says_failure;
+use super::row::reports_failure;
 use super::status::{asks_for_credentials, forwarded};
 use super::{BodyPattern, OutcomeRow, RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::failure::{Blame, Failure, Reason, code_of_status, status_of_code};
@@ -61,7 +61,7 @@ pub(super) fn rest_to_rpc(
         }
         300..=399 => Err(redirect(reply)),
         0..=199 => {
-            let message = format!("the server answered {}, which is no answer", reply.status);
+            let message = format!("the server answered {}, which is not a final response", reply.status);
             Err(Failure::new(Reason::UpstreamUpgrade, message))
         }
         _ => {
@@ -81,7 +81,7 @@ fn success(
         204 | 205 => return Ok(null()),
         201 | 202 if blank => return Ok(null()),
         206 => {
-            let message = "the server answered with a part of the content, which nobody asked for";
+            let message = "the server answered with partial content, which was not requested";
             return Err(Failure::new(Reason::UpstreamNotProtocol, message));
         }
         _ if blank && empty == EmptySuccess::Null => return Ok(null()),
@@ -138,7 +138,7 @@ fn quoted(text: &str) -> String {
 /// Converts a REST error response: the proxy's own document is unpacked, any other body goes into `data`.
 pub(super) fn failure(reply: &RestReply, limits: ReplyLimits) -> ErrorObject {
     let json = json_of(reply, limits);
-    if let Some(error) = own_problem(reply, json.as_ref()) {
+    if let Some(error) = proxy_problem(reply, json.as_ref()) {
         return error;
     }
     let title = title_of(reply.status);
@@ -160,7 +160,7 @@ fn json_of(reply: &RestReply, limits: ReplyLimits) -> Option<Json> {
 }
 
 /// Returns the RPC error in a problem document of the proxy.
-fn own_problem(reply: &RestReply, json: Option<&Json>) -> Option<ErrorObject> {
+fn proxy_problem(reply: &RestReply, json: Option<&Json>) -> Option<ErrorObject> {
     read_problem(reply.content_type().unwrap_or_default(), json?)
 }
 
@@ -173,7 +173,7 @@ fn title_of(status: u16) -> Option<&'static str> {
 pub const EMPTY_TOOL_RESULT: &str = r#"{"content":[]}"#;
 
 /// The member of a tool's result that keeps the REST response.
-const KEPT: &str = "dualgauge/answer";
+const STORED_RESPONSE: &str = "dualgauge/answer";
 
 /// Converts a REST error response to a tool's result, in the form that MCP clients read (MCP, "Tools", error handling).
 /// Returns `None` for a success, or a request for credentials.
@@ -182,14 +182,14 @@ pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Rope
         return None;
     }
     let json = json_of(reply, limits);
-    if own_problem(reply, json.as_ref()).is_some() {
+    if proxy_problem(reply, json.as_ref()).is_some() {
         return None;
     }
     let mut text = format!("HTTP {}", reply.status);
     if let Some(title) = title_of(reply.status) {
         text.push_str(&format!(" {title}"));
     }
-    let words = words_of(reply, json.as_ref(), limits.error_text);
+    let words = error_text(reply, json.as_ref(), limits.error_text);
     if !words.is_empty() {
         text.push_str(&format!(": {words}"));
     }
@@ -197,35 +197,35 @@ pub(super) fn tool_result(reply: &RestReply, limits: ReplyLimits) -> Option<Rope
         let unit = if is_seconds(pause) { " seconds" } else { "" };
         text.push_str(&format!("; retry after {pause}{unit}"));
     }
-    let (text, kept) = (
+    let (text, stored) = (
         quoted(&text),
         envelope_of(reply, json.as_ref(), limits.error_text),
     );
-    let kept = String::from_utf8_lossy(kept.as_bytes());
+    let stored = String::from_utf8_lossy(stored.as_bytes());
     let result = format!(
-        r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{{"{KEPT}":{kept}}}}}"#
+        r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{{"{STORED_RESPONSE}":{stored}}}}}"#
     );
     Some(Json::written(result).into_bytes().into())
 }
 
 /// Returns the server's message: the usual error member of a JSON body, else the body, truncated.
-fn words_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> String {
+fn error_text(reply: &RestReply, json: Option<&Json>, limit: usize) -> String {
     let text = |json: &Json| json.text().and_then(Result::ok);
     let error = json.and_then(|json| json.member("error"));
     let inner = error.as_ref().and_then(|error| error.member("message"));
     let members = ["detail", "message", "error_description"];
-    let mut said = members.iter().filter_map(|name| json?.member(name));
-    let said = said.find_map(|said| text(&said));
-    let said = said.or_else(|| inner.as_ref().and_then(text));
-    let said = said.or_else(|| error.as_ref().and_then(text));
-    let said = said.unwrap_or_else(|| String::from_utf8_lossy(&reply.body).trim().to_owned());
-    said[..said.floor_char_boundary(limit)].to_owned()
+    let mut values = members.iter().filter_map(|name| json?.member(name));
+    let found = values.find_map(|value| text(&value));
+    let found = found.or_else(|| inner.as_ref().and_then(text));
+    let found = found.or_else(|| error.as_ref().and_then(text));
+    let found = found.unwrap_or_else(|| String::from_utf8_lossy(&reply.body).trim().to_owned());
+    found[..found.floor_char_boundary(limit)].to_owned()
 }
 
 /// Returns `Retry-After`, if it is text.
 fn pause_of(reply: &RestReply) -> Option<&str> {
-    let said = reply.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    (!said.is_empty()).then_some(said)
+    let pause = reply.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    (!pause.is_empty()).then_some(pause)
 }
 
 fn is_seconds(pause: &str) -> bool {
@@ -235,12 +235,12 @@ fn is_seconds(pause: &str) -> bool {
 /// Returns the values of `WWW-Authenticate` as a member of the envelope; empty if there are none.
 fn challenges_of(reply: &RestReply) -> String {
     let values = reply.headers.get_all(WWW_AUTHENTICATE).iter();
-    let said: Vec<String> = values
+    let challenges: Vec<String> = values
         .filter_map(|one| one.to_str().ok().map(quoted))
         .collect();
-    match said.is_empty() {
+    match challenges.is_empty() {
         true => String::new(),
-        false => format!(r#","www_authenticate":[{}]"#, said.join(",")),
+        false => format!(r#","www_authenticate":[{}]"#, challenges.join(",")),
     }
 }
 
@@ -253,10 +253,10 @@ pub fn envelope_of(reply: &RestReply, json: Option<&Json>, limit: usize) -> Json
         None if reply.body.is_empty() => ("null".to_owned(), ""),
         None => {
             let text = String::from_utf8_lossy(&reply.body);
-            let kept = text.floor_char_boundary(limit);
+            let end = text.floor_char_boundary(limit);
             (
-                quoted(&text[..kept]),
-                if kept < text.len() {
+                quoted(&text[..end]),
+                if end < text.len() {
                     r#","truncated":true"#
                 } else {
                     ""
@@ -323,23 +323,23 @@ pub fn rpc_to_rest(reply: ResponseReply) -> RestAnswer {
 
 /// Restores the REST response that [`failure`] stored in `data`.
 fn restore(code: i64, data: &Json) -> Option<RestAnswer> {
-    let kept = ReplyEnvelope::new(data).filter(|kept| code_of_status(kept.status) == code)?;
-    restored(data, &kept)
+    let stored = ReplyEnvelope::new(data).filter(|stored| code_of_status(stored.status) == code)?;
+    restored(data, &stored)
 }
 
 /// Restores the REST response that [`tool_result`] stored in a result.
-pub(super) fn restored_tool(result: &Json) -> Option<RestAnswer> {
-    if !says_failure(result) {
+pub(super) fn restore_tool(result: &Json) -> Option<RestAnswer> {
+    if !reports_failure(result) {
         return None;
     }
-    let data = result.member("_meta")?.member(KEPT)?;
+    let data = result.member("_meta")?.member(STORED_RESPONSE)?;
     restored(&data, &ReplyEnvelope::new(&data)?)
 }
 
 /// Returns the status and headers of the REST response that [`tool_result`] stored in a result.
 pub(super) fn stored_head(result: &Json) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
-    let kept = ReplyEnvelope::new(&result.member("_meta")?.member(KEPT)?)?;
-    Some((forwarded(kept.status), kept.headers()))
+    let stored = ReplyEnvelope::new(&result.member("_meta")?.member(STORED_RESPONSE)?)?;
+    Some((forwarded(stored.status), stored.headers()))
 }
 
 /// Returns the party at fault for a tool's failed result that was made from a REST response; `None` if the tool itself
@@ -406,8 +406,8 @@ impl ReplyEnvelope {
 
 /// Returns the texts of an array as header values.
 fn texts(array: &Json) -> Vec<HeaderValue> {
-    let texts = array.elements().filter_map(|place| {
-        let text = array.piece(place).text()?.ok()?;
+    let texts = array.elements().filter_map(|range| {
+        let text = array.piece(range).text()?.ok()?;
         HeaderValue::try_from(text).ok()
     });
     texts.collect()
@@ -416,18 +416,18 @@ fn texts(array: &Json) -> Vec<HeaderValue> {
 /// Returns the response for an error without a stored body: status and headers come from its data, if the status and
 /// the code agree.
 fn unrestored(error: &ErrorObject) -> RestAnswer {
-    let kept = error.data.as_ref().and_then(ReplyEnvelope::new);
-    match kept.filter(|kept| code_of_status(kept.status) == error.code) {
-        Some(kept) => RestAnswer {
-            headers: kept.headers(),
-            ..write_problem(forwarded(kept.status), "", error)
+    let stored = error.data.as_ref().and_then(ReplyEnvelope::new);
+    match stored.filter(|stored| code_of_status(stored.status) == error.code) {
+        Some(stored) => RestAnswer {
+            headers: stored.headers(),
+            ..write_problem(forwarded(stored.status), "", error)
         },
         None => write_problem(status_of_code(error.code), "", error),
     }
 }
 
-fn restored(data: &Json, kept: &ReplyEnvelope) -> Option<RestAnswer> {
-    if !kept.is_whole {
+fn restored(data: &Json, stored: &ReplyEnvelope) -> Option<RestAnswer> {
+    if !stored.is_whole {
         return None;
     }
     let content_type = match data.member("type")?.text() {
@@ -442,9 +442,9 @@ fn restored(data: &Json, kept: &ReplyEnvelope) -> Option<RestAnswer> {
         _ => return None,
     };
     Some(RestAnswer {
-        status: forwarded(kept.status),
+        status: forwarded(stored.status),
         content_type,
-        headers: kept.headers(),
+        headers: stored.headers(),
         body,
     })
 }

@@ -22,7 +22,7 @@ pub(super) fn within(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
             (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
                 let spared = other.tool == ToolResult::Any
                     || one.tool == ToolResult::Succeeded
-                    || says(first) == Some(PatternSays::Success);
+                    || success_constraint(first) == Some(ToolSuccess::Success);
                 spared && within_json(first, second, MemberPolicy::Open)
             }
             (
@@ -32,14 +32,14 @@ pub(super) fn within(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
                     data,
                 },
                 RpcReplyPattern::Error {
-                    code: of,
-                    message: text,
-                    data: more,
+                    code: other_code,
+                    message: other_message,
+                    data: other_data,
                 },
             ) => {
-                code.within(of)
-                    && part_within(message.as_ref(), text.as_ref())
-                    && part_within(data.as_ref(), more.as_ref())
+                code.within(other_code)
+                    && part_within(message.as_ref(), other_message.as_ref())
+                    && part_within(data.as_ref(), other_data.as_ref())
             }
             (RpcReplyPattern::Result(_), RpcReplyPattern::Error { .. })
             | (RpcReplyPattern::Error { .. }, RpcReplyPattern::Result(_)) => false,
@@ -48,18 +48,18 @@ pub(super) fn within(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
 }
 
 /// Returns whether some response matches both.
-pub(super) fn meets(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
+pub(super) fn overlaps(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
     match side {
         Side::Rest => {
             let (one, other) = (&one.rest, &other.rest);
-            one.status.meeting(&other.status).is_some()
+            one.status.common_number(&other.status).is_some()
                 && headers_meet(&one.headers, &other.headers)
                 && bodies_meet(&one.body, &other.body)
         }
         Side::Rpc => match (&one.rpc, &other.rpc) {
             (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
                 let spares = |row: &OutcomeRow, pattern: &Pattern| {
-                    row.tool == ToolResult::Succeeded && says(pattern) == Some(PatternSays::Failure)
+                    row.tool == ToolResult::Succeeded && success_constraint(pattern) == Some(ToolSuccess::Failure)
                 };
                 !spares(one, second)
                     && !spares(other, first)
@@ -72,14 +72,14 @@ pub(super) fn meets(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool {
                     data,
                 },
                 RpcReplyPattern::Error {
-                    code: of,
-                    message: text,
-                    data: more,
+                    code: other_code,
+                    message: other_message,
+                    data: other_data,
                 },
             ) => {
-                code.meeting(of).is_some()
-                    && parts_meet(message.as_ref(), text.as_ref())
-                    && parts_meet(data.as_ref(), more.as_ref())
+                code.common_number(other_code).is_some()
+                    && parts_meet(message.as_ref(), other_message.as_ref())
+                    && parts_meet(data.as_ref(), other_data.as_ref())
             }
             (RpcReplyPattern::Result(_), RpcReplyPattern::Error { .. })
             | (RpcReplyPattern::Error { .. }, RpcReplyPattern::Result(_)) => false,
@@ -98,7 +98,7 @@ impl OutcomeRow {
         let RpcReplyPattern::Result(pattern) = &self.rpc else {
             return false;
         };
-        is_success && says(pattern) != Some(PatternSays::Failure)
+        is_success && success_constraint(pattern) != Some(ToolSuccess::Failure)
     }
 
     /// Returns whether the row matches a tool's result with `isError: true`.
@@ -107,27 +107,27 @@ impl OutcomeRow {
         let RpcReplyPattern::Result(pattern) = &self.rpc else {
             return false;
         };
-        self.tool == ToolResult::Any && says(pattern) != Some(PatternSays::Success)
+        self.tool == ToolResult::Any && success_constraint(pattern) != Some(ToolSuccess::Success)
     }
 }
 
 /// The constraint of a pattern on a tool's success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PatternSays {
+enum ToolSuccess {
     Success,
     Failure,
 }
 
 /// Returns the constraint of a result pattern on success, if it has one.
-fn says(pattern: &Pattern) -> Option<PatternSays> {
+fn success_constraint(pattern: &Pattern) -> Option<ToolSuccess> {
     let Pattern::Object(object) = pattern else {
         return None;
     };
     let mut members = object.members.iter();
     let (_, member) = members.find(|(name, _)| name == IS_ERROR)?;
     match member {
-        Pattern::Literal(literal) if literal.as_bytes() == b"true" => Some(PatternSays::Failure),
-        Pattern::Literal(_) => Some(PatternSays::Success),
+        Pattern::Literal(literal) if literal.as_bytes() == b"true" => Some(ToolSuccess::Failure),
+        Pattern::Literal(_) => Some(ToolSuccess::Success),
         Pattern::Hole(_)
         | Pattern::Text(_)
         | Pattern::Object(_)
@@ -158,7 +158,7 @@ fn body_within(one: &BodyPattern, other: &BodyPattern) -> bool {
             within_json(one, other, MemberPolicy::Open)
         }
         (BodyPattern::Text(one), BodyPattern::Text(other)) => words_within(one, other),
-        (BodyPattern::Nothing, BodyPattern::Text(words)) => fits_nothing(words),
+        (BodyPattern::Nothing, BodyPattern::Text(words)) => matches_empty(words),
         (
             BodyPattern::Nothing
             | BodyPattern::Anything
@@ -179,13 +179,13 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
         }
         (BodyPattern::Text(one), BodyPattern::Text(other)) => words_meeting(one, other).is_some(),
         (BodyPattern::Nothing, BodyPattern::Text(words))
-        | (BodyPattern::Text(words), BodyPattern::Nothing) => fits_nothing(words),
+        | (BodyPattern::Text(words), BodyPattern::Nothing) => matches_empty(words),
         (BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_), _) => false,
     }
 }
 
 /// Returns whether the empty text matches: a response without a body has an empty one.
-fn fits_nothing(words: &TextPatterns) -> bool {
+fn matches_empty(words: &TextPatterns) -> bool {
     words_meeting(words, &TextPatterns::Literal(String::new())).is_some()
 }
 

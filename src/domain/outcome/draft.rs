@@ -7,7 +7,7 @@ use super::row::{
 };
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{
-    Codec, HoleFacts, HolePlace, HoleRef, HoleResolver, Pattern, PatternError, Role, Scalar, Shape,
+    Codec, HoleFacts, HolePosition, HoleRef, HoleResolver, Pattern, PatternError, Role, Scalar, Shape,
     SourceTree, TextPatterns,
 };
 use crate::domain::route::{Wire, parse_headers, resolve_headers};
@@ -58,7 +58,7 @@ impl RestReplySource {
     }
 
     /// Returns the error in terms of the configuration keys.
-    fn said(&self, error: PatternError) -> PatternError {
+    fn with_config_key(&self, error: PatternError) -> PatternError {
         let inside = match self.speech {
             Wire::Http => return error.under("rest"),
             Wire::Frame => error.key.strip_prefix("body").unwrap_or(&error.key),
@@ -104,14 +104,14 @@ impl OutcomeRow {
         call: &HoleFacts,
         tool: ToolResult,
     ) -> Result<OutcomeRow, PatternError> {
-        let rest = parse_rest(&source.rest).map_err(|error| source.rest.said(error))?;
+        let rest = parse_rest(&source.rest).map_err(|error| source.rest.with_config_key(error))?;
         let rpc = parse_rpc(&source.rpc).map_err(|error| error.under("rpc"))?;
         let mut resolver = HoleResolver::default();
         let noted = note_rest(&rest, resolver.at(source.rest.speech.as_str()));
-        noted.map_err(|error| source.rest.said(error))?;
+        noted.map_err(|error| source.rest.with_config_key(error))?;
         note_rpc(&rpc, resolver.at("rpc")).map_err(|error| error.under("rpc"))?;
         let facts = resolver.finish(call)?;
-        let rest = resolve_rest(&rest, &facts).map_err(|error| source.rest.said(error))?;
+        let rest = resolve_rest(&rest, &facts).map_err(|error| source.rest.with_config_key(error))?;
         let rpc = resolve_rpc(&rpc, &facts).map_err(|error| error.under("rpc"))?;
         let names_it = |pattern: &Pattern| {
             matches!(pattern, Pattern::Object(object)
@@ -138,7 +138,7 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<HoleRef>, Pat
     if let NumberPattern::Among(first, _) = &status
         && !(200..=599).contains(first)
     {
-        let what = format!("{first} is no status of an answer; write one from 200 to 599");
+        let what = format!("{first} is not a response status; write one from 200 to 599");
         return Err(PatternError::new(what).under("status"));
     }
     let mut errors = Vec::new();
@@ -149,7 +149,7 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<HoleRef>, Pat
     let body = match (&source.body, &source.text) {
         (Some(_), Some(_)) => {
             return Err(PatternError::new(
-                "`body` is JSON and `text` is none; write one of them",
+                "`body` is JSON, `text` is not; write one of them",
             ));
         }
         (Some(body), None) => {
@@ -211,7 +211,7 @@ fn note_rest(
     let status = rest.status.note(Side::Rest, resolver);
     status.map_err(|error| error.under("status"))?;
     for item in &rest.headers {
-        let noted = resolver.words(Side::Rest, &item.words, HolePlace::Words);
+        let noted = resolver.words(Side::Rest, &item.words, HolePosition::Words);
         noted.map_err(|error| error.under(&format!("headers.{}", item.name)))?;
     }
     match &rest.body {
@@ -220,7 +220,7 @@ fn note_rest(
             .pattern(Side::Rest, pattern)
             .map_err(|error| error.under("body")),
         BodyPattern::Text(words) => resolver
-            .words(Side::Rest, words, HolePlace::Text)
+            .words(Side::Rest, words, HolePosition::Text)
             .map_err(|error| error.under("text")),
     }
 }
@@ -250,7 +250,7 @@ fn note_rpc(
                         shape,
                         ..mention.clone()
                     };
-                    resolver.mention(Side::Rpc, &string, (HolePlace::Json, 0))
+                    resolver.mention(Side::Rpc, &string, (HolePosition::Json, 0))
                 }
                 Some(pattern) => resolver.pattern(Side::Rpc, pattern),
                 None => Ok(()),
@@ -276,7 +276,7 @@ fn resolve_rest(
             BodyPattern::Json(pattern.map_err(|error| error.under("body"))?)
         }
         BodyPattern::Text(words) => {
-            let words = facts.words(Side::Rest, words, HolePlace::Text);
+            let words = facts.words(Side::Rest, words, HolePosition::Text);
             BodyPattern::Text(words.map_err(|error| error.under("text"))?)
         }
     };

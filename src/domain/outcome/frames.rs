@@ -34,17 +34,17 @@ impl Outcomes {
         (call, id): (&Bindings, Option<usize>),
         terms: TranslateContext,
     ) -> Option<(TranslatedReply<RpcAnswer>, Correlation)> {
-        let places = self.order(Side::Rest).iter();
-        places.copied().find_map(|place| {
-            let row = &self.rows()[place];
+        let order = self.order(Side::Rest).iter();
+        order.copied().find_map(|index| {
+            let row = &self.rows()[index];
             let (pattern, reading) = row.read_frame(frame, terms.depth)?;
-            let agrees = row.shares(&reading, call) && echoes(pattern, Some(frame), call);
+            let agrees = row.shares_holes(&reading, call) && echoes(pattern, Some(frame), call);
             let written = row.write_rpc(&reading, call, terms).ok();
             let written = written.filter(|_| agrees)?;
-            let bears = id.is_some_and(|id| borne(pattern, Some(frame), id).is_some());
+            let has_id = id.is_some_and(|id| borrowed_value(pattern, Some(frame), id).is_some());
             Some((
-                self.answered_rpc(written, place),
-                if bears {
+                self.answered_rpc(written, index),
+                if has_id {
                     Correlation::ToCaller
                 } else {
                     Correlation::ToAll
@@ -55,38 +55,38 @@ impl Outcomes {
 
     /// Returns the reply of silence to a call; `None` if no row has one.
     #[must_use]
-    pub fn correlate_nothing(
+    pub fn correlate_silence(
         &self,
         call: &Bindings,
         terms: TranslateContext,
     ) -> Option<TranslatedReply<RpcAnswer>> {
-        let places = self.order(Side::Rest).iter();
-        places.copied().find_map(|place| {
-            let row = &self.rows()[place];
+        let order = self.order(Side::Rest).iter();
+        order.copied().find_map(|index| {
+            let row = &self.rows()[index];
             let silent = matches!(row.rest.body, BodyPattern::Nothing);
             let reading =
                 silent.then(|| PatternReader::new(row.facts.holes.len(), OPEN, terms.depth))?;
             let written = row.write_rpc(&reading, call, terms).ok()?;
-            Some(self.answered_rpc(written, place))
+            Some(self.answered_rpc(written, index))
         })
     }
 
     /// Returns the values at the places where replies of this route have the id; the frame need not be a reply.
-    pub fn ids_at(&self, frame: &Json, id: usize) -> impl Iterator<Item = Json> {
+    pub fn ids_in_frame(&self, frame: &Json, id: usize) -> impl Iterator<Item = Json> {
         self.rows().iter().filter_map(move |row| {
             let BodyPattern::Json(pattern) = &row.rest.body else {
                 return None;
             };
-            borne(pattern, Some(frame), id)
+            borrowed_value(pattern, Some(frame), id)
         })
     }
 
     /// Returns the id in a frame, if the frame is the reply to some call of this route.
     #[must_use]
-    pub fn id_borne(&self, frame: &Json, id: usize, depth: u16) -> Option<Json> {
+    pub fn reply_id(&self, frame: &Json, id: usize, depth: u16) -> Option<Json> {
         self.rows().iter().find_map(|row| {
             let (pattern, _) = row.read_frame(frame, depth)?;
-            borne(pattern, Some(frame), id)
+            borrowed_value(pattern, Some(frame), id)
         })
     }
 }
@@ -112,9 +112,9 @@ impl OutcomeRow {
     }
 
     /// Returns whether holes with the names of the call's holes have their values.
-    fn shares(&self, reading: &PatternReader, call: &Bindings) -> bool {
-        let mut own = self.facts.holes.iter().enumerate();
-        own.all(|(hole, fact)| {
+    fn shares_holes(&self, reading: &PatternReader, call: &Bindings) -> bool {
+        let mut holes = self.facts.holes.iter().enumerate();
+        holes.all(|(hole, fact)| {
             let twin = self.facts.of_call(&fact.name);
             twin.is_none_or(|twin| agree(reading.bindings.get(hole), call.get(twin)))
         })
@@ -141,8 +141,8 @@ fn borrowed(slot: &Slot) -> Option<usize> {
 fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
     match pattern {
         Pattern::Hole(slot) => borrowed(slot).is_none_or(|hole| {
-            let said = value.map_or(BoundValue::Absent, |value| BoundValue::Value(value.clone()));
-            agree(&said, call.get(hole))
+            let bound = value.map_or(BoundValue::Absent, |value| BoundValue::Value(value.clone()));
+            agree(&bound, call.get(hole))
         }),
         Pattern::Object(object) => object.members.iter().all(|(name, member)| {
             let value = value.and_then(|value| value.member(name));
@@ -153,12 +153,12 @@ fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
 }
 
 /// Returns the value at the place where the pattern borrows this hole.
-fn borne(pattern: &Pattern, value: Option<&Json>, hole: usize) -> Option<Json> {
+fn borrowed_value(pattern: &Pattern, value: Option<&Json>, hole: usize) -> Option<Json> {
     match pattern {
         Pattern::Hole(slot) => value.filter(|_| borrowed(slot) == Some(hole)).cloned(),
         Pattern::Object(object) => object.members.iter().find_map(|(name, member)| {
             let value = value.and_then(|value| value.member(name));
-            borne(member, value.as_ref(), hole)
+            borrowed_value(member, value.as_ref(), hole)
         }),
         Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => None,
     }

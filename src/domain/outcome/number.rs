@@ -2,7 +2,7 @@
 
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    BoundValue, HoleFacts, HolePlace, HoleRef, HoleResolver, MatchError, PatternError,
+    BoundValue, HoleFacts, HolePosition, HoleRef, HoleResolver, MatchError, PatternError,
     PatternReader, PatternWriter, Slot, SourceTree, Token, parse_mention, tokens,
 };
 use crate::domain::side::Side;
@@ -77,7 +77,7 @@ impl NumberPattern<HoleRef> {
     pub(super) fn note(&self, side: Side, resolver: &mut HoleResolver) -> Result<(), PatternError> {
         match self {
             NumberPattern::Among(..) => Ok(()),
-            NumberPattern::Hole(mention) => resolver.mention(side, mention, (HolePlace::Json, 0)),
+            NumberPattern::Hole(mention) => resolver.mention(side, mention, (HolePosition::Json, 0)),
         }
     }
 
@@ -89,10 +89,10 @@ impl NumberPattern<HoleRef> {
         Ok(match self {
             NumberPattern::Among(first, others) => NumberPattern::Among(*first, others.clone()),
             NumberPattern::Hole(mention) => {
-                let slot = facts.slot(side, mention, (HolePlace::Json, 0))?;
+                let slot = facts.slot(side, mention, (HolePosition::Json, 0))?;
                 if slot.binds().is_none() || !slot.is_required() {
                     return Err(PatternError::new(format!(
-                        "the hole `{}` is written as a number, so it is shared and always there",
+                        "the hole `{}` is written as a number, so both sides must have it and it must not be optional",
                         slot.name
                     )));
                 }
@@ -119,7 +119,7 @@ fn choice(tree: &SourceTree) -> Result<Choice, PatternError> {
 
 fn no_number(text: &str) -> PatternError {
     PatternError::new(format!(
-        "`{text}` is no number; write one, a list that begins with one, or a hole such as `{{code:integer}}`"
+        "`{text}` is not a number; write one, a list that begins with one, or a hole such as `{{code:integer}}`"
     ))
 }
 
@@ -147,7 +147,7 @@ impl NumberPattern {
                 let value = slot.write_json(&bound).map_err(MatchError::here)?;
                 let number =
                     value.and_then(|value| String::from_utf8_lossy(value.as_bytes()).parse().ok());
-                number.ok_or_else(|| MatchError::new(&slot.name, "it is no integer in range"))
+                number.ok_or_else(|| MatchError::new(&slot.name, "it is not an integer in range"))
             }
         }
     }
@@ -183,7 +183,7 @@ impl NumberPattern {
 
     /// Returns a number that matches both.
     #[must_use]
-    pub fn meeting(&self, other: &NumberPattern) -> Option<i64> {
+    pub fn common_number(&self, other: &NumberPattern) -> Option<i64> {
         match (self, other) {
             (NumberPattern::Hole(_), NumberPattern::Hole(_)) => Some(0),
             (NumberPattern::Hole(_), among) | (among, NumberPattern::Hole(_)) => {

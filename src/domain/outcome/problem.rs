@@ -35,10 +35,10 @@ pub fn error_object(failure: &Failure, codes: &FailureCodes) -> ErrorObject {
         requested,
     }) = failure.advice.as_deref()
     {
-        let said = serde_json::json!({ "supported": supported, "requested": requested });
-        let said = said.to_string();
+        let versions = serde_json::json!({ "supported": supported, "requested": requested });
+        let versions = versions.to_string();
         data.push(',');
-        data.push_str(said.trim_start_matches('{').trim_end_matches('}'));
+        data.push_str(versions.trim_start_matches('{').trim_end_matches('}'));
     }
     if let Some(detail) = &failure.detail {
         data.push_str(r#","upstream":"#);

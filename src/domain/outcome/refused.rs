@@ -71,8 +71,8 @@ impl Outcomes {
 #[must_use]
 pub fn refusal(id: u64, reply: &RestReply, limits: ReplyLimits) -> Bytes {
     let id = RequestId::new(Json::written(id.to_string())).unwrap_or(RequestId::null());
-    let said = parse_response(&reply.body, limits.depth).ok();
-    let error = match said.map(|said| said.reply) {
+    let parsed = parse_response(&reply.body, limits.depth).ok();
+    let error = match parsed.map(|parsed| parsed.reply) {
         Some(ResponseReply::Error(error)) => with_status(reply, error, limits),
         Some(ResponseReply::Result(_)) | None => failure(reply, limits),
     };

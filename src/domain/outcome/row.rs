@@ -172,9 +172,9 @@ impl OutcomeRow {
             .rest
             .status
             .read(seen.reply.status.into(), &mut reading);
-        status.map_err(|misfit| misfit.within("status"))?;
+        status.map_err(|error| error.within("status"))?;
         read_headers(&self.rest.headers, &seen.reply.headers, &mut reading)?;
-        let body = |misfit: MatchError| misfit.within("body");
+        let body = |error: MatchError| error.within("body");
         match (&self.rest.body, &seen.content) {
             (BodyPattern::Anything, _) | (BodyPattern::Nothing, ReplyContent::Nothing) => {}
             (BodyPattern::Json(pattern), ReplyContent::Json(json)) => {
@@ -187,7 +187,7 @@ impl OutcomeRow {
                 words.read(&[""], &mut reading).map_err(body)?;
             }
             (BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_), _) => {
-                return Err(MatchError::new("body", "it is of another kind"));
+                return Err(MatchError::new("body", "it has another type"));
             }
         }
         Ok(reading)
@@ -214,13 +214,13 @@ impl OutcomeRow {
                 let read = pattern.read(Some(result), &mut reading);
                 // If the row names all members of the result, there is no `isError`.
                 let names_all = read.is_ok() && reading.dropped == 0 && has_no_rest(pattern);
-                if self.tool == ToolResult::Succeeded && !names_all && says_failure(result) {
+                if self.tool == ToolResult::Succeeded && !names_all && reports_failure(result) {
                     return Err(MatchError::new(
                         "result/isError",
-                        "the row says nothing of failure",
+                        "the row does not describe a failure",
                     ));
                 }
-                read.map_err(|misfit| misfit.within("result"))?;
+                read.map_err(|error| error.within("result"))?;
             }
             (
                 RpcReplyPattern::Error {
@@ -231,11 +231,11 @@ impl OutcomeRow {
                 ResponseReply::Error(error),
             ) => {
                 code.read(error.code, &mut reading)
-                    .map_err(|misfit| misfit.within("error/code"))?;
+                    .map_err(|error| error.within("error/code"))?;
                 read_part(message.as_ref(), Some(&error.message), &mut reading)
-                    .map_err(|misfit| misfit.within("error/message"))?;
+                    .map_err(|error| error.within("error/message"))?;
                 read_part(data.as_ref(), error.data.as_ref(), &mut reading)
-                    .map_err(|misfit| misfit.within("error/data"))?;
+                    .map_err(|error| error.within("error/data"))?;
             }
             (RpcReplyPattern::Result(_), ResponseReply::Error(_)) => {
                 return Err(MatchError::new("error", "the row has a result"));
@@ -310,7 +310,7 @@ impl OutcomeRow {
             .ok()
             .filter(|status| (200..=599).contains(status));
         let status = in_range.ok_or_else(|| {
-            MatchError::new("status", format!("{status} is no status of an answer"))
+            MatchError::new("status", format!("{status} is not a response status"))
         })?;
         let (content_type, body) = match &self.rest.body {
             BodyPattern::Nothing | BodyPattern::Anything => (None, Rope::default()),
@@ -331,20 +331,20 @@ impl OutcomeRow {
             ));
         }
         let headers = write_headers(&self.rest.headers, &writing)?;
-        let says_text = |(name, value): &(HeaderName, HeaderValue)| {
+        let is_text_type = |(name, value): &(HeaderName, HeaderValue)| {
             let value = value.to_str().unwrap_or_default();
             name == "content-type" && value.starts_with("text/") && !is_json(value)
         };
-        if matches!(self.rest.body, BodyPattern::Json(_)) && headers.iter().any(says_text) {
-            let what = "it says text, and the body is JSON";
+        if matches!(self.rest.body, BodyPattern::Json(_)) && headers.iter().any(is_text_type) {
+            let what = "it is a text type, but the body is JSON";
             return Err(MatchError::new("header `content-type`", what));
         }
-        let says_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
-        let own_type = headers.iter().find(|header| says_type(header));
+        let is_content_type = |(name, _): &(HeaderName, HeaderValue)| name == "content-type";
+        let declared_type = headers.iter().find(|header| is_content_type(header));
         if let (BodyPattern::Text(_), [text]) = (&self.rest.body, body.chunks()) {
-            is_text(text, own_type.map(|(_, kind)| kind.as_bytes()))?;
+            is_text(text, declared_type.map(|(_, kind)| kind.as_bytes()))?;
         }
-        let content_type = content_type.filter(|_| own_type.is_none());
+        let content_type = content_type.filter(|_| declared_type.is_none());
         Ok(Rendered {
             answer: RestAnswer {
                 status: forwarded(status),
@@ -361,10 +361,10 @@ impl OutcomeRow {
 /// as JSON.
 fn is_text(text: &bytes::Bytes, kind: Option<&[u8]>) -> Result<(), MatchError> {
     if text.iter().all(u8::is_ascii_whitespace) {
-        return Err(MatchError::new("text", "a text of blanks is no content"));
+        return Err(MatchError::new("text", "a blank text counts as no content"));
     }
-    let says_text = kind.is_none_or(|kind| kind.starts_with(b"text/"));
-    if !says_text && Json::parse(text.clone(), u16::MAX).is_ok() {
+    let is_text_type = kind.is_none_or(|kind| kind.starts_with(b"text/"));
+    if !is_text_type && Json::parse(text.clone(), u16::MAX).is_ok() {
         return Err(MatchError::new("text", "it would be read as JSON"));
     }
     Ok(())
@@ -409,30 +409,30 @@ pub(super) const IS_ERROR: &str = "isError";
 static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("true"));
 
 /// A result with this end reports no failure: a repeated member is ignored.
-const SAYS_SUCCESS: &[u8] = b",\"isError\":false}";
+const SUCCESS_END: &[u8] = b",\"isError\":false}";
 
 /// Returns whether a tool's result says `isError: true`.
 #[must_use]
-pub fn says_failure(result: &Json) -> bool {
-    if result.as_bytes().ends_with(SAYS_SUCCESS) {
+pub fn reports_failure(result: &Json) -> bool {
+    if result.as_bytes().ends_with(SUCCESS_END) {
         return false;
     }
     let fails = || {
-        let says = result.member(IS_ERROR);
-        says.is_some_and(|says| says.as_bytes() == b"true")
+        let is_error = result.member(IS_ERROR);
+        is_error.is_some_and(|is_error| is_error.as_bytes() == b"true")
     };
     TRUE.find(result.as_bytes()).is_some() && fails()
 }
 
 /// Returns the same for a result in pieces. Most contain no `true`, and only those that do are joined.
-pub(super) fn pieces_say_failure(result: &Rope) -> bool {
+pub(super) fn rope_reports_failure(result: &Rope) -> bool {
     let chunks = result.chunks();
     let mut ends = chunks.last().into_iter();
-    if ends.any(|chunk| chunk.ends_with(SAYS_SUCCESS)) {
+    if ends.any(|chunk| chunk.ends_with(SUCCESS_END)) {
         return false;
     }
     chunks.iter().any(|chunk| TRUE.find(chunk).is_some())
-        && says_failure(&Json::sent(result.clone()))
+        && reports_failure(&Json::sent(result.clone()))
 }
 
 fn has_no_rest(pattern: &Pattern) -> bool {

@@ -6,7 +6,7 @@ use super::builtin::{self, EMPTY_TOOL_RESULT, EmptySuccess, ReplyLimits};
 use super::draft::RowSource;
 use super::problem::write_problem;
 use super::row::{
-    OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, pieces_say_failure, says_failure,
+    OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, rope_reports_failure, reports_failure,
 };
 use super::status::forwarded;
 use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
@@ -88,8 +88,8 @@ impl Outcomes {
             tool,
             tool_error_status: TOOL_ERROR_STATUS,
         };
-        for (place, row) in outcomes.rows.iter().enumerate() {
-            let never = Side::ALL.map(|side| outcomes.hides(place, side));
+        for (index, row) in outcomes.rows.iter().enumerate() {
+            let never = Side::ALL.map(|side| outcomes.hides(index, side));
             // A row of the route may override one of a set; the order takes care of that.
             let replaced = |other: usize| row.origin != outcomes.rows[other].origin;
             if let [Some(one), Some(other)] = never
@@ -97,7 +97,7 @@ impl Outcomes {
                 && !replaced(other)
             {
                 let what = format!(
-                    "the row can never be used: {} fits whatever it fits, on both sides",
+                    "the row is never used: {} matches everything that it matches, on both sides",
                     outcomes.rows[one].key
                 );
                 errors.push(PatternError::new(what).under(&row.key));
@@ -175,9 +175,9 @@ impl Outcomes {
     /// Returns a row that matches every response of a side's upstream that this one matches.
     #[must_use]
     pub fn hides(&self, row: usize, side: Side) -> Option<usize> {
-        let earlier = self.order(side).iter().take_while(|place| **place != row);
-        let hides = |place: &&usize| compare::within(&self.rows[row], &self.rows[**place], side);
-        earlier.copied().find(|place| hides(&place))
+        let earlier = self.order(side).iter().take_while(|index| **index != row);
+        let hides = |index: &&usize| compare::within(&self.rows[row], &self.rows[**index], side);
+        earlier.copied().find(|index| hides(&index))
     }
 
     /// Translates a REST response for an RPC client.
@@ -192,11 +192,11 @@ impl Outcomes {
     ) -> Result<TranslatedReply<RpcAnswer>, Failure> {
         if !self.rows.is_empty() {
             let seen = ReplyReader::new(reply, terms.depth);
-            for place in self.order(Side::Rest) {
-                let row = &self.rows[*place];
+            for index in self.order(Side::Rest) {
+                let row = &self.rows[*index];
                 let read = row.read_rest(&seen, terms.depth);
                 if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, terms)) {
-                    return Ok(self.answered_rpc(written, *place));
+                    return Ok(self.answered_rpc(written, *index));
                 }
             }
         }
@@ -241,7 +241,7 @@ impl Outcomes {
         match answer {
             RpcAnswer::Error(ErrorObject {
                 data: Some(result), ..
-            }) if self.tool == ToolResult::Succeeded && says_failure(&result) => {
+            }) if self.tool == ToolResult::Succeeded && reports_failure(&result) => {
                 RpcAnswer::Result(result.into_bytes().into())
             }
             answer @ (RpcAnswer::Result(_) | RpcAnswer::Error(_)) => answer,
@@ -264,9 +264,9 @@ impl Outcomes {
     /// Returns the REST response of a tool's failure, and whether it is a tool error. One made from a REST response
     /// with a truncated body keeps that response's status and headers.
     fn tool_failure(&self, result: Json) -> (RestAnswer, bool) {
-        let kept = builtin::stored_head(&result);
+        let stored = builtin::stored_head(&result);
         let error = builtin::tool_failure(result);
-        match kept {
+        match stored {
             Some((status, headers)) => {
                 let answer = RestAnswer {
                     headers,
@@ -281,7 +281,7 @@ impl Outcomes {
     pub(super) fn is_tool_error(&self, answer: &RpcAnswer) -> bool {
         match answer {
             RpcAnswer::Result(result) if self.tool == ToolResult::Succeeded => {
-                pieces_say_failure(result)
+                rope_reports_failure(result)
             }
             RpcAnswer::Result(_) | RpcAnswer::Error(_) => false,
         }
@@ -295,16 +295,16 @@ impl Outcomes {
         call: &Bindings,
         terms: TranslateContext,
     ) -> TranslatedReply<RestAnswer> {
-        for place in self.order(Side::Rpc) {
-            let row = &self.rows[*place];
+        for index in self.order(Side::Rpc) {
+            let row = &self.rows[*index];
             let read = row.read_rpc(&reply, terms.depth);
             if let Ok(written) = read.and_then(|reading| row.write_rest(&reading, call, terms)) {
-                return answered(written, *place);
+                return answered(written, *index);
             }
         }
         // A tool failure written by the built-in table is restored.
         if let (ToolResult::Succeeded, ResponseReply::Result(result)) = (self.tool, &reply)
-            && let Some(answer) = builtin::restored_tool(result)
+            && let Some(answer) = builtin::restore_tool(result)
         {
             return TranslatedReply {
                 answer,
@@ -317,7 +317,7 @@ impl Outcomes {
         // The built-in success row does not apply to a tool's failure.
         let (answer, tool_error) = match reply {
             ResponseReply::Result(result)
-                if self.tool == ToolResult::Succeeded && says_failure(&result) =>
+                if self.tool == ToolResult::Succeeded && reports_failure(&result) =>
             {
                 self.tool_failure(result)
             }
@@ -373,18 +373,18 @@ impl ReplyReader<'_> {
 /// Sorts rows by specificity, then by origin, then by their place in the table.
 fn order(rows: &[OutcomeRow], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize> {
     let mut refined = vec![0_usize; rows.len()];
-    for (place, one) in rows.iter().enumerate() {
-        for (other_place, other) in rows.iter().enumerate().skip(place + 1) {
+    for (index, one) in rows.iter().enumerate() {
+        for (other_index, other) in rows.iter().enumerate().skip(index + 1) {
             let down = compare::within(one, other, side);
             let up = compare::within(other, one, side);
             match (down, up) {
-                (true, false) => refined[place] += 1,
-                (false, true) => refined[other_place] += 1,
+                (true, false) => refined[index] += 1,
+                (false, true) => refined[other_index] += 1,
                 (true, true) => {}
                 (false, false) if one.origin == other.origin => {
-                    if compare::meets(one, other, side) {
+                    if compare::overlaps(one, other, side) {
                         let what = format!(
-                            "it fits answers of {} servers that {} fits as well, and neither is more specific; name a member or a text that tells them apart",
+                            "it matches answers of {} servers that {} matches as well, and neither is more specific; name a member or a text that distinguishes them",
                             side, one.key
                         );
                         errors.push(PatternError::new(what).under(&other.key));
@@ -395,14 +395,14 @@ fn order(rows: &[OutcomeRow], side: Side, errors: &mut Vec<PatternError>) -> Vec
         }
     }
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|place| {
-        let row = &rows[*place];
+    order.sort_by_key(|index| {
+        let row = &rows[*index];
         // Of two rows that match the same responses, the one that names more members loses less.
         (
-            Reverse(refined[*place]),
+            Reverse(refined[*index]),
             Reverse(row.binds(side)),
             row.origin,
-            *place,
+            *index,
         )
     });
     order

@@ -253,13 +253,13 @@ fn the_whole_table_of_failures() {
 }
 
 #[test]
-fn labels_and_own_codes_are_distinct_and_codes_keep_out_of_reserved_ranges() {
+fn labels_and_codes_are_distinct_and_codes_avoid_reserved_ranges() {
     let labels: std::collections::HashSet<_> = Reason::ALL
         .iter()
         .map(|reason| reason.row().label)
         .collect();
     assert_eq!(labels.len(), Reason::ALL.len());
-    let mut own = std::collections::HashSet::new();
+    let mut codes = std::collections::HashSet::new();
     for reason in Reason::ALL {
         let code = reason.row().code;
         // What MCP calls a header mismatch and an unsupported version is one.
@@ -274,7 +274,7 @@ fn labels_and_own_codes_are_distinct_and_codes_keep_out_of_reserved_ranges() {
             "{reason:?}"
         );
         assert!(
-            !is_own || own.insert(code),
+            !is_own || codes.insert(code),
             "{reason:?} has a code of another reason"
         );
     }
@@ -285,7 +285,7 @@ fn any_reason() -> impl Strategy<Value = Reason> {
 }
 
 #[test]
-fn json_is_told_by_its_content_type() {
+fn json_is_recognised_by_its_content_type() {
     for yes in [
         "application/json",
         "Application/JSON; charset=utf-8",
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rest_error_comes_back_as_it_was(
+    fn a_rest_error_survives_the_round_trip(
         status in 400_u16..600,
         body in prop_oneof![Just(r#"{"detail":[{"a":1.10}]}"#), Just("\"x\""), Just("[]")],
         text in "[a-zé\"<]{1,8}",
@@ -329,7 +329,7 @@ proptest! {
     }
 
     #[test]
-    fn an_rpc_error_comes_back_as_it_was(code in any::<i64>(), message in any::<String>(), data in proptest::option::of(0..3_usize)) {
+    fn an_rpc_error_survives_the_round_trip(code in any::<i64>(), message in any::<String>(), data in proptest::option::of(0..3_usize)) {
         let data = data.map(|index| [r#"{"a":1.10}"#, "null", r#"{"status":404}"#][index]);
         let error = ErrorObject { code, message: Json::string(&message), data: data.map(Json::literal) };
         let there = rpc_to_rest(ResponseReply::Error(error.clone()));
@@ -350,7 +350,7 @@ proptest! {
     }
 
     #[test]
-    fn a_result_comes_back_as_the_bytes_it_was(text in prop_oneof![Just("1.10"), Just("[ 1 ]"), Just("\"\\u0041\""), Just("null"), Just("{\"a\":1,\"a\":2}")]) {
+    fn a_result_keeps_its_bytes_in_a_round_trip(text in prop_oneof![Just("1.10"), Just("[ 1 ]"), Just("\"\\u0041\""), Just("null"), Just("{\"a\":1,\"a\":2}")]) {
         let there = rpc_to_rest(ResponseReply::Result(Json::literal(text)));
         let reply = sent(there);
         let RpcAnswer::Result(result) = built_in(&reply).unwrap() else { panic!() };
@@ -379,7 +379,7 @@ mod laws;
 mod replies;
 
 #[test]
-fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
+fn a_failed_tool_matches_no_success_row() {
     use super::{Outcomes, ToolResult};
     use crate::domain::pattern::{Bindings, HoleFacts};
     use crate::domain::translate::TranslateContext;
@@ -410,7 +410,7 @@ fn a_tool_that_failed_is_no_success_where_no_row_says_so() {
 }
 
 #[test]
-fn the_result_of_a_tool_that_has_nothing_to_tell_is_no_null() {
+fn the_empty_result_of_a_tool_is_not_null() {
     use super::{Outcomes, ToolResult};
     use crate::domain::pattern::{Bindings, HoleFacts};
     use crate::domain::translate::TranslateContext;
@@ -446,19 +446,19 @@ fn the_result_of_a_tool_that_has_nothing_to_tell_is_no_null() {
 }
 
 #[test]
-fn a_result_says_failure_just_where_its_member_does() {
-    use super::row::says_failure;
-    let says = |result: &'static str| says_failure(&Json::literal(result));
-    assert!(says(r#"{"isError":true}"#));
-    assert!(says(r#"{"content":[],"isError":true}"#));
-    assert!(says(r#"{"content":[{"isError":false}],"isError":true}"#));
-    assert!(says(
+fn only_the_member_of_a_result_reports_failure() {
+    use super::row::reports_failure;
+    let reports = |result: &'static str| reports_failure(&Json::literal(result));
+    assert!(reports(r#"{"isError":true}"#));
+    assert!(reports(r#"{"content":[],"isError":true}"#));
+    assert!(reports(r#"{"content":[{"isError":false}],"isError":true}"#));
+    assert!(reports(
         r#"{"isError":true,"structuredContent":{"a":1,"isError":false}}"#
     ));
-    assert!(says(r#"{"isError":true,",\"isError":false}"#));
-    assert!(!says(r#"{"content":[true],"isError":false}"#));
-    assert!(!says(r#"{"content":[true]}"#));
+    assert!(reports(r#"{"isError":true,",\"isError":false}"#));
+    assert!(!reports(r#"{"content":[true],"isError":false}"#));
+    assert!(!reports(r#"{"content":[true]}"#));
     // Given twice, it says nothing.
-    assert!(!says(r#"{"isError":true,"isError":false}"#));
-    assert!(!says(r#"{"isError":false,"isError":true}"#));
+    assert!(!reports(r#"{"isError":true,"isError":false}"#));
+    assert!(!reports(r#"{"isError":false,"isError":true}"#));
 }

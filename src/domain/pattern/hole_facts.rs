@@ -1,7 +1,7 @@
 //! The facts about the holes of a pair, and the slots that they give at each place of a pattern.
 
 use super::bindings::BoundValue;
-use super::hole_resolver::{HoleFacts, HolePlace};
+use super::hole_resolver::{HoleFacts, HolePosition};
 use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};
 use super::text::TextPatterns;
 use super::{Absence, Codec, Delimiter};
@@ -61,7 +61,7 @@ impl HoleFacts {
         &self,
         side: Side,
         mention: &HoleRef,
-        (place, depth): (HolePlace, usize),
+        (place, depth): (HolePosition, usize),
     ) -> Result<Slot, PatternError> {
         let mut slot = Slot {
             name: mention.name.clone(),
@@ -120,7 +120,7 @@ impl HoleFacts {
         Ok(match pattern {
             Pattern::Literal(json) => Pattern::Literal(json.clone()),
             Pattern::Hole(mention) => {
-                Pattern::Hole(self.slot(side, mention, (HolePlace::Json, depth))?)
+                Pattern::Hole(self.slot(side, mention, (HolePosition::Json, depth))?)
             }
             Pattern::Text(text) => Pattern::Text(self.text(side, text, depth)?),
             Pattern::Object(object) => Pattern::Object(self.object(side, object, depth)?),
@@ -144,7 +144,7 @@ impl HoleFacts {
             ));
         }
         let rest = object.rest.as_ref();
-        let rest = rest.map(|rest| self.slot(side, rest, (HolePlace::Rest, depth)));
+        let rest = rest.map(|rest| self.slot(side, rest, (HolePosition::Rest, depth)));
         Ok(ObjectPattern::understood(members, rest.transpose()?))
     }
 
@@ -160,7 +160,7 @@ impl HoleFacts {
             items.push(item.map_err(|error| error.under(&format!("[{index}]")))?);
         }
         let rest = list.rest.as_ref();
-        let rest = rest.map(|rest| self.slot(side, rest, (HolePlace::Json, depth)));
+        let rest = rest.map(|rest| self.slot(side, rest, (HolePosition::Json, depth)));
         Ok(ListPattern {
             items,
             rest: rest.transpose()?,
@@ -200,7 +200,7 @@ impl HoleFacts {
             Ok(match part {
                 TextPart::Text(text) => TextPart::Text(text.clone()),
                 TextPart::Hole(mention) => {
-                    TextPart::Hole(self.slot(side, mention, (HolePlace::Text, depth))?)
+                    TextPart::Hole(self.slot(side, mention, (HolePosition::Text, depth))?)
                 }
             })
         });
@@ -271,7 +271,7 @@ impl HoleFacts {
         &self,
         side: Side,
         words: &TextPatterns<HoleRef>,
-        place: HolePlace,
+        place: HolePosition,
     ) -> Result<TextPatterns, PatternError> {
         Ok(match words {
             TextPatterns::Literal(text) => TextPatterns::Literal(text.clone()),
@@ -296,12 +296,12 @@ fn unwritable(slot: &Slot, what: &str) -> PatternError {
 }
 
 /// Checks that a slot may occur at its place: a list needs a text that may be repeated, or `[,]` as a whole segment.
-fn fits_place(slot: &Slot, place: HolePlace) -> Result<(), PatternError> {
+fn fits_place(slot: &Slot, place: HolePosition) -> Result<(), PatternError> {
     let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
     let once = match place {
-        HolePlace::Text | HolePlace::Path => true,
-        HolePlace::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
-        HolePlace::Json | HolePlace::Rest | HolePlace::Words => false,
+        HolePosition::Text | HolePosition::Path => true,
+        HolePosition::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
+        HolePosition::Json | HolePosition::Rest | HolePosition::Words => false,
     };
     if is_list && once && slot.codec == Codec::Plain {
         return Err(PatternError::new(format!(
@@ -309,7 +309,7 @@ fn fits_place(slot: &Slot, place: HolePlace) -> Result<(), PatternError> {
             slot.name
         )));
     }
-    if place == HolePlace::Text
+    if place == HolePosition::Text
         && slot.binds().is_some()
         && matches!(slot.absence, Absence::Implied(_))
     {

@@ -13,7 +13,7 @@ use crate::domain::side::Side;
 
 /// The kind of place in which a hole occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HolePlace {
+pub enum HolePosition {
     /// A JSON value.
     Json,
     /// The members or elements that are not named.
@@ -111,9 +111,9 @@ impl HoleResolver {
     fn equal(
         &self,
         mention: &HoleRef,
-        (place, depth): (HolePlace, usize),
+        (place, depth): (HolePosition, usize),
     ) -> Result<(), PatternError> {
-        let Some(head) = self.head.filter(|_| place == HolePlace::Json && depth == 0) else {
+        let Some(head) = self.head.filter(|_| place == HolePosition::Json && depth == 0) else {
             return Err(PatternError::new(format!(
                 "`{{={}}}` is a whole value of a request's body, and not in a list of like elements; write `{{{}}}`",
                 mention.name, mention.name
@@ -144,7 +144,7 @@ impl HoleResolver {
     ) -> Result<(), PatternError> {
         match pattern {
             Pattern::Literal(_) => Ok(()),
-            Pattern::Hole(mention) => self.mention(side, mention, (HolePlace::Json, depth)),
+            Pattern::Hole(mention) => self.mention(side, mention, (HolePosition::Json, depth)),
             Pattern::Text(text) => self.text(side, text, depth),
             Pattern::Object(object) => {
                 for (name, member) in &object.members {
@@ -152,7 +152,7 @@ impl HoleResolver {
                     noted.map_err(|error| error.under_member(name))?;
                 }
                 let mut rest = object.rest.iter();
-                rest.try_for_each(|rest| self.mention(side, rest, (HolePlace::Rest, depth)))
+                rest.try_for_each(|rest| self.mention(side, rest, (HolePosition::Rest, depth)))
             }
             Pattern::List(list) => {
                 for (index, item) in list.items.iter().enumerate() {
@@ -174,7 +174,7 @@ impl HoleResolver {
             shape: Some(Shape::Array),
             ..rest.clone()
         };
-        self.mention(side, &array, (HolePlace::Json, depth))
+        self.mention(side, &array, (HolePosition::Json, depth))
     }
 
     fn text(
@@ -187,7 +187,7 @@ impl HoleResolver {
             TextPart::Text(_) => None,
             TextPart::Hole(mention) => Some(mention),
         });
-        holes.try_for_each(|mention| self.mention(side, mention, (HolePlace::Text, depth)))
+        holes.try_for_each(|mention| self.mention(side, mention, (HolePosition::Text, depth)))
     }
 
     /// Adds the declarations of a text outside of JSON.
@@ -199,7 +199,7 @@ impl HoleResolver {
         &mut self,
         side: Side,
         words: &TextPatterns<HoleRef>,
-        place: HolePlace,
+        place: HolePosition,
     ) -> Result<(), PatternError> {
         match words {
             TextPatterns::Literal(_) => Ok(()),
@@ -217,7 +217,7 @@ impl HoleResolver {
         &mut self,
         side: Side,
         mention: &HoleRef,
-        (place, depth): (HolePlace, usize),
+        (place, depth): (HolePosition, usize),
     ) -> Result<(), PatternError> {
         if mention.name == "_" {
             return Ok(());
@@ -232,19 +232,19 @@ impl HoleResolver {
         }
         let talk = self.talk(&mention.name, depth)?;
         talk.on[index(side)] = Declared::Yes;
-        if mention.codec == Codec::Plain && place != HolePlace::Json && place != HolePlace::Rest {
+        if mention.codec == Codec::Plain && place != HolePosition::Json && place != HolePosition::Rest {
             talk.in_text = Declared::Yes;
         }
-        if matches!(place, HolePlace::Path | HolePlace::Segment) {
+        if matches!(place, HolePosition::Path | HolePosition::Segment) {
             talk.in_path = Declared::Yes;
         }
         let shape = match place {
-            HolePlace::Rest => Some(Shape::Object),
-            HolePlace::Json
-            | HolePlace::Words
-            | HolePlace::Text
-            | HolePlace::Path
-            | HolePlace::Segment => mention.shape.clone(),
+            HolePosition::Rest => Some(Shape::Object),
+            HolePosition::Json
+            | HolePosition::Words
+            | HolePosition::Text
+            | HolePosition::Path
+            | HolePosition::Segment => mention.shape.clone(),
         };
         // With a default, `?` is about that side's default.
         let presence = match mention.default {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
-    HoleFacts, HolePlace, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
+    HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
     SourceTree, TextPatterns, as_key, mention_named,
 };
 use crate::domain::side::Side;
@@ -295,13 +295,13 @@ impl RouteDraft {
         for item in &self.rest.query {
             resolver
                 .at("rest")
-                .words(Side::Rest, &item.words, HolePlace::Words)
+                .words(Side::Rest, &item.words, HolePosition::Words)
                 .map_err(at("rest"))?;
         }
         for item in &self.headers {
             resolver
                 .at("headers")
-                .words(Side::Rest, &item.words, HolePlace::Words)
+                .words(Side::Rest, &item.words, HolePosition::Words)
                 .map_err(at("headers"))?;
         }
         if let Some(body) = &self.body {
@@ -315,7 +315,7 @@ impl RouteDraft {
         }
         resolver
             .at("rpc")
-            .words(Side::Rpc, &self.method, HolePlace::Path)
+            .words(Side::Rpc, &self.method, HolePosition::Path)
             .map_err(at("rpc"))?;
         resolver
             .at("params")
@@ -431,7 +431,7 @@ impl RouteDraft {
         };
         let mut query = Vec::with_capacity(self.rest.query.len());
         for item in &self.rest.query {
-            let words = facts.words(Side::Rest, &item.words, HolePlace::Words);
+            let words = facts.words(Side::Rest, &item.words, HolePosition::Words);
             query.push(QueryItem {
                 key: item.key.clone(),
                 words: words.map_err(at("rest"))?,
@@ -455,7 +455,7 @@ impl RouteDraft {
     }
 
     fn rpc_call(&self, facts: &HoleFacts) -> Result<RpcCall, PatternError> {
-        let method = facts.words(Side::Rpc, &self.method, HolePlace::Path);
+        let method = facts.words(Side::Rpc, &self.method, HolePosition::Path);
         let params = facts.resolve(Side::Rpc, &self.params);
         let params = params.map_err(|error| error.under("params"))?;
         if !matches!(
@@ -480,7 +480,7 @@ pub(in crate::domain) fn resolve_headers(
 ) -> Result<Vec<HeaderItem>, PatternError> {
     let items = headers.iter().map(|item| {
         let within = |error: PatternError| error.under(&format!("headers.{}", item.name));
-        let words = facts.words(Side::Rest, &item.words, HolePlace::Words);
+        let words = facts.words(Side::Rest, &item.words, HolePosition::Words);
         let mut words = words.map_err(within)?;
         if item.is_url()
             && let TextPatterns::Mixed(text) = &mut words

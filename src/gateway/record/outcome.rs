@@ -7,7 +7,7 @@ use super::{CallOutcome, Record};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ResponseReply, parse_response};
-use crate::domain::outcome::{blame_behind_tool, says_failure};
+use crate::domain::outcome::{blame_behind_tool, reports_failure};
 use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
@@ -114,7 +114,7 @@ impl Record {
     }
 
     fn is_tool_error(&self, result: &Json) -> bool {
-        self.rpc_method.as_deref() == Some(TOOL_CALL) && says_failure(result)
+        self.rpc_method.as_deref() == Some(TOOL_CALL) && reports_failure(result)
     }
 
     /// Records a response of the proxy itself that is not a failure.

@@ -125,7 +125,7 @@ fn every_fault_of_patterns_sets_and_schemas_is_told_at_its_line() {
         "41: route[2].schema.params: is no JSON Schema: at `/type`, \"integr\" is not valid under any of the schemas listed in the 'anyOf' keyword",
         "42: route[2].schema.result: `$ref` leads to `x.json`, out of the schema; write what it names under `$defs`, and `#/$defs/NAME`",
         "45: outcomes.common[0].rest: `{>id}` writes what nothing reads: no hole `id` is shared by both sides, and the call has none (with the route `c`)",
-        "51: outcomes.common[1].rest.status: 99 is no status of an answer; write one from 200 to 599",
+        "51: outcomes.common[1].rest.status: 99 is not a response status; write one from 200 to 599",
     ];
     let text = format!("{BOTH}{EVERY_FAULT}");
     assert_eq!(problems(&text), expected.join("\n"));
@@ -153,7 +153,7 @@ fn a_row_of_a_route_stands_in_place_of_one_of_a_set() {
     );
     assert_eq!(
         problems(&twice),
-        "14: route[0].outcome[1]: the row can never be used: route[0].outcome[0] fits whatever it fits, on both sides"
+        "14: route[0].outcome[1]: the row is never used: route[0].outcome[0] matches everything that it matches, on both sides"
     );
 }
 
@@ -167,7 +167,7 @@ fn rows_of_a_set_that_overlap_are_told_once_however_many_routes_use_it() {
     );
     assert_eq!(
         problems(&main),
-        "20: outcomes.common[1]: it fits answers of rest servers that outcomes.common[0] fits as well, and neither is more specific; name a member or a text that tells them apart"
+        "20: outcomes.common[1]: it matches answers of rest servers that outcomes.common[0] matches as well, and neither is more specific; name a member or a text that distinguishes them"
     );
 }
 

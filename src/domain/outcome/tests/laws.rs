@@ -56,12 +56,12 @@ fn failing(index: usize, dice: &mut Dice) -> RowSource {
         }
         _ => {}
     }
-    let (said, message) = match dice.below(4) {
+    let (template, message) = match dice.below(4) {
         0 => ("{m}", "E: {m}"),
         1 => ("no {m}", "{m}"),
         _ => ("{m}", "{m}"),
     };
-    body.push(("message", text(said)));
+    body.push(("message", text(template)));
     match dice.below(4) {
         0 => {
             body.push(("more", text("{d?}")));
@@ -159,7 +159,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_row_that_is_taken_does_not_depend_on_the_order_but_among_equals(mut dice in thrown(40..120)) {
+    fn the_chosen_row_depends_on_the_order_only_among_equals(mut dice in thrown(40..120)) {
         let rows: Vec<RowSource> = (0..2 + dice.below(3)).map(|index| failing(index, &mut dice)).collect();
         let mut turned = rows.clone();
         turned.reverse();
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn an_error_that_a_row_names_whole_comes_back_as_it_was(mut dice in thrown(40..120)) {
+    fn an_error_that_a_row_names_completely_survives_the_round_trip(mut dice in thrown(40..120)) {
         let Some(outcomes) = built(vec![failing(0, &mut dice)]) else { return Ok(()) };
         for _ in 0..6 {
             let error = some_error(&mut dice);
@@ -215,8 +215,8 @@ proptest! {
             let is_listed = reply.status >= 500;
             prop_assert!(back.status == reply.status || is_listed, "{reply:?} became {back:?}");
             let body = Json::parse(back.body.into_bytes(), 128).unwrap();
-            let own = Json::parse(reply.body.clone(), 128).unwrap();
-            prop_assert_eq!(body.member("message"), own.member("message"));
+            let sent = Json::parse(reply.body.clone(), 128).unwrap();
+            prop_assert_eq!(body.member("message"), sent.member("message"));
         }
     }
 

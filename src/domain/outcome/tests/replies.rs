@@ -34,7 +34,7 @@ fn call(route: &Route) -> Bindings {
 fn to_rpc(route: &Route, spelled: &str) -> String {
     let (status, mut more) = spelled.split_once(' ').unwrap_or((spelled, ""));
     let mut reply = rest(status.parse().unwrap(), "", "");
-    if let Some((header, behind)) = more
+    if let Some((header, rest)) = more
         .strip_prefix('[')
         .and_then(|more| more.split_once("] "))
         && let Some((name, value)) = header.split_once(": ")
@@ -42,7 +42,7 @@ fn to_rpc(route: &Route, spelled: &str) -> String {
         reply
             .headers
             .insert(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
-        more = behind;
+        more = rest;
     }
     if let Some(text) = more.strip_prefix("text/plain ") {
         reply
@@ -124,7 +124,7 @@ fn both_ways(route: &Route, pairs: &[(&str, &str)]) {
 }
 
 #[test]
-fn one_status_stands_for_several_codes_that_a_text_tells_apart() {
+fn one_status_maps_several_codes_that_a_text_distinguishes() {
     let route = answering(
         "m",
         &[
@@ -199,7 +199,7 @@ fn statuses_and_codes_are_lists_classes_and_holes() {
 }
 
 #[test]
-fn an_answer_borrows_from_its_call_and_tells_the_time() {
+fn an_answer_uses_holes_of_its_call_and_the_time() {
     let route = answering(
         "m",
         &[
@@ -285,11 +285,11 @@ fn a_success_may_mean_failure() {
         ],
     );
     // Members that the row does not name, `isError: false` among them, are dropped and counted.
-    let said = r#"result {"isError":false,"structuredContent":1,"content":[]}"#;
+    let success = r#"result {"isError":false,"structuredContent":1,"content":[]}"#;
     assert!(
-        to_rest(&tool, said).starts_with("200 "),
+        to_rest(&tool, success).starts_with("200 "),
         "{}",
-        to_rest(&tool, said)
+        to_rest(&tool, success)
     );
 }
 

@@ -8,7 +8,7 @@ use crate::domain::pattern::arbitrary::{
     Dice, dice, near, pattern, plain_pattern, texts, value, words,
 };
 use crate::domain::pattern::{
-    BoundValue, HoleFacts, HolePlace, HoleResolver, SourceTree, TextPart, TextPattern, TextPatterns,
+    BoundValue, HoleFacts, HolePosition, HoleResolver, SourceTree, TextPart, TextPattern, TextPatterns,
 };
 use crate::domain::side::Side;
 
@@ -225,14 +225,14 @@ fn spelled_words(text: &str) -> TextPatterns {
     let mentioned = TextPatterns::parse(text).unwrap();
     let mut resolver = HoleResolver::default();
     resolver
-        .words(Side::Rest, &mentioned, HolePlace::Words)
+        .words(Side::Rest, &mentioned, HolePosition::Words)
         .unwrap();
     resolver
-        .words(Side::Rpc, &mentioned, HolePlace::Words)
+        .words(Side::Rpc, &mentioned, HolePosition::Words)
         .unwrap();
     let facts = resolver.finish(&HoleFacts::default()).unwrap();
     facts
-        .words(Side::Rpc, &mentioned, HolePlace::Words)
+        .words(Side::Rpc, &mentioned, HolePosition::Words)
         .unwrap()
 }
 
