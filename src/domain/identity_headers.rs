@@ -308,7 +308,11 @@ mod tests {
             "x-ssl-client-cn",
             "x_ssl_client_verify",
         ];
-        assert_eq!(names(&trusted), remaining, "no peer may set a written header");
+        assert_eq!(
+            names(&trusted),
+            remaining,
+            "no peer may set a written header"
+        );
     }
 
     #[test]

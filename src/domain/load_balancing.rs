@@ -197,7 +197,11 @@ impl Addresses {
         for address in &mut self.all {
             address.until = address.until.filter(|until| *until > now);
         }
-        let states = [AddressState::Healthy, AddressState::Ejected, AddressState::Unhealthy];
+        let states = [
+            AddressState::Healthy,
+            AddressState::Ejected,
+            AddressState::Unhealthy,
+        ];
         let found = states
             .into_iter()
             .find_map(|least| self.least_busy(least, tried));
@@ -235,7 +239,12 @@ impl Addresses {
     }
 
     /// Records the end of a call.
-    pub fn record_end(&mut self, (index, role): (usize, CallRole), end: End, now: Duration) -> Vec<HealthEvent> {
+    pub fn record_end(
+        &mut self,
+        (index, role): (usize, CallRole),
+        end: End,
+        now: Duration,
+    ) -> Vec<HealthEvent> {
         let breaker = self.breaker.as_mut();
         let breaker_event = breaker.and_then(|breaker| breaker.record((end, role), now));
         self.count(index, end, now)
@@ -245,7 +254,11 @@ impl Addresses {
     }
 
     fn count(&mut self, index: usize, end: End, now: Duration) -> Option<HealthEvent> {
-        let out = self.all.iter().filter(|address| address.until.is_some()).count();
+        let out = self
+            .all
+            .iter()
+            .filter(|address| address.until.is_some())
+            .count();
         let most = self.all.len() * usize::from(self.plan.ejection.most_percent);
         let may_eject = self.all.len() > 1 && (out + 1) * 100 <= most;
         let plan = self.plan.ejection;
@@ -276,7 +289,9 @@ impl Addresses {
         let plan = self.plan.check.as_ref()?;
         let address = self.all.get_mut(index)?;
         if address.signal == signal {
-            address.proven = address.proven.or((signal == HealthSignal::Healthy).then_some(signal));
+            address.proven = address
+                .proven
+                .or((signal == HealthSignal::Healthy).then_some(signal));
             address.contrary = 0;
             return None;
         }
@@ -302,8 +317,10 @@ impl Addresses {
     /// Returns the number of addresses that are avoided now.
     #[must_use]
     pub fn avoided(&self, now: Duration) -> usize {
-        let is_out =
-            |address: &&Address| address.signal == HealthSignal::Unhealthy || address.until.is_some_and(|until| until > now);
+        let is_out = |address: &&Address| {
+            address.signal == HealthSignal::Unhealthy
+                || address.until.is_some_and(|until| until > now)
+        };
         self.all.iter().filter(is_out).count()
     }
 
@@ -317,7 +334,9 @@ impl Addresses {
     /// Returns whether no health check succeeds.
     #[must_use]
     pub fn all_unhealthy(&self) -> bool {
-        self.all.iter().all(|address| address.signal == HealthSignal::Unhealthy)
+        self.all
+            .iter()
+            .all(|address| address.signal == HealthSignal::Unhealthy)
     }
 }
 

@@ -238,7 +238,9 @@ impl LocalReplies {
 fn versions(all: &[LocalReply]) -> Vec<String> {
     let greetings = all.iter().filter_map(|local| match local {
         LocalReply::Rpc(local) => match &local.answer {
-            LocalAnswer::Initialize(server_info) | LocalAnswer::Discover(server_info) => Some(server_info),
+            LocalAnswer::Initialize(server_info) | LocalAnswer::Discover(server_info) => {
+                Some(server_info)
+            }
             LocalAnswer::Result(_) | LocalAnswer::Error(_) => None,
         },
         LocalReply::Rest(_) => None,

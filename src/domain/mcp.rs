@@ -20,5 +20,6 @@ pub use response::{
 };
 pub use result::{ClientRevision, InputRequired, ResultType, fitted, written};
 pub use revision::{
-    DiscoverResult, Revision, accepted_revisions, agreed_revision, check_revision, answer_locally, discover, initialize_response, discover_result,
+    DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
+    discover, discover_result, initialize_response,
 };

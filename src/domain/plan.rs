@@ -189,7 +189,10 @@ impl Upstreams {
     /// Returns the index of the upstream of a side for a stream.
     #[must_use]
     pub fn of_stream(&self, stream: usize, side: Side) -> Option<usize> {
-        let upstream = self.of_streams.get(stream).and_then(|pair| pair[index(side)]);
+        let upstream = self
+            .of_streams
+            .get(stream)
+            .and_then(|pair| pair[index(side)]);
         upstream.or(self.defaults[index(side)])
     }
 }

@@ -215,7 +215,10 @@ pub fn check_any_cut(bytes: &[u8]) {
     }
     if let Some((Ok(source), length)) = whole {
         assert!(length <= MOST, "the decoder asked for too many bytes");
-        assert_eq!(read(&bytes[..length], usize::MAX), Some((Ok(source), length)));
+        assert_eq!(
+            read(&bytes[..length], usize::MAX),
+            Some((Ok(source), length))
+        );
         assert_eq!(read(&bytes[..length - 1], usize::MAX), None);
     }
 }

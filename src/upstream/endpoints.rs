@@ -19,7 +19,9 @@ use super::http2::Http2Connection;
 use super::http2_pool::Http2Pool;
 use super::monitored_socket::AbuseCounter;
 use crate::config::compile::tls::Alpn;
-use crate::domain::load_balancing::{Addresses, Choice, End, HealthEvent, CallRole, RetryDecision, HealthSignal};
+use crate::domain::load_balancing::{
+    Addresses, CallRole, Choice, End, HealthEvent, HealthSignal, RetryDecision,
+};
 use crate::domain::plan::{Multiplexing, UpstreamPlan};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
@@ -242,7 +244,12 @@ impl Endpoints {
     }
 
     /// Records the result of a health check; the next one is due after `every`.
-    pub(super) fn checked(&self, upstream: &str, (place, sign): (usize, HealthSignal), every: Duration) {
+    pub(super) fn checked(
+        &self,
+        upstream: &str,
+        (place, sign): (usize, HealthSignal),
+        every: Duration,
+    ) {
         if let Some(own) = self.all.get(place) {
             own.check.set(CheckState::Due(clock::now() + every));
         }
@@ -384,6 +391,10 @@ impl ActiveCall {
 
 impl Drop for ActiveCall {
     fn drop(&mut self) {
-        self.upstream.endpoints().core.borrow_mut().release(self.place);
+        self.upstream
+            .endpoints()
+            .core
+            .borrow_mut()
+            .release(self.place);
     }
 }

@@ -30,7 +30,9 @@ use super::{HttpUpstream, MemoryBudget, Tasks};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::parse_response;
 use crate::domain::local_reply::STATELESS;
-use crate::domain::mcp::{DiscoverResult, ParamHeaders, Revision, annotated, discover, discover_result};
+use crate::domain::mcp::{
+    DiscoverResult, ParamHeaders, Revision, annotated, discover, discover_result,
+};
 use crate::domain::pending::{RequestError, SUBSCRIPTIONS};
 use crate::domain::plan::{McpPlan, UpstreamPlan};
 
@@ -124,7 +126,9 @@ impl Mcp {
         let outcome = came.map_or(PostOutcome::Accepted, |PostResult { outcome, .. }| outcome);
         let found = match outcome {
             PostOutcome::Answered(body) => parse_response(&body, self.plan.link.settings.depth)
-                .map_or(DiscoverResult::Sessions, |answer| discover_result(&answer.reply)),
+                .map_or(DiscoverResult::Sessions, |answer| {
+                    discover_result(&answer.reply)
+                }),
             PostOutcome::Failed(RequestError::Unreachable | RequestError::Busy) => {
                 return Err("it cannot be reached".to_owned());
             }

@@ -279,9 +279,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
             }
             // The member is optional and not written, so any spelling will do.
             (Requirement::Optional, _) => (Type::Any, RpcLocation::Equal),
-            (Requirement::Required, Some(kind)) if twin.is_in_head() => {
-                (kind, RpcLocation::Equal)
-            }
+            (Requirement::Required, Some(kind)) if twin.is_in_head() => (kind, RpcLocation::Equal),
             (Requirement::Required, _) => (Type::Any, RpcLocation::Twin),
         };
         let bound = BoundParameter {
@@ -393,13 +391,11 @@ fn paired_member(
                 add_member(member, None, found);
                 Ok(())
             }
-            (CallModel::ByPosition, Requirement::Required) => Err(format!(
-                "no positional param matches the body's `{name}`"
-            )),
+            (CallModel::ByPosition, Requirement::Required) => {
+                Err(format!("no positional param matches the body's `{name}`"))
+            }
             (CallModel::ByPosition, Requirement::Optional) => {
-                found.note(format!(
-                    "no positional param matches the body's `{name}`"
-                ));
+                found.note(format!("no positional param matches the body's `{name}`"));
                 Ok(())
             }
         };
@@ -443,7 +439,9 @@ fn unmatched_params(
         let required = param.need == Requirement::Required;
         match rpc.call {
             CallModel::ByPosition if required || last > Some(at) => {
-                return Err(format!("no part of the REST call matches the param `{name}`"));
+                return Err(format!(
+                    "no part of the REST call matches the param `{name}`"
+                ));
             }
             CallModel::ByName | CallModel::Tool
                 if rest.has_members() && !matching.has_whole_body() =>

@@ -162,7 +162,9 @@ impl Matching {
         for at in self.matched() {
             is_matched[at] = true;
         }
-        (0..is_matched.len()).filter(|at| !is_matched[*at]).collect()
+        (0..is_matched.len())
+            .filter(|at| !is_matched[*at])
+            .collect()
     }
 
     /// Returns the last param that has a value.

@@ -70,9 +70,7 @@ pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
     let refs = Refs::new(document)?;
     let paths = document.get("paths").and_then(Value::as_object);
     let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(|| {
-        DocumentFault::Kind(
-            "`paths` is missing or empty: there is nothing to draft".to_owned(),
-        )
+        DocumentFault::Kind("`paths` is missing or empty: there is nothing to draft".to_owned())
     })?;
     let mut found = Operations::default();
     let prefix = prefix(document.get("servers"), &mut found.notes);

@@ -23,13 +23,18 @@ impl<P> Default for ParamPatterns<P> {
 
 impl<P: Ord + Clone> ParamPatterns<P> {
     pub(super) fn add(&mut self, position: P, pattern: Pattern) {
-        self.first_at.entry(position.clone()).or_insert(self.all.len());
+        self.first_at
+            .entry(position.clone())
+            .or_insert(self.all.len());
         self.all.push((position, pattern));
     }
 
     /// Adds a member to the object at a position.
     pub(super) fn add_inside(&mut self, position: &P, member: (String, Pattern)) {
-        let first_at = self.first_at.get(position).and_then(|at| self.all.get_mut(*at));
+        let first_at = self
+            .first_at
+            .get(position)
+            .and_then(|at| self.all.get_mut(*at));
         match first_at {
             Some((_, Pattern::Object(members))) => members.push(member),
             Some((_, Pattern::Text(_) | Pattern::List(_))) => {}

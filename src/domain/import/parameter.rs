@@ -59,7 +59,8 @@ pub(super) fn read<'v>(
     for list in lists.into_iter().flatten() {
         for parameter in list.as_array().into_iter().flatten() {
             let parameter = refs.follow(parameter)?;
-            let (Some(name), Some(location)) = (text(parameter, "name"), text(parameter, "in")) else {
+            let (Some(name), Some(location)) = (text(parameter, "name"), text(parameter, "in"))
+            else {
                 continue;
             };
             match indexes.entry((name, location)) {

@@ -69,9 +69,7 @@ pub enum DocumentFault {
     #[error("`allOf` inside `allOf` leads to itself, or is nested more than {0} deep")]
     AllOf(usize),
     /// Repeated references lead to too many values.
-    #[error(
-        "its references lead to more than {MOST_STEPS} values; repeated references multiply"
-    )]
+    #[error("its references lead to more than {MOST_STEPS} values; repeated references multiply")]
     TooMany,
 }
 
@@ -119,9 +117,7 @@ impl<'v> Refs<'v> {
         let dangling = || DocumentFault::Dangling(shown(reference));
         // A document may refer to itself by name (OpenAPI 3.2 §4.1, `$self`).
         let id = text(self.root, "$self").and_then(|id| reference.strip_prefix(id));
-        let local = id
-            .filter(|rest| rest.starts_with('#'))
-            .unwrap_or(reference);
+        let local = id.filter(|rest| rest.starts_with('#')).unwrap_or(reference);
         let remote = || DocumentFault::Remote(shown(reference));
         let fragment = local.strip_prefix('#').ok_or_else(remote)?;
         let fragment = percent::decode(fragment, Plus::Literal).map_err(|_| dangling())?;

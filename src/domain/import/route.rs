@@ -207,9 +207,9 @@ pub(super) fn rest_alone(rest: &RestOperation, claimed: &mut ClaimedKeys) -> (Dr
     let mut drafted = assemble(rest, &rpc, &bindings);
     drafted.outcome = outcome(rest.reply, &bindings);
     drafted.comments.clone_from(&rest.notes);
-    drafted.comments.push(
-        "unpaired: no RPC operation matches it; check the method name".to_owned(),
-    );
+    drafted
+        .comments
+        .push("unpaired: no RPC operation matches it; check the method name".to_owned());
     drafted.comments.extend(bindings.notes);
     let keys = keys(rest, &rpc, RouteOrigin::Rest);
     (drafted, keys)

@@ -91,9 +91,9 @@ impl Tree {
 
 /// HEAD matches where GET does (RFC 9110 §9.3.2).
 fn matches_method(end: &End, method: &Method) -> bool {
-    end.method
-        .as_ref()
-        .is_none_or(|allowed| allowed == method || (*allowed == Method::GET && *method == Method::HEAD))
+    end.method.as_ref().is_none_or(|allowed| {
+        allowed == method || (*allowed == Method::GET && *method == Method::HEAD)
+    })
 }
 
 /// Splits a path at the last colon of its last segment.

@@ -132,7 +132,11 @@ impl Deprecated {
             }
         }
         for link in &self.links {
-            if !headers.get_all(LINK).iter().any(|existing| existing == link) {
+            if !headers
+                .get_all(LINK)
+                .iter()
+                .any(|existing| existing == link)
+            {
                 headers.append(LINK, link.clone());
             }
         }

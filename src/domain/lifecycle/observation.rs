@@ -141,12 +141,18 @@ impl Observation {
     }
 
     fn add(&mut self, replica: &str, observed: &ReplicaObservation) {
-        self.0.entry(replica.to_owned()).or_default().merge(observed);
+        self.0
+            .entry(replica.to_owned())
+            .or_default()
+            .merge(observed);
     }
 
     fn bound(&mut self) {
         while self.0.len() > REPLICAS {
-            let ends = self.0.iter().map(|(name, observed)| (observed.last(), name));
+            let ends = self
+                .0
+                .iter()
+                .map(|(name, observed)| (observed.last(), name));
             let Some(first) = ends.min().map(|(_, name)| name.clone()) else {
                 return;
             };

@@ -193,7 +193,9 @@ struct RouteUsage<'a> {
 impl RouteUsage<'_> {
     fn report(&self) -> RouteReport {
         let deprecated = self.plan.lifecycle.routes.get(self.index);
-        let announcement = deprecated.and_then(Option::as_ref).map(|it| it.announcement());
+        let announcement = deprecated
+            .and_then(Option::as_ref)
+            .map(|it| it.announcement());
         let (verdict, reasons) = match announcement {
             Some(announcement) => self.judge(announcement.side),
             None => (DeletionVerdict::NotDeprecated, Vec::new()),
@@ -205,7 +207,8 @@ impl RouteUsage<'_> {
             verdict,
             reasons,
             callers: self.callers(),
-            evidence: self.evidence(announcement.map_or(Side::Rest, |announcement| announcement.side)),
+            evidence: self
+                .evidence(announcement.map_or(Side::Rest, |announcement| announcement.side)),
             deprecated: announcement.map(|announcement| DeprecationReport {
                 side: announcement.side.as_str().to_owned(),
                 since: announcement.since.to_string(),

@@ -195,7 +195,10 @@ fn an_announcement_has_the_headers_of_the_standards() {
         successor: Some("not an \"address\"".to_owned()),
         ..announcement(Side::Rest)
     });
-    assert_eq!(announced(&bare, HeaderMap::new()), ["deprecation: @1688169599"]);
+    assert_eq!(
+        announced(&bare, HeaderMap::new()),
+        ["deprecation: @1688169599"]
+    );
 }
 
 #[test]

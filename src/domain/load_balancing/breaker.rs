@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{End, HealthEvent, CallRole};
+use super::{CallRole, End, HealthEvent};
 
 /// The configuration of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,11 @@ impl Breaker {
     }
 
     /// Records the end of an admitted call: the trial, or another call.
-    pub(super) fn record(&mut self, (end, role): (End, CallRole), now: Duration) -> Option<HealthEvent> {
+    pub(super) fn record(
+        &mut self,
+        (end, role): (End, CallRole),
+        now: Duration,
+    ) -> Option<HealthEvent> {
         if let (BreakerState::Trial { .. }, CallRole::Usual, End::Failed | End::Abandoned) =
             (self.state, role, end)
         {

@@ -36,7 +36,8 @@ fn chosen(addresses: &mut Addresses, now: Duration) -> usize {
 }
 
 fn fails(addresses: &mut Addresses, index: usize, times: u32, now: Duration) -> Vec<HealthEvent> {
-    let each = (0..times).flat_map(|_| addresses.record_end((index, CallRole::Usual), End::Failed, now));
+    let each =
+        (0..times).flat_map(|_| addresses.record_end((index, CallRole::Usual), End::Failed, now));
     each.collect()
 }
 
@@ -56,7 +57,10 @@ fn equal_addresses_take_turns_and_the_least_busy_goes_first() {
 fn an_address_that_fails_is_ejected_and_tried_again_after_its_pause() {
     let mut two = Addresses::new(plan(), 2);
     assert_eq!(fails(&mut two, 0, 2, seconds(0)), []);
-    assert_eq!(two.record_end((0, CallRole::Usual), End::Answered, seconds(0)), []);
+    assert_eq!(
+        two.record_end((0, CallRole::Usual), End::Answered, seconds(0)),
+        []
+    );
     assert_eq!(
         fails(&mut two, 0, 3, seconds(0)),
         [HealthEvent::Ejected(0, seconds(30))]
@@ -112,16 +116,25 @@ fn health_checks_take_an_address_out_and_bring_it_back() {
     assert_eq!(two.record_check(0, HealthSignal::Unhealthy), None);
     assert_eq!(two.record_check(0, HealthSignal::Healthy), None);
     assert_eq!(two.record_check(0, HealthSignal::Unhealthy), None);
-    assert_eq!(two.record_check(0, HealthSignal::Unhealthy), Some(HealthEvent::Unhealthy(0)));
+    assert_eq!(
+        two.record_check(0, HealthSignal::Unhealthy),
+        Some(HealthEvent::Unhealthy(0))
+    );
     assert!((0..5).all(|_| chosen(&mut two, seconds(0)) == 1));
     assert_eq!(two.record_check(1, HealthSignal::Unhealthy), None);
-    assert_eq!(two.record_check(1, HealthSignal::Unhealthy), Some(HealthEvent::Unhealthy(1)));
+    assert_eq!(
+        two.record_check(1, HealthSignal::Unhealthy),
+        Some(HealthEvent::Unhealthy(1))
+    );
     assert!(two.all_unhealthy());
     // A wrong path of the checks takes nothing down.
     let turns = [chosen(&mut two, seconds(0)), chosen(&mut two, seconds(0))];
     assert_ne!(turns[0], turns[1]);
     assert_eq!(two.record_check(0, HealthSignal::Healthy), None);
-    assert_eq!(two.record_check(0, HealthSignal::Healthy), Some(HealthEvent::Healthy(0)));
+    assert_eq!(
+        two.record_check(0, HealthSignal::Healthy),
+        Some(HealthEvent::Healthy(0))
+    );
     assert!((0..5).all(|_| chosen(&mut two, seconds(0)) == 0));
 }
 
@@ -164,7 +177,10 @@ fn an_open_breaker_lets_one_call_through_after_its_pause() {
         assert_eq!(one.choose(seconds(31), None), unavailable(10));
     }
     // The trial went away; the next call is one.
-    assert_eq!(one.record_end((0, CallRole::Trial), End::Abandoned, seconds(31)), []);
+    assert_eq!(
+        one.record_end((0, CallRole::Trial), End::Abandoned, seconds(31)),
+        []
+    );
     assert_eq!(
         one.choose(seconds(31), None),
         Choice::Address(0, CallRole::Trial)
@@ -201,7 +217,10 @@ fn a_trial_that_does_not_end_blocks_calls_for_one_pause_at_most() {
         one.record_end((0, CallRole::Trial), End::Answered, seconds(29)),
         [HealthEvent::Closed]
     );
-    assert_eq!(one.record_end((0, CallRole::Trial), End::Abandoned, seconds(29)), []);
+    assert_eq!(
+        one.record_end((0, CallRole::Trial), End::Abandoned, seconds(29)),
+        []
+    );
     assert_eq!(
         one.choose(seconds(29), None),
         Choice::Address(0, CallRole::Usual)

@@ -80,8 +80,16 @@ fn two_that_share_calls_without_one_being_narrower_clash() {
         ("a*b*", "a*c*"),
     ] {
         let overlap = Overlap { local: 1, with: 0 };
-        assert_eq!(build(&[one, other]).unwrap_err(), [overlap], "{one} {other}");
-        assert_eq!(build(&[other, one]).unwrap_err(), [overlap], "{other} {one}");
+        assert_eq!(
+            build(&[one, other]).unwrap_err(),
+            [overlap],
+            "{one} {other}"
+        );
+        assert_eq!(
+            build(&[other, one]).unwrap_err(),
+            [overlap],
+            "{other} {one}"
+        );
     }
     for (one, other) in [
         ("a", "b"),

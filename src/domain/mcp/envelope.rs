@@ -68,7 +68,10 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     }
     let found = params.open().ok()?;
     let params = match found.iter().find(|member| member.name == "_meta") {
-        None => with(&params, &[("_meta", with(&Json::literal("{}"), &metadata)?)])?,
+        None => with(
+            &params,
+            &[("_meta", with(&Json::literal("{}"), &metadata)?)],
+        )?,
         Some(meta) => {
             let changed = with(&params.piece(meta.value.clone()), &metadata)?;
             replaced(&params, meta.value.clone(), &changed)

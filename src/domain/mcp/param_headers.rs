@@ -226,7 +226,11 @@ mod tests {
             json!({ "type": "string", KEY: "A" }),
         ] {
             let param_headers = learnt(&schema);
-            assert_eq!(headers(&param_headers, r#"{"a":"1","b":"2"}"#), [], "{schema}");
+            assert_eq!(
+                headers(&param_headers, r#"{"a":"1","b":"2"}"#),
+                [],
+                "{schema}"
+            );
         }
     }
 

@@ -81,7 +81,8 @@ pub fn discover(id: u64) -> String {
 #[must_use]
 pub fn discover_result(answer: &ResponseReply) -> DiscoverResult {
     match answer {
-        ResponseReply::Result(result) => match offered_revision(result.member("supportedVersions")) {
+        ResponseReply::Result(result) => match offered_revision(result.member("supportedVersions"))
+        {
             OfferedRevision::Stateless(version) => {
                 DiscoverResult::Stateless(version, initialize_result(result))
             }
@@ -219,7 +220,11 @@ pub fn accepted_revisions(initialize: &Json) -> Vec<String> {
 pub fn check_revision(result: &Json, revisions: &[String]) -> Result<(), String> {
     let revision = result.member("protocolVersion");
     let revision = revision.and_then(|revision| revision.text()?.ok());
-    if revisions.is_empty() || revision.as_ref().is_some_and(|revision| revisions.contains(revision)) {
+    if revisions.is_empty()
+        || revision
+            .as_ref()
+            .is_some_and(|revision| revisions.contains(revision))
+    {
         return Ok(());
     }
     let offer = match revision {
@@ -250,12 +255,9 @@ pub fn agreed_revision(answer: &ResponseReply) -> Result<&'static str, String> {
         .and_then(|version| version.text()?.ok())
         .unwrap_or_default();
     let known = HANDSHAKES.iter().find(|known| **known == version);
-    known.copied().ok_or_else(|| {
-        format!(
-            "it uses the unknown revision `{}`",
-            version.escape_debug()
-        )
-    })
+    known
+        .copied()
+        .ok_or_else(|| format!("it uses the unknown revision `{}`", version.escape_debug()))
 }
 
 #[cfg(test)]
@@ -273,10 +275,12 @@ mod tests {
             r#"{"id":0,"result":{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":
                 {"tools":{"listChanged":true},"resources":{"subscribe":true,"x":1},"logging":{}},"instructions":"i","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}"#,
         );
-        let DiscoverResult::Stateless("2026-07-28", initialize_result) = discover_result(&modern) else {
+        let DiscoverResult::Stateless("2026-07-28", initialize_result) = discover_result(&modern)
+        else {
             panic!("{:?}", discover_result(&modern));
         };
-        let response: Value = serde_json::from_str(&initialize_response(3, &initialize_result)).unwrap();
+        let response: Value =
+            serde_json::from_str(&initialize_response(3, &initialize_result)).unwrap();
         let wanted = json!({ "jsonrpc": "2.0", "id": 3, "result": { "protocolVersion": "2025-11-25",
             "capabilities": { "tools": {}, "resources": { "x": 1 } }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
         assert_eq!(response, wanted);
@@ -287,7 +291,11 @@ mod tests {
             r#"{"id":0,"error":{"code":-32022,"message":"no"}}"#,
             r#"{"id":0,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"]}}}"#,
         ] {
-            assert_eq!(discover_result(&reply(text)), DiscoverResult::Sessions, "{text}");
+            assert_eq!(
+                discover_result(&reply(text)),
+                DiscoverResult::Sessions,
+                "{text}"
+            );
         }
         let newer = reply(
             r#"{"id":0,"error":{"code":-32022,"message":"","data":{"supported":["2099-01-01"]}}}"#,
@@ -327,7 +335,13 @@ mod tests {
         let requested = accepted_revisions(&json(r#"{"protocolVersion":"1.0"}"#));
         assert_eq!(requested.last().map(String::as_str), Some("1.0"));
         let old = json(r#"{"protocolVersion":"2024-11-05"}"#);
-        assert_eq!((check_revision(&old, &usual), check_revision(&old, &requested)), (Ok(()), Ok(())));
+        assert_eq!(
+            (
+                check_revision(&old, &usual),
+                check_revision(&old, &requested)
+            ),
+            (Ok(()), Ok(()))
+        );
         let strange = json(r#"{"protocolVersion":"1.0"}"#);
         assert_eq!(check_revision(&strange, &requested), Ok(()));
         for (result, shown) in [

@@ -61,7 +61,10 @@ pub(super) fn rest_to_rpc(
         }
         300..=399 => Err(redirect(reply)),
         0..=199 => {
-            let message = format!("the server answered {}, which is not a final response", reply.status);
+            let message = format!(
+                "the server answered {}, which is not a final response",
+                reply.status
+            );
             Err(Failure::new(Reason::UpstreamUpgrade, message))
         }
         _ => {

@@ -59,7 +59,8 @@ pub(super) fn overlaps(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool
         Side::Rpc => match (&one.rpc, &other.rpc) {
             (RpcReplyPattern::Result(first), RpcReplyPattern::Result(second)) => {
                 let spares = |row: &OutcomeRow, pattern: &Pattern| {
-                    row.tool == ToolResult::Succeeded && success_constraint(pattern) == Some(ToolSuccess::Failure)
+                    row.tool == ToolResult::Succeeded
+                        && success_constraint(pattern) == Some(ToolSuccess::Failure)
                 };
                 !spares(one, second)
                     && !spares(other, first)

@@ -7,8 +7,8 @@ use super::row::{
 };
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{
-    Codec, HoleFacts, HolePosition, HoleRef, HoleResolver, Pattern, PatternError, Role, Scalar, Shape,
-    SourceTree, TextPatterns,
+    Codec, HoleFacts, HolePosition, HoleRef, HoleResolver, Pattern, PatternError, Role, Scalar,
+    Shape, SourceTree, TextPatterns,
 };
 use crate::domain::route::{Wire, parse_headers, resolve_headers};
 use crate::domain::side::Side;
@@ -111,7 +111,8 @@ impl OutcomeRow {
         noted.map_err(|error| source.rest.with_config_key(error))?;
         note_rpc(&rpc, resolver.at("rpc")).map_err(|error| error.under("rpc"))?;
         let facts = resolver.finish(call)?;
-        let rest = resolve_rest(&rest, &facts).map_err(|error| source.rest.with_config_key(error))?;
+        let rest =
+            resolve_rest(&rest, &facts).map_err(|error| source.rest.with_config_key(error))?;
         let rpc = resolve_rpc(&rpc, &facts).map_err(|error| error.under("rpc"))?;
         let names_it = |pattern: &Pattern| {
             matches!(pattern, Pattern::Object(object)

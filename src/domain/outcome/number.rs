@@ -77,7 +77,9 @@ impl NumberPattern<HoleRef> {
     pub(super) fn note(&self, side: Side, resolver: &mut HoleResolver) -> Result<(), PatternError> {
         match self {
             NumberPattern::Among(..) => Ok(()),
-            NumberPattern::Hole(mention) => resolver.mention(side, mention, (HolePosition::Json, 0)),
+            NumberPattern::Hole(mention) => {
+                resolver.mention(side, mention, (HolePosition::Json, 0))
+            }
         }
     }
 

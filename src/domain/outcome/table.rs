@@ -6,7 +6,8 @@ use super::builtin::{self, EMPTY_TOOL_RESULT, EmptySuccess, ReplyLimits};
 use super::draft::RowSource;
 use super::problem::write_problem;
 use super::row::{
-    OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, rope_reports_failure, reports_failure,
+    OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, reports_failure,
+    rope_reports_failure,
 };
 use super::status::forwarded;
 use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};

@@ -113,7 +113,10 @@ impl HoleResolver {
         mention: &HoleRef,
         (place, depth): (HolePosition, usize),
     ) -> Result<(), PatternError> {
-        let Some(head) = self.head.filter(|_| place == HolePosition::Json && depth == 0) else {
+        let Some(head) = self
+            .head
+            .filter(|_| place == HolePosition::Json && depth == 0)
+        else {
             return Err(PatternError::new(format!(
                 "`{{={}}}` is a whole value of a request's body, and not in a list of like elements; write `{{{}}}`",
                 mention.name, mention.name
@@ -232,7 +235,10 @@ impl HoleResolver {
         }
         let talk = self.talk(&mention.name, depth)?;
         talk.on[index(side)] = Declared::Yes;
-        if mention.codec == Codec::Plain && place != HolePosition::Json && place != HolePosition::Rest {
+        if mention.codec == Codec::Plain
+            && place != HolePosition::Json
+            && place != HolePosition::Rest
+        {
             talk.in_text = Declared::Yes;
         }
         if matches!(place, HolePosition::Path | HolePosition::Segment) {

@@ -411,7 +411,12 @@ impl UpstreamPlan {
     #[must_use]
     pub fn agrees_on(&self, revision: &str) -> bool {
         let link = self.transport.link();
-        link.is_some_and(|link| link.settings.revisions.iter().any(|accepted| accepted == revision))
+        link.is_some_and(|link| {
+            link.settings
+                .revisions
+                .iter()
+                .any(|accepted| accepted == revision)
+        })
     }
 }
 

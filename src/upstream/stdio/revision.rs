@@ -16,7 +16,8 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{PeerMessage, parse_response};
 use crate::domain::local_reply::STATELESS;
 use crate::domain::mcp::{
-    DiscoverResult, McpMessage, Revision, annotated, answer_locally, discover, initialize_response, discover_result,
+    DiscoverResult, McpMessage, Revision, annotated, answer_locally, discover, discover_result,
+    initialize_response,
 };
 use crate::upstream::link::{Event, Link, Transport};
 

@@ -25,7 +25,11 @@ pub(super) fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
             // `/items/` is not the same resource as `/items`.
             return Ok(Segment::Literal(String::new()));
         }
-        let position = if at == last { SegmentPosition::Last } else { SegmentPosition::Before };
+        let position = if at == last {
+            SegmentPosition::Last
+        } else {
+            SegmentPosition::Before
+        };
         segment(name, position)
     });
     cut.collect()
@@ -55,7 +59,9 @@ fn segment(text: &str, position: SegmentPosition) -> Result<Segment, Unsupported
             return Err(mixed_segment(text));
         }
         // In a route the text after the last colon is a verb.
-        let parts = text.rsplit_once(':').filter(|_| position == SegmentPosition::Last);
+        let parts = text
+            .rsplit_once(':')
+            .filter(|_| position == SegmentPosition::Last);
         let is_odd = |(name, verb): (&str, &str)| {
             text.starts_with(':') || !is_literal(name) || !is_literal(verb)
         };
@@ -72,7 +78,9 @@ fn segment(text: &str, position: SegmentPosition) -> Result<Segment, Unsupported
         return Err(mixed_segment(text));
     }
     let verb = match after.strip_prefix(':') {
-        Some(verb) if position == SegmentPosition::Last && is_literal(verb) && !verb.contains(':') => {
+        Some(verb)
+            if position == SegmentPosition::Last && is_literal(verb) && !verb.contains(':') =>
+        {
             Some(verb.to_owned())
         }
         None if after.is_empty() => None,

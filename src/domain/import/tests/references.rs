@@ -139,7 +139,10 @@ fn an_anchor_in_an_example_or_an_extension_names_nothing() {
         let parameters = json!([{ "name": "q", "in": "query", "schema": schema }]);
         let paths = json!({ "/a": { "get": { "parameters": parameters, location: hidden } } });
         let lines = left_out([rest(paths)]);
-        assert_eq!(lines, ["GET /a: `$ref: #pet` has no target in the document"]);
+        assert_eq!(
+            lines,
+            ["GET /a: `$ref: #pet` has no target in the document"]
+        );
     }
 }
 

@@ -260,6 +260,9 @@ fn references_that_multiply_are_refused() {
     for schema in [required, long] {
         let (kind, document) = shared(schema, 1_000);
         let message = fault(kind, document);
-        assert!(message.contains("lead to more than 1000000 values"), "{message}");
+        assert!(
+            message.contains("lead to more than 1000000 values"),
+            "{message}"
+        );
     }
 }

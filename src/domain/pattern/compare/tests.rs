@@ -8,7 +8,8 @@ use crate::domain::pattern::arbitrary::{
     Dice, dice, near, pattern, plain_pattern, texts, value, words,
 };
 use crate::domain::pattern::{
-    BoundValue, HoleFacts, HolePosition, HoleResolver, SourceTree, TextPart, TextPattern, TextPatterns,
+    BoundValue, HoleFacts, HolePosition, HoleResolver, SourceTree, TextPart, TextPattern,
+    TextPatterns,
 };
 use crate::domain::side::Side;
 
