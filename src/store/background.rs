@@ -19,7 +19,7 @@ pub const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// A file system that has not responded in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} not answered within {} s; is its file system there?", shown(file.as_ref()), limit.as_secs())]
+#[error("{} not responded within {} s; check its file system", shown(file.as_ref()), limit.as_secs())]
 pub struct Late {
     /// The file or folder, if known.
     pub file: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl<T: Send + 'static> Background<T> {
         };
         let done = work.await;
         self.0 = None;
-        done.inspect_err(|error| tracing::error!(%error, "work on files has failed"))
+        done.inspect_err(|error| tracing::error!(%error, "a file operation panicked"))
             .ok()
     }
 
@@ -174,7 +174,7 @@ mod tests {
         let late = background.late(LIMIT).unwrap();
         assert_eq!(
             late.to_string(),
-            "`/mnt/flags.toml` has not answered within 3 s; is its file system there?"
+            "`/mnt/flags.toml` has not responded within 3 s; check its file system"
         );
         assert!(!background.is_idle());
         drop(release);

@@ -14,13 +14,13 @@ use crate::store::state::Versioned;
 pub enum StoreError {
     /// Another process owns the folder.
     #[error(
-        "the state folder `{}` is in use by another process; give each its own with `rollout.state`",
+        "the state folder `{}` is in use by another process; set a different `rollout.state` for each",
         .0.display()
     )]
     InUse(PathBuf),
     /// The other process of a restart owns the folder at this moment.
     #[error(
-        "the state folder `{}` (`rollout.state`) is with the other process of a restart; try again in a second",
+        "the state folder `{}` (`rollout.state`) still belongs to the other process of a restart; retry in a second",
         .0.display()
     )]
     Elsewhere(PathBuf),
@@ -39,7 +39,7 @@ pub enum StoreError {
     Late(#[from] Late),
     /// The file was not written by this program, or is damaged.
     #[error(
-        "the state folder (`rollout.state`): `{}` is damaged; mend it, or move it away to begin without it",
+        "the state folder (`rollout.state`): `{}` is damaged; repair it, or move it away to start without it",
         path.display()
     )]
     Damaged {
@@ -49,7 +49,7 @@ pub enum StoreError {
         source: Corruption,
     },
     /// The shared store is unavailable.
-    #[error("the shared store at {address} is away")]
+    #[error("the shared store at {address} is unavailable")]
     Away {
         /// The address of the store, without a password.
         address: String,
@@ -58,7 +58,7 @@ pub enum StoreError {
     },
     /// The shared store holds data under our keys that this program did not write.
     #[error(
-        "the shared store holds under `{key}` {what}; another program writes there, or a newer version of this one"
+        "the key `{key}` of the shared store holds {what}; another program or a newer version of this one writes to it"
     )]
     Foreign {
         /// The key.
@@ -67,7 +67,7 @@ pub enum StoreError {
         what: &'static str,
     },
     /// The store has lost confirmed data: it was emptied, or restored from an older copy.
-    #[error("the store has forgotten: it is at revision {found}, and was at {known}")]
+    #[error("the store has lost data: it is at revision {found}, and was at {known}")]
     Forgot {
         /// The revision that the store confirmed.
         known: u64,
@@ -75,7 +75,7 @@ pub enum StoreError {
         found: u64,
     },
     /// The text exceeds the size limit.
-    #[error("a text of {size} bytes is too long for the store, which takes {longest}")]
+    #[error("a text of {size} bytes is too long for the store; the limit is {longest}")]
     TooLong {
         /// The size of the text in bytes.
         size: usize,
@@ -91,10 +91,10 @@ pub enum StoreError {
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
     /// A call exceeded `rollout.store.timeout`.
-    #[error("it has not answered within {} ms", .0.as_millis())]
+    #[error("no response within {} ms", .0.as_millis())]
     Timeout(Duration),
     /// A call failed just before, and the store is not tried again yet.
-    #[error("it is asked again in a moment; before: {0}")]
+    #[error("the next attempt follows shortly; last error: {0}")]
     Waiting(String),
     /// The connection failed, or the server reported an error.
     #[error(transparent)]
@@ -108,7 +108,7 @@ pub enum Corruption {
     #[error(transparent)]
     Form(#[from] serde_json::Error),
     /// This version does not know the file's format version.
-    #[error("its version is {found}, and this program knows version {known}")]
+    #[error("the format version is {found}; this program supports version {known}")]
     Version {
         /// The version in the file.
         found: u32,
@@ -116,19 +116,19 @@ pub enum Corruption {
         known: u32,
     },
     /// The revision cannot result from any write.
-    #[error("its revision is {0}")]
+    #[error("invalid revision {0}")]
     Revision(u64),
     /// The JSON is invalid, or nested too deeply.
-    #[error("what it holds cannot be read: {0}")]
+    #[error("the contents cannot be parsed: {0}")]
     Text(JsonFault),
     /// The stage is unknown.
-    #[error("`{0}` is no stage")]
+    #[error("unknown stage `{0}`")]
     Stage(String),
     /// The percentage is invalid.
-    #[error("`{0}` is no percentage from 0 to 100 in steps of 0.001")]
+    #[error("`{0}` is not a percentage from 0 to 100 in steps of 0.001")]
     Percent(String),
     /// One flag has two flips.
-    #[error("the flag `{0}` is flipped twice")]
+    #[error("the flag `{0}` has two flips")]
     Twice(String),
 }
 
@@ -136,7 +136,7 @@ pub enum Corruption {
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Another writer was first; contains the current text.
-    #[error("somebody else was first: the store is at revision {}", .0.revision)]
+    #[error("another writer was first: the store is at revision {}", .0.revision)]
     Conflict(Versioned),
     /// The store failed. After [`StoreError::Away`], [`StoreError::Late`], or [`StoreError::Io`] at the flush of the
     /// folder, the text may be stored all the same. Repeating the call finds out, and never stores it twice.

@@ -77,7 +77,7 @@ fn begin_anew(folder: &StateDir, damage: &Corruption) -> Result<WatchContents, S
     tracing::warn!(
         error = %damage,
         aside = %aside.display(),
-        "`{WATCH}` is damaged and was set aside; guards and usage begin anew"
+        "`{WATCH}` is damaged and was set aside; guards and usage start from zero"
     );
     Ok(WatchContents::default())
 }
@@ -394,7 +394,7 @@ impl FileStore {
             None => Err(StoreError::Io {
                 path: self.folder.path().to_path_buf(),
                 action: "used",
-                source: std::io::Error::other("a fault of this program"),
+                source: std::io::Error::other("internal error"),
             }),
         };
         self.faring.note(result, wall())

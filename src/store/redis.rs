@@ -303,14 +303,14 @@ impl RedisStore {
         let number = stored.split(':').next().unwrap_or_default();
         let parsed = number.parse().ok();
         let Some(revision) = parsed.filter(|found| *found <= HIGHEST_REVISION) else {
-            let error = foreign(revision_key, "something else than a revision");
+            let error = foreign(revision_key, "something other than a revision");
             return self.faring.note(Err(error), wall());
         };
         if revision == 0 {
             return Ok(Versioned::default());
         }
         let Some(text) = text else {
-            let error = foreign(text_key, "a longer text than is ever stored");
+            let error = foreign(text_key, "a text beyond the size limit");
             return self.faring.note(Err(error), wall());
         };
         Ok(Versioned { revision, text })
@@ -319,7 +319,7 @@ impl RedisStore {
     fn report(&mut self, text: &str) -> Result<ReplicaReport, StoreError> {
         let record = serde_json::from_str::<Record<'_>>(text);
         let report = record.map_err(Into::into).and_then(ReplicaReport::try_from);
-        let report = report.map_err(|_| foreign(&self.keys.reports, "what is no report"));
+        let report = report.map_err(|_| foreign(&self.keys.reports, "something other than a report"));
         match report {
             Ok(report) => Ok(report),
             Err(error) => self.faring.note(Err(error), wall()),

@@ -83,7 +83,7 @@ impl SnapshotDir {
         });
         if let Err(error) = &taken {
             let error = chain(error);
-            tracing::warn!(error, "no copy of what is changed at run time is kept here");
+            tracing::warn!(error, "no local copy of runtime changes is kept");
         }
         SnapshotDir {
             folder: taken.ok(),
@@ -115,7 +115,7 @@ impl SnapshotDir {
         let named = of.clone();
         let opened = within(START_LIMIT, move || open(&folder, of)).await;
         opened.unwrap_or_else(|late| {
-            tracing::warn!(error = %late, "no copy of what is changed at run time is kept here");
+            tracing::warn!(error = %late, "no local copy of runtime changes is kept");
             SnapshotDir {
                 folder: None,
                 of: named,
@@ -132,7 +132,7 @@ impl SnapshotDir {
         match within(START_LIMIT, move || read(&folder, &of)).await {
             Ok(copied) => copied,
             Err(late) => {
-                tracing::warn!(error = %late, "the copy cannot be read");
+                tracing::warn!(error = %late, "the local copy of runtime changes cannot be read");
                 None
             }
         }
@@ -164,7 +164,7 @@ impl SnapshotDir {
         if let Some(late) = self.work.late(LIMIT)
             && self.fares == SnapshotHealth::Well
         {
-            tracing::warn!(error = %late, "what was changed could not be copied");
+            tracing::warn!(error = %late, "the local copy of runtime changes cannot be written");
             self.fares = SnapshotHealth::Badly;
         }
         self.start();
@@ -205,7 +205,7 @@ impl SnapshotDir {
             }
             Done::Refused(error) => {
                 let error = chain(&error);
-                tracing::warn!(error, "no copy of what is changed at run time is kept here");
+                tracing::warn!(error, "no local copy of runtime changes is kept");
                 self.folder = None;
                 return;
             }
@@ -220,7 +220,7 @@ impl SnapshotDir {
             Err(error) => {
                 if self.fares == SnapshotHealth::Well {
                     let error = chain(&error);
-                    tracing::warn!(error, "what was changed could not be copied");
+                    tracing::warn!(error, "the local copy of runtime changes cannot be written");
                 }
                 self.fares = SnapshotHealth::Badly;
             }
@@ -233,14 +233,14 @@ fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
     let text = match folder.read(COPY) {
         Ok(text) => text?,
         Err(error) => {
-            tracing::warn!(error = chain(&error), "the copy cannot be read");
+            tracing::warn!(error = chain(&error), "the local copy of runtime changes cannot be read");
             return None;
         }
     };
     match parse(&text) {
         Ok((found, copied)) if found == of => Some(copied),
         Ok((of, _)) => {
-            tracing::warn!(of, "the copy is of another store, and is not used");
+            tracing::warn!(of, "the local copy belongs to another store and is not used");
             None
         }
         Err(damage) => {

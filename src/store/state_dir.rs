@@ -30,7 +30,7 @@ impl StateDir {
     /// Locks the folder, which is created if missing.
     pub(super) fn take(path: &Path) -> Result<StateDir, StoreError> {
         progress::note(path);
-        fs::create_dir_all(path).map_err(refused(path, "made"))?;
+        fs::create_dir_all(path).map_err(refused(path, "created"))?;
         Ok(StateDir {
             path: path.to_path_buf(),
             lock: Some(Arc::new(lock(path)?)),
@@ -92,7 +92,7 @@ impl StateDir {
             };
             path = folder_of(&path).join(next);
         }
-        let error = io::Error::other("it leads from symlink to symlink");
+        let error = io::Error::other("too many symlinks");
         Err(refused(&self.file(name), "followed")(error))
     }
 

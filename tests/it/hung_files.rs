@@ -99,7 +99,7 @@ fn a_flags_file_that_hangs_stops_neither_probes_nor_the_kill_switch_nor_the_end(
     let (proxy, _upstream) = start("flags.toml");
     hang(&proxy);
     proxy.signal("HUP");
-    let late = "flags.toml` has not answered within 3 s; is its file system there?";
+    let late = "flags.toml` has not responded within 3 s; check its file system";
     proxy.log_line(&["ERROR", "cannot be read", late]);
     lives(&proxy);
     let ready = proxy.ask("GET", "/readyz", "");
@@ -133,7 +133,7 @@ fn a_state_folder_that_hangs_stops_neither_probes_nor_the_kill_switch_nor_the_en
     hang(&proxy);
     let killed = proxy.ask("PUT", "/api/v1/kill", "{}");
     assert_eq!(killed.status(), 202, "{killed:?}");
-    let late = "has not answered within 2 s; is its file system there?";
+    let late = "has not responded within 2 s; check its file system";
     assert!(killed.text().contains(late), "{killed:?}");
     lives(&proxy);
     let ready = proxy.ask("GET", "/readyz", "");

@@ -388,7 +388,7 @@ fn a_state_folder_has_one_process() {
         .arg(first.folder().join("dualgauge.toml"));
     let ended = run_to_end(second);
     assert_eq!(ended.code, Some(1));
-    let said = "is in use by another process; give each its own with `rollout.state`";
+    let said = "is in use by another process; set a different `rollout.state` for each";
     assert!(ended.errors.contains(said), "{}", ended.errors);
 }
 

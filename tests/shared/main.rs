@@ -206,12 +206,12 @@ async fn a_store_that_is_away_fails_in_time_and_is_used_again_when_it_is_back() 
             .source()
             .unwrap()
             .to_string()
-            .contains("asked again in a moment")
+            .contains("the next attempt follows shortly")
     );
     let Health::Away { since, error } = store.health() else {
         panic!("it shows");
     };
-    assert!(error.contains("is away: "), "{error}");
+    assert!(error.contains("is unavailable: "), "{error}");
 
     server.kill();
     let mut tries = 0;

@@ -370,7 +370,7 @@ async fn a_start_says_what_keeps_it() {
     drop(first);
     folder.write("state/rollout.json", "{");
     let damaged = folder.begin(at(0)).await.unwrap_err();
-    assert!(chain(&damaged).contains("is damaged; mend it, or move it away"));
+    assert!(chain(&damaged).contains("is damaged; repair it, or move it away"));
     folder.write("main.toml", "unknown = 1\n");
     let wrong = folder.begin(at(0)).await.unwrap_err();
     assert!(matches!(wrong, StartError::Config(_)));

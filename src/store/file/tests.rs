@@ -175,7 +175,7 @@ fn a_file_that_was_cut_anywhere_is_refused_with_a_way_out_and_stays() {
         fs::write(&path, &whole[..length]).unwrap();
         let said = chain(&FileStore::open(folder.path()).unwrap_err());
         assert!(
-            said.contains("is damaged; mend it, or move it away"),
+            said.contains("is damaged; repair it, or move it away"),
             "{said}"
         );
         assert!(said.contains(name), "{said}");
@@ -220,7 +220,7 @@ fn what_was_watched_is_set_aside_where_it_is_damaged_and_begins_anew() {
 #[test]
 fn a_file_of_another_form_is_refused() {
     let cases = [
-        ("rollout.json", r#"{"version":2}"#, "its version is 2"),
+        ("rollout.json", r#"{"version":2}"#, "the format version is 2"),
         (
             "rollout.json",
             r#"{"version":1}"#,
@@ -229,7 +229,7 @@ fn a_file_of_another_form_is_refused() {
         (
             "rollout.json",
             r#"{"version":1,"revision":0,"state":1}"#,
-            "its revision is 0",
+            "invalid revision 0",
         ),
         (
             "rollout.json",
@@ -239,7 +239,7 @@ fn a_file_of_another_form_is_refused() {
         (
             "rollout.json",
             r#"{"version":1,"revision":18446744073709551615,"state":1}"#,
-            "its revision is",
+            "invalid revision",
         ),
     ];
     for (name, text, expected) in cases {

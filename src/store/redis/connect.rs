@@ -58,7 +58,7 @@ impl Connector {
             return Client::open(server).map(Connector::Open);
         };
         let ConnectionAddr::Tcp(host, port) = server.addr() else {
-            let message = "TLS is spoken over TCP only";
+            let message = "TLS requires TCP";
             return Err(io::Error::other(message).into());
         };
         let login = server.redis_settings().clone();
