@@ -58,13 +58,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $many := or (gt (int .Values.replicaCount) 1) .Values.autoscaling.enabled }}
 {{- $store := include "dualgauge.store" . }}
 {{- if and $many (not $store) }}
-{{- fail "more than one replica needs a store that they share: set store.url, store.existingSecret or redis.enabled, or replicaCount=1 without autoscaling" }}
+{{- fail "more than one replica requires a shared store: set store.url, store.existingSecret or redis.enabled, or replicaCount=1 without autoscaling" }}
 {{- end }}
 {{- if and .Values.state.existingClaim $store }}
 {{- fail "state.existingClaim is for one replica without a store: unset it, or store.url, store.existingSecret and redis.enabled" }}
 {{- end }}
 {{- if and .Values.store.url .Values.store.existingSecret }}
-{{- fail "the address of the store is said twice: unset one of store.url and store.existingSecret" }}
+{{- fail "the address of the store is set twice: unset one of store.url and store.existingSecret" }}
 {{- end }}
 {{- if and .Values.redis.enabled (or .Values.store.url .Values.store.existingSecret) }}
 {{- fail "there are two stores: unset redis.enabled, or store.url and store.existingSecret" }}
@@ -73,10 +73,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "the Redis of the chart has neither a password nor TLS: unset redis.enabled, or store.passwordSecret and store.tls.secret" }}
 {{- end }}
 {{- if and .Values.store.tls.secret .Values.store.url (not (regexMatch "^(rediss|valkeys)://" .Values.store.url)) }}
-{{- fail "store.tls.secret is for a store behind TLS: let store.url begin with rediss://" }}
+{{- fail "store.tls.secret requires a store with TLS: start store.url with rediss://" }}
 {{- end }}
 {{- if and .Values.config.existingItems (not .Values.config.existing) }}
-{{- fail "config.existingItems says where the keys of config.existing lie: name the ConfigMap in config.existing" }}
+{{- fail "config.existingItems sets the paths of the keys of config.existing: set config.existing to the name of the ConfigMap" }}
 {{- end }}
 {{- if .Values.config.existingItems }}
 {{- $paths := list }}
@@ -84,7 +84,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $paths = append $paths .path }}
 {{- end }}
 {{- if not (has "dualgauge.toml" $paths) }}
-{{- fail "config.existingItems leaves out the main file: only what is named is mounted, so let one item have the path dualgauge.toml" }}
+{{- fail "config.existingItems lacks the main file: only these keys are mounted, so add an item with the path dualgauge.toml" }}
 {{- end }}
 {{- end }}
 {{- end }}
