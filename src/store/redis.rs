@@ -319,7 +319,8 @@ impl RedisStore {
     fn report(&mut self, text: &str) -> Result<ReplicaReport, StoreError> {
         let record = serde_json::from_str::<Record<'_>>(text);
         let report = record.map_err(Into::into).and_then(ReplicaReport::try_from);
-        let report = report.map_err(|_| foreign(&self.keys.reports, "something other than a report"));
+        let report =
+            report.map_err(|_| foreign(&self.keys.reports, "something other than a report"));
         match report {
             Ok(report) => Ok(report),
             Err(error) => self.faring.note(Err(error), wall()),

@@ -233,14 +233,20 @@ fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
     let text = match folder.read(COPY) {
         Ok(text) => text?,
         Err(error) => {
-            tracing::warn!(error = chain(&error), "the local copy of runtime changes cannot be read");
+            tracing::warn!(
+                error = chain(&error),
+                "the local copy of runtime changes cannot be read"
+            );
             return None;
         }
     };
     match parse(&text) {
         Ok((found, copied)) if found == of => Some(copied),
         Ok((of, _)) => {
-            tracing::warn!(of, "the local copy belongs to another store and is not used");
+            tracing::warn!(
+                of,
+                "the local copy belongs to another store and is not used"
+            );
             None
         }
         Err(damage) => {

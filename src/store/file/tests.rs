@@ -220,7 +220,11 @@ fn what_was_watched_is_set_aside_where_it_is_damaged_and_begins_anew() {
 #[test]
 fn a_file_of_another_form_is_refused() {
     let cases = [
-        ("rollout.json", r#"{"version":2}"#, "the format version is 2"),
+        (
+            "rollout.json",
+            r#"{"version":2}"#,
+            "the format version is 2",
+        ),
         (
             "rollout.json",
             r#"{"version":1}"#,
