@@ -47,7 +47,7 @@ impl EnvelopeHeader {
         let words = TextPatterns::parse(value).map_err(under)?;
         let mentions = words.mentions();
         let [mention] = mentions[..] else {
-            let what = "it has one hole, which is the value of the member: `{token}`";
+            let what = "it needs one hole for the value of the member, such as `{token}`";
             return Err(under(PatternError::new(what)));
         };
         let mut resolver = HoleResolver::default();
@@ -101,7 +101,7 @@ impl EnvelopeHeader {
         if value.kind() == JsonKind::Null {
             return Ok(None);
         }
-        let wrong = |_| BindError::new(&*self.member, "its value cannot stand in its header");
+        let wrong = |_| BindError::new(&*self.member, "its value is not valid in its header");
         let bound = self.slot.read_json(Some(value), depth).map_err(|_| ());
         let mut reading = PatternReader::new(1, UnknownMembers::Open, depth);
         reading.bindings.set(0, bound.map_err(wrong)?);
@@ -192,7 +192,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             wrong.to_string(),
-            "auth: its value cannot stand in its header"
+            "auth: its value is not valid in its header"
         );
         let broken = Json::string("a\nb");
         assert!(paired("{token}").to_header(&broken, 16).is_err());

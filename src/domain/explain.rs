@@ -250,13 +250,13 @@ impl<'a> Case<'a> {
         let is_refused = || routing::guard(self.plan, self.asked.head, self.entry()).is_err();
         Some(match (never, way) {
             (None, Path::New) if is_refused() => {
-                "none that is sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
+                "not sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
             }
             (Some(_), _) => {
-                "none: a second call of this route might do something twice, or is not answered"
+                "none: the route is not safe to call twice, or its calls get no answer"
             }
             (None, Path::New) => "the same call, translated for the other side's upstream",
-            (None, Path::Old) => "the same call as it came, to the upstream of its own side",
+            (None, Path::Old) => "the same call, unchanged, to the upstream of its own side",
         })
     }
 

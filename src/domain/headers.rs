@@ -96,7 +96,7 @@ pub fn translated_in(
     upstream: &UpstreamPlan,
     has_body: HasBody,
 ) -> HeaderMap {
-    debug_assert!(headers.is_empty(), "a room has fields of another call");
+    debug_assert!(headers.is_empty(), "the map has fields of another call");
     // Enough for most calls, including the fields that are added later.
     headers.reserve(12);
     require_host(&mut headers, upstream);

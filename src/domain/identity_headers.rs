@@ -108,7 +108,7 @@ pub enum HeaderTemplateError {
     )]
     Unknown(String),
     /// A brace without its counterpart.
-    #[error("has a brace without its counterpart")]
+    #[error("has an unmatched brace")]
     Brace,
     /// Text that is not valid in a header.
     #[error("is not valid in a header")]

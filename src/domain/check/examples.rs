@@ -98,9 +98,9 @@ fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
         Some(place) if place == subject.place => Ok(()),
         Some(place) => {
             let name = &subject.table.route(place).name;
-            Err(format!("it belongs to the route `{name}`"))
+            Err(format!("the call matches the route `{name}`"))
         }
-        None => Err("it belongs to no route".to_owned()),
+        None => Err("the call matches no route".to_owned()),
     }
 }
 
@@ -165,7 +165,7 @@ fn replies(
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        let wrong = || format!("`{name}: {value}` is no header");
+        let wrong = || format!("`{name}: {value}` is not a header");
         let named = HeaderName::try_from(name.to_ascii_lowercase()).map_err(|_| wrong())?;
         map.append(named, HeaderValue::try_from(value).map_err(|_| wrong())?);
     }
@@ -173,7 +173,7 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
 }
 
 fn rest_call(subject: &CheckSubject<'_>, example: &Example) -> Result<Message, String> {
-    let wrong = || format!("`{}` is no call; write `GET /path?query`", example.call);
+    let wrong = || format!("`{}` is not a call; write `GET /path?query`", example.call);
     let (method, target) = example.call.split_once(' ').ok_or_else(wrong)?;
     let method = http::Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
     let mut headers = header_map(&example.headers)?;
@@ -231,7 +231,7 @@ fn rpc_reply(reply: &ExampleReply) -> Result<Message, String> {
         Ok(result) => return Ok(Message::RpcReply(ResponseReply::Result(result.clone()))),
         Err(error) => error,
     };
-    let wrong = || "`rpc.error` has a `code` and a `message`".to_owned();
+    let wrong = || "`rpc.error` needs a `code` and a `message`".to_owned();
     let code = error.member("code").ok_or_else(wrong)?;
     let code = std::str::from_utf8(code.as_bytes()).ok();
     let code = code.and_then(|code| code.parse().ok()).ok_or_else(wrong)?;

@@ -41,7 +41,7 @@ pub enum Never {
     /// It decides nothing: another flag takes every call that it covers.
     Decides {
         /// The name of the flag that is tried before.
-        behind: String,
+        earlier: String,
     },
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Never {
                 };
                 write!(
                     f,
-                    "`{}` compares nothing here: no call of {}{more} is ever made twice; say `effect = \"safe\"` of a route whose calls may be",
+                    "`{}` compares nothing here: no call of {}{more} is repeated; set `effect = \"safe\"` on routes whose calls may be repeated",
                     stage.as_str(),
                     named.join(", ")
                 )
@@ -81,13 +81,13 @@ impl fmt::Display for Never {
                 };
                 write!(
                     f,
-                    "`{}` leads no call the new way, so {waits} nothing to go by until the flag has another stage",
+                    "`{}` translates no call, so {waits} no data until the stage changes",
                     stage.as_str()
                 )
             }
-            Never::Decides { behind } => write!(
+            Never::Decides { earlier } => write!(
                 f,
-                "the flag never decides: `{behind}`, which is tried before, takes every call that it covers"
+                "the flag never decides: `{earlier}`, which precedes it, takes every call that it covers"
             ),
         }
     }
@@ -108,10 +108,10 @@ pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
             .iter()
             .take(place)
             .find(|earlier| earlier.hides(covers));
-        let behind = earlier.map(|earlier| Never::Decides {
-            behind: earlier.flag.name.clone(),
+        let undecided = earlier.map(|earlier| Never::Decides {
+            earlier: earlier.flag.name.clone(),
         });
-        let all = [covers.compares_nothing(), covers.judges_nothing(), behind];
+        let all = [covers.compares_nothing(), covers.judges_nothing(), undecided];
         idle.extend(
             all.into_iter()
                 .flatten()

@@ -127,26 +127,26 @@ impl CheckRule {
         match self {
             CheckRule::Forgotten => format!("{at}: read and forgotten"),
             CheckRule::WriteOnly => format!("{at}: only written, never read"),
-            CheckRule::Time => format!("{at}: the time is written anew"),
+            CheckRule::Time => format!("{at}: replaced by the current time"),
             CheckRule::NumberList => format!("{at}: only the first number is written"),
             CheckRule::DefaultWritten => format!("{at}: the default is written out"),
             CheckRule::DefaultLeftOut => format!("{at}: the default is left out"),
-            CheckRule::NullAbsent => format!("{at}: null is as good as absent"),
+            CheckRule::NullAbsent => format!("{at}: null comes back as absent"),
             CheckRule::EmptyList => format!("{at}: an empty list has no text"),
-            CheckRule::AbsentObject => format!("{at}: absent and {{}} are alike"),
-            CheckRule::EqualValue => format!("{at}: written as its other place, or left out"),
+            CheckRule::AbsentObject => format!("{at}: absent and {{}} are not distinguished"),
+            CheckRule::EqualValue => format!("{at}: written in the spelling of the equal hole, or left out"),
             CheckRule::IntegerForm => format!("{at}: 3.0 is written as 3"),
-            CheckRule::CompactJson => format!("{at}: JSON in a text is compact"),
+            CheckRule::CompactJson => format!("{at}: JSON in a text comes back compact"),
             CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
             CheckRule::WholeLeftOut => format!("{at}: may be absent as a whole"),
-            CheckRule::TextType => format!("{at}: texts are text/plain"),
-            CheckRule::BlankText => format!("{at}: a text of blanks is no content"),
-            CheckRule::ToolFailure => format!("{at}: isError fits only rows that name it"),
+            CheckRule::TextType => format!("{at}: a text comes back as text/plain"),
+            CheckRule::BlankText => format!("{at}: a blank text comes back as no content"),
+            CheckRule::ToolFailure => format!("{at}: isError matches only rows that name it"),
             CheckRule::AnotherRow => format!("read by {at}"),
             CheckRule::AnotherRoute => format!("read by the route {at}"),
             CheckRule::SuccessStatus => "success is 200, or 204 for null".to_owned(),
             CheckRule::Unexplained => {
-                "no rule explains it, which is a fault of check itself".to_owned()
+                "no rule explains it: a bug of `check`".to_owned()
             }
         }
     }

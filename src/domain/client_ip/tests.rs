@@ -41,7 +41,7 @@ fn a_network_is_written_with_its_own_address() {
     assert_eq!(Network::parse("localhost"), Err(NetworkFault::NoNetwork));
     assert_eq!(
         Network::parse("10.1.2.3/8").unwrap_err().to_string(),
-        "is an address in a network, not the network itself, which is `10.0.0.0/8`"
+        "has host bits set; the network is `10.0.0.0/8`"
     );
 }
 

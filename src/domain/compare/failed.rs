@@ -69,7 +69,7 @@ impl fmt::Display for RunEnding {
             RunEnding::Result => f.write_str("result"),
             RunEnding::Error(code) => write!(f, "error {code}"),
             RunEnding::NoResponse(status) => {
-                write!(f, "status {status} without a response of JSON-RPC 2.0")
+                write!(f, "status {status} without a JSON-RPC 2.0 response")
             }
             RunEnding::NotRead => f.write_str("not read"),
         }

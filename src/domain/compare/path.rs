@@ -34,12 +34,12 @@ pub enum PathError {
     NoSlash,
     /// A `~` is not part of an escape.
     #[error(
-        "`~` stands before `0`, `1` or `2` only: `~0` is `~`, `~1` is `/`, `~2` is a `*` that is a name"
+        "`~` needs `0`, `1` or `2` after it: `~0` is `~`, `~1` is `/`, `~2` is a literal `*`"
     )]
     Escape,
     /// The path names no part of a response.
     #[error(
-        "`{0}` is no part of an answer; a path begins with `/status`, `/headers`, `/body`, `/result` or `/error`"
+        "`{0}` is not part of a response; a path begins with `/status`, `/headers`, `/body`, `/result` or `/error`"
     )]
     Place(String),
     /// The path is too long.

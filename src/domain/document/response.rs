@@ -114,7 +114,7 @@ fn title(status: &str) -> String {
 /// Returns the response for a failure (RFC 9457), which every operation may send.
 pub(super) fn problem() -> Value {
     json!({
-        "description": "A failure, as RFC 9457 writes it, with the JSON-RPC error inside",
+        "description": "A problem document (RFC 9457) that contains the JSON-RPC error",
         "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
     })
 }

@@ -67,7 +67,7 @@ impl EventDefinition {
 
     fn compile(source: EventSource) -> Result<EventDefinition, PatternError> {
         if source.rpc.is_none() && source.shown.is_none() {
-            let what = "it has no side; write `rpc`, and `sse` or `frame` beside it";
+            let what = "it has no side; write `rpc`, and `sse` or `frame`";
             return Err(PatternError::new(what));
         }
         let rpc = source.rpc.as_ref().map(rpc).transpose();
@@ -140,7 +140,7 @@ fn rpc(source: &RpcEventSource) -> Result<EventDraft, PatternError> {
         let params = tree.pattern().map_err(|error| error.under("params"))?;
         if matches!(params, Pattern::Literal(_) | Pattern::Text(_)) {
             let what =
-                "params are an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
+                "params must be an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
             return Err(PatternError::new(what).under("params"));
         }
         members.push(("params", params));
@@ -165,7 +165,7 @@ fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<HoleRef>)>, Patt
     let event = source.event.as_deref().unwrap_or(MESSAGE);
     let event = text(event).map_err(|error| error.under("event"))?;
     if event == literal("") {
-        let what = "an event without a type is a `message`; write that, or leave `event` out";
+        let what = "an event without a type has the type `message`; write that, or omit `event`";
         return Err(PatternError::new(what).under("event"));
     }
     let mut members = vec![("event", event)];
@@ -175,7 +175,7 @@ fn sse(source: &SseSource) -> Result<Vec<(&'static str, Pattern<HoleRef>)>, Patt
     let data = match (&source.data, &source.text) {
         (Some(_), Some(_)) => {
             return Err(PatternError::new(
-                "`data` is JSON and `text` is none; write one of them",
+                "`data` is JSON and `text` is plain text; write only one of them",
             ));
         }
         (Some(data), None) => {

@@ -44,7 +44,7 @@ impl Events {
                 .find_map(|from| events.hides(place, from));
             if let (false, Some(by)) = (used, by) {
                 let by = &events.events[by].key;
-                let what = format!("the event can never be used: {by} fits whatever it fits");
+                let what = format!("the event can never be used: {by} matches everything that it matches");
                 errors.push(PatternError::new(what).under(&event.key));
             }
         }
@@ -189,7 +189,7 @@ fn order(
                         && intersection(face, twin, MemberPolicy::Open).is_some()
                     {
                         let what = format!(
-                            "it fits events in the form `{}` that {} fits as well, and neither is more specific; name a member or a text that tells them apart",
+                            "it matches events in the form `{}` that {} also matches, and neither is more specific; name a member or a text that distinguishes them",
                             from.as_str(),
                             one.key
                         );

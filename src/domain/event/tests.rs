@@ -254,7 +254,7 @@ fn what_nobody_could_tell_apart_or_use_is_refused() {
     let refused = refused.unwrap_err();
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(
-        refused[0].starts_with("event[1]: it fits events in the form `sse` that event[0] fits")
+        refused[0].starts_with("event[1]: it matches events in the form `sse` that event[0] also")
     );
     let refused = build(&[
         r#"{"sse": {"event": "{_}", "data": "{_}"}}"#,
@@ -281,7 +281,7 @@ fn every_fault_of_an_event_has_its_key() {
         ),
         (
             r#"{"rpc": {"method": "a", "params": 7}}"#,
-            "event[0].rpc.params: params are",
+            "event[0].rpc.params: params must be",
         ),
         (
             r#"{"rpc": {"method": ""}}"#,

@@ -96,7 +96,7 @@ impl EventValue {
             EventForm::Rpc => {
                 let params = told.view.member("params").map(|params| params.kind());
                 if !matches!(params, None | Some(JsonKind::Object | JsonKind::Array)) {
-                    let what = "params are an object or an array (JSON-RPC 2.0 §4.2)";
+                    let what = "params must be an object or an array (JSON-RPC 2.0 §4.2)";
                     return Err(MatchError::new("rpc/params", what));
                 }
             }

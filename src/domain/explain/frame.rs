@@ -84,7 +84,7 @@ fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<
                 authority: upstream.authority.as_str().to_owned(),
                 method: carrier(upstream).to_owned(),
                 body: Some(Value::from_text(case.secrets().hide_bytes(case.asked.body))),
-                note: Some("as it came, over the client's own socket".into()),
+                note: Some("unchanged, over this client's own connection".into()),
                 ..SentRequest::default()
             });
             Ok(())
@@ -146,7 +146,7 @@ fn answer(
     }
     let answered = answer_to_frame(route, (response.reply, call), case.terms);
     if answered.answer == FrameReply::Unsaid {
-        let message = "no outcome of the route says in frames what the server answered";
+        let message = "no outcome of the route maps the server's answer to a frame";
         return Err(Failure::new(Reason::UpstreamNotProtocol, message));
     }
     let row = answered
@@ -154,7 +154,7 @@ fn answer(
         .map(|row| RowLine::new(&route.outcomes.rows()[row]));
     let note = match answered.answer {
         FrameReply::Frame(_) => "a frame",
-        FrameReply::Silence | FrameReply::Unsaid => "nothing is said",
+        FrameReply::Silence | FrameReply::Unsaid => "no frame is sent",
     };
     Ok(Some(ExplainedAnswer {
         row,

@@ -22,7 +22,7 @@ pub(super) fn passed(case: &Case<'_>) -> Option<ExplainedAnswer> {
         headers: case.headers(&reply.headers),
         body: shown(case, &reply.body, &reply.headers),
         dropped: 0,
-        note: Some("as it came".into()),
+        note: Some("unchanged".into()),
     })
 }
 

@@ -62,7 +62,7 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
                 .uri
                 .path_and_query()
                 .map_or("/", |target| target.as_str());
-            explanation.sends = Some(case.passes(upstream, target, "as it came, byte for byte"));
+            explanation.sends = Some(case.passes(upstream, target, "unchanged, byte for byte"));
             explanation.answer = passed(case);
             Ok(())
         }
@@ -142,7 +142,7 @@ pub(super) fn sent(
     let (message, note) = match route.waits {
         ExpectsReply::Yes => (
             jsonrpc::request(1, &call.method, call.params, &members),
-            "the id is the proxy's own",
+            "the proxy assigns the id",
         ),
         ExpectsReply::No => (
             jsonrpc::notification(&call.method, call.params, &members),

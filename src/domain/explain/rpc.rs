@@ -95,7 +95,7 @@ fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> V
         match item {
             MessageItem::Invalid(_) if is_whole => {
                 let mut explanation = case.begin();
-                explanation.message = Some(format!("{}no valid message", sending.place()));
+                explanation.message = Some(format!("{}invalid message", sending.place()));
                 let upstream = case.plan.rpc_over_http();
                 explanation.sends = upstream.map(|upstream| {
                     let target = target(upstream, case.asked.head.uri.query());
@@ -120,7 +120,7 @@ fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
     });
     let upstream = &case.plan.upstreams.all[place];
     let target = target(upstream, case.asked.head.uri.query());
-    explanation.sends = Some(case.passes(upstream, &target, "as it came, byte for byte"));
+    explanation.sends = Some(case.passes(upstream, &target, "unchanged, byte for byte"));
     explanation.answer = passed(case);
     explanation
 }
@@ -140,7 +140,7 @@ fn socket(case: &Case<'_>) -> Explanation {
         let protocol = HeaderValue::from_static(protocol);
         headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
-    let note = "a WebSocket, which the proxy serves itself; each message as if it were posted here";
+    let note = "a WebSocket that the proxy serves; each message is handled like one posted here";
     explanation.answer = Some(local_reply::noted(case, (101, &headers), note));
     explanation
 }
@@ -156,7 +156,7 @@ fn pass(case: &Case<'_>) -> Explanation {
         return case.refuse(explanation, rejections::not_posted(head.method));
     };
     let target = target(upstream, head.uri.query());
-    explanation.sends = Some(case.passes(upstream, &target, "as it came, byte for byte"));
+    explanation.sends = Some(case.passes(upstream, &target, "unchanged, byte for byte"));
     explanation.answer = passed(case);
     explanation
 }
@@ -219,19 +219,19 @@ impl SendPlan<'_> {
     }
 }
 
-const WHOLE: &str = "as it came, in one message with the rest of the batch";
+const WHOLE: &str = "unchanged, in one message with the rest of the batch";
 
 fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explanation {
     let mut explanation = case.begin();
     let place = sending.place();
     match item {
         MessageItem::Invalid(invalid) => {
-            explanation.message = Some(format!("{place}no message"));
+            explanation.message = Some(format!("{place}invalid message"));
             let failure = Failure::new(Reason::InvalidRequest, invalid.why);
             case.refuse_call(explanation, failure, Some(&invalid.id))
         }
         MessageItem::Response(_) => {
-            explanation.message = Some(format!("{place}a response of the client"));
+            explanation.message = Some(format!("{place}a response from the client"));
             client_response(case, explanation)
         }
         MessageItem::Call(call) => {
@@ -257,13 +257,13 @@ fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explana
     }
 }
 
-/// Explains a response of the client to a request of the server; it is sent to the server.
+/// Explains a response from the client to a request of the server; it is sent to the server.
 fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation {
     let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
         return case.refuse(explanation, rejections::unexpected_response());
     };
     let target = target(upstream, case.asked.head.uri.query());
-    explanation.sends = Some(case.passes(upstream, &target, "as it came"));
+    explanation.sends = Some(case.passes(upstream, &target, "unchanged"));
     explanation
 }
 
@@ -304,7 +304,7 @@ fn tell(
     }
 }
 
-const REWRITTEN: &str = "without the members that this server does not take for credentials; those are headers where it gets credentials over HTTP";
+const REWRITTEN: &str = "without the credential members that this server does not accept; they become headers if it gets credentials over HTTP";
 
 /// Explains a call that passes through.
 fn pass_call(
@@ -339,12 +339,12 @@ fn pass_call(
         _ if rewritten.is_some() => REWRITTEN,
         _ if sending.is_whole => WHOLE,
         _ if sending.fault.is_some() => {
-            "as it came, byte for byte; it is not what translation takes"
+            "unchanged, byte for byte; translation would refuse it"
         }
-        (None, _) if shared => "as it came",
-        (None, _) => "as it came; what the server says to a notification is dropped",
-        (Some(id), None) if id.travels() && !shared => "as it came, byte for byte",
-        (Some(_), _) => "as it came, with an id of the proxy's own; the client's is put back",
+        (None, _) if shared => "unchanged",
+        (None, _) => "unchanged; the server's answer to a notification is dropped",
+        (Some(id), None) if id.travels() && !shared => "unchanged, byte for byte",
+        (Some(_), _) => "with an id that the proxy assigns; the answer gets the client's id back",
     };
     let mut sent = case.passes(upstream, &target, note);
     if let Some(rewritten) = rewritten {
@@ -359,14 +359,14 @@ fn pass_call(
 fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
     match (&call.id, &*call.method) {
         (Some(_), "initialize") if upstream.sends_initialize() => Some(
-            "by the link to the server: what the server has answered to the proxy's own handshake",
+            "by the proxy: the server's answer to the handshake of the link",
         ),
         (None, method) if upstream.keeps(method) && method == CANCELLED => Some(
-            "nothing; the call that it names is ended, where it is of the same session, and the server hears of it by \
-             the id that the call has there",
+            "nothing; the named call is cancelled if it belongs to the same session, and the server is notified with \
+             its id of the call",
         ),
         (None, method) if upstream.keeps(method) => {
-            Some("nothing, and nothing is sent: the link to the server has a handshake of its own")
+            Some("nothing, and nothing is sent: the link has its own handshake with the server")
         }
         _ => None,
     }
@@ -429,7 +429,7 @@ fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) 
         target: String::new(),
         headers: Vec::new(),
         body: body.map(|body| Value::from_text(secrets.hide_bytes(&body))),
-        note: Some("over the client's own socket; an id there is one of the proxy's own".into()),
+        note: Some("over this client's own connection; the proxy assigns the id, if it has one".into()),
     }
 }
 

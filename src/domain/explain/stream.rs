@@ -56,12 +56,12 @@ fn sends(case: &Case<'_>, followed: StreamMatch, way: Path) -> Result<SentReques
     let (side, path, note) = match way {
         Path::Old => {
             let path = Some(uri.path().to_owned());
-            (followed.side, path, "as it came, byte for byte")
+            (followed.side, path, "unchanged, byte for byte")
         }
         Path::New => {
             let side = followed.side.other();
             let path = declared.and_then(|declared| declared.other_path(followed.side, uri.path()));
-            (side, path, "its events are rewritten one by one")
+            (side, path, "each event is translated")
         }
     };
     let path = path.unwrap_or_else(|| "/".to_owned());

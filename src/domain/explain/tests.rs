@@ -299,8 +299,8 @@ fn a_message_that_is_no_call_is_told_from_one_that_is() {
     assert_eq!(
         lines,
         [
-            ("1 of 3: a response of the client", false),
-            ("2 of 3: no message", true),
+            ("1 of 3: a response from the client", false),
+            ("2 of 3: invalid message", true),
             ("3 of 3: items/make, a notification", true),
         ]
     );

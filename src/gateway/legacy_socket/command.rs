@@ -168,7 +168,7 @@ async fn translate(
     let answered = answer_to_frame(route, (reply, &call.call), terms);
     record.dropped(answered.dropped);
     if answered.answer == frame::FrameReply::Unsaid {
-        let message = "no outcome of the route says in frames what the server answered";
+        let message = "no outcome of the route maps the server's answer to a frame";
         let cause = match code {
             Some(code) => format!("an error with the code {code}"),
             None => "a result".to_owned(),

@@ -197,5 +197,5 @@ fn a_cancellation_is_explained_as_what_it_does() {
     assert_eq!(told["sends"], json!(null), "{told}");
     assert_eq!(told["answer"]["status"], 204, "{told}");
     let note = told["answer"]["note"].as_str().unwrap();
-    assert!(note.contains("the call that it names is ended"), "{note}");
+    assert!(note.contains("the named call is cancelled"), "{note}");
 }

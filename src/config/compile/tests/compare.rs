@@ -57,9 +57,9 @@ compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
     let told = problems(&text);
     for line in [
         "8: compare.ignore[0]: `body/at` is no path of an answer: a path begins with `/`, such as `/body/items/*/updated_at`",
-        "8: compare.ignore[1]: `/boddy/at` is no path of an answer: `boddy` is no part of an answer; a path begins with",
+        "8: compare.ignore[1]: `/boddy/at` is no path of an answer: `boddy` is not part of a response; a path begins with",
         "  hint: did you mean `/body/at`?",
-        "8: compare.ignore[2]: `/body/~x` is no path of an answer: `~` stands before",
+        "8: compare.ignore[2]: `/body/~x` is no path of an answer: `~` needs",
         "9: compare.unordered[0]: `/headers/vary` is no part of a JSON value; write a path in",
         "10: compare.tolerance.\"/body/a\": the number `-1` is no tolerance; write how far apart two numbers may lie, such as `0.001`",
         "10: compare.tolerance.\"/body/b\": the string `x` is no tolerance",

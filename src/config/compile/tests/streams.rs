@@ -94,7 +94,7 @@ fn what_is_wrong_with_an_event_has_its_line_and_key() {
         ),
         (
             "rpc = { method = 'a' }\nsse = { data = 1, text = '1' }",
-            "3: event[0].sse: `data` is JSON and `text` is none; write one of them",
+            "3: event[0].sse: `data` is JSON and `text` is plain text; write only one of them",
         ),
         (
             "sse = {}\nframe = {}",
@@ -107,7 +107,7 @@ fn what_is_wrong_with_an_event_has_its_line_and_key() {
         ("lossy = 'x'", "1: event[0]: it has no side"),
         (
             "sse = { event = 'a' }\n[[event]]\nsse = { event = 'a' }",
-            "3: event[1]: the event can never be used: event[0] fits whatever it fits",
+            "3: event[1]: the event can never be used: event[0] matches everything that it matches",
         ),
     ];
     for (more, wanted) in cases {
