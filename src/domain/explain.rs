@@ -252,9 +252,7 @@ impl<'a> Case<'a> {
             (None, Path::New) if is_refused() => {
                 "not sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
             }
-            (Some(_), _) => {
-                "none: the route is not safe to call twice, or its calls get no answer"
-            }
+            (Some(_), _) => "none: the route is not safe to call twice, or its calls get no answer",
             (None, Path::New) => "the same call, translated for the other side's upstream",
             (None, Path::Old) => "the same call, unchanged, to the upstream of its own side",
         })

@@ -111,7 +111,11 @@ pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
         let undecided = earlier.map(|earlier| Never::Decides {
             earlier: earlier.flag.name.clone(),
         });
-        let all = [covers.compares_nothing(), covers.judges_nothing(), undecided];
+        let all = [
+            covers.compares_nothing(),
+            covers.judges_nothing(),
+            undecided,
+        ];
         idle.extend(
             all.into_iter()
                 .flatten()

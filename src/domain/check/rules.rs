@@ -134,7 +134,9 @@ impl CheckRule {
             CheckRule::NullAbsent => format!("{at}: null comes back as absent"),
             CheckRule::EmptyList => format!("{at}: an empty list has no text"),
             CheckRule::AbsentObject => format!("{at}: absent and {{}} are not distinguished"),
-            CheckRule::EqualValue => format!("{at}: written in the spelling of the equal hole, or left out"),
+            CheckRule::EqualValue => {
+                format!("{at}: written in the spelling of the equal hole, or left out")
+            }
             CheckRule::IntegerForm => format!("{at}: 3.0 is written as 3"),
             CheckRule::CompactJson => format!("{at}: JSON in a text comes back compact"),
             CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
@@ -145,9 +147,7 @@ impl CheckRule {
             CheckRule::AnotherRow => format!("read by {at}"),
             CheckRule::AnotherRoute => format!("read by the route {at}"),
             CheckRule::SuccessStatus => "success is 200, or 204 for null".to_owned(),
-            CheckRule::Unexplained => {
-                "no rule explains it: a bug of `check`".to_owned()
-            }
+            CheckRule::Unexplained => "no rule explains it: a bug of `check`".to_owned(),
         }
     }
 }

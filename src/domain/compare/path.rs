@@ -33,9 +33,7 @@ pub enum PathError {
     #[error("a path begins with `/`, such as `/body/items/*/updated_at`")]
     NoSlash,
     /// A `~` is not part of an escape.
-    #[error(
-        "`~` needs `0`, `1` or `2` after it: `~0` is `~`, `~1` is `/`, `~2` is a literal `*`"
-    )]
+    #[error("`~` needs `0`, `1` or `2` after it: `~0` is `~`, `~1` is `/`, `~2` is a literal `*`")]
     Escape,
     /// The path names no part of a response.
     #[error(

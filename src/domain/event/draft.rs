@@ -139,8 +139,7 @@ fn rpc(source: &RpcEventSource) -> Result<EventDraft, PatternError> {
     if let Some(tree) = &source.params {
         let params = tree.pattern().map_err(|error| error.under("params"))?;
         if matches!(params, Pattern::Literal(_) | Pattern::Text(_)) {
-            let what =
-                "params must be an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
+            let what = "params must be an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
             return Err(PatternError::new(what).under("params"));
         }
         members.push(("params", params));

@@ -44,7 +44,8 @@ impl Events {
                 .find_map(|from| events.hides(place, from));
             if let (false, Some(by)) = (used, by) {
                 let by = &events.events[by].key;
-                let what = format!("the event can never be used: {by} matches everything that it matches");
+                let what =
+                    format!("the event can never be used: {by} matches everything that it matches");
                 errors.push(PatternError::new(what).under(&event.key));
             }
         }

@@ -338,9 +338,7 @@ fn pass_call(
     let note = match (&call.id, sending.company) {
         _ if rewritten.is_some() => REWRITTEN,
         _ if sending.is_whole => WHOLE,
-        _ if sending.fault.is_some() => {
-            "unchanged, byte for byte; translation would refuse it"
-        }
+        _ if sending.fault.is_some() => "unchanged, byte for byte; translation would refuse it",
         (None, _) if shared => "unchanged",
         (None, _) => "unchanged; the server's answer to a notification is dropped",
         (Some(id), None) if id.travels() && !shared => "unchanged, byte for byte",
@@ -358,9 +356,9 @@ fn pass_call(
 /// Returns a note for a message that the proxy answers itself, because it concerns the shared link to the server.
 fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
     match (&call.id, &*call.method) {
-        (Some(_), "initialize") if upstream.sends_initialize() => Some(
-            "by the proxy: the server's answer to the handshake of the link",
-        ),
+        (Some(_), "initialize") if upstream.sends_initialize() => {
+            Some("by the proxy: the server's answer to the handshake of the link")
+        }
         (None, method) if upstream.keeps(method) && method == CANCELLED => Some(
             "nothing; the named call is cancelled if it belongs to the same session, and the server is notified with \
              its id of the call",
@@ -429,7 +427,9 @@ fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) 
         target: String::new(),
         headers: Vec::new(),
         body: body.map(|body| Value::from_text(secrets.hide_bytes(&body))),
-        note: Some("over this client's own connection; the proxy assigns the id, if it has one".into()),
+        note: Some(
+            "over this client's own connection; the proxy assigns the id, if it has one".into(),
+        ),
     }
 }
 
