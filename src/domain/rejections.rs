@@ -34,14 +34,14 @@ pub fn no_route(method: &Method, path: &str) -> Failure {
     let path: String = path.chars().take(200).collect();
     Failure::new(
         Reason::RouteNotFound,
-        format!("no route takes {method} `{}`", path.escape_default()),
+        format!("no route matches {method} `{}`", path.escape_default()),
     )
 }
 
 /// Returns the failure of a frame without a route, when no upstream takes it unchanged.
 #[must_use]
 pub fn no_frame(frame: &Json) -> Failure {
-    let message = format!("no route takes {}", frame_in_short(frame));
+    let message = format!("no route matches {}", frame_in_short(frame));
     Failure::new(Reason::RouteNotFound, message)
 }
 
@@ -58,7 +58,7 @@ pub fn frame_in_short(frame: &Json) -> String {
 pub fn other_literals(method: &Method, path: &str) -> Failure {
     let path: String = path.chars().take(200).collect();
     let message = format!(
-        "no route takes {method} `{}` as it is: each that has this path wants a certain text in the query or the body, which the call does not have",
+        "no route matches {method} `{}`: every route for this path requires a literal value in the query or the body that the call does not have",
         path.escape_default()
     );
     Failure::new(Reason::RouteNotFound, message)
@@ -69,7 +69,7 @@ pub fn other_literals(method: &Method, path: &str) -> Failure {
 pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
     let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
     let allowed = allowed.join(", ");
-    let message = format!("{method} is not a method of this path; it has {allowed}");
+    let message = format!("{method} is not allowed for this path; allowed: {allowed}");
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed))
 }
 
@@ -84,7 +84,7 @@ pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Fai
         HeaderMismatch::Unsupported(requested) => {
             let requested: String = requested.chars().take(100).collect();
             let message = format!(
-                "unsupported protocol version: `{}` is not spoken here; those that are: {}",
+                "unsupported protocol version: `{}`; supported: {}",
                 requested.escape_debug(),
                 supported.join(", ")
             );
@@ -100,7 +100,7 @@ pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Fai
 /// Returns the failure of a result that asks an older MCP client for input, which would read it as an empty success.
 #[must_use]
 pub fn input_required() -> Failure {
-    let message = "the server asks for input before it goes on, in a way that the client's revision of MCP does not have; use a client of revision 2026-07-28";
+    let message = "the server requires input, which the client's MCP revision does not support; use a client of revision 2026-07-28";
     Failure::new(Reason::UpstreamInputRequired, message)
 }
 
@@ -108,7 +108,7 @@ pub fn input_required() -> Failure {
 #[must_use]
 pub fn no_batch() -> Failure {
     let message =
-        "the revision of MCP that this client speaks has no batches; send each message by itself";
+        "the client's MCP revision has no batches; send each message separately";
     Failure::new(Reason::NoBatch, message)
 }
 
@@ -132,7 +132,7 @@ pub fn withheld(upstream: &UpstreamPlan, method: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!(
-        "the method `{}` is not passed on: it would end the server for every caller",
+        "the method `{}` is not forwarded: it would stop the server for all clients",
         method.escape_debug()
     );
     Err(Failure::new(Reason::RouteNotFound, message))
@@ -141,7 +141,7 @@ pub fn withheld(upstream: &UpstreamPlan, method: &str) -> Result<(), Failure> {
 /// Returns the failure of a request to an RPC path that is not a POST, when no upstream takes it.
 #[must_use]
 pub fn not_posted(method: &Method) -> Failure {
-    let message = format!("{method} is not a method of an RPC path; send JSON-RPC by POST");
+    let message = format!("{method} is not allowed on an RPC path; send JSON-RPC by POST");
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow("POST".to_owned()))
 }
 
@@ -150,13 +150,13 @@ pub fn not_posted(method: &Method) -> Failure {
 pub fn origin_denied(why: OriginDenied) -> Failure {
     let message = match why {
         OriginDenied::Origin => {
-            "the `Origin` is not allowed here; it must be that of the requested host, one of `listen.hosts` or one of `cors.origins`"
+            "this `Origin` is not allowed; it must be the requested host, one of `listen.hosts` or one of `cors.origins`"
         }
         OriginDenied::Host => {
-            "the `Host` is not allowed here; it must be one of `listen.hosts`, the names by which clients reach the proxy"
+            "this `Host` is not allowed; it must be one of `listen.hosts`, the names of the proxy"
         }
         OriginDenied::Rebound => {
-            "the `Host` is not allowed here: without `listen.hosts`, a listener on loopback takes loopback names and addresses only; add the names by which clients reach the proxy to `listen.hosts`"
+            "this `Host` is not allowed: without `listen.hosts`, a listener on loopback accepts only loopback names and addresses; add other names of the proxy to `listen.hosts`"
         }
     };
     Failure::new(Reason::OriginRefused, message)
@@ -211,7 +211,7 @@ pub fn successor_link(route: &Route, side: Side, rpc_paths: &[String]) -> Option
     link.cloned()
 }
 
-const fn way(side: Side) -> &'static str {
+const fn protocol_name(side: Side) -> &'static str {
     match side {
         Side::Rest => "REST",
         Side::Rpc => "JSON-RPC",
@@ -223,8 +223,8 @@ const fn way(side: Side) -> &'static str {
 pub fn retired(plan: &Plan, route: &Route, side: Side) -> Failure {
     let successor = Successor::new(route, side, &plan.face.paths);
     let message = format!(
-        "the {} way of the route `{}` is retired; use {}",
-        way(side),
+        "the {} side of the route `{}` is retired; use {}",
+        protocol_name(side),
         route.name,
         successor.what
     );
@@ -238,8 +238,8 @@ pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
     let is_whole = path.holes().next().is_none();
     let path = path.as_str();
     let message = format!(
-        "the {} way of the stream `{}` is retired; use `GET {path}`",
-        way(side),
+        "the {} side of the stream `{}` is retired; use `GET {path}`",
+        protocol_name(side),
         stream.name
     );
     Failure::new(Reason::Retired, message).advise(Advice::Successor {
@@ -252,7 +252,7 @@ pub fn retired_stream(stream: &Stream, side: Side) -> Failure {
 /// Returns the failure of an upstream that responded with something other than an event stream.
 #[must_use]
 pub fn no_stream(found: &str) -> Failure {
-    let message = "the server answered with something that is no stream of events";
+    let message = "the server did not answer with an event stream";
     Failure::new(Reason::UpstreamNotProtocol, message).because(found)
 }
 
@@ -269,8 +269,8 @@ pub fn browned_out(
     let successor = Successor::new(route, side, &plan.face.paths);
     let end = sunset.map_or(String::new(), |sunset| format!(" and ends on {sunset}"));
     let message = format!(
-        "the {} way of the route `{}` is deprecated{end}; it is refused until {} so that nobody overlooks it; use {}",
-        way(side),
+        "the {} side of the route `{}` is deprecated{end}; a brownout refuses its calls until {}; use {}",
+        protocol_name(side),
         route.name,
         window.until,
         successor.what
@@ -308,7 +308,7 @@ fn schema_budget_exceeded(exceeded: Exceeded, (reason, message): (Reason, String
 /// Returns the failure of an RPC call whose params make a URL beyond the limit.
 #[must_use]
 pub fn long_url(limit: usize) -> Failure {
-    let message = format!("the URL that these params make is longer than {limit} bytes");
+    let message = format!("the URL built from these params is longer than {limit} bytes");
     Failure::new(Reason::InvalidParams, message)
 }
 
@@ -345,14 +345,14 @@ pub fn no_message(error: MessageError) -> Failure {
 /// Returns the failure of a client's response when no upstream could have sent a request.
 #[must_use]
 pub fn unexpected_response() -> Failure {
-    let message = "a response to nothing: there is no RPC upstream that could have asked";
+    let message = "unexpected response: no RPC upstream could have sent a request";
     Failure::new(Reason::InvalidRequest, message)
 }
 
 /// Returns the failure of a call without an upstream on the other side. `check` rejects plans that could cause it.
 #[must_use]
 pub fn no_upstream(side: Side) -> Failure {
-    let message = format!("there is no {side} upstream to translate for");
+    let message = format!("no {side} upstream to translate for");
     Failure::new(Reason::Internal, message)
 }
 
@@ -361,7 +361,7 @@ pub fn no_upstream(side: Side) -> Failure {
 pub fn coded_message() -> Failure {
     Failure::new(
         Reason::UnsupportedMediaType,
-        "a content coding is not read on an RPC path; send the message as it is",
+        "content codings are not supported on an RPC path; send the message unencoded",
     )
 }
 
@@ -375,7 +375,7 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     let kind = kinds.next();
     if kinds.next().is_some() || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some() {
         return unsupported(
-            "`Content-Type` or `Content-Encoding` is given twice; say once what the body is"
+            "`Content-Type` or `Content-Encoding` is given twice; send each once"
                 .to_owned(),
         );
     }
@@ -393,14 +393,14 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     {
         let shown = essence.escape_default();
         return unsupported(format!(
-            "the content type `{shown}` is not read; send `application/json`"
+            "the content type `{shown}` is not supported; send `application/json`"
         ));
     }
     let charset = parts.find_map(|parameter| parameter.strip_prefix("charset="));
     match charset.map(|charset| charset.trim_matches('"')) {
         None | Some("utf-8" | "utf8") => Ok(()),
         Some(charset) => unsupported(format!(
-            "the charset `{}` is not read; JSON is UTF-8 (RFC 8259 §8.1)",
+            "the charset `{}` is not supported; JSON is UTF-8 (RFC 8259 §8.1)",
             charset.escape_default()
         )),
     }
@@ -429,7 +429,7 @@ pub fn no_response(reply: &RestReply, fault: ResponseFault, error_text: usize) -
 #[must_use]
 pub fn event_stream(status: u16) -> Failure {
     let message = format!(
-        "the server answered HTTP {status} with an event stream, where one whole answer is due"
+        "the server answered HTTP {status} with an event stream; the call requires a single answer"
     );
     Failure::new(Reason::UpstreamStream, message).upstream_status(status)
 }
@@ -445,11 +445,11 @@ pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
     translate::fits_schema(schema, result, "result").map_err(|error| match error.exceeded {
         None => {
             let message =
-                format!("the server's answer is not what the route's schema allows: {error}");
+                format!("the server's answer violates the route's schema: {error}");
             Failure::new(Reason::UpstreamInvalid, message)
         }
         Some(exceeded) => {
-            let message = format!("the server's answer was not checked to its end: {error}");
+            let message = format!("the server's answer was not checked completely: {error}");
             schema_budget_exceeded(exceeded, (Reason::UpstreamTooCostly, message))
         }
     })

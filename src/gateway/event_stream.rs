@@ -125,7 +125,7 @@ async fn open(
     let exchange = exchange::send_and_wait_head(record, upstream, outgoing, wait).await?;
     let mut response = exchange.response;
     if response.status().is_informational() {
-        let message = "the server changed the protocol, which nobody asked for";
+        let message = "the server answered 101, but the call requested no upgrade";
         return Err(Failure::new(Reason::UpstreamUpgrade, message));
     }
     let rewriter = rewriter((response.status(), response.headers()), from, &installed)?;

@@ -57,7 +57,7 @@ pub(super) async fn send_and_collect(
         let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
         let (head, body) = response.into_parts();
         if head.status.is_informational() {
-            let message = "the server changed the protocol, which nobody asked for";
+            let message = "the server answered 101, but the call requested no upgrade";
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         }
         if is_event_stream(&head.headers) {
@@ -225,14 +225,14 @@ fn finish_timing<T>(record: &mut Record, since: Instant, came: Option<&Result<T,
 }
 
 fn upload_stalled(limit: Duration) -> Failure {
-    let message = format!("the body of the request did not move for {limit:?}");
+    let message = format!("the request body stalled for {limit:?}");
     Failure::new(Reason::RequestTimeout, message)
 }
 
 /// Returns the failure of a call that exceeded its deadline while waiting for the client.
 fn total_timeout(limit: Duration) -> Failure {
     let message =
-        format!("the request was not complete, and {limit:?} are all that a call may take");
+        format!("the request was not complete within {limit:?}, the time limit of a call");
     Failure::new(Reason::RequestTimeout, message)
 }
 
@@ -240,7 +240,7 @@ fn total_timeout(limit: Duration) -> Failure {
 pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failure> {
     let limit = record.exceeded_by_client(uploading)?;
     let message = format!(
-        "the request took so much of the {limit:?} that a call may take that the server could not answer in the rest"
+        "the request took too much of the {limit:?} that a call may take; the server could not answer in the rest"
     );
     Some(Failure::new(Reason::RequestTimeout, message))
 }
@@ -277,7 +277,7 @@ async fn reserve(
 pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
     match record.has_lost_state() {
         true => {
-            let message = "what a server kept for this connection is lost, and it is about to be closed; connect again";
+            let message = "the server's state of this connection is lost; the proxy is about to close it; reconnect";
             Err(Failure::new(Reason::UpstreamUnreachable, message))
         }
         false => Ok(()),
@@ -308,18 +308,18 @@ pub(super) fn aborted_upload(why: UploadBreak) -> Failure {
         UploadBreak::Refused(violation) => Failure::new(violation.reason(), violation.as_str()),
         UploadBreak::Cut => Failure::new(
             Reason::BodyCut,
-            "the body of the request ended before it was complete",
+            "the request body ended before it was complete",
         ),
         UploadBreak::TooSlow(rate) => {
             let message = format!(
-                "the body of the request came more slowly than {} bytes a second",
+                "the request body arrived more slowly than {} bytes a second",
                 rate.bytes
             );
             Failure::new(Reason::RequestTimeout, message)
         }
         UploadBreak::Contended => Failure::new(
             Reason::RequestTimeout,
-            "the body of the request came slowly while other calls waited for the server",
+            "the request body arrived slowly while other calls waited for the server",
         ),
     }
 }
@@ -339,7 +339,7 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
         }
         UpstreamError::Resting { again_in, .. } => {
             let message =
-                "the server has failed too often and is left alone for a while; try again later";
+                "circuit breaker open: the server keeps failing; retry later";
             let seconds = u32::try_from(again_in.as_secs() + 1).unwrap_or(u32::MAX);
             let resting = Failure::new(Reason::UpstreamResting, message);
             return resting
@@ -347,7 +347,7 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
                 .because(chain(&error));
         }
         UpstreamError::Busy { .. } => {
-            let message = "as many calls as this proxy sends to the server at a time are there; try again later";
+            let message = "upstream concurrency limit reached; retry later";
             let busy = Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1));
             return busy.because(chain(&error));
         }

@@ -78,7 +78,7 @@ pub(super) async fn send(
         }
         (LinkReply::Sent | LinkReply::Ended, _) => Err(Failure::new(
             Reason::Internal,
-            "a call that waits for an answer got none",
+            "a call that requires an answer got none",
         )),
         (LinkReply::Answer(id, body), _) => {
             let body = match record.budget() {
@@ -145,7 +145,7 @@ pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Dura
     match why {
         RequestError::Busy => {
             let message =
-                "the server is busy with other calls, and this one was not begun; try again later";
+                "the server is busy with other calls; this call was not sent; retry later";
             Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1))
         }
         RequestError::Unreachable => {
@@ -165,11 +165,11 @@ pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Dura
         RequestError::NoRoom => no_room(BudgetExhausted),
         RequestError::CodedStream => {
             let message =
-                "the server's event stream has a content coding; such a stream is not read";
+                "the server's event stream has a content coding, which is not supported";
             Failure::new(Reason::UpstreamNotProtocol, message)
         }
         RequestError::Misnumbered => {
-            let message = "the server answered a call with an id of another type";
+            let message = "the server answered with an id of another type";
             Failure::new(Reason::UpstreamWrongId, message)
         }
         RequestError::Unusable(0) => {
@@ -177,12 +177,12 @@ pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Dura
             Failure::new(Reason::UpstreamMalformedHttp, message)
         }
         RequestError::Unusable(status @ 300..400) => {
-            let message = format!("the server answered {status}, and redirects are not followed");
+            let message = format!("the server answered {status}, a redirect; the proxy follows none");
             Failure::new(Reason::UpstreamRedirect, message)
         }
         RequestError::Unusable(status) => {
             let message =
-                format!("the server answered {status} with something else than a message of MCP");
+                format!("the server answered {status} with something other than an MCP message");
             Failure::new(Reason::UpstreamNotProtocol, message).upstream_status(status)
         }
     }

@@ -154,7 +154,7 @@ fn response_headers(
     let mut response = exchange.response;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let Some((client, _)) = upgrade else {
-            let message = "the server changed the protocol, which nobody asked for";
+            let message = "the server answered 101, but the call requested no upgrade";
             return Err(Failure::new(Reason::UpstreamUpgrade, message));
         };
         let upstream = hyper::upgrade::on(&mut *response);
@@ -276,7 +276,7 @@ pub(super) fn parse_target(target: String) -> Result<PathAndQuery, Failure> {
     parsed.map_err(|error| {
         Failure::new(
             Reason::Internal,
-            "the target of the translated call is no valid URL",
+            "the target of the translated call is not a valid URL",
         )
         .because(error)
     })

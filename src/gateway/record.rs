@@ -384,7 +384,7 @@ impl Record {
         if self.worker.may_call(self.peer()) {
             return Ok(());
         }
-        let message = "more calls are in progress than this proxy takes at a time; try again later";
+        let message = "concurrency limit of the proxy reached; retry later";
         Err(Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1)))
     }
 

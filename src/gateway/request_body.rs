@@ -78,7 +78,7 @@ pub(super) async fn json(
 
 /// Returns the failure of an exhausted memory budget.
 pub(super) fn no_room(full: BudgetExhausted) -> Failure {
-    let message = "this proxy holds as many bytes of calls and answers as it may; try again later";
+    let message = "memory limit of the proxy for calls and answers reached; retry later";
     Failure::new(Reason::MemoryFull, message)
         .advise(Advice::RetryAfter(1))
         .because(full)
@@ -148,7 +148,7 @@ pub(super) fn message_text(
 fn coding(headers: &HeaderMap) -> Result<ContentEncoding, Failure> {
     ContentEncoding::from_headers(headers).map_err(|name| {
         let message = format!(
-            "the content coding `{}` is not read; send gzip, br, or the body as it is",
+            "the content coding `{}` is not supported; send gzip, br or an unencoded body",
             name.escape_default()
         );
         Failure::new(Reason::UnsupportedMediaType, message)

@@ -101,7 +101,7 @@ pub enum ResponseBodyError {
     #[error("the upstream sent nothing for {0:?}")]
     Silent(Duration),
     /// The call exceeded its deadline; the blame says which side was slow.
-    #[error("the answer was not complete, and {0:?} are all that a call may take")]
+    #[error("the answer was not complete within {0:?}, the time limit of a call")]
     Overdue(Duration, Blame),
 }
 

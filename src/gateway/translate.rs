@@ -370,7 +370,7 @@ async fn send(
 /// Decodes the content coding of a response. A server may use one that was not requested (RFC 9110 §12.5.3).
 fn decoded(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
     let coding = ContentEncoding::from_headers(&reply.headers).map_err(|name| {
-        let message = "the server's answer has a content coding that is not read; gzip and br are";
+        let message = "the server's answer has an unsupported content coding; supported: gzip, br";
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)
     })?;
     let most = record.installed().plan.limits.answer;
@@ -378,7 +378,7 @@ fn decoded(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> 
     let decoded = coding.decode_within(reply.body.clone(), most, room);
     decoded.map_err(|error| match (&error, room.1) {
         (DecodeError::Malformed(_), _) => {
-            let message = "the server's answer is not what its content coding says";
+            let message = "the server's answer does not match its content coding";
             Failure::new(Reason::UpstreamNotProtocol, message).because(error)
         }
         (DecodeError::NoRoom, None) => request_body::no_room(BudgetExhausted),
@@ -415,7 +415,7 @@ pub(super) fn check_id(response: &Response, id: u64) -> Result<(), Failure> {
         .as_ref()
         .map_or("no id".into(), |id| String::from_utf8_lossy(id.as_bytes()));
     let shown: String = found.chars().take(64).collect();
-    let message = "the server answered a call with another id than this one";
+    let message = "the server answered with an id other than that of the call";
     Err(Failure::new(Reason::UpstreamWrongId, message).because(format!("sent {id}, got {shown}")))
 }
 

@@ -413,7 +413,7 @@ impl Worker {
         waiting: impl Future<Output = T>,
     ) -> Result<T, Failure> {
         let message =
-            "this proxy ends, and the server had not answered yet; it may have done its work";
+            "the proxy is shutting down; the server had not answered and may have done the work";
         self.wait(waiting, message).await
     }
 
@@ -423,7 +423,7 @@ impl Worker {
         reading: impl Future<Output = T>,
     ) -> Result<T, Failure> {
         let message =
-            "this proxy ends, and the request was not complete yet; it was sent to no server";
+            "the proxy is shutting down; the request was not complete and reached no server";
         self.wait(reading, message).await
     }
 

@@ -412,7 +412,7 @@ fn a_path_without_a_route_is_not_found_and_a_method_without_one_not_allowed() {
             refused: (
                 405,
                 "method_not_allowed",
-                "DELETE is not a method of this path",
+                "DELETE is not allowed for this path",
             ),
         },
         Bad {

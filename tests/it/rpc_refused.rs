@@ -328,7 +328,7 @@ fn other_content_types_charsets_and_codings_are_refused() {
             "application/json; charset=latin1",
             "`latin1`",
         ),
-        ("Content-Encoding", "gzip", "not read on an RPC path"),
+        ("Content-Encoding", "gzip", "not supported on an RPC path"),
         ("Content-Encoding", "zstd", "`zstd`"),
     ];
     for (name, value, words) in rows {

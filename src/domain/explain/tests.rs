@@ -262,17 +262,17 @@ fn what_a_body_may_not_be_is_refused_within_the_limits_of_the_plan() {
         (
             rpc(),
             &call,
-            "200 -32602 the URL that these params make is longer than 60 bytes",
+            "200 -32602 the URL built from these params is longer than 60 bytes",
         ),
         (
             (Method::PUT, "/items/7"),
             "",
-            "405 -31010 PUT is not a method of this path; it has ",
+            "405 -31010 PUT is not allowed for this path; allowed: ",
         ),
         (
             (Method::GET, "/nope"),
             "",
-            "404 -32601 no route takes GET `/nope`",
+            "404 -32601 no route matches GET `/nope`",
         ),
     ] {
         let refused = refused(request, body);

@@ -90,7 +90,7 @@ fn success(
         _ if blank && empty == EmptySuccess::Null => return Ok(null()),
         status if blank => {
             let message =
-                format!("the server answered {status} without the content that it promises");
+                format!("the server answered {status} without the required content");
             return Err(Failure::new(Reason::UpstreamEmpty, message));
         }
         _ => {}
@@ -127,7 +127,7 @@ pub fn redirect(reply: &RestReply) -> Failure {
     let location = reply.location().map_or("null".to_owned(), quoted);
     let mut failure = Failure::new(
         Reason::UpstreamRedirect,
-        format!("the server answered {status}, a redirect, which is never followed"),
+        format!("the server answered {status}, a redirect; the proxy follows none"),
     );
     let detail = format!(r#"{{"status":{status},"location":{location}}}"#);
     failure.detail = Some(Json::written(detail));

@@ -124,7 +124,7 @@ fn rest_answers_have_their_built_in_form_for_rpc_clients() {
             200,
             "",
             "",
-            "upstream_empty: the server answered 200 without the content that it promises",
+            "upstream_empty: the server answered 200 without the required content",
         ),
         (
             400,
@@ -185,7 +185,7 @@ fn a_redirect_is_a_failure_with_its_location_in_data() {
         .headers
         .insert(LOCATION, "http://host/\"x\"".parse().unwrap());
     let failure = built_in(&reply).unwrap_err();
-    let expected = r#"error -31031 "the server answered 307, a redirect, which is never followed" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
+    let expected = r#"error -31031 "the server answered 307, a redirect; the proxy follows none" {"reason":"upstream_redirect","blame":"upstream","upstream":{"status":307,"location":"http://host/\"x\""}}"#;
     let codes = FailureCodes::default();
     assert_eq!(shown(&error_object(&failure, &codes)), expected);
 }

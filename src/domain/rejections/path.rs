@@ -22,7 +22,7 @@ pub fn irregular_path(plan: &Plan, target: Target) -> Failure {
         Target::Local => "a path that the proxy itself answers".to_owned(),
     };
     let message = format!(
-        "path: a lenient server may read it as {owner}, which it is not; send that path in its normal form"
+        "path: a lenient server may read it as {owner}; send that path in its normal form"
     );
     Failure::new(Reason::IrregularPath, message)
 }
@@ -49,7 +49,7 @@ pub fn irregular_local_path(why: AmbiguousPath) -> Failure {
 #[must_use]
 pub fn near_stream(stream: &Stream) -> Failure {
     let message = format!(
-        "path: a server may take it for the path of the stream `{}`, which it is not; send the path of the stream",
+        "path: a server may read it as the path of the stream `{}`; send that path in its normal form",
         stream.name
     );
     Failure::new(Reason::MalformedTarget, message)

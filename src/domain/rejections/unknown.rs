@@ -19,10 +19,10 @@ pub fn unknown_method(plan: &Plan, call: &Call) -> Failure {
     let shown = shown.escape_debug();
     let message = if plan.routes.knows_rpc(method) {
         format!(
-            "no route takes the method `{shown}` with these params: each that has it wants a certain value in them, which the call does not have"
+            "no route matches the method `{shown}` with these params: every route for it requires a literal value that the call does not have"
         )
     } else {
-        format!("no route takes the method `{shown}`")
+        format!("no route matches the method `{shown}`")
     };
     Failure::new(Reason::RouteNotFound, message)
 }

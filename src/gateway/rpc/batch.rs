@@ -308,7 +308,7 @@ fn together(said: impl Iterator<Item = ItemReply>) -> Option<(FullResponse, Vec<
 pub(super) fn full(plan: &Plan) -> Failure {
     let limit = plan.limits.answer;
     let message = format!(
-        "the answers of this batch are longer than {limit} bytes together; send fewer calls at a time"
+        "the answers of this batch exceed {limit} bytes in total; send fewer calls per batch"
     );
     Failure::new(Reason::BatchTooLarge, message)
 }

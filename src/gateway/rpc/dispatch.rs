@@ -180,7 +180,7 @@ impl RpcRequest {
         // On a socket, `kept` is set only for a batch.
         let is_batched = self.socket.is_some() && self.kept.is_some();
         if subscription.is_some() && (is_batched || record.notifications().is_none()) {
-            let message = "the notifications of a subscription are a stream: post it alone, with an `Accept` that names `text/event-stream`";
+            let message = "a subscription is answered with an event stream: post it alone, with `text/event-stream` in `Accept`";
             return Err(Failure::new(Reason::InvalidRequest, message));
         }
         let recallable = self.cancellable(record, id, None);
@@ -292,7 +292,7 @@ impl RpcRequest {
             // Removing members cannot turn a call into something else.
             Ok(_) | Err(_) => Err(Failure::new(
                 Reason::Internal,
-                "the credentials in the envelope cannot be taken out of the message",
+                "the credentials cannot be removed from the message",
             )),
         }
     }

@@ -131,7 +131,7 @@ impl ReplayableRpc {
             CallResult::Stream(answer) => Ok(answer),
             CallResult::Nothing | CallResult::Cancelled => Err(Failure::new(
                 Reason::Internal,
-                "a call that waits for an answer got none",
+                "a call that requires an answer got none",
             )),
         }
     }
