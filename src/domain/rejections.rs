@@ -107,8 +107,7 @@ pub fn input_required() -> Failure {
 /// Returns the failure of a batch from a client whose MCP revision has none.
 #[must_use]
 pub fn no_batch() -> Failure {
-    let message =
-        "the client's MCP revision has no batches; send each message separately";
+    let message = "the client's MCP revision has no batches; send each message separately";
     Failure::new(Reason::NoBatch, message)
 }
 
@@ -375,8 +374,7 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     let kind = kinds.next();
     if kinds.next().is_some() || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some() {
         return unsupported(
-            "`Content-Type` or `Content-Encoding` is given twice; send each once"
-                .to_owned(),
+            "`Content-Type` or `Content-Encoding` is given twice; send each once".to_owned(),
         );
     }
     // Fast path for the usual value.
@@ -444,8 +442,7 @@ pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
     };
     translate::fits_schema(schema, result, "result").map_err(|error| match error.exceeded {
         None => {
-            let message =
-                format!("the server's answer violates the route's schema: {error}");
+            let message = format!("the server's answer violates the route's schema: {error}");
             Failure::new(Reason::UpstreamInvalid, message)
         }
         Some(exceeded) => {

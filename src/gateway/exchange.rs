@@ -338,8 +338,7 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
             (Reason::UpstreamUnreachable, "the server cannot be reached")
         }
         UpstreamError::Resting { again_in, .. } => {
-            let message =
-                "circuit breaker open: the server keeps failing; retry later";
+            let message = "circuit breaker open: the server keeps failing; retry later";
             let seconds = u32::try_from(again_in.as_secs() + 1).unwrap_or(u32::MAX);
             let resting = Failure::new(Reason::UpstreamResting, message);
             return resting

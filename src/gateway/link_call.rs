@@ -164,8 +164,7 @@ pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Dura
         }
         RequestError::NoRoom => no_room(BudgetExhausted),
         RequestError::CodedStream => {
-            let message =
-                "the server's event stream has a content coding, which is not supported";
+            let message = "the server's event stream has a content coding, which is not supported";
             Failure::new(Reason::UpstreamNotProtocol, message)
         }
         RequestError::Misnumbered => {
@@ -177,7 +176,8 @@ pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Dura
             Failure::new(Reason::UpstreamMalformedHttp, message)
         }
         RequestError::Unusable(status @ 300..400) => {
-            let message = format!("the server answered {status}, a redirect; the proxy follows none");
+            let message =
+                format!("the server answered {status}, a redirect; the proxy follows none");
             Failure::new(Reason::UpstreamRedirect, message)
         }
         RequestError::Unusable(status) => {

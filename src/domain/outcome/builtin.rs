@@ -89,8 +89,7 @@ fn success(
         }
         _ if blank && empty == EmptySuccess::Null => return Ok(null()),
         status if blank => {
-            let message =
-                format!("the server answered {status} without the required content");
+            let message = format!("the server answered {status} without the required content");
             return Err(Failure::new(Reason::UpstreamEmpty, message));
         }
         _ => {}

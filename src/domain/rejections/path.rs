@@ -21,9 +21,8 @@ pub fn irregular_path(plan: &Plan, target: Target) -> Failure {
         Target::Rpc => "an RPC path".to_owned(),
         Target::Local => "a path that the proxy itself answers".to_owned(),
     };
-    let message = format!(
-        "path: a lenient server may read it as {owner}; send that path in its normal form"
-    );
+    let message =
+        format!("path: a lenient server may read it as {owner}; send that path in its normal form");
     Failure::new(Reason::IrregularPath, message)
 }
 
