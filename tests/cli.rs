@@ -568,7 +568,7 @@ fn variables_are_part_of_what_is_checked() {
     assert_eq!(run.code, Some(1));
     assert!(
         run.stderr
-            .starts_with("DUALGAUGE_LIMITS__BODY: limits.body: `much` is no size"),
+            .starts_with("DUALGAUGE_LIMITS__BODY: limits.body: `much` is not a size"),
         "{}",
         run.stderr
     );

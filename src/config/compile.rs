@@ -172,7 +172,7 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
         | SourceLocation::Flip(_) => (admin, listen),
     };
     problems.push(said.problem(format!(
-        "`{}` is taken by `{}` of {}; write another port",
+        "`{}` conflicts with `{}` of {}; write another port",
         said.value, other.value, other.key
     )));
 }
@@ -183,8 +183,9 @@ fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> ProxyProtocolUse {
         return ProxyProtocolUse::Off;
     };
     if said.value == ProxyProtocolUse::Required && raw.listen.trusted.is_empty() {
-        let message = "the PROXY protocol is believed from trusted hops only, and none is named";
-        let hint = "add the networks of the balancers to `trusted` of `[listen]`";
+        let message =
+            "the PROXY protocol is accepted only from trusted proxies, and none is configured";
+        let hint = "add the networks of the load balancers to `trusted` of `[listen]`";
         problems.push(said.problem(message).hint(hint));
     }
     said.value
@@ -206,7 +207,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
     }
     let status = &raw.notification_status;
     let notification_status = StatusCode::from_u16(status.value).unwrap_or_else(|_| {
-        problems.push(status.problem(format!("`{}` is no HTTP status", status.value)));
+        problems.push(status.problem(format!("`{}` is not an HTTP status", status.value)));
         StatusCode::NO_CONTENT
     });
     RpcFace {

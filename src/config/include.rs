@@ -12,7 +12,7 @@ use crate::config::progress;
 pub(super) fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
     let (parent, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
     if parent.contains(['*', '?']) {
-        return Err("`*` and `?` may stand in the last part of a pattern only".to_owned());
+        return Err("`*` and `?` are allowed only in the last part of a pattern".to_owned());
     }
     let folder = match (parent, pattern.starts_with('/')) {
         ("", true) => PathBuf::from("/"),

@@ -339,7 +339,7 @@ fn variables(environment: &[(String, String)], problems: &mut Vec<Problem>) -> L
             .iter()
             .fold(String::new(), |key, name| join(&key, name));
         if key == "include" {
-            let message = "only the main file includes others";
+            let message = "only the main file can include others";
             problems.push(Problem {
                 place,
                 key,

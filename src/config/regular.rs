@@ -34,7 +34,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let found = file.metadata()?;
     // Reading a folder fails with a clear system error.
     if !found.is_file() && !found.is_dir() {
-        return Err(invalid("it is no regular file".to_owned()));
+        return Err(invalid("it is not a regular file".to_owned()));
     }
     let mut content = Vec::new();
     // The length may change during reading, and files such as those of procfs report none.
@@ -81,7 +81,7 @@ mod tests {
         assert!(made.unwrap().success());
         for path in [&*fifo, Path::new("/dev/zero")] {
             let refused = read(path, LONGEST).unwrap_err();
-            assert_eq!(refused.to_string(), "it is no regular file", "{path:?}");
+            assert_eq!(refused.to_string(), "it is not a regular file", "{path:?}");
         }
         let refused = read(folder.path(), LONGEST).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::IsADirectory);

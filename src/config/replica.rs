@@ -35,7 +35,7 @@ pub(super) fn read_password(store: &mut RawStore, folder: &Path) -> Result<(), P
         file.problem(format!("`{shown}` cannot be read: {error}"))
     })?;
     if store.url.value.password().is_some() {
-        let both = "`rollout.store.url` has a password already; write one of the two";
+        let both = "`rollout.store.url` already has a password; write one of the two";
         return Err(file.problem(both));
     }
     let password = text.trim_end_matches(['\r', '\n']);

@@ -48,5 +48,5 @@ fn read(path: &Path) -> Result<Value, String> {
     let shown = path.display();
     let text = regular::read(path, regular::LONGEST)
         .map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
-    serde_json::from_slice(&text).map_err(|error| format!("`{shown}` is no JSON: {error}"))
+    serde_json::from_slice(&text).map_err(|error| format!("`{shown}` is not JSON: {error}"))
 }

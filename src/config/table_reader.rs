@@ -67,7 +67,7 @@ impl TableWalk<'_> {
                 read.extend(self.table(entries, key, &by));
             } else {
                 let shown = found(item, &self.tree.place(&key)).describe();
-                self.report(key, ValueError::new(format!("{shown} is no table")));
+                self.report(key, ValueError::new(format!("{shown} is not a table")));
             }
         }
         read
@@ -318,10 +318,10 @@ impl<'t> Table<'t> {
 
     fn wrong_shape(&mut self, value: &Value, name: &str, what: &str) {
         let place = self.walk.tree.place(&join(&self.key, name));
-        let message = format!("{} is no {what}", found(value, &place).describe());
+        let message = format!("{} is not a {what}", found(value, &place).describe());
         let hint = match place {
             SourceLocation::Variable(variable) if what == TABLE => {
-                Some(format!("a key of a table is said as `{variable}__KEY`"))
+                Some(format!("write a key of the table as `{variable}__KEY`"))
             }
             SourceLocation::Variable(_)
             | SourceLocation::Default
@@ -380,7 +380,7 @@ fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> 
         .contains(&said)
         .then(|| variable.replacen(&said, &meant, 1))?;
     Some(format!(
-        "did you mean `{meant}`? `__` stands between a table and its key"
+        "did you mean `{meant}`? `__` separates a table from its key"
     ))
 }
 
@@ -416,7 +416,7 @@ pub(super) fn unique<'n>(
         if let Some(earlier) = first.get(name.value.as_str()) {
             let shown = cut(&name.value);
             let message = format!(
-                "the name `{shown}` is taken by {} at {}",
+                "the name `{shown}` is already used by {} at {}",
                 earlier.key, earlier.place
             );
             table.add(name.problem(message));

@@ -292,33 +292,33 @@ effect = true
 const EVERY_PROBLEM: &str = r#"dualgauge.toml:1: include[1]: `none` cannot be read: No such file or directory (os error 2)
 dualgauge.toml:4: listen.adress: unknown key
   hint: did you mean `address`?
-dualgauge.toml:5: listen.workers: the number `0` is no whole number from 1 to 1024
+dualgauge.toml:5: listen.workers: the number `0` is not a whole number from 1 to 1024
 dualgauge.toml:8: upstream.old.side: `rst` is not allowed here; write `rest` or `rpc`
   hint: did you mean `rest`?
-dualgauge.toml:9: upstream.old.url: `gopher://example.com` is no address of a server; write one such as `http://127.0.0.1:9001`
-dualgauge.toml:10: upstream.old.timeout: `10x` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
+dualgauge.toml:9: upstream.old.url: `gopher://example.com` is not the address of a server; write one such as `http://127.0.0.1:9001`
+dualgauge.toml:10: upstream.old.timeout: `10x` is not a duration; write a number and a unit, such as `500ms`, `10s` or `5m`
 dualgauge.toml:12: upstream.new: `side` is missing
-dualgauge.toml:13: upstream.new.url: a table is no string
-dualgauge.toml:14: upstream.new.keep_alive: the number `4` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
-dualgauge.toml:17: limits.body: `8 megabytes` is no size up to 1024GiB; write a number of bytes, or a number and a unit, such as `64KiB` or `8MiB`
-dualgauge.toml:18: limits.depth: the number `513` is no whole number from 1 to 512
-dualgauge.toml:19: limits.batch: the number `1.5` is no whole number from 1 to 1000000
+dualgauge.toml:13: upstream.new.url: a table is not a string
+dualgauge.toml:14: upstream.new.keep_alive: the number `4` is not a duration; write a number and a unit, such as `500ms`, `10s` or `5m`
+dualgauge.toml:17: limits.body: `8 megabytes` is not a size up to 1024GiB; write a number of bytes, or a number and a unit, such as `64KiB` or `8MiB`
+dualgauge.toml:18: limits.depth: the number `513` is not a whole number from 1 to 512
+dualgauge.toml:19: limits.batch: the number `1.5` is not a whole number from 1 to 1000000
 dualgauge.toml:22: rpc.notification_status: the number `201` is not allowed here; write 200, 202 or 204
-dualgauge.toml:23: rpc.paths[0]: `rpc` is no path; write one that begins with `/`, without a query
-dualgauge.toml:23: rpc.paths[1]: the number `3` is no string
-dualgauge.toml:26: client[0].name: `two words` is no name; write 1 to 100 bytes without blanks
+dualgauge.toml:23: rpc.paths[0]: `rpc` is not a path; write one that begins with `/`, without a query
+dualgauge.toml:23: rpc.paths[1]: the number `3` is not a string
+dualgauge.toml:26: client[0].name: `two words` is not a name; write 1 to 100 bytes without spaces
 dualgauge.toml:27: client[0].match.api_key[0]: an API key is written as its hash: `sha256:` and 64 hexadecimal digits
-dualgauge.toml:31: client[1].match.header."bad name": `bad name` is no name of an HTTP header
+dualgauge.toml:31: client[1].match.header."bad name": `bad name` is not an HTTP header name
 dualgauge.toml:32: client[1].key: `api-key` is not allowed here; write `api_key` or `address`, or `{ header = "x-device-id" }`, `{ claim = "sub" }` or `{ cookie = "sid" }`
   hint: did you mean `api_key`?
-more/b.toml:7: route[2].name: the name `a` is taken by route[1].name at more/b.toml:3
-routes/a.toml:1: listen: this key has no place in an included file, which may only say routes; write it in the main file
+more/b.toml:7: route[2].name: the name `a` is already used by route[1].name at more/b.toml:3
+routes/a.toml:1: listen: an included file can contain only routes; write this key in the main file
 routes/a.toml:4: route[0]: `rpc` is missing
-routes/a.toml:6: route[0].rest: `rest` has no place beside `frame`; write one of them
+routes/a.toml:6: route[0].rest: `rest` and `frame` exclude each other; write one
 routes/a.toml:7: route[0].rset: unknown key
   hint: did you mean `rest`?
 routes/a.toml:9: route[0].effect: the boolean `true` is not allowed here; write `safe`, `idempotent` or `unsafe`
-DUALGAUGE_LIMITS__DRAIN: limits.drain: `soon` is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`
+DUALGAUGE_LIMITS__DRAIN: limits.drain: `soon` is not a duration; write a number and a unit, such as `500ms`, `10s` or `5m`
 DUALGAUGE_LIMIT__DRAIN: limit: unknown key
   hint: did you mean `limits`?"#;
 
@@ -337,7 +337,7 @@ fn a_syntax_error_has_a_column_and_the_parsers_words() {
          r.toml:2:12: unexpected key or value, expected newline, `#`"
     );
     let fixture = Fixture::new("include = ['r.toml']\n").file("r.toml", b"a = 1\nb = '\xff'\n");
-    assert_eq!(fixture.problems(), "r.toml:2:6: is no UTF-8 text");
+    assert_eq!(fixture.problems(), "r.toml:2:6: is not UTF-8 text");
 }
 
 #[test]
@@ -402,11 +402,11 @@ fn a_table_of_another_shape_is_one_problem() {
     );
     assert_eq!(
         fixture.problems(),
-        r#"dualgauge.toml:1: include: the string `x` is no list; write one such as `["a", "b"]`
-dualgauge.toml:2: limits: the number `3` is no table
-dualgauge.toml:3: route[0]: the string `a` is no table
-dualgauge.toml:4: client: a table is no list of tables; write `[[client]]`
-dualgauge.toml:7: upstream.side: the string `rest` is no table; write `[upstream.side]`
+        r#"dualgauge.toml:1: include: the string `x` is not a list; write one such as `["a", "b"]`
+dualgauge.toml:2: limits: the number `3` is not a table
+dualgauge.toml:3: route[0]: the string `a` is not a table
+dualgauge.toml:4: client: a table is not a list of tables; write `[[client]]`
+dualgauge.toml:7: upstream.side: the string `rest` is not a table; write `[upstream.side]`
 dualgauge.toml:9: rpc.paths: the list is empty; write at least one path
 dualgauge.toml:11: log.level: `2026-01-01` is not allowed here; write `error`, `warn`, `info`, `debug` or `trace`"#
     );

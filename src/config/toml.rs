@@ -58,7 +58,7 @@ impl TomlDocument {
                 let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
                 let end = before.len();
                 let place = TomlDocument::new(path, before).column(end);
-                Problem::of_file(place, "is no UTF-8 text")
+                Problem::of_file(place, "is not UTF-8 text")
             })
     }
 
@@ -233,8 +233,8 @@ impl Graft<'_> {
             if allowed.contains(&name.get_ref().as_ref()) {
                 kept.insert(name, value);
             } else {
-                let message = "this key has no place in an included file, which may only say routes; \
-                               write it in the main file";
+                let message =
+                    "an included file can contain only routes; write this key in the main file";
                 let key = join("", name.get_ref());
                 self.report(start(&name, &value), &key, message.to_owned());
             }
@@ -267,7 +267,7 @@ impl Graft<'_> {
             (Some(before), DeValue::Array(_)) if key.starts_with(SETS) => {
                 let first = self.layer.place(key).unwrap_or(SourceLocation::Default);
                 let message = format!(
-                    "the set is written at {first} as well; write all its rows in one file, or give it another name"
+                    "the set is also defined at {first}; write all its rows in one file, or give it another name"
                 );
                 self.report(at, key, message);
                 before
@@ -276,7 +276,7 @@ impl Graft<'_> {
                 Value::from(self.array(into, items, key))
             }
             (Some(before), _) => {
-                let message = "cannot be joined with what another file says under this key";
+                let message = "cannot be merged with the value of this key in another file";
                 self.report(at, key, message.to_owned());
                 before
             }

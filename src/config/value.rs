@@ -92,8 +92,8 @@ impl<'v> RawValue<'v> {
         }
     }
 
-    fn wrong(self, is_no: &str) -> ValueError {
-        ValueError::new(format!("{} is no {is_no}", self.describe()))
+    fn wrong(self, expected: &str) -> ValueError {
+        ValueError::new(format!("{} is not a {expected}", self.describe()))
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn name(found: RawValue<'_>) -> Result<String, ValueError> {
         return Ok(name);
     }
     Err(ValueError::new(format!(
-        "`{}` is no name; write 1 to {LONGEST} bytes without blanks",
+        "`{}` is not a name; write 1 to {LONGEST} bytes without spaces",
         cut(&name)
     )))
 }
@@ -176,7 +176,9 @@ pub(super) fn duration(found: RawValue<'_>) -> Result<Duration, ValueError> {
     const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     const LONGEST_MS: u64 = 365 * 24 * 3_600_000;
     let no_duration = |shown: String| {
-        format!("{shown} is no duration; write a number and a unit, such as `500ms`, `10s` or `5m`")
+        format!(
+            "{shown} is not a duration; write a number and a unit, such as `500ms`, `10s` or `5m`"
+        )
     };
     let Some(text) = found.text() else {
         return Err(ValueError::new(no_duration(found.describe())));
@@ -222,7 +224,7 @@ pub(super) fn size(least: usize) -> impl Fn(RawValue<'_>) -> Result<usize, Value
         let Some(bytes) = bytes.and_then(|bytes| usize::try_from(bytes).ok()) else {
             let shown = found.text().map(|text| format!("`{}`", cut(text)));
             return Err(ValueError::new(format!(
-                "{} is no size up to 1024GiB; write a number of bytes, or a number and a unit, such as `64KiB` or `8MiB`",
+                "{} is not a size up to 1024GiB; write a number of bytes, or a number and a unit, such as `64KiB` or `8MiB`",
                 shown.unwrap_or_else(|| found.describe())
             )));
         };
@@ -264,7 +266,7 @@ pub(super) fn percent(found: RawValue<'_>) -> Result<u32, ValueError> {
     percent.map(Percent::thousandths).ok_or_else(|| {
         let shown = found.text().map(|text| format!("`{}`", cut(text)));
         ValueError::new(format!(
-            "{} is no percentage; write a number from 0 to 100 in steps of 0.001",
+            "{} is not a percentage; write a number from 0 to 100 in steps of 0.001",
             shown.unwrap_or_else(|| found.describe())
         ))
     })
@@ -349,7 +351,7 @@ pub(super) fn address(found: RawValue<'_>) -> Result<SocketAddr, ValueError> {
     let text = string(found)?;
     text.parse().map_err(|_| {
         ValueError::new(format!(
-            "`{}` is no address; write an IP address and a port, such as `127.0.0.1:8080` or `[::]:8080`",
+            "`{}` is not an address; write an IP address and a port, such as `127.0.0.1:8080` or `[::]:8080`",
             cut(&text)
         ))
     })
@@ -363,7 +365,7 @@ pub(super) fn path(found: RawValue<'_>) -> Result<String, ValueError> {
         return Ok(path);
     }
     Err(ValueError::new(format!(
-        "`{}` is no path; write one that begins with `/`, without a query",
+        "`{}` is not a path; write one that begins with `/`, without a query",
         cut(&path)
     )))
 }
@@ -377,7 +379,7 @@ pub(super) fn header(found: RawValue<'_>) -> Result<HeaderName, ValueError> {
 /// Returns the header of this name.
 pub(super) fn header_named(text: &str) -> Result<HeaderName, ValueError> {
     HeaderName::from_bytes(text.as_bytes())
-        .map_err(|_| ValueError::new(format!("`{}` is no name of an HTTP header", cut(text))))
+        .map_err(|_| ValueError::new(format!("`{}` is not an HTTP header name", cut(text))))
 }
 
 /// Decodes the URL of an upstream: `http`, `https`, `ws` or `wss`.
@@ -386,7 +388,7 @@ pub(super) fn url(found: RawValue<'_>) -> Result<Uri, ValueError> {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     let no_url = || {
         ValueError::new(format!(
-            "`{}` is no address of a server; write one such as `http://127.0.0.1:9001`",
+            "`{}` is not the address of a server; write one such as `http://127.0.0.1:9001`",
             cut(&text)
         ))
     };

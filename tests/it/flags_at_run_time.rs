@@ -478,7 +478,7 @@ fn a_fifo_in_the_place_of_the_flags_file_blocks_nothing() {
     fs::remove_file(&file).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&file).status();
     assert!(made.unwrap().success());
-    proxy.log_line(&["ERROR", "flags.toml", "no regular file"]);
+    proxy.log_line(&["ERROR", "flags.toml", "not a regular file"]);
     assert_eq!(proxy.ask("GET", "/readyz", "").status(), 200);
     let flag = proxy.ask("PUT", "/api/v1/flags/mover", PASSTHROUGH);
     assert_eq!(part(&flag, 200, "/stage"), "passthrough");

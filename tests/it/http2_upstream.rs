@@ -349,11 +349,15 @@ fn a_connection_takes_no_call_at_its_age_and_ends_with_its_last() {
 #[test]
 fn what_cannot_be_is_told() {
     let cases = [
-        ("http://a", "\"auto\"", "`auto` lets TLS settle the version"),
+        (
+            "http://a",
+            "\"auto\"",
+            "`auto` negotiates the version over TLS",
+        ),
         (
             "https://a",
             "\"h2\"",
-            "the string `h2` is none of `true`, `false` and `auto`",
+            "the string `h2` is not allowed here; write `true`, `false` or `auto`",
         ),
         (
             "ws://a",

@@ -87,11 +87,11 @@ fn an_upstream_of_which_nothing_is_known_cannot_be_waited_for() {
     assert_eq!(ended.code, Some(1), "{said}");
     for wanted in [
         "admin.ready_upstreams[0]",
-        "nothing tells whether the upstream `old` is there",
+        "the upstream `old` has no health state",
         "add `health` to `[upstream.old]`",
         "there is no upstream `ald`",
         "did you mean `old`?",
-        "`old` is there twice",
+        "`old` is listed twice",
     ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }

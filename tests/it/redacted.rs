@@ -267,7 +267,7 @@ fn what_would_hide_nothing_or_everything_is_a_problem_with_its_key() {
     for wanted in [
         "log.redact.headers[0]",
         "log.redact.keys[0]",
-        "every name would fit",
+        "it would match every name",
         "log.redact.paths[0]",
         "it hides nothing",
         "log.redact.paths[1]",

@@ -43,7 +43,7 @@ fn new_connections_are_shown_the_new_certificate() {
     fs::write(proxy.folder().join("own.key"), third.key_pem()).unwrap();
     proxy.log_line(&[
         "listen.tls.certificate: ",
-        "own.pem` is of no use: ",
+        "own.pem` is invalid: ",
         "KeyMismatch",
     ]);
     assert_eq!(seen(), second.certificate);
@@ -99,6 +99,6 @@ fn an_upstream_is_believed_by_the_new_authorities() {
     assert_eq!(body_of(&answer, 200), "1");
     // A file without a certificate is refused, and calls go on.
     fs::write(proxy.folder().join("ca.pem"), "nothing").unwrap();
-    proxy.log_line(&["upstream.old.tls.ca: ", "it has no certificate in PEM form"]);
+    proxy.log_line(&["upstream.old.tls.ca: ", "it contains no PEM certificate"]);
     assert_eq!(proxy.rest("GET", "/", &[], "").status(), 200);
 }

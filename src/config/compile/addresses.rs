@@ -21,13 +21,16 @@ pub(super) fn more(
         let (own, wanted) = (&url.value, &first.value);
         if own.scheme_str() != wanted.scheme_str() || own.path() != wanted.path() {
             let message = format!(
-                "`{own}` differs from `{wanted}` in more than host and port; the addresses of an upstream are those of one server"
+                "`{own}` and `{wanted}` differ in more than host and port; all addresses of an upstream are instances of one server"
             );
-            problems.push(url.problem(message).hint("make it an upstream of its own"));
+            problems.push(
+                url.problem(message)
+                    .hint("define a separate upstream for it"),
+            );
         }
         let authority = authority(own);
         if known.contains(&authority) {
-            problems.push(url.problem(format!("`{authority}` is there twice; remove it")));
+            problems.push(url.problem(format!("`{authority}` is listed twice; remove it")));
         }
         known.push(authority);
     }

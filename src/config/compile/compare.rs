@@ -70,7 +70,7 @@ fn paths(raw: &RawCompare) -> impl Iterator<Item = &Spanned<Path>> {
 
 fn check_count(raw: &RawCompare, problems: &mut Vec<Problem>) {
     if let Some(path) = paths(raw).nth(MOST) {
-        let message = format!("there are too many paths; one table has at most {MOST}");
+        let message = format!("too many paths; one table can have at most {MOST}");
         problems.push(path.problem(message));
     }
 }
@@ -89,7 +89,7 @@ fn check_side(raw: &RawRoute, problems: &mut Vec<Problem>) {
             .is_some_and(|place| others.contains(&place))
         {
             let message = format!(
-                "the route is entered from `{}` only, whose answers have no `{}`",
+                "only `{}` clients call the route, and their responses have no `{}`",
                 from.value, path.value
             );
             problems.push(path.problem(message).hint(format!("begin with {own}")));

@@ -14,10 +14,10 @@ pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
     let credentials = &raw.credentials;
     if let Some(any) = any {
         if raw.origins.len() > 1 {
-            problems.push(any.problem("`*` is every origin; write it alone, or leave it out"));
+            problems.push(any.problem("`*` matches every origin; write it alone, or remove it"));
         }
         if credentials.value == WithCredentials::Yes {
-            let message = "`*` and credentials exclude each other: every page could act as its reader; write the origins";
+            let message = "`*` and credentials exclude each other: any page could send requests as its user; list the origins";
             problems.push(any.problem(message));
         }
     }
@@ -53,7 +53,7 @@ fn check_name(
     problems: &mut Vec<Problem>,
 ) {
     if name.value == "*" && credentials == WithCredentials::Yes {
-        let message = "`*` is no wildcard where credentials are sent; write the names";
+        let message = "`*` is not a wildcard when credentials are sent; list the names";
         problems.push(name.problem(message));
     }
 }

@@ -22,7 +22,8 @@ pub(in crate::config) fn guard(raw: &RawGuard, problems: &mut Vec<Problem>) -> G
     };
     if limits == nothing {
         let here = here(raw.place.clone(), &raw.key);
-        let message = "every limit is off, so the guard would never trip; write one, or no guard";
+        let message =
+            "every limit is off, so the guard would never trip; set one, or remove the guard";
         problems.push(here.problem(message));
     }
     Guard {
@@ -72,7 +73,7 @@ fn problem(raw: &RawRamp, fault: RampFault) -> Problem {
         }
         RampFault::NoGuard => table
             .problem(fault.to_string())
-            .hint("write `guard = {}` for one with the usual limits"),
+            .hint("write `guard = {}` for the default limits"),
         RampFault::Hasty { .. } => raw.every.problem(fault.to_string()),
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn check(headers: &RawHeaders, problems: &mut Vec<Problem>) {
         {
             let shown = file.path.value.display();
             problems.push(file.path.problem(format!(
-                "`{shown}` is of no use: the value of a header is one line of visible ASCII and blanks"
+                "`{shown}` is invalid: a header value is one line of visible ASCII and spaces"
             )));
         }
     }

@@ -13,14 +13,14 @@ use crate::domain::identity_headers::IdentityHeaders;
 use crate::domain::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
 use crate::domain::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
 
-const NO_BEARER: &str = "a claim is of a verified token, and no key verifies one";
+const NO_BEARER: &str = "a claim needs a verified token, and no key for tokens is configured";
 const ADD_BEARER: &str = "add `[rollout.bearer]` with `keys`";
 
 pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
     for client in &raw.clients {
         if client.name.value == OTHER {
             problems.push(client.name.problem(format!(
-                "`{OTHER}` is the name of everyone whom no client names; write another one"
+                "`{OTHER}` is reserved for callers that match no client; write another name"
             )));
         }
         if raw.rollout.bearer.is_none() {
@@ -30,7 +30,7 @@ pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
         if let RawMatch::Subject(subject) = &client.matches
             && tls.is_none_or(|tls| tls.client_ca.is_none())
         {
-            let message = "a subject is of a verified certificate, and no authority verifies one";
+            let message = "a subject needs a verified certificate, and no CA for client certificates is configured";
             let hint = "add `client_ca` to `[listen.tls]`";
             problems.push(subject.problem(message).hint(hint));
         }
@@ -49,18 +49,19 @@ pub(super) fn headers(raw: &RawConfig, problems: &mut Vec<Problem>) -> IdentityH
         let mut framing = NOT_FORWARDED.iter();
         let taken = framing.find(|name| pattern.value.fits(&HeaderName::from_static(name)));
         if let Some(name) = taken {
-            let message = format!("it would remove `{name}`, without which no request is read");
+            let message =
+                format!("it would remove `{name}`, which the proxy needs to read requests");
             problems.push(pattern.problem(message));
         }
     }
     for (name, _) in &raw.listen.set_headers {
         let text = name.value.as_str();
         if NOT_FORWARDED.contains(&text) || text.starts_with("proxy-") || text == "via" {
-            let message = format!("`{text}` is written by the proxy itself");
+            let message = format!("`{text}` is set by the proxy itself");
             problems.push(name.problem(message));
         } else if is_hop_field(&name.value) {
-            let message = format!("`{text}` tells of hops");
-            let hint = "`listen.forwarded` says which of these fields are written";
+            let message = format!("`{text}` is a forwarding header");
+            let hint = "choose the forwarding headers with `listen.forwarded`";
             problems.push(name.problem(message).hint(hint));
         }
     }
@@ -144,7 +145,7 @@ fn tokens(raw: &RawBearer, problems: &mut Vec<Problem>) -> Tokens {
                 problems.push(
                     key.file
                         .path
-                        .problem(format!("`{shown}` is of no use: {fault}")),
+                        .problem(format!("`{shown}` is invalid: {fault}")),
                 );
             }
         }

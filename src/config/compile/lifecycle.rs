@@ -73,7 +73,8 @@ fn enters(route: &RawRoute, side: Side) -> bool {
 fn check_side(route: &RawRoute, said: &RawDeprecated, problems: &mut Vec<Problem>) {
     let side = said.side.value;
     if !enters(route, side) {
-        let message = format!("no {side} client enters this route, so that nobody would be told");
+        let message =
+            format!("no {side} client calls this route, so no client would receive the notice");
         let hint = format!("write `side = \"{}\"`", side.other());
         // A default has no line in a file.
         let problem = Problem {
@@ -89,7 +90,7 @@ fn check(said: &RawDeprecated, problems: &mut Vec<Problem>) {
         && sunset.value < said.since.value
     {
         let message = format!(
-            "`{}` is before `since`, which is {}; nothing ends before it is deprecated (RFC 9745 §4)",
+            "`{}` is before `since`, which is {}; a sunset cannot precede its deprecation (RFC 9745 §4)",
             sunset.value, said.since.value
         );
         problems.push(sunset.problem(message));
@@ -127,7 +128,7 @@ fn check_window(
         && from.value < before.value
     {
         let message = format!(
-            "`{}` is before {}, where the brownout before it ends; write them in order, none within another",
+            "`{}` is before {}, the end of the previous brownout; write brownouts in order, without overlaps",
             from.value, before.value
         );
         problems.push(from.problem(message));

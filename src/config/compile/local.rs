@@ -73,16 +73,16 @@ fn clash(local: &RawLocal, with: &RawLocal) -> Problem {
     let is_path = matches!(local.call, RawLocalCall::Rest(_));
     if is_path || line.value == first.value {
         let message = format!(
-            "`{}` is answered by {} at {} already",
+            "`{}` is already answered by {} at {}",
             line.value, first.key, first.place
         );
         return line.problem(message);
     }
     let message = format!(
-        "some methods fit both `{}` and `{}` of {} at {}, and neither is narrower",
+        "some methods match both `{}` and `{}` of {} at {}, and neither is more specific",
         line.value, first.value, first.key, first.place
     );
-    line.problem(message).hint("narrow one of them")
+    line.problem(message).hint("make one of them more specific")
 }
 
 /// Rejects a path that no request can have.
@@ -92,7 +92,7 @@ fn check_path(call: &Spanned<(Method, String)>, face: &RpcFace, problems: &mut V
         let message = format!("the path `{path}` has {why}; write it in its normal form");
         problems.push(call.problem(message));
     } else if *method == Method::POST && face.find(path).is_some() {
-        let message = format!("`{path}` is one of `rpc.paths`: what is posted there is JSON-RPC");
+        let message = format!("`{path}` is one of `rpc.paths`: a POST to it is JSON-RPC");
         problems.push(
             call.problem(message)
                 .hint("answer RPC calls with `rpc = \"METHOD\"`"),
@@ -162,17 +162,17 @@ fn reply_of(
     }
     let status = StatusCode::from_u16(reply.status.value).ok();
     let Some(status) = status.filter(|status| !status.is_informational()) else {
-        let message = format!("`{}` is no status of an answer", reply.status.value);
+        let message = format!("`{}` is not a response status", reply.status.value);
         problems.push(reply.status.problem(message));
         return None;
     };
     // No content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
     if matches!(reply.status.value, 204 | 205 | 304) && kind.is_some() {
         let message = format!(
-            "an answer with status {} has no content",
+            "a response with status {} has no content",
             reply.status.value
         );
-        problems.push(answer.problem(message).hint("leave `body` and `text` out"));
+        problems.push(answer.problem(message).hint("remove `body` and `text`"));
         return None;
     }
     for (name, value) in &reply.headers {
@@ -195,7 +195,7 @@ fn header(
 ) -> Result<(HeaderName, HeaderValue), Problem> {
     let header = header_named(&name.value).map_err(|wrong| name.problem(wrong.message))?;
     if NOT_SAID.contains(&header) {
-        let message = format!("`{header}` is written by the proxy for each answer; remove it");
+        let message = format!("`{header}` is set by the proxy in each response; remove it");
         return Err(name.problem(message));
     }
     match HeaderValue::from_str(&value.value) {

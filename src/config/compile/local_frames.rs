@@ -56,7 +56,7 @@ fn answer(answer: &Spanned<RawAnswer>, problems: &mut Vec<Problem>) -> Option<Op
         RawAnswer::Frame(frame) => Some(Some(frame.clone())),
         RawAnswer::Word(LocalWord::Nothing) => Some(None),
         RawAnswer::Word(_) | RawAnswer::Result(_) | RawAnswer::Error(_) | RawAnswer::Reply(_) => {
-            let message = "a frame is answered by `{ frame = { ... } }`, or by \"none\"";
+            let message = "the answer to a frame is `{ frame = { ... } }` or \"none\"";
             problems.push(answer.problem(message));
             None
         }

@@ -20,7 +20,7 @@ const BACKOFF: Backoff = Backoff {
 /// Checks the parts that decoding leaves open, other than the address.
 pub(super) fn check(server: &RawMcp, side: Side, problems: &mut Vec<Problem>) {
     if side == Side::Rest {
-        let message = "MCP is JSON-RPC, and this upstream is of the `rest` side";
+        let message = "MCP is JSON-RPC, but this upstream is on the `rest` side";
         let problem = server.url.problem(message);
         problems.push(problem.hint("write `side = \"rpc\"`"));
     }

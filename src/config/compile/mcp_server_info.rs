@@ -23,7 +23,7 @@ pub(super) fn unless_greeting(local: &RawLocal, problems: &mut Vec<Problem>) {
         RawAnswer::Word(LocalWord::Initialize | LocalWord::Discover)
     );
     if let (false, Some(said)) = (greets, local.greeting.said()) {
-        let message = "`server`, `capabilities`, `instructions` and `versions` stand beside `answer = \"initialize\"` or `answer = \"discover\"` only";
+        let message = "`server`, `capabilities`, `instructions` and `versions` need `answer = \"initialize\"` or `answer = \"discover\"`";
         problems.push(said.problem(message));
     }
 }

@@ -8,7 +8,7 @@ pub(super) fn compile(raw: &RawMetrics, problems: &mut Vec<Problem>) -> SeriesRu
     for (family, kept) in &raw.labels {
         let Some(labels) = labels_of(&family.value) else {
             let message = format!(
-                "no family with labels that can be left out is called `{}`",
+                "no metric family with optional labels is named `{}`",
                 family.value
             );
             let problem = family.problem(message);
@@ -87,9 +87,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                "no family with labels that can be left out is called `dualgauge_call_total`",
+                "no metric family with optional labels is named `dualgauge_call_total`",
                 "`dualgauge_calls_total` has no label `routes`; its labels are `route`, `client`, `side`, `stage`, `outcome`, `blame`",
-                "no family with labels that can be left out is called `dualgauge_store_up`",
+                "no metric family with optional labels is named `dualgauge_store_up`",
             ]
         );
         let hint = problems[0].hint.as_deref();

@@ -28,16 +28,16 @@ pub(super) fn compile(
             Transport::Http => Some(format!("add `health` to `[upstream.{name}]`")),
             Transport::Stdio(_) | Transport::Mcp(_) => None,
             Transport::WebSocket(socket) if socket.sharing == Sharing::Shared => None,
-            Transport::WebSocket(_) | Transport::Frames(_) => {
-                Some("its sockets come and go with those of clients; remove it here".to_owned())
-            }
+            Transport::WebSocket(_) | Transport::Frames(_) => Some(
+                "its sockets exist only while clients are connected; remove it here".to_owned(),
+            ),
         };
         if let Some(hint) = hint {
-            let message = format!("nothing tells whether the upstream `{name}` is there");
+            let message = format!("the upstream `{name}` has no health state");
             problems.push(said.problem(message).hint(hint));
         }
         if names.contains(name) {
-            problems.push(said.problem(format!("`{name}` is there twice; remove it")));
+            problems.push(said.problem(format!("`{name}` is listed twice; remove it")));
         }
         names.push(name.clone());
     }

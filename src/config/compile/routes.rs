@@ -161,7 +161,7 @@ fn check_rpc_paths(
     };
     if let Some(path) = paths.iter().find(taken) {
         let message = format!(
-            "`POST {own}` is taken by {}, so that the route is never called",
+            "`POST {own}` is matched by {}, so the route is never called",
             path.key
         );
         let hint = format!(

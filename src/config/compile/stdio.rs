@@ -34,11 +34,11 @@ pub(super) fn check(child: &RawStdio, side: Side, problems: &mut Vec<Problem>) {
         return;
     };
     if side == Side::Rest {
-        let message = "a child speaks JSON-RPC, and this upstream is of the `rest` side";
+        let message = "a child process uses JSON-RPC, but this upstream is on the `rest` side";
         problems.push(program.problem(message).hint("write `side = \"rpc\"`"));
     }
     if program.value.trim().is_empty() {
-        problems.push(program.problem("the program has no name"));
+        problems.push(program.problem("the program name is empty"));
     }
 }
 

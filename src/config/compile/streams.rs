@@ -60,7 +60,7 @@ fn path(
 ) -> Option<StreamPath> {
     let (method, text) = &call.value;
     if *method != Method::GET {
-        let message = format!("a stream is asked for by GET, not by {method}");
+        let message = format!("a stream is requested with GET, not with {method}");
         problems.push(call.problem(message));
         return None;
     }
@@ -72,7 +72,7 @@ fn path(
         .methods(&Segments::split(&sample))
         .contains(&Method::GET)
     {
-        let message = format!("`GET {text}` is a route already");
+        let message = format!("`GET {text}` is already a route");
         problems.push(call.problem(message).hint("remove one of them"));
     }
     Some(path)
@@ -87,7 +87,7 @@ fn check_twin(
     let twin = known.iter().find(|(_, known)| known.meets(path));
     if let Some((twin, _)) = twin {
         let message = format!(
-            "`{}` fits what {} at {} fits already, and the path tells the side that a client wants",
+            "`{}` matches the same requests as {} at {}, but the path must determine the side",
             path.as_str(),
             twin.key,
             twin.place
@@ -103,11 +103,8 @@ fn check_holes(stream: &RawStream, [rest, rpc]: [&StreamPath; 2], problems: &mut
             .holes()
             .filter(|hole| !other.holes().any(|twin| twin == *hole))
         {
-            let message = format!("the hole `{hole}` stands on this side only");
-            problems.push(
-                call.problem(message)
-                    .hint("name it on the other side as well"),
-            );
+            let message = format!("the hole `{hole}` is on this side only");
+            problems.push(call.problem(message).hint("add it to the other side"));
         }
     }
 }
@@ -132,7 +129,7 @@ pub(super) fn check_flags(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec
             continue;
         };
         let message = format!(
-            "{what} are not compared, so `{}` has no stage `{}`",
+            "{what} are not compared, so `{}` cannot have the stage `{}`",
             flag.route.value,
             flag.stage.value.as_str()
         );

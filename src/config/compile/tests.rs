@@ -232,8 +232,8 @@ fn of_several_upstreams_of_a_side_one_says_that_it_takes_what_no_route_sends_els
     let more = "[upstream.a]\nside = 'rpc'\nurl = 'http://h/'\n";
     assert_eq!(
         problems_of(&Fixture::new(&format!("{BOTH}{more}"))),
-        "dualgauge.toml:4: upstream.new: the `rpc` side has several upstreams, and none of them says \
-         that it takes the calls whose route names none\n  hint: write `default = true` in one of them"
+        "dualgauge.toml:4: upstream.new: the `rpc` side has several upstreams, and none is the default \
+         for routes that name no upstream\n  hint: write `default = true` in one of them"
     );
     let wrong = "[[route]]\nname = 'r'\nrest = 'GET /r'\nrpc = 'r'\nupstream = { rest = 'a', rpc = 'ab' }\n";
     assert_eq!(
@@ -251,13 +251,13 @@ fn an_upstream_is_a_host_a_port_and_for_rpc_a_path() {
     let rpc = |url: &str| problems(&format!("[upstream.a]\nside = 'rpc'\nurl = '{url}'\n"));
     assert_eq!(
         rest("http://h/base"),
-        "3: upstream.a.url: a path before those of the calls, `/base`, is not supported in this version\n  \
-         hint: write it into the routes, and remove it here"
+        "3: upstream.a.url: the base path `/base` is not supported in this version\n  \
+         hint: add it to the paths of the routes, and remove it here"
     );
-    let query = "3: upstream.a.url: the address of a server has no query; remove it from `?` on";
+    let query = "3: upstream.a.url: a server address cannot have a query; remove `?` and everything after it";
     assert_eq!(rest("http://h?a=1"), query);
     assert_eq!(rpc("http://h/rpc?a=1"), query);
-    let port = "3: upstream.a.url: the port is no number from 1 to 65535";
+    let port = "3: upstream.a.url: the port is not a number from 1 to 65535";
     for url in [
         "http://h:0/",
         "http://h:/",
@@ -290,7 +290,7 @@ fn headers_of_a_connection_or_a_body_are_never_forwarded() {
     let main = "[upstream.a]\nside = 'rest'\nurl = 'http://h'\nforward = [\n'X-Ok', 'Host',\n'proxy-authorization', 'content-length', 'te', 'trailer']\n";
     let problem = |line: usize, index: usize, name: &str| {
         format!(
-            "{line}: upstream.a.forward[{index}]: `{name}` belongs to a single connection or body and is never forwarded; remove it"
+            "{line}: upstream.a.forward[{index}]: `{name}` applies to one connection or body and is never forwarded; remove it"
         )
     };
     let expected = [
@@ -308,11 +308,11 @@ fn the_console_has_an_address_of_its_own() {
     let with = |text: &str| problems(&format!("{text}\n{BOTH}"));
     assert_eq!(
         with("listen.address = '127.0.0.1:7000'\nadmin.address = '127.0.0.1:7000'"),
-        "2: admin.address: `127.0.0.1:7000` is taken by `127.0.0.1:7000` of listen.address; write another port"
+        "2: admin.address: `127.0.0.1:7000` conflicts with `127.0.0.1:7000` of listen.address; write another port"
     );
     assert_eq!(
         with("listen.address = '0.0.0.0:9090'"),
-        "1: listen.address: `0.0.0.0:9090` is taken by `127.0.0.1:9090` of admin.address; write another port"
+        "1: listen.address: `0.0.0.0:9090` conflicts with `127.0.0.1:9090` of admin.address; write another port"
     );
     for free in [
         "listen.address = '127.0.0.1:0'\nadmin.address = '127.0.0.1:0'",
@@ -331,12 +331,12 @@ fn a_path_of_the_rpc_face_is_said_once_and_is_no_route() {
     let route = |rest: &str| format!("{NEW}[[route]]\nname = 'a'\nrest = '{rest}'\nrpc = 'a'\n");
     assert_eq!(
         problems(&route("POST /%6dcp?x={x}")),
-        "6: route[0].rest: `POST /mcp` is taken by rpc.paths[3], so that the route is never called\n  \
+        "6: route[0].rest: `POST /mcp` is matched by rpc.paths[3], so the route is never called\n  \
          hint: remove `/mcp` from `rpc.paths`, or change the route"
     );
     assert_eq!(
         problems(&route("POST /")).lines().next().unwrap(),
-        "6: route[0].rest: `POST /` is taken by rpc.paths[0], so that the route is never called"
+        "6: route[0].rest: `POST /` is matched by rpc.paths[0], so the route is never called"
     );
     for free in ["GET /mcp", "POST /mcp:go", "POST /{x}", "POST /face/v1"] {
         plan(&route(free));
@@ -383,7 +383,7 @@ fn a_client_cannot_be_everyone_else() {
     let main = format!("{OLD}[[client]]\nname = 'other'\nmatch = {{ header = {{ x = '*' }} }}\n");
     assert_eq!(
         problems(&main),
-        "5: client[0].name: `other` is the name of everyone whom no client names; write another one"
+        "5: client[0].name: `other` is reserved for callers that match no client; write another name"
     );
 }
 
@@ -396,9 +396,9 @@ fn an_envelope_says_no_header_of_the_connection_and_none_twice() {
     );
     assert_eq!(
         problems_of(&Fixture::new(&main)),
-        "dualgauge.toml:8: rpc.envelope.a.header: `content-length` belongs to a single connection or body, \
-         so no member of a message may say it\n\
-         dualgauge.toml:10: rpc.envelope.c.header: `x-b` is the header of `b` already\n\
+        "dualgauge.toml:8: rpc.envelope.a.header: `content-length` applies to one connection or body, \
+         so a member of a message cannot set it\n\
+         dualgauge.toml:10: rpc.envelope.c.header: `x-b` is already the header of `b`\n\
          dualgauge.toml:11: rpc.envelope.id: `id` is a member of JSON-RPC itself"
     );
 }

@@ -204,7 +204,7 @@ pub fn store(raw: &RawStore, problems: &mut Vec<Problem>) -> Option<ClientTls> {
     is_secured.then(|| upstream(raw.tls.as_ref(), (host, &raw.url), problems))
 }
 
-const NO_NAME: &str = "is no host name and no address that a certificate can bear";
+const NO_NAME: &str = "is neither a host name nor an IP address";
 
 fn shown(certificate: &RawFile, key: &RawFile) -> TlsIdentity {
     TlsIdentity {
@@ -225,13 +225,13 @@ fn server_name(tls: &ClientTls) -> Result<ServerName<'static>, TlsFault> {
 fn key(pem: &Pem) -> Result<PrivateKeyDer<'static>, TlsFault> {
     // The error is not shown: it could contain the key.
     PrivateKeyDer::from_pem_slice(pem.as_bytes())
-        .map_err(|_| fault(TlsPart::Key, "it has no private key in PEM form"))
+        .map_err(|_| fault(TlsPart::Key, "it contains no PEM private key"))
 }
 
 fn certificates(pem: &Pem, part: TlsPart) -> Result<Vec<CertificateDer<'static>>, TlsFault> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     let read = read.ok().filter(|read| !read.is_empty());
-    read.ok_or_else(|| fault(part, "it has no certificate in PEM form"))
+    read.ok_or_else(|| fault(part, "it contains no PEM certificate"))
 }
 
 fn roots(pem: &Pem) -> Result<RootCertStore, TlsFault> {
@@ -253,6 +253,5 @@ fn fault(part: TlsPart, why: impl ToString) -> TlsFault {
 
 fn useless(file: &RawFile, fault: &TlsFault) -> Problem {
     let shown = file.path.value.display();
-    file.path
-        .problem(format!("`{shown}` is of no use: {fault}"))
+    file.path.problem(format!("`{shown}` is invalid: {fault}"))
 }

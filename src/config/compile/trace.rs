@@ -10,10 +10,10 @@ pub(super) fn compile(raw: &RawTrace, problems: &mut Vec<Problem>) -> TracePlan 
     if let Some(endpoint) = endpoint {
         let problem = if cfg!(not(feature = "otlp")) {
             Some(
-                "this build has no export of traces; build it with the feature `otlp`, or remove the endpoint",
+                "this build cannot export traces; build it with the feature `otlp`, or remove the endpoint",
             )
         } else if endpoint.value.scheme_str() != Some("http") {
-            Some("spans are sent over `http://`, to a collector beside this proxy")
+            Some("spans are sent over `http://` only; use a collector near this proxy")
         } else {
             None
         };

@@ -123,7 +123,7 @@ impl UpstreamKind {
         match self {
             UpstreamKind::Rest => "the `rest` side",
             UpstreamKind::Rpc => "the `rpc` side",
-            UpstreamKind::Frames => "the `rest` side, for frames,",
+            UpstreamKind::Frames => "the `rest` side for frames",
         }
     }
 }
@@ -150,7 +150,7 @@ fn usual(
         (_, Some(one), Some(other)) => {
             let other = upstreams[*other].usual.as_ref()?;
             problems.push(other.problem(format!(
-                "{side} has its default already, `{}`",
+                "{side} already has the default upstream `{}`",
                 upstreams[*one].name.value
             )));
             Some(*one)
@@ -158,7 +158,7 @@ fn usual(
         ([first, second, ..], None, _) => {
             let name = &upstreams[*second].name;
             let problem = name.problem(format!(
-                "{side} has several upstreams, and none of them says that it takes the calls whose route names none"
+                "{side} has several upstreams, and none is the default for routes that name no upstream"
             ));
             problems.push(problem.hint("write `default = true` in one of them"));
             Some(*first)
@@ -220,12 +220,12 @@ pub(super) fn named(
         };
         if own == Side::Rest && spoken != speech {
             let message = match speech {
-                Wire::Http => "speaks in frames over a WebSocket, which carries no call of HTTP",
-                Wire::Frame => "takes calls of HTTP, and no frames",
+                Wire::Http => "uses frames over a WebSocket, which cannot carry HTTP calls",
+                Wire::Frame => "accepts only HTTP calls, not frames",
             };
             let problem = name.problem(format!("the upstream `{}` {message}", name.value));
             let hint =
-                "name one whose `url` begins with `ws://` for `frame`, with `http://` for `rest`";
+                "for `frame`, name one with a `ws://` url; for `rest`, one with an `http://` url";
             problems.push(problem.hint(hint));
             continue;
         }
@@ -243,13 +243,13 @@ pub(super) fn envelope(
         let name = pair.header.value.as_str();
         if NOT_FORWARDED.contains(&name) || name.starts_with("proxy-") {
             problems.push(pair.header.problem(format!(
-                "`{name}` belongs to a single connection or body, so no member of a message may say it"
+                "`{name}` applies to one connection or body, so a member of a message cannot set it"
             )));
         }
         let twin = |other: &&RawEnvelopeHeader| other.header.value == pair.header.value;
         if let Some(twin) = raw[..place].iter().find(twin) {
             problems.push(pair.header.problem(format!(
-                "`{name}` is the header of `{}` already",
+                "`{name}` is already the header of `{}`",
                 twin.member.value
             )));
         }
@@ -274,20 +274,20 @@ pub(super) fn envelope(
 /// Checks that a URL has only the parts `scheme://host[:port]/path`.
 fn check_url(url: &Spanned<Uri>, side: Side, problems: &mut Vec<Problem>) {
     if url.value.query().is_some() {
-        let message = "the address of a server has no query; remove it from `?` on";
+        let message = "a server address cannot have a query; remove `?` and everything after it";
         problems.push(url.problem(message));
     }
     let path = url.value.path();
     if side == Side::Rest && path != "/" {
         problems.push(
             url.problem(format!(
-                "a path before those of the calls, `{path}`, is not supported in this version"
+                "the base path `{path}` is not supported in this version"
             ))
-            .hint("write it into the routes, and remove it here"),
+            .hint("add it to the paths of the routes, and remove it here"),
         );
     }
     if port(&url.value).is_none() {
-        problems.push(url.problem("the port is no number from 1 to 65535"));
+        problems.push(url.problem("the port is not a number from 1 to 65535"));
     }
 }
 
@@ -342,7 +342,7 @@ fn check_forward(forward: &[Spanned<HeaderName>], problems: &mut Vec<Problem>) {
         let name = header.value.as_str();
         if NOT_FORWARDED.contains(&name) || name.starts_with("proxy-") {
             problems.push(header.problem(format!(
-                "`{name}` belongs to a single connection or body and is never forwarded; remove it"
+                "`{name}` applies to one connection or body and is never forwarded; remove it"
             )));
         }
     }
@@ -375,9 +375,8 @@ fn http2(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Multiplexing {
     let is_plain = url(&raw.server).is_some_and(|url| !is_secured(&url.value));
     if said.value == Multiplexing::Offered && is_plain {
         let message =
-            "`auto` lets TLS settle the version, and the url of the upstream is `http://`";
-        let hint =
-            "write `true` where the server is known to speak HTTP/2 without TLS, else remove it";
+            "`auto` negotiates the version over TLS, but the upstream has an `http://` url";
+        let hint = "write `true` if the server supports HTTP/2 without TLS, else remove it";
         problems.push(said.problem(message).hint(hint));
     }
     said.value
@@ -393,7 +392,7 @@ fn envelope_of(
         (Some(own), Side::Rpc) => own,
         (None, Side::Rpc) => &config.rpc.envelope,
         (Some(_), Side::Rest) => {
-            let message = "a REST server has no envelope; members of the caller's are its headers";
+            let message = "a REST upstream cannot have an envelope; it receives the envelope members as headers";
             problems.push(raw.name.problem(message));
             &Vec::new()
         }

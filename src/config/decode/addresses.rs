@@ -101,9 +101,7 @@ fn health(table: &mut Table<'_>) -> Option<RawHealth> {
 fn every(found: RawValue<'_>) -> Result<Duration, ValueError> {
     let every = timeout(found)?;
     if every < LEAST_EVERY {
-        return Err(ValueError::new(
-            "an address is asked once in a second at most; write `1s` or more",
-        ));
+        return Err(ValueError::new("the shortest interval is `1s`"));
     }
     Ok(every)
 }

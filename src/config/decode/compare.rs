@@ -35,7 +35,7 @@ fn list(found: RawValue<'_>) -> Result<Path, ValueError> {
 fn inside(path: Path) -> Result<Path, ValueError> {
     match path.place() {
         Some("status" | "headers") => Err(ValueError::new(format!(
-            "`{}` is no part of a JSON value; write a path in `/body`, `/result` or `/error/data`",
+            "`{}` is not in a JSON value; write a path in `/body`, `/result` or `/error/data`",
             cut(&path.to_string())
         ))),
         Some(_) | None => Ok(path),
@@ -53,7 +53,7 @@ fn read(text: &str) -> Result<Path, ValueError> {
             PathError::NoSlash | PathError::Escape | PathError::Long => None,
         };
         ValueError {
-            message: format!("`{shown}` is no path of an answer: {error}"),
+            message: format!("`{shown}` is not a path in a response: {error}"),
             hint,
         }
     })
@@ -63,7 +63,7 @@ fn tolerance(found: RawValue<'_>) -> Result<Tolerance, ValueError> {
     let tolerance = number(found).and_then(|text| Tolerance::parse(&text));
     tolerance.ok_or_else(|| {
         ValueError::new(format!(
-            "{} is no tolerance; write how far apart two numbers may lie, such as `0.001`",
+            "{} is not a tolerance; write the largest allowed difference of two numbers, such as `0.001`",
             found.describe()
         ))
     })

@@ -37,11 +37,11 @@ fn origin(found: RawValue<'_>) -> Result<RawOrigin, ValueError> {
         .map(RawOrigin::One)
         .map_err(|error| match error {
             OriginError::Shape => ValueError::new(format!(
-                "`{}` is no origin; write one such as `https://app.example`, or `*` alone",
+                "`{}` is not an origin; write one such as `https://app.example`, or `*` alone",
                 cut(&text)
             )),
             OriginError::Spelling(spelled) => ValueError::new(format!(
-                "browsers write the origin `{}` as `{}`; write it so",
+                "browsers write the origin `{}` as `{}`; write that",
                 cut(&text),
                 cut(&spelled)
             )),
@@ -53,7 +53,7 @@ pub(super) fn host(found: RawValue<'_>) -> Result<HostName, ValueError> {
     let text = string(found)?;
     HostName::parse(&text).ok_or_else(|| {
         ValueError::new(format!(
-            "`{}` is no host; write one such as `api.example` or `localhost:8080`",
+            "`{}` is not a host; write one such as `api.example` or `localhost:8080`",
             cut(&text)
         ))
     })

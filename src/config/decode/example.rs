@@ -96,7 +96,7 @@ fn headers(table: &mut Table<'_>) -> Option<Vec<(String, String)>> {
         match tree {
             SourceTree::Text(value) => headers.push((name, value)),
             SourceTree::Literal(_) | SourceTree::Table(_) | SourceTree::List(_) => {
-                let message = format!("the header `{name}` of an example is no string");
+                let message = format!("the header `{name}` of an example is not a string");
                 table.report("headers", ValueError::new(message));
                 return None;
             }
@@ -157,7 +157,7 @@ fn rpc_reply(table: &mut Table<'_>) -> Option<Result<Json, Json>> {
         if message.is_some_and(|message| message.kind() != JsonKind::String) {
             error.report(
                 "message",
-                ValueError::new("the message of an error is a string"),
+                ValueError::new("the message of an error must be a string"),
             );
         }
         error.tree("data");

@@ -47,7 +47,7 @@ fn moved(table: &mut Table<'_>) -> Option<FailureCodes> {
     };
     if let Some((_, whose)) = TAKEN.iter().find(meets) {
         let what = format!(
-            "the codes from {} to {last} meet those of {whose}",
+            "the codes from {} to {last} overlap those of {whose}",
             base.value
         );
         table.add(base.problem(what).hint(ALLOWED));
@@ -66,7 +66,7 @@ fn set(table: &mut Table<'_>) -> Option<FailureCodes> {
                 let labels = Reason::ALL.map(|reason| reason.row().label);
                 let near = nearest(&name.value, labels);
                 let problem = name.problem(format!(
-                    "there is no failure `{}`; write a reason of the table of failures",
+                    "there is no failure `{}`; write a reason from the table of failures",
                     name.value
                 ));
                 table.add(match near {
@@ -85,7 +85,7 @@ fn set(table: &mut Table<'_>) -> Option<FailureCodes> {
         }
         if let Some(other) = Reason::ALL.into_iter().find(taken) {
             let label = other.row().label;
-            let what = format!("{} is the code of `{label}` already", code.value);
+            let what = format!("{} is already the code of `{label}`", code.value);
             let hint = format!("write another code, or set that of `{label}` as well");
             table.add(code.problem(what).hint(hint));
         }

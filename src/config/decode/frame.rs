@@ -34,7 +34,7 @@ pub(super) fn frame(table: &mut Table<'_>) -> Option<SourceTree> {
     let frame = table.tree("frame");
     for key in OF_REQUESTS {
         if table.shape(key) != Shape::Absent {
-            let message = format!("`{key}` has no place beside `frame`; write one of them");
+            let message = format!("`{key}` and `frame` exclude each other; write one");
             table.report(key, ValueError::new(message));
         }
     }
@@ -54,7 +54,8 @@ pub(super) fn line(table: &mut Table<'_>, frame: Option<&SourceTree>) -> Option<
 pub(super) fn silence(table: &mut Table<'_>) -> Option<Spanned<Duration>> {
     let silence = table.get("silence", timeout);
     if silence.is_some() && table.shape("frame") == Shape::Absent {
-        let message = "a request of HTTP has an answer; only a route with `frame` reads a silence";
+        let message =
+            "an HTTP request always gets a response; only a route with `frame` can have `silence`";
         table.report("silence", ValueError::new(message));
     }
     silence
@@ -90,7 +91,7 @@ pub(super) fn not_beside_rest(table: &mut Table<'_>, keys: &[&'static str]) {
         let both = table.shape(key) != Shape::Absent
             && (*key == "rest" || table.shape("rest") != Shape::Absent);
         if both {
-            let message = format!("`{key}` has no place beside `{other}`; write one of them");
+            let message = format!("`{key}` and `{other}` exclude each other; write one");
             table.report(key, ValueError::new(message));
         }
     }

@@ -112,7 +112,7 @@ fn window(found: RawValue<'_>) -> Result<Duration, ValueError> {
     if (LEAST_WINDOW..=MOST_WINDOW).contains(&window) {
         return Ok(window);
     }
-    Err(ValueError::new("a window is from `10s` to `24h`"))
+    Err(ValueError::new("a window must be from `10s` to `24h`"))
 }
 
 /// Decodes a value, or `"off"` as `None`.
@@ -136,7 +136,7 @@ fn share(allowed: RangeInclusive<u32>) -> impl Fn(RawValue<'_>) -> Result<Share,
             let [from, to] = [allowed.start(), allowed.end()].map(|n| f64::from(*n) / 1e6);
             let percent = decimal(found, 4).filter(|n| (10_000..=1_000_000).contains(n));
             ValueError {
-                message: format!("{} is no share from {from} to {to}", found.describe()),
+                message: format!("{} is not a share from {from} to {to}", found.describe()),
                 hint: percent
                     .map(|n| format!("{} % is {}", f64::from(n) / 1e4, f64::from(n) / 1e6)),
             }
@@ -150,7 +150,7 @@ fn ratio(found: RawValue<'_>) -> Result<Ratio, ValueError> {
         .and_then(Ratio::from_thousandths)
         .ok_or_else(|| {
             let shown = found.describe();
-            ValueError::new(format!("{shown} is no ratio from 1.1 to 100"))
+            ValueError::new(format!("{shown} is not a ratio from 1.1 to 100"))
         })
 }
 

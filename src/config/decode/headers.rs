@@ -17,7 +17,7 @@ enum HeaderLine {
 }
 
 /// Decodes the headers. `not_sent` are headers that a request sets itself or must not have; `of` names the kind of
-/// request.
+/// requests.
 pub(super) fn headers(
     table: &mut Table<'_>,
     (not_sent, of): (&[&str], &str),
@@ -31,7 +31,7 @@ pub(super) fn headers(
         if HeaderName::from_bytes(lower.as_bytes()).is_err() {
             table.add(name.problem("this is not a header name"));
         } else if not_sent.contains(&lower.as_str()) {
-            table.add(name.problem(format!("`{lower}` belongs to {of} itself; remove it")));
+            table.add(name.problem(format!("`{lower}` is reserved in {of}; remove it")));
         }
     }
     let pairs = said.into_iter().map(|(name, value)| {
@@ -64,8 +64,7 @@ fn said(found: RawValue<'_>) -> Result<HeaderLine, ValueError> {
             "a header is a string, or a table with the name of a file, `{ file = \"token\" }`",
         ));
     }
-    let wrong =
-        |_| ValueError::new("the value of a header is a string of visible ASCII and blanks");
+    let wrong = |_| ValueError::new("a header value is a string of visible ASCII and spaces");
     let value = string(found).map_err(|_| wrong(()))?;
     let parsed = HeaderValue::from_str(&value);
     parsed

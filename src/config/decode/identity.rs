@@ -60,7 +60,7 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
         let here = table.here();
         table.add(match &said[..] {
             [] => here.problem(
-                "nothing says how the client is known; write `subject`, `api_key`, `claim`, `header`, `address` or `user_agent`",
+                "the client has no match rule; write `subject`, `api_key`, `claim`, `header`, `address` or `user_agent`",
             ),
             [first, second, ..] => here.problem(format!(
                 "`{first}` and `{second}` exclude each other; write two clients"
@@ -115,9 +115,9 @@ fn alternatives(subject: &mut Table<'_>) -> Vec<SubjectPattern> {
         Shape::Absent => return Vec::new(),
         Shape::Table => {}
         Shape::Value => {
-            let message = "a pattern must say which kind of alternative name it is for";
+            let message = "a pattern needs the kind of alternative name";
             let hint =
-                "write `san = { dns = \"*.example\" }`, or `email`, `uri` or `ip` in its place";
+                "write `san = { dns = \"*.example\" }`, or `email`, `uri` or `ip` instead of `dns`";
             subject.report("san", ValueError::new(message).hint(hint));
             return Vec::new();
         }
@@ -276,7 +276,7 @@ fn cookie(found: RawValue<'_>) -> Result<String, ValueError> {
         return Ok(name);
     }
     Err(ValueError::new(format!(
-        "`{}` is no name of a cookie",
+        "`{}` is not a cookie name",
         cut(&name)
     )))
 }
@@ -312,7 +312,7 @@ fn token_key(table: &mut Table<'_>) -> Option<RawTokenKey> {
     let (kind, file) = match said[..] {
         ["file"] => {
             if table.shape("algorithm") != Shape::Absent {
-                let message = "the keys of a set have their own algorithms; remove it";
+                let message = "a JWK set names the algorithms of its keys; remove it";
                 table.report("algorithm", ValueError::new(message));
             }
             (RawTokenKeyFile::Set, set?)
@@ -362,15 +362,14 @@ pub(super) fn client_tls(table: &mut Table<'_>) -> Option<RawClientTls> {
     let server_name = table.get("server_name", text);
     for word in ["verify", "insecure"] {
         if table.shape(word) != Shape::Absent {
-            let message = "certificates of servers are always verified";
-            let hint =
-                "name the authority that has signed this one, or the certificate itself, in `ca`";
+            let message = "server certificates are always verified";
+            let hint = "name the CA that signed it, or the certificate itself, in `ca`";
             table.report(word, ValueError::new(message).hint(hint));
         }
     }
     for (one, other) in [("certificate", "key"), ("key", "certificate")] {
         if table.shape(one) != Shape::Absent && table.shape(other) == Shape::Absent {
-            let message = format!("a `{one}` is of no use without its `{other}`");
+            let message = format!("`{one}` needs `{other}`");
             table.report(one, ValueError::new(message));
         }
     }

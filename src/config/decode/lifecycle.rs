@@ -36,7 +36,7 @@ pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
         match boolean(false, true)(found) {
             Ok(false) => Ok(()),
             Ok(true) | Err(_) => Err(ValueError {
-                message: format!("{} is no table", found.describe()),
+                message: format!("{} is not a table", found.describe()),
                 hint: Some(
                     "write `{ since = \"2026-06-30\" }`, or `false` to leave the route out of `[deprecated]`"
                         .to_owned(),
@@ -59,9 +59,9 @@ fn window(table: &mut Table<'_>) -> Option<RawWindow> {
 /// Decodes a date or a time, as text or as a TOML value.
 fn moment(found: RawValue<'_>) -> Result<Timestamp, ValueError> {
     let shown = || cut(&found.describe());
-    let text = string(found).map_err(|_| ValueError::new(format!("{} is no date", shown())))?;
+    let text = string(found).map_err(|_| ValueError::new(format!("{} is not a date", shown())))?;
     Timestamp::parse(&text).map_err(|error| ValueError {
-        message: format!("`{}` is no moment: {error}", cut(&text)),
+        message: format!("`{}` is not a date or time: {error}", cut(&text)),
         hint: None,
     })
 }
@@ -76,7 +76,7 @@ fn absolute(found: RawValue<'_>) -> Result<String, ValueError> {
     match known {
         Some(_) if !text.contains(['<', '>', '"']) => Ok(text),
         Some(_) | None => Err(ValueError::new(format!(
-            "`{}` is no absolute URL; write one such as `https://api.example/changes`",
+            "`{}` is not an absolute URL; write one such as `https://api.example/changes`",
             cut(&text)
         ))),
     }

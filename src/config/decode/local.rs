@@ -59,7 +59,7 @@ fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
         match serde_json::from_slice(said.as_bytes()) {
             Ok(object) => Some(table.at(name).map(|()| object)),
             Err(_) => {
-                table.report(name, ValueError::new("it is no table"));
+                table.report(name, ValueError::new("it is not a table"));
                 None
             }
         }
@@ -89,7 +89,7 @@ fn call(found: RawValue<'_>) -> Result<(Method, String), ValueError> {
 
 fn no_call(line: &str, example: &str) -> ValueError {
     ValueError::new(format!(
-        "`{}` is no call; write a method and a path {example}",
+        "`{}` is not a call; write a method and a path {example}",
         cut(line)
     ))
 }
@@ -176,7 +176,7 @@ fn rpc_answer(table: &mut Table<'_>) -> Option<RawAnswer> {
         if message.kind() != JsonKind::String {
             error.report(
                 "message",
-                ValueError::new("the message of an error is a string"),
+                ValueError::new("the message of an error must be a string"),
             );
             return None;
         }

@@ -27,13 +27,13 @@ pub(super) fn metrics(table: &mut Table<'_>) -> Option<RawMetrics> {
 fn kept(found: RawValue<'_>) -> Result<Vec<String>, ValueError> {
     let Value::Array(_, items) = found.value else {
         return Err(ValueError::new(format!(
-            "{} is no list of labels; write the labels to keep, such as `[\"route\", \"side\"]`",
+            "{} is not a list of labels; write the labels to keep, such as `[\"route\", \"side\"]`",
             found.describe()
         )));
     };
     let label = |item: &Value| match item.as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => Err(ValueError::new("the list has something that is no string")),
+        None => Err(ValueError::new("an item of the list is not a string")),
     };
     items.iter().map(label).collect()
 }

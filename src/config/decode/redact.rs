@@ -18,7 +18,7 @@ pub(super) fn redact(table: &mut Table<'_>) -> Option<RawRedact> {
 }
 
 fn key(found: RawValue<'_>) -> Result<KeyPattern, ValueError> {
-    let wrong = "it has no letter and no digit, so every name would fit; write a name, or one with `*` in it";
+    let wrong = "it has no letter or digit, so it would match every name; write a name, or a pattern with `*`";
     KeyPattern::parse(&text(found)?).ok_or_else(|| ValueError::new(wrong))
 }
 

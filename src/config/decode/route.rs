@@ -120,7 +120,7 @@ fn schema(table: &mut Table<'_>, name: &'static str) -> Option<Spanned<RawSchema
             text(found).map_err(|_| {
                 let shown = found.describe();
                 ValueError::new(format!(
-                    "{shown} is no schema; write a table, or the name of a file"
+                    "{shown} is not a schema; write a table, or the name of a file"
                 ))
             })
         });

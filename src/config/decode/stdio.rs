@@ -106,8 +106,7 @@ pub(super) fn initialize(
 ) -> Option<Json> {
     let params = table.json("initialize")?;
     if handshake.is_some_and(|word| word.value == HandshakeWord::None) {
-        let wrong =
-            ValueError::new("nothing is said at the beginning of a link without a handshake");
+        let wrong = ValueError::new("a link without a handshake sends no `initialize`");
         table.report(
             "initialize",
             wrong.hint("write `handshake = \"mcp\"`, or remove it"),
@@ -117,7 +116,7 @@ pub(super) fn initialize(
         let shown = params.kind().described();
         table.report(
             "initialize",
-            ValueError::new(format!("{shown} is no table")),
+            ValueError::new(format!("{shown} is not a table")),
         );
         return None;
     }
@@ -134,8 +133,8 @@ fn revision(
     let is_none = handshake.is_some_and(|word| word.value == HandshakeWord::None);
     let revision = table.get_or("revision", mcp::revision, Revision::Auto);
     let wrong = match (is_none, initialize) {
-        (true, _) => "no revision is spoken on a link without a handshake",
-        (false, Some(_)) => "`initialize` says the revision already",
+        (true, _) => "a link without a handshake has no revision",
+        (false, Some(_)) => "`initialize` already contains the revision",
         (false, None) => return revision,
     };
     if is_said {
@@ -148,7 +147,7 @@ fn revision(
 fn argument(found: RawValue<'_>) -> Result<String, ValueError> {
     let text = string(found)?;
     if text.contains('\0') {
-        return Err(ValueError::new("an argument of a program has no NUL"));
+        return Err(ValueError::new("a program argument cannot contain NUL"));
     }
     Ok(text)
 }
@@ -159,16 +158,18 @@ fn variables(table: &mut Table<'_>) -> Option<SecretMap> {
     }
     let said = table.named_values("env", |found| {
         // The value is never shown: it may be a secret.
-        let wrong = "the value of a variable is a string; write it in quotes";
+        let wrong = "the value of a variable must be a string; write it in quotes";
         let value = string(found).map_err(|_| ValueError::new(wrong))?;
         if value.contains('\0') {
-            return Err(ValueError::new("the value of a variable has no NUL"));
+            return Err(ValueError::new(
+                "the value of a variable cannot contain NUL",
+            ));
         }
         Ok(value)
     })?;
     for (name, _) in &said {
         if name.value.is_empty() || name.value.contains(['=', '\0']) {
-            table.add(name.problem("this is no name of a variable; write it without `=`"));
+            table.add(name.problem("this is not a variable name; write it without `=`"));
         }
     }
     let pairs = said

@@ -18,7 +18,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn within(rollout: &mut Table<'_>) -> Option<RawStore> {
     if rollout.shape("store") == Shape::Value {
-        let wrong = "this is no table; write the address as `url` in `[rollout.store]`";
+        let wrong = "this is not a table; write the address as `url` in `[rollout.store]`";
         rollout.report("store", ValueError::new(wrong));
         return None;
     }
@@ -32,8 +32,7 @@ fn store(table: &mut Table<'_>) -> Option<RawStore> {
     if let Some((url, _)) = url.as_ref().zip(tls.as_ref())
         && !url.value.is_secured()
     {
-        let wrong =
-            "TLS is spoken where the address begins with `rediss://`, and this one does not";
+        let wrong = "TLS needs an address that begins with `rediss://`";
         table.report("tls", ValueError::new(wrong));
     }
     let prefix = table.get_or("prefix", prefix, PREFIX.to_owned());
@@ -51,10 +50,10 @@ fn store(table: &mut Table<'_>) -> Option<RawStore> {
 
 fn url(found: RawValue<'_>) -> Result<StoreUrl, ValueError> {
     StoreUrl::parse(&string(found)?).map_err(|error| match error {
-        StoreUrlError::Unverified => ValueError::new("certificates of servers are always verified")
-            .hint("name the authority that has signed this one as `ca` of `[rollout.store.tls]`, and nothing behind `#`"),
+        StoreUrlError::Unverified => ValueError::new("server certificates are always verified")
+            .hint("name the CA that signed it in `ca` of `[rollout.store.tls]`, and remove `#` and everything after it"),
         StoreUrlError::Shape => ValueError::new(
-            "this is no address of a store; write one such as `redis://127.0.0.1:6379/0` or \
+            "this is not the address of a store; write one such as `redis://127.0.0.1:6379/0` or \
              `redis+unix:///run/redis/redis.sock?db=0`",
         ),
     })
@@ -69,7 +68,7 @@ fn prefix(found: RawValue<'_>) -> Result<String, ValueError> {
         return Ok(prefix);
     }
     Err(ValueError::new(format!(
-        "`{}` is no prefix; write 1 to {LONGEST} letters, digits, `.`, `_`, `-`, `:` or `/`",
+        "`{}` is not a prefix; write 1 to {LONGEST} letters, digits, `.`, `_`, `-`, `:` or `/`",
         cut(&prefix)
     )))
 }
@@ -79,6 +78,6 @@ fn short_timeout(found: RawValue<'_>) -> Result<Duration, ValueError> {
     if timeout <= LONGEST_TIMEOUT {
         return Ok(timeout);
     }
-    let wrong = "somebody who flips a flag does not wait as long for the store; write at most `2s`";
+    let wrong = "flag commands wait for the store; write at most `2s`";
     Err(ValueError::new(wrong))
 }

@@ -101,8 +101,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     let tls = table.table("tls", identity::client_tls);
     let is_plain = server.as_ref().is_some_and(|server| !is_secured(server));
     if let (true, Some(tls)) = (is_plain, &tls) {
-        let message =
-            "`tls` belongs to an upstream with an `https://` or a `wss://` url; remove it";
+        let message = "`tls` belongs to an upstream with an `https://` or `wss://` url; remove it";
         table.add(tls.place.problem(message));
     }
     let usual = table.get("default", boolean(IsDefault::No, IsDefault::Yes));
@@ -135,9 +134,12 @@ fn http2(found: RawValue<'_>) -> Result<Multiplexing, ValueError> {
     }
     let truth = boolean(Multiplexing::Off, Multiplexing::Required)(found);
     truth.map_err(|_| {
-        let message = format!("{} is none of `true`, `false` and `auto`", found.describe());
+        let message = format!(
+            "{} is not allowed here; write `true`, `false` or `auto`",
+            found.describe()
+        );
         ValueError::new(message)
-            .hint("`auto` lets TLS settle the version; `true` speaks nothing but HTTP/2")
+            .hint("`auto` negotiates the version over TLS; `true` uses only HTTP/2")
     })
 }
 
@@ -147,8 +149,8 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<U
         return address(table, side);
     }
     if table.shape("url") != Shape::Absent {
-        let both = ValueError::new("the upstream has a `url` as well, and is one or the other")
-            .hint("keep `url` for a server at an address, `command` for a child of this program");
+        let both = ValueError::new("`url` and `command` exclude each other")
+            .hint("keep `url` for a server with an address, `command` for a child process");
         table.report("command", both);
     }
     foreign(table, OF_URL, "`url`");
@@ -171,7 +173,7 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<
             foreign(table, addresses::OWN, "an `http://` url");
             foreign(table, mcp::OWN, "`protocol = \"mcp\"`");
             if is_mcp {
-                let wrong = "an MCP server at an address is spoken to over `http://`; remove `protocol`, and keep `handshake = \"mcp\"`";
+                let wrong = "`protocol = \"mcp\"` needs an `http://` url; remove `protocol`, and write `handshake = \"mcp\"`";
                 table.report("protocol", ValueError::new(wrong));
             }
             let socket = websocket::websocket(table, (url, side))?;
@@ -185,7 +187,8 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<
             foreign(table, &sockets, "a `ws://` url");
             for key in mcp::NOT.iter().chain(addresses::OWN) {
                 if table.shape(key) != Shape::Absent {
-                    let message = format!("`{key}` does not fit `protocol = \"mcp\"`; remove it");
+                    let message =
+                        format!("`{key}` is not allowed with `protocol = \"mcp\"`; remove it");
                     table.report(key, ValueError::new(message));
                 }
             }

@@ -69,7 +69,7 @@ pub(super) fn websocket(
     table: &mut Table<'_>,
     (url, side): (Spanned<Uri>, Side),
 ) -> Option<RawWebSocket> {
-    let headers = headers(table, (NOT_SENT, "the request for a WebSocket"));
+    let headers = headers(table, (NOT_SENT, "WebSocket requests"));
     let usual = match side {
         Side::Rest => Sharing::Client,
         Side::Rpc => Sharing::Shared,
@@ -83,20 +83,21 @@ pub(super) fn websocket(
         .is_none_or(|word| word.value == Sharing::Shared);
     for key in OF_CLIENTS {
         if shared && table.shape(key) != Shape::Absent {
-            let message = format!("`{key}` bounds the sockets of clients, and all share one");
+            let message =
+                format!("`{key}` limits the sockets of single clients, but all clients share one");
             let hint = "write `sharing = \"client\"`, or remove it";
             table.report(key, ValueError::new(message).hint(hint));
         }
     }
     if side == Side::Rpc && !shared && table.shape("sockets") != Shape::Absent {
-        let message = "`sockets` says how many all clients share, and each has one for itself";
+        let message = "`sockets` is the number of shared sockets, but each client has its own";
         let hint =
-            "write `sharing = \"shared\"`, or remove it; `connections` bounds those of clients";
+            "write `sharing = \"shared\"`, or remove it; `connections` limits those of clients";
         table.report("sockets", ValueError::new(message).hint(hint));
     }
     if side == Side::Rpc && !shared && table.shape("log_messages") != Shape::Absent {
-        let message = "`log_messages` says who of those who share a socket hears them, and each client has one for itself";
-        let hint = "remove it: each client hears all that its socket tells";
+        let message = "`log_messages` selects recipients among the clients of a shared socket, but each client has its own";
+        let hint = "remove it: each client receives every message of its socket";
         table.report("log_messages", ValueError::new(message).hint(hint));
     }
     let sockets = table.get_or("sockets", whole(SOCKETS), 1);
@@ -136,7 +137,7 @@ fn refuse_of_rpc(table: &mut Table<'_>) {
     for key in OF_RPC {
         if table.shape(key) != Shape::Absent {
             let message = format!(
-                "`{key}` belongs to a server that speaks JSON-RPC, and one of the `rest` side with a `ws://` url speaks in frames"
+                "`{key}` needs a JSON-RPC server, but a `rest` upstream with a `ws://` url uses frames"
             );
             let hint = "remove it, or write `side = \"rpc\"`";
             table.report(key, ValueError::new(message).hint(hint));

@@ -67,7 +67,7 @@ impl TableWalk<'_> {
         match value {
             Value::String(_, text) => {
                 if self.tree.kind(key) == ValueKind::Date {
-                    let message = "a date or a time is no JSON value; write it as a string";
+                    let message = "a date or time is not a JSON value; write it as a string";
                     self.report(key.to_owned(), ValueError::new(message));
                     return None;
                 }

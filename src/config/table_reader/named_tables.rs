@@ -25,7 +25,7 @@ impl Table<'_> {
                 read.extend(self.walk.table(entries, key, |table| by(table, chosen)));
             } else {
                 let shown = found(value, &self.walk.tree.place(&key)).describe();
-                let message = format!("{shown} is no table; write `[{key}]`");
+                let message = format!("{shown} is not a table; write `[{key}]`");
                 self.walk.report(key, ValueError::new(message));
             }
         }
@@ -52,7 +52,7 @@ impl Table<'_> {
                 read.push((Spanned { value, place, key }, tables));
             } else {
                 let shown = found(value, &place).describe();
-                let message = format!("{shown} is no list of tables; write `[[{key}]]`");
+                let message = format!("{shown} is not a list of tables; write `[[{key}]]`");
                 self.walk.report(key, ValueError::new(message));
             }
         }

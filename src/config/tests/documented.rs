@@ -112,6 +112,22 @@ const NUMBER: (f64, &str) = (-0.5, "the number `-0.5` ");
 /// The same of texts.
 const TEXT: (&str, &str) = ("? ?", "`? ?` ");
 
+/// The kind that a message expects: `string` of `is not a string`.
+fn expected(message: &str) -> Option<&str> {
+    let beginnings = [
+        "is not a ",
+        "is not an ",
+        "is not the ",
+        "is neither an ",
+        "is neither a ",
+        "is no ",
+    ];
+    let mut kinds = beginnings
+        .iter()
+        .filter_map(|beginning| message.strip_prefix(beginning));
+    kinds.next()
+}
+
 /// What may stand under a key, in the words by which another value is refused; nothing where it has no place.
 fn allowed(key: &str) -> Option<String> {
     let Some(told) = answer(key, Value::Float(NUMBER.0)) else {
@@ -119,16 +135,21 @@ fn allowed(key: &str) -> Option<String> {
     };
     let words = match told.strip_prefix(NUMBER.1) {
         Some(words) => words,
-        None if told.contains("is of no use without") => "is no string",
-        None if told.contains("is no table") => "is no table",
-        None if told.contains("written as its hash") || told.contains("is a string") => {
+        None if told.contains("` needs `") => "is not a string",
+        None if told.contains("is not a table") => "is not a table",
+        None if told.contains("written as its hash")
+            || told.contains("is a string")
+            || told.contains("must be a string") =>
+        {
             return Some(told);
         }
-        None if told.contains("has no place beside") => return Some("a pattern".to_owned()),
+        None if told.ends_with("exclude each other; write one") => {
+            return Some("a pattern".to_owned());
+        }
         // It belongs to another table of this kind, or to none.
         None => return None,
     };
-    let Some(kind) = words.strip_prefix("is no ") else {
+    let Some(kind) = expected(words) else {
         return words
             .strip_prefix("is not allowed here; write ")
             .map(str::to_owned);
@@ -170,9 +191,7 @@ fn allowed(key: &str) -> Option<String> {
 fn list(key: &str) -> String {
     let told = |first: Value| answer_of(key, Value::Array(vec![first]), &format!("{key}[0]"));
     let number = told(Value::Float(NUMBER.0)).unwrap_or_default();
-    let kind = number
-        .strip_prefix(NUMBER.1)
-        .and_then(|told| told.strip_prefix("is no "));
+    let kind = number.strip_prefix(NUMBER.1).and_then(expected);
     match kind {
         Some("string") => match told(Value::from(TEXT.0)).map(|told| text(&told)) {
             Some(kind) if kind != "string" => format!("list of: {kind}"),
@@ -193,11 +212,11 @@ fn list(key: &str) -> String {
 /// What a text is to be, by what another one is told.
 fn text(told: &str) -> String {
     let told = told.strip_prefix(TEXT.1).unwrap_or(told);
-    match told
-        .strip_prefix("is no ")
-        .or_else(|| told.strip_prefix("this is no "))
-    {
-        Some(kind) => kind.replace(" and no ", " or ").replace('|', "\\|"),
+    match expected(told.strip_prefix("this ").unwrap_or(told)) {
+        Some(kind) => [" and no ", " nor an ", " nor a "]
+            .iter()
+            .fold(kind.to_owned(), |kind, and| kind.replace(and, " or "))
+            .replace('|', "\\|"),
         None => "string".to_owned(),
     }
 }

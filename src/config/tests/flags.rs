@@ -54,7 +54,10 @@ fn a_percentage_is_exact_in_every_spelling() {
         "true",
     ] {
         let text = format!("[[flag]]\nname = 'f'\nstage = 'translate'\npercent = {spelling}\n");
-        assert!(problems(&text).contains("is no percentage"), "{spelling}");
+        assert!(
+            problems(&text).contains("is not a percentage"),
+            "{spelling}"
+        );
     }
 }
 
@@ -121,7 +124,7 @@ flags.toml:9: flag[1].side: `both` is not allowed here; write `rest` or `rpc`
 flags.toml:10: flag[1].procent: unknown key
   hint: did you mean `percent`?
 flags.toml:12: flag[2]: `name` is missing
-flags.toml:14: flag[2].percent: the number `33.3333` is no percentage; write a number from 0 to 100 in steps of 0.001
+flags.toml:14: flag[2].percent: the number `33.3333` is not a percentage; write a number from 0 to 100 in steps of 0.001
 flags.toml:16: flags: unknown key
   hint: did you mean `flag`?"
     );
@@ -132,7 +135,7 @@ fn a_name_is_given_once() {
     let text = "[[flag]]\nname = 'a'\nstage = 'retired'\n".repeat(2);
     assert_eq!(
         problems(&text),
-        "flags.toml:5: flag[1].name: the name `a` is taken by flag[0].name at flags.toml:2"
+        "flags.toml:5: flag[1].name: the name `a` is already used by flag[0].name at flags.toml:2"
     );
 }
 

@@ -33,7 +33,7 @@ fn a_duration_is_a_number_and_a_unit() {
     }
     for text in ["", "s", "10", "1.5s", "-1s", "10S", "1d", "1s1s", "٣s"] {
         let message = typed(text, duration).unwrap_err();
-        assert!(message.contains("is no duration"), "{text}: {message}");
+        assert!(message.contains("is not a duration"), "{text}: {message}");
     }
     for text in ["8761h", "18446744073709551615ms"] {
         assert!(
@@ -66,9 +66,13 @@ fn a_size_is_a_number_of_bytes_with_or_without_a_unit() {
         "1025GiB",
     ] {
         let message = typed(text, size(0)).unwrap_err();
-        assert!(message.contains("is no size"), "{text}: {message}");
+        assert!(message.contains("is not a size"), "{text}: {message}");
     }
-    assert!(typed(-1_i64, size(0)).unwrap_err().contains("is no size"));
+    assert!(
+        typed(-1_i64, size(0))
+            .unwrap_err()
+            .contains("is not a size")
+    );
     assert_eq!(
         typed("1KiB", size(8192)),
         Err("1024 bytes are too few; at least 8192 are needed".to_owned())
@@ -86,7 +90,7 @@ fn text_stands_for_a_number_in_variables_only() {
     let wrong = whole(1..=9_usize)(found(NameForm::Typed)).unwrap_err();
     assert_eq!(
         wrong.message,
-        "the string `8` is no whole number from 1 to 9"
+        "the string `8` is not a whole number from 1 to 9"
     );
 }
 
@@ -112,7 +116,7 @@ fn an_upstream_has_an_address_of_http_or_of_a_websocket() {
     ] {
         let message = typed(text, url).unwrap_err();
         assert!(
-            message.contains("is no address of a server"),
+            message.contains("is not the address of a server"),
             "{text}: {message}"
         );
     }

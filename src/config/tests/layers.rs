@@ -51,18 +51,18 @@ fn a_bad_variable_or_argument_is_named() {
     fixture.sources.admin = Some("localhost".to_owned());
     assert_eq!(
         fixture.problems(),
-        r#"DUALGAUGE_INCLUDE: include: only the main file includes others
-DUALGAUGE_LIMITS__DEPTH: limits.depth: `deep` is no whole number from 1 to 512
+        r#"DUALGAUGE_INCLUDE: include: only the main file can include others
+DUALGAUGE_LIMITS__DEPTH: limits.depth: `deep` is not a whole number from 1 to 512
 DUALGAUGE_LIMTS__DEPTH: limts: unknown key
   hint: did you mean `limits`?
 DUALGAUGE_LISTEN_ADDRESS: listen_address: unknown key
-  hint: did you mean `DUALGAUGE_LISTEN__ADDRESS`? `__` stands between a table and its key
-DUALGAUGE_LOG: log: `debug` is no table
-  hint: a key of a table is said as `DUALGAUGE_LOG__KEY`
+  hint: did you mean `DUALGAUGE_LISTEN__ADDRESS`? `__` separates a table from its key
+DUALGAUGE_LOG: log: `debug` is not a table
+  hint: write a key of the table as `DUALGAUGE_LOG__KEY`
 DUALGAUGE_ROLLOUT__STORE_URL: rollout.store_url: unknown key
-  hint: did you mean `DUALGAUGE_ROLLOUT__STORE__URL`? `__` stands between a table and its key
+  hint: did you mean `DUALGAUGE_ROLLOUT__STORE__URL`? `__` separates a table from its key
 DUALGAUGE_RPC__PATHS: rpc.paths: unclosed array, expected `]`
---admin: admin.address: `localhost` is no address; write an IP address and a port, such as `127.0.0.1:8080` or `[::]:8080`"#
+--admin: admin.address: `localhost` is not an address; write an IP address and a port, such as `127.0.0.1:8080` or `[::]:8080`"#
     );
 }
 

@@ -71,9 +71,9 @@ fn what_does_not_fit_together_is_told() {
         [upstream.d]\nside = 'rpc'\nurl = 'http://h'\nprotocol = 'soap'\n";
     let problems = Fixture::new(text).problems();
     for wanted in [
-        "toml:5: upstream.a.connections: `connections` does not fit `protocol = \"mcp\"`; remove it",
+        "toml:5: upstream.a.connections: `connections` is not allowed with `protocol = \"mcp\"`; remove it",
         "toml:6: upstream.a.mode: `mode` belongs to an upstream with `command`; remove it",
-        "toml:7: upstream.a.revision: this is no revision of MCP that is known here",
+        "toml:7: upstream.a.revision: this is not a known MCP revision",
         "write `auto`, or one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28",
         "toml:11: upstream.b.revision: `revision` belongs to an upstream with `protocol = \"mcp\"`; remove it",
         "toml:15: upstream.c.protocol: `protocol` belongs to an upstream with `url`; remove it",

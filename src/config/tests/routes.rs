@@ -283,61 +283,61 @@ three = ["row"]
 [[outcomes.four]]
 "#;
 
-const EVERY_WRONG: &str = r#"4: route[0].rest: `rest` has no place beside `frame`; write one of them
-6: route[0].params.at: a date or a time is no JSON value; write it as a string
+const EVERY_WRONG: &str = r#"4: route[0].rest: `rest` and `frame` exclude each other; write one
+6: route[0].params.at: a date or time is not a JSON value; write it as a string
 6: route[0].params.far[1]: JSON has no infinite number and no `nan`; write a finite one
 6: route[0].params.no.x: JSON has no infinite number and no `nan`; write a finite one
-7: route[0].query: `query` has no place beside `frame`; write one of them
-7: route[0].query: a list is no table
-8: route[0].headers: `headers` has no place beside `frame`; write one of them
-8: route[0].headers: the number `3` is no table
+7: route[0].query: `query` and `frame` exclude each other; write one
+7: route[0].query: a list is not a table
+8: route[0].headers: `headers` and `frame` exclude each other; write one
+8: route[0].headers: the number `3` is not a table
 9: route[0].extra: `kary` is not allowed here; write `drop`, `reject` or `carry`
-11: route[0].notify: the string `yes` is no boolean; write `true` or `false`
-12: route[0].lossy: the boolean `true` is no string
+11: route[0].notify: the string `yes` is not a boolean; write `true` or `false`
+12: route[0].lossy: the boolean `true` is not a string
 13: route[0].outcomes: the list is empty; write at least one
-14: route[0].schema.params: the number `3` is no schema; write a table, or the name of a file
+14: route[0].schema.params: the number `3` is not a schema; write a table, or the name of a file
 14: route[0].schema.reslt: unknown key
   hint: did you mean `result`?
-15: route[0].example: a table is no list of tables; write `[[route.example]]`
+15: route[0].example: a table is not a list of tables; write `[[route.example]]`
 18: route[0].event: unknown key
-19: route[0].affinity: the number `1` is no string
+19: route[0].affinity: the number `1` is not a string
 20: route[0].deprecated: `since` is missing
 21: route[0].bodi: unknown key
   hint: did you mean `body`?
 23: route[0].outcome[0].rest: `status` is missing
-23: route[0].outcome[0].rest.headers: the number `1` is no table
+23: route[0].outcome[0].rest.headers: the number `1` is not a table
 23: route[0].outcome[0].rest.stat: unknown key
-23: route[0].outcome[0].rest.text: the number `2` is no string
+23: route[0].outcome[0].rest.text: the number `2` is not a string
 24: route[0].outcome[0].rpc: `result` and `error` exclude each other; write one
-26: route[0].outcome[1].rest: the string `200` is no table
+26: route[0].outcome[1].rest: the string `200` is not a table
 27: route[0].outcome[1].rpc.error: `code` is missing
-27: route[0].outcome[1].rpc.error.message: a date or a time is no JSON value; write it as a string
-28: route[0].outcome[1].frame: `frame` has no place beside `rest`; write one of them
+27: route[0].outcome[1].rpc.error.message: a date or time is not a JSON value; write it as a string
+28: route[0].outcome[1].frame: `frame` and `rest` exclude each other; write one
 29: route[0].outcome[1].lossi: unknown key
   hint: did you mean `lossy`?
 32: route[0].outcome[2].rpc: `result` or `error` is missing
 38: route[1].from: `rst` is not allowed here; write `rest`, `rpc` or `frame`
   hint: did you mean `rest`?
-39: route[1].outcomes: the number `3` is no string
+39: route[1].outcomes: the number `3` is not a string
 41: route[1].example[0].way: `all` is not allowed here; write `both`, `rest` or `rpc`
 42: route[1].example[0].rest.body."a b"[0]: a value has no holes; write `{{` and `}}` for braces, and `{_:null}` for null
 42: route[1].example[0].rest.call: the string is empty; write at least one character
-42: route[1].example[0].rest.headers: the header `a` of an example is no string
+42: route[1].example[0].rest.headers: the header `a` of an example is not a string
 43: route[1].example[0].rpc: `method` is missing
 43: route[1].example[0].rpc.methd: unknown key
   hint: did you mean `method`?
 43: route[1].example[0].rpc.params: `{` has no closing brace; write `{{` for a literal one
 45: route[1].example[0].reply.rest: `body` is JSON, `text` is not; write one of them
-45: route[1].example[0].reply.rest.status: the number `99` is no whole number from 200 to 599
+45: route[1].example[0].reply.rest.status: the number `99` is not a whole number from 200 to 599
 46: route[1].example[0].reply.rpc: `result` and `error` exclude each other; write one
-47: route[1].example[0].reply.rpc.error.code: the string `1` is no whole number from -9223372036854775808 to 9223372036854775807
-47: route[1].example[0].reply.rpc.error.message: the message of an error is a string
-52: route[1].example[1].reply.rest.status: the number `600` is no whole number from 200 to 599
+47: route[1].example[0].reply.rpc.error.code: the string `1` is not a whole number from -9223372036854775808 to 9223372036854775807
+47: route[1].example[0].reply.rpc.error.message: the message of an error must be a string
+52: route[1].example[1].reply.rest.status: the number `600` is not a whole number from 200 to 599
 52: route[1].example[1].reply.rpc.error: `code` is missing
 52: route[1].example[1].reply.rpc.error: `message` is missing
-55: outcomes.one: the number `1` is no list of tables; write `[[outcomes.one]]`
-56: outcomes.two: a table is no list of tables; write `[[outcomes.two]]`
-57: outcomes.three[0]: the string `row` is no table
+55: outcomes.one: the number `1` is not a list of tables; write `[[outcomes.one]]`
+56: outcomes.two: a table is not a list of tables; write `[[outcomes.two]]`
+57: outcomes.three[0]: the string `row` is not a table
 58: outcomes.four[0]: `rpc` is missing"#;
 
 #[test]
@@ -361,8 +361,8 @@ fn a_set_is_of_one_file() {
         );
     assert_eq!(
         fixture.problems(),
-        "b.toml:2: outcomes.common: the set is written at a.toml:1 as well; write all its rows in one file, or give it another name\n\
-         b.toml:5: outcomes.other: the set is written at dualgauge.toml:3 as well; write all its rows in one file, or give it another name"
+        "b.toml:2: outcomes.common: the set is also defined at a.toml:1; write all its rows in one file, or give it another name\n\
+         b.toml:5: outcomes.other: the set is also defined at dualgauge.toml:3; write all its rows in one file, or give it another name"
     );
 }
 
@@ -423,6 +423,6 @@ fn a_schema_may_lie_in_a_file_beside_the_one_that_names_it() {
     assert_eq!(
         fixture.problems().replace(&folder, ""),
         "dualgauge.toml:5: route[0].schema.params: `none.json` cannot be read: No such file or directory (os error 2)\n\
-         dualgauge.toml:5: route[0].schema.result: `bad.json` is no JSON: expected value at line 2 column 7"
+         dualgauge.toml:5: route[0].schema.result: `bad.json` is not JSON: expected value at line 2 column 7"
     );
 }

@@ -84,7 +84,7 @@ fn the_revision_of_a_child_is_found_out_unless_it_is_said() {
     }
     let unknown = "[upstream.c]\nside = 'rpc'\ncommand = ['s']\nrevision = '2024'\n";
     let problems = Fixture::new(unknown).problems();
-    let wanted = "toml:4: upstream.c.revision: this is no revision of MCP that is known here";
+    let wanted = "toml:4: upstream.c.revision: this is not a known MCP revision";
     assert!(problems.contains(wanted), "{problems}");
 }
 
@@ -94,15 +94,15 @@ fn what_does_not_fit_together_is_told() {
         in_flight = 2\nhandshake = 'none'\ninitialize = { a = 1 }\nenv = { 'A=B' = 'x', C = 3 }\n\
         [upstream.b]\nside = 'rpc'\nurl = 'http://h'\nmode = 'serial'\n";
     let wanted = "\
-dualgauge.toml:4: upstream.a.command: the upstream has a `url` as well, and is one or the other
-  hint: keep `url` for a server at an address, `command` for a child of this program
+dualgauge.toml:4: upstream.a.command: `url` and `command` exclude each other
+  hint: keep `url` for a server with an address, `command` for a child process
 dualgauge.toml:4: upstream.a.command: the list is empty; write the program and its arguments
 dualgauge.toml:5: upstream.a.connections: `connections` belongs to an upstream with `url`; remove it
 dualgauge.toml:6: upstream.a.in_flight: a serial child has one call in flight
   hint: write `mode = \"pipelined\"`, or remove it
-dualgauge.toml:8: upstream.a.initialize: nothing is said at the beginning of a link without a handshake
+dualgauge.toml:8: upstream.a.initialize: a link without a handshake sends no `initialize`
   hint: write `handshake = \"mcp\"`, or remove it
-dualgauge.toml:9: upstream.a.env.C: the value of a variable is a string; write it in quotes
+dualgauge.toml:9: upstream.a.env.C: the value of a variable must be a string; write it in quotes
 dualgauge.toml:13: upstream.b.mode: `mode` belongs to an upstream with `command`; remove it";
     let mut lines: Vec<_> = Fixture::new(text)
         .problems()
@@ -119,6 +119,9 @@ dualgauge.toml:13: upstream.b.mode: `mode` belongs to an upstream with `command`
 fn a_rest_upstream_is_no_child() {
     let config = Fixture::new("[upstream.c]\nside = 'rest'\ncommand = [' ']\n").config();
     let problems = compile(&config, &[]).unwrap_err().to_string();
-    assert!(problems.contains("a child speaks JSON-RPC"), "{problems}");
-    assert!(problems.contains("the program has no name"), "{problems}");
+    assert!(
+        problems.contains("a child process uses JSON-RPC"),
+        "{problems}"
+    );
+    assert!(problems.contains("the program name is empty"), "{problems}");
 }

@@ -84,7 +84,7 @@ fn a_file_of_a_password_that_is_not_there_or_not_needed_is_a_problem() {
     let said = problem(Fixture::new(&main("a:b")).file("secret", "c"));
     assert_eq!(
         said,
-        "dualgauge.toml:3: rollout.store.password_file: `rollout.store.url` has a password already; write one of the two"
+        "dualgauge.toml:3: rollout.store.password_file: `rollout.store.url` already has a password; write one of the two"
     );
 }
 
@@ -95,11 +95,11 @@ fn every_problem_of_a_shared_store_names_what_is_allowed() {
     );
     assert_eq!(
         fixture.problems(),
-        "dualgauge.toml:2: rollout.store.url: certificates of servers are always verified\n  \
-         hint: name the authority that has signed this one as `ca` of `[rollout.store.tls]`, and nothing behind `#`\n\
-         dualgauge.toml:3: rollout.store.prefix: `a b{c}` is no prefix; write 1 to 64 letters, digits, `.`, `_`, `-`, `:` or `/`\n\
-         dualgauge.toml:4: rollout.store.timeout: somebody who flips a flag does not wait as long for the store; write at most `2s`\n\
-         dualgauge.toml:5: rollout.store.replica: `` is no name; write 1 to 100 bytes without blanks\n\
+        "dualgauge.toml:2: rollout.store.url: server certificates are always verified\n  \
+         hint: name the CA that signed it in `ca` of `[rollout.store.tls]`, and remove `#` and everything after it\n\
+         dualgauge.toml:3: rollout.store.prefix: `a b{c}` is not a prefix; write 1 to 64 letters, digits, `.`, `_`, `-`, `:` or `/`\n\
+         dualgauge.toml:4: rollout.store.timeout: flag commands wait for the store; write at most `2s`\n\
+         dualgauge.toml:5: rollout.store.replica: `` is not a name; write 1 to 100 bytes without spaces\n\
          dualgauge.toml:6: rollout.store.password: unknown key"
     );
 }
@@ -115,14 +115,14 @@ fn no_address_is_ever_shown() {
         "redis://:hunter2@:1:2",
         "redis+unix:?pass=hunter2",
     ];
-    let key = "dualgauge.toml:2: rollout.store.url: this is no address of a store; write one such as \
+    let key = "dualgauge.toml:2: rollout.store.url: this is not the address of a store; write one such as \
                `redis://127.0.0.1:6379/0` or `redis+unix:///run/redis/redis.sock?db=0`";
     for address in addresses {
         let fixture = Fixture::new(&format!("[rollout.store]\nurl = \"{address}\"\n"));
         assert_eq!(fixture.problems(), key, "{address}");
     }
     let said = Fixture::new("rollout.store = 'redis://:hunter2@h'\n").problems();
-    let expected = "dualgauge.toml:1: rollout.store: this is no table; write the address as `url` in `[rollout.store]`";
+    let expected = "dualgauge.toml:1: rollout.store: this is not a table; write the address as `url` in `[rollout.store]`";
     assert_eq!(said, expected);
     let config = Fixture::new("rollout.store.url = 'redis://anna:hunter2@h'\n").config();
     let shown = format!("{config:?}");
@@ -159,6 +159,6 @@ fn what_is_said_of_tls_without_an_address_that_asks_for_it_is_a_problem() {
             .file("ca.pem", "");
     assert_eq!(
         fixture.problems(),
-        "dualgauge.toml:3: rollout.store.tls: TLS is spoken where the address begins with `rediss://`, and this one does not"
+        "dualgauge.toml:3: rollout.store.tls: TLS needs an address that begins with `rediss://`"
     );
 }

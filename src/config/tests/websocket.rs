@@ -97,24 +97,24 @@ fn what_a_socket_does_not_have_is_refused() {
             "line_limit = '1MiB'",
             "belongs to an upstream with `command`",
         ),
-        ("connections = 3", "and all share one"),
+        ("connections = 3", "but all clients share one"),
         (
             "headers = { Host = 'x' }",
-            "belongs to the request for a WebSocket itself",
+            "is reserved in WebSocket requests",
         ),
-        ("headers = { 'a b' = 'x' }", "no name of a header"),
+        ("headers = { 'a b' = 'x' }", "not a header name"),
         ("headers = { a = \"\\n\" }", "visible ASCII"),
         ("initialize = {}", "without a handshake"),
-        ("sockets = 0", "no whole number from 1 to 64"),
-        ("sockets = 65", "no whole number from 1 to 64"),
+        ("sockets = 0", "not a whole number from 1 to 64"),
+        ("sockets = 65", "not a whole number from 1 to 64"),
         ("socket = 2", "sockets"),
         (
             "sharing = 'client'\nlog_messages = 'caller'",
-            "each client hears all that its socket tells",
+            "each client receives every message of its socket",
         ),
         (
             "sharing = 'client'\nsockets = 2",
-            "how many all clients share, and each has one for itself",
+            "is the number of shared sockets, but each client has its own",
         ),
     ] {
         let fixture = Fixture::new(&format!(

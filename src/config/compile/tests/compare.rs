@@ -56,16 +56,16 @@ compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
     );
     let told = problems(&text);
     for line in [
-        "8: compare.ignore[0]: `body/at` is no path of an answer: a path begins with `/`, such as `/body/items/*/updated_at`",
-        "8: compare.ignore[1]: `/boddy/at` is no path of an answer: `boddy` is not part of a response; a path begins with",
+        "8: compare.ignore[0]: `body/at` is not a path in a response: a path begins with `/`, such as `/body/items/*/updated_at`",
+        "8: compare.ignore[1]: `/boddy/at` is not a path in a response: `boddy` is not part of a response; a path begins with",
         "  hint: did you mean `/body/at`?",
-        "8: compare.ignore[2]: `/body/~x` is no path of an answer: `~` needs",
-        "9: compare.unordered[0]: `/headers/vary` is no part of a JSON value; write a path in",
-        "10: compare.tolerance.\"/body/a\": the number `-1` is no tolerance; write how far apart two numbers may lie, such as `0.001`",
-        "10: compare.tolerance.\"/body/b\": the string `x` is no tolerance",
+        "8: compare.ignore[2]: `/body/~x` is not a path in a response: `~` needs",
+        "9: compare.unordered[0]: `/headers/vary` is not in a JSON value; write a path in",
+        "10: compare.tolerance.\"/body/a\": the number `-1` is not a tolerance; write the largest allowed difference of two numbers, such as `0.001`",
+        "10: compare.tolerance.\"/body/b\": the string `x` is not a tolerance",
         "11: compare.ignroe: unknown key\n  hint: did you mean `ignore`?",
-        "17: route[0].compare.headers[0]: `a b` is no name of an HTTP header",
-        "17: route[0].compare.show: the number `1` is no boolean; write `true` or `false`",
+        "17: route[0].compare.headers[0]: `a b` is not an HTTP header name",
+        "17: route[0].compare.show: the number `1` is not a boolean; write `true` or `false`",
     ] {
         assert!(told.contains(line), "{line}\n--- in\n{told}");
     }
@@ -75,9 +75,12 @@ compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
 fn a_tolerance_is_of_something_in_a_value() {
     let text = format!("{BOTH}[compare]\ntolerance = {{ '/status' = 1, 'body' = 2 }}\n");
     let told = problems(&text);
-    let status = "8: compare.tolerance./status: `/status` is no part of a JSON value";
+    let status = "8: compare.tolerance./status: `/status` is not in a JSON value";
     assert!(told.replace('"', "").contains(status), "{told}");
-    assert!(told.contains("`body` is no path of an answer"), "{told}");
+    assert!(
+        told.contains("`body` is not a path in a response"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn a_path_of_a_side_that_nobody_enters_from_is_a_slip() {
     );
     assert_eq!(
         problems(&text),
-        "14: route[0].compare.ignore[0]: the route is entered from `rest` only, whose answers have no `/result/at`\n  \
+        "14: route[0].compare.ignore[0]: only `rest` clients call the route, and their responses have no `/result/at`\n  \
          hint: begin with `/status`, `/headers` or `/body`"
     );
 }
@@ -98,6 +101,6 @@ fn a_table_has_so_many_paths_at_most() {
     let text = format!("{BOTH}[compare]\nignore = [{}]\n", many.join(","));
     assert_eq!(
         problems(&text),
-        "8: compare.ignore[256]: there are too many paths; one table has at most 256"
+        "8: compare.ignore[256]: too many paths; one table can have at most 256"
     );
 }

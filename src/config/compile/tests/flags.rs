@@ -143,8 +143,8 @@ fn problems_of_both_files_are_said_together() {
     let fixture = Fixture::new(main).file("flags.toml", "[[flag]]\nname = 'f'\n");
     assert_eq!(
         problems_of(&fixture),
-        "dualgauge.toml:4: upstream.a.url: a path before those of the calls, `/base`, is not supported in this version\n  \
-         hint: write it into the routes, and remove it here\n\
+        "dualgauge.toml:4: upstream.a.url: the base path `/base` is not supported in this version\n  \
+         hint: add it to the paths of the routes, and remove it here\n\
          flags.toml:1: flag[0]: `stage` is missing"
     );
     let fixture = Fixture::new(&format!("rollout.flags = 'none.toml'\n{OLD}"));

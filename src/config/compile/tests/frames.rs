@@ -44,7 +44,7 @@ fn what_is_wrong_with_a_frame_has_its_key() {
         ),
         (
             STOP.replace("frame = {", "body = 1\nframe = {"),
-            "route[0].body: `body` has no place beside `frame`",
+            "route[0].body: `body` and `frame` exclude each other",
         ),
         (
             format!(
@@ -58,7 +58,7 @@ fn what_is_wrong_with_a_frame_has_its_key() {
         ),
         (
             "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\nsilence = '1s'\n".to_owned(),
-            "route[0].silence: a request of HTTP has an answer",
+            "route[0].silence: an HTTP request always gets a response",
         ),
         (
             format!("[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n{SILENT}"),
@@ -111,7 +111,7 @@ fn a_socket_of_clients_is_served_where_there_are_frames() {
 
 #[test]
 fn what_a_server_of_frames_cannot_do_is_refused() {
-    let wanted = "`sharing` belongs to a server that speaks JSON-RPC";
+    let wanted = "`sharing` needs a JSON-RPC server";
     let found = problems(&format!("{FRAMES}sharing = 'shared'\n"));
     assert!(found.contains(wanted), "{found}");
     for key in [
@@ -125,19 +125,19 @@ fn what_a_server_of_frames_cannot_do_is_refused() {
     let http = HTTP.replace("rpc =", "upstream = 'frames'\nrpc =");
     let found = problems(&format!("{BOTH}{FRAMES}{http}"));
     assert!(
-        found.contains("the upstream `frames` speaks in frames over a WebSocket"),
+        found.contains("the upstream `frames` uses frames over a WebSocket"),
         "{found}"
     );
     let stop = STOP.replace("rpc =", "upstream = 'old'\nrpc =");
     let found = problems(&format!("{BOTH}{FRAMES}{stop}"));
     assert!(
-        found.contains("the upstream `old` takes calls of HTTP, and no frames"),
+        found.contains("the upstream `old` accepts only HTTP calls, not frames"),
         "{found}"
     );
     let other = FRAMES.replace("frames", "other");
     let found = problems(&format!("{BOTH}{FRAMES}{other}{STOP}"));
     assert!(
-        found.contains("the `rest` side, for frames, has several upstreams"),
+        found.contains("the `rest` side for frames has several upstreams"),
         "{found}"
     );
 }
@@ -151,7 +151,7 @@ fn a_flag_that_compares_frames_is_refused_and_a_glob_is_not() {
     };
     let found = problems_of(&flags("stop"));
     assert!(
-        found.contains("frames are not compared, so `stop` has no stage `shadow`"),
+        found.contains("frames are not compared, so `stop` cannot have the stage `shadow`"),
         "{found}"
     );
     assert!(super::read(&flags("st*")).is_ok());
@@ -196,7 +196,7 @@ fn what_is_wrong_with_a_local_answer_to_a_frame_has_its_key() {
     let cases = [
         (
             format!("{PING}answer = {{ result = 1 }}\n"),
-            "local[0].answer: a frame is answered by",
+            "local[0].answer: the answer to a frame is",
         ),
         (
             format!("{PING}answer = 'none'\n{PING}answer = 'none'\n"),

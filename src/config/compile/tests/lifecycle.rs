@@ -93,17 +93,17 @@ deprecated = {{ since = '2026-02-30', sunset = 1, link = '/here', brownouts = [ 
     assert_eq!(
         problems(&main),
         "\
-2: deprecated.since: `2026-01-01T00:00:00` is no moment: the offset from UTC is missing; write it behind the time, such as `Z` or `+02:00`
+2: deprecated.since: `2026-01-01T00:00:00` is not a date or time: the offset from UTC is missing; write it behind the time, such as `Z` or `+02:00`
 3: deprecated.side: `rst` is not allowed here; write `rest` or `rpc`
   hint: did you mean `rest`?
 4: deprecated.until: unknown key
-9: route[0].deprecated: the boolean `true` is no table
+9: route[0].deprecated: the boolean `true` is not a table
   hint: write `{ since = \"2026-06-30\" }`, or `false` to leave the route out of `[deprecated]`
 14: route[1].deprecated.brownouts[0]: `until` is missing
-14: route[1].deprecated.brownouts[0].from: `soon` is no moment: write a date such as `2026-06-30`, or a time such as `2026-06-30T12:00:00Z`
-14: route[1].deprecated.link: `/here` is no absolute URL; write one such as `https://api.example/changes`
-14: route[1].deprecated.since: `2026-02-30` is no moment: there is no such day or time in the years 1970 to 9999
-14: route[1].deprecated.sunset: the number `1` is no date
+14: route[1].deprecated.brownouts[0].from: `soon` is not a date or time: write a date such as `2026-06-30`, or a time such as `2026-06-30T12:00:00Z`
+14: route[1].deprecated.link: `/here` is not an absolute URL; write one such as `https://api.example/changes`
+14: route[1].deprecated.since: `2026-02-30` is not a date or time: there is no such day or time in the years 1970 to 9999
+14: route[1].deprecated.sunset: the number `1` is not a date
 "
         .trim_end()
     );
@@ -130,11 +130,11 @@ until = 2026-05-06
     assert_eq!(
         problems(&main),
         "\
-6: route[0].deprecated.side: no rest client enters this route, so that nobody would be told
+6: route[0].deprecated.side: no rest client calls this route, so no client would receive the notice
   hint: write `side = \"rpc\"`
-8: route[0].deprecated.sunset: `2026-05-31T00:00:00Z` is before `since`, which is 2026-06-01T00:00:00Z; nothing ends before it is deprecated (RFC 9745 §4)
+8: route[0].deprecated.sunset: `2026-05-31T00:00:00Z` is before `since`, which is 2026-06-01T00:00:00Z; a sunset cannot precede its deprecation (RFC 9745 §4)
 11: route[0].deprecated.brownouts[0].until: `2026-05-02T00:00:00Z` is not after `from`, which is 2026-05-02T00:00:00Z
-16: route[0].deprecated.brownouts[2].from: `2026-05-04T00:00:00Z` is before 2026-05-05T00:00:00Z, where the brownout before it ends; write them in order, none within another
+16: route[0].deprecated.brownouts[2].from: `2026-05-04T00:00:00Z` is before 2026-05-05T00:00:00Z, the end of the previous brownout; write brownouts in order, without overlaps
 "
         .trim_end()
     );

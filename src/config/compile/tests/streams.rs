@@ -44,7 +44,7 @@ fn what_is_wrong_with_a_stream_has_its_line_and_key() {
     let cases = [
         (
             STREAM.replace("GET /sse", "POST /sse"),
-            "4: stream[0].rpc: a stream is asked for by GET, not by POST",
+            "4: stream[0].rpc: a stream is requested with GET, not with POST",
         ),
         (
             STREAM.replace("GET /sse", "GET /a//b"),
@@ -52,27 +52,27 @@ fn what_is_wrong_with_a_stream_has_its_line_and_key() {
         ),
         (
             STREAM.replace("GET /sse", "/sse"),
-            "4: stream[0].rpc: `/sse` is no call; write a method and a path such as `GET /events/{id}`",
+            "4: stream[0].rpc: `/sse` is not a call; write a method and a path such as `GET /events/{id}`",
         ),
         (
             STREAM.replace("GET /sse", "GET /sse/{id}"),
-            "4: stream[0].rpc: the hole `id` stands on this side only",
+            "4: stream[0].rpc: the hole `id` is on this side only",
         ),
         (
             STREAM.replace("GET /sse", "GET /old/%73se"),
-            "4: stream[0].rpc: `/old/%73se` fits what stream[0].rest at ",
+            "4: stream[0].rpc: `/old/%73se` matches the same requests as stream[0].rest at ",
         ),
         (
             format!("{STREAM}{}", STREAM.replace("events", "more")),
-            "7: stream[1].rest: `/old/sse` fits what stream[0].rest at ",
+            "7: stream[1].rest: `/old/sse` matches the same requests as stream[0].rest at ",
         ),
         (
             format!("{ROUTE}{}", STREAM.replace("GET /sse", "GET /a")),
-            "8: stream[0].rpc: `GET /a` is a route already",
+            "8: stream[0].rpc: `GET /a` is already a route",
         ),
         (
             format!("{ROUTE}{}", STREAM.replace("'events'", "'a'")),
-            "6: stream[0].name: the name `a` is taken by route[0]",
+            "6: stream[0].name: the name `a` is already used by route[0]",
         ),
         (
             format!("{STREAM}upstream = 'nwe'\n"),
@@ -126,7 +126,7 @@ fn a_flag_that_compares_a_stream_is_refused_and_a_glob_is_not() {
     for stage in ["shadow", "verify"] {
         let found = problems_of(&flags(stage, "events"));
         let wanted = format!(
-            "flags.toml:4: flag[0].stage: streams are not compared, so `events` has no stage `{stage}`\n  hint: write `passthrough`, `translate` or `retired`"
+            "flags.toml:4: flag[0].stage: streams are not compared, so `events` cannot have the stage `{stage}`\n  hint: write `passthrough`, `translate` or `retired`"
         );
         assert_eq!(found, wanted);
         assert!(super::read(&flags(stage, "ev*")).is_ok());

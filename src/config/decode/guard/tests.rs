@@ -106,13 +106,13 @@ fn every_problem_is_told_at_once() {
             "[flag.guard]\nwindow = '5s'\nmin_calls = 1\nfailure_delta = 2\nrefused_delta = 0.0001\n\
              latency_ratio = 1\nmismatch = '0.1'\nfast = true\nfailures = 3"
         ),
-        "flags.toml:3: flag[0].guard.window: a window is from `10s` to `24h`
-flags.toml:4: flag[0].guard.min_calls: the number `1` is no whole number from 10 to 1000000
-flags.toml:5: flag[0].guard.failure_delta: the number `2` is no share from 0.001 to 0.5; write one, or `\"off\"`
+        "flags.toml:3: flag[0].guard.window: a window must be from `10s` to `24h`
+flags.toml:4: flag[0].guard.min_calls: the number `1` is not a whole number from 10 to 1000000
+flags.toml:5: flag[0].guard.failure_delta: the number `2` is not a share from 0.001 to 0.5; write one, or `\"off\"`
   hint: 2 % is 0.02
-flags.toml:6: flag[0].guard.refused_delta: the number `0.0001` is no share from 0.001 to 0.5; write one, or `\"off\"`
-flags.toml:7: flag[0].guard.latency_ratio: the number `1` is no ratio from 1.1 to 100; write one, or `\"off\"`
-flags.toml:8: flag[0].guard.mismatch: the string `0.1` is no share from 0 to 0.5; write one, or `\"off\"`
+flags.toml:6: flag[0].guard.refused_delta: the number `0.0001` is not a share from 0.001 to 0.5; write one, or `\"off\"`
+flags.toml:7: flag[0].guard.latency_ratio: the number `1` is not a ratio from 1.1 to 100; write one, or `\"off\"`
+flags.toml:8: flag[0].guard.mismatch: the string `0.1` is not a share from 0 to 0.5; write one, or `\"off\"`
 flags.toml:9: flag[0].guard.fast: the boolean `true` is not allowed here; write `\"off\"`, or a table such as `{ in_row = 10, calls = 20, share = 0.5 }`
 flags.toml:10: flag[0].guard.failures: unknown key"
     );
@@ -124,11 +124,11 @@ fn what_would_never_act_or_never_stop_is_refused() {
         problems(
             "guard = { failure_delta = 'off', refused_delta = 'off', tool_error_delta = 'off', latency_ratio = 'off' }"
         ),
-        "flags.toml:2: flag[0].guard: every limit is off, so the guard would never trip; write one, or no guard"
+        "flags.toml:2: flag[0].guard: every limit is off, so the guard would never trip; set one, or remove the guard"
     );
     assert_eq!(
         problems("ramp = { steps = [1, 100], every = '10m' }"),
-        "flags.toml:2: flag[0].ramp: a ramp needs a `guard`: without one nothing would ever stop it\n  hint: write `guard = {}` for one with the usual limits"
+        "flags.toml:2: flag[0].ramp: a ramp needs a `guard`: without one nothing would ever stop it\n  hint: write `guard = {}` for the default limits"
     );
     assert_eq!(
         problems("guard = {}\nramp = { steps = [5, 1], every = '10m' }"),
