@@ -175,7 +175,7 @@ fn event_row<'d>((event, report): (&'d EventDefinition, &'d EventReport)) -> Eve
     let rows = |findings: &'d [EventFinding]| {
         let rows = findings.iter().map(|finding| EventFindingRow {
             rule: finding.rule,
-            says: &finding.says,
+            says: &finding.text,
             sent: &finding.sent,
             gets: &finding.there,
             back: finding.back.as_deref().ok(),
@@ -262,7 +262,7 @@ fn direction_row<'d>(route: &'d Route, direction: &'d Direction) -> DirectionRow
         },
         never,
         accepted: accepted(route, direction.kind).filter(|_| !direction.losses.is_empty()),
-        unknown: direction.strange.as_str(),
+        unknown: direction.unnamed.as_str(),
         tried: direction.tried,
         norms: direction.norms.iter().map(finding_row).collect(),
         witnesses: direction.losses.iter().map(finding_row).collect(),
@@ -274,7 +274,7 @@ fn finding_row(finding: &Finding) -> FindingRow<'_> {
     FindingRow {
         rule: finding.rule.as_str(),
         at: &finding.at,
-        says: finding.rule.says(&finding.at),
+        says: finding.rule.describe(&finding.at),
         sent: witness.sent.to_string(),
         gets: witness.there.to_string(),
         back: witness.back.as_ref().ok().map(ToString::to_string),

@@ -46,7 +46,7 @@ pub(super) fn set_of(key: &str) -> Option<&str> {
 fn built_in(direction: &Direction) -> Option<Statement<'_>> {
     let loss = direction.losses.first()?;
     let from = direction.from;
-    let says = loss.rule.says(&loss.at);
+    let says = loss.rule.describe(&loss.at);
     Some(Statement {
         text: format!("other answers (built-in table) from {from}: lossy: {says}"),
         is_normal_form: false,
@@ -76,14 +76,14 @@ fn own<'r>(route: &'r Route, direction: &'r Direction) -> Vec<Statement<'r>> {
         say(format!("never used, {by} takes what it fits"), false, None);
     }
     if !direction.norms.is_empty() {
-        let norms = direction.norms.iter().map(|norm| norm.rule.says(&norm.at));
+        let norms = direction.norms.iter().map(|norm| norm.rule.describe(&norm.at));
         let norms = norms.collect::<Vec<_>>().join("; ");
         say(format!("normal form: {norms}"), true, None);
     }
     let accepted = accepted(route, direction.kind).map(|why| format!(" (accepted: {why})"));
     let accepted = accepted.unwrap_or_default();
     for loss in &direction.losses {
-        let says = loss.rule.says(&loss.at);
+        let says = loss.rule.describe(&loss.at);
         say(format!("lossy: {says}{accepted}"), false, Some(loss));
     }
     all

@@ -166,7 +166,7 @@ fn write_event(event: &EventDefinition, report: &EventReport, lines: &mut CheckT
     lines.line(0, &format!("{what}: {}", report.verdict.as_str()));
     for norm in &report.norms {
         if lines.shows_normal_form() {
-            lines.line(2, &format!("normal form: {}", norm.says));
+            lines.line(2, &format!("normal form: {}", norm.text));
         }
     }
     let accepted = event
@@ -175,7 +175,7 @@ fn write_event(event: &EventDefinition, report: &EventReport, lines: &mut CheckT
         .map(|why| format!(" (accepted: {why})"));
     for loss in &report.losses {
         let accepted = accepted.as_deref().unwrap_or("");
-        lines.line(2, &format!("lossy: {}{accepted}", loss.says));
+        lines.line(2, &format!("lossy: {}{accepted}", loss.text));
         lines.line(4, &format!("sent  {}", loss.sent));
         lines.line(4, &format!("gets  {}", loss.there));
         match &loss.back {

@@ -186,7 +186,7 @@ fn faults(direction: &Direction) -> impl Iterator<Item = String> {
         let sent = &finding.witness.sent;
         format!(
             "`{sent}` does not come back as it was, and {}",
-            finding.rule.says(&finding.at)
+            finding.rule.describe(&finding.at)
         )
     })
 }
@@ -287,7 +287,7 @@ fn note_events(
         let mut lossy = own.filter(|report| report.verdict == LossVerdict::Lossy);
         match (lossy.next(), &event.lossy) {
             (Some(report), None) => {
-                let says = report.losses.first().map_or("", |loss| &loss.says);
+                let says = report.losses.first().map_or("", |loss| &loss.text);
                 let from = report.from.as_str();
                 let what = format!("events in the form `{from}` lose something: {says}");
                 problems.push(unaccepted(configuration, &event.key, &what));
@@ -304,7 +304,7 @@ fn note_events(
 
 fn first(direction: &Direction) -> String {
     let first = direction.losses.first();
-    first.map_or_else(String::new, |finding| finding.rule.says(&finding.at))
+    first.map_or_else(String::new, |finding| finding.rule.describe(&finding.at))
 }
 
 fn unaccepted(configuration: &Configuration, key: &str, what: &str) -> Problem {

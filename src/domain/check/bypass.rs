@@ -31,11 +31,11 @@ pub fn bypasses(plan: &Plan) -> Vec<Bypass> {
     }
     let rpc = &plan.face.paths;
     let paths = LenientPaths::new(&plan.routes, &plan.streams, &plan.locals, rpc);
-    let found = retired.filter_map(|(place, route)| {
+    let found = retired.filter_map(|(index, route)| {
         let path = spellings(&sample(&route.rest_call.path)).into_iter();
-        let mut path = path.filter(|path| passes((plan, &paths), (place, route), path));
+        let mut path = path.filter(|path| passes((plan, &paths), (index, route), path));
         let call = format!("{} {}", route.method, path.next()?);
-        Some(Bypass { route: place, call })
+        Some(Bypass { route: index, call })
     });
     found.collect()
 }
@@ -54,7 +54,7 @@ fn is_retired(plan: &Plan, route: &Route) -> bool {
 /// Returns true when a path matches no route, but a lenient server may take it for the path of the route.
 fn passes(
     (plan, paths): (&Plan, &LenientPaths),
-    (place, route): (usize, &Route),
+    (index, route): (usize, &Route),
     path: &str,
 ) -> bool {
     let Ok(uri) = path.parse::<Uri>() else {
@@ -65,7 +65,7 @@ fn passes(
         uri: &uri,
         headers: &HeaderMap::new(),
     };
-    let is_own = |target| target == Target::Route(place);
+    let is_own = |target| target == Target::Route(index);
     matches!(match_route(plan, head), Ok(RouteMatch::Nobody))
         && paths.find(&route.method, path, is_own).is_some()
 }

@@ -23,7 +23,7 @@ pub(super) fn corpus() -> Vec<Case> {
 }
 
 /// What a report says, a line for each direction: `request from rest: lossy forgotten`.
-pub(super) fn said(report: &RouteReport) -> Vec<String> {
+pub(super) fn verdict_lines(report: &RouteReport) -> Vec<String> {
     let directions = report.directions.iter();
     directions
         .filter(|direction| direction.kind != FindingKind::BuiltIn)

@@ -39,7 +39,7 @@ pub struct EventFinding {
     /// The name of the rule.
     pub rule: &'static str,
     /// The text of the rule with its location.
-    pub says: String,
+    pub text: String,
     /// An event that shows it.
     pub sent: String,
     /// The event that the other side gets.
@@ -53,13 +53,13 @@ pub struct EventFinding {
 pub fn check_events(events: &Events) -> Vec<EventReport> {
     let mut reports = Vec::new();
     for form in [EventForm::Frame, EventForm::Sse] {
-        let (places, rows): (Vec<_>, Vec<_>) = rows(events, form).into_iter().unzip();
+        let (indexes, rows): (Vec<_>, Vec<_>) = rows(events, form).into_iter().unzip();
         let Some(table) = table(rows) else { continue };
         for direction in verify::only(&table) {
             let FindingKind::Outcome(row) = direction.kind else {
                 continue;
             };
-            reports.push(report(places[row], form, direction));
+            reports.push(report(indexes[row], form, direction));
         }
     }
     reports.sort_by_key(|report| report.event);
@@ -69,9 +69,9 @@ pub fn check_events(events: &Events) -> Vec<EventReport> {
 /// Returns the events between one form and notifications, as rows.
 fn rows(events: &Events, form: EventForm) -> Vec<(usize, OutcomeRow)> {
     let all = events.all().iter().enumerate();
-    let rows = all.filter_map(|(place, event)| {
+    let rows = all.filter_map(|(index, event)| {
         let (rpc, shown) = (event.face(EventForm::Rpc)?, event.face(form)?);
-        Some((place, row(event, rpc, shown)))
+        Some((index, row(event, rpc, shown)))
     });
     rows.collect()
 }
@@ -128,7 +128,7 @@ fn finding(form: EventForm, finding: Finding) -> EventFinding {
     let witness = finding.witness;
     EventFinding {
         rule: finding.rule.as_str(),
-        says: finding.rule.says(&place(form, &finding.at)),
+        text: finding.rule.describe(&location(form, &finding.at)),
         sent: shown(&witness.sent),
         there: shown(&witness.there),
         back: witness.back.map(|back| shown(&back)),
@@ -136,7 +136,7 @@ fn finding(form: EventForm, finding: Finding) -> EventFinding {
 }
 
 /// Renders a location in the terms of the event table: `body/data/0/x` is `sse/data/x`.
-fn place(form: EventForm, at: &str) -> String {
+fn location(form: EventForm, at: &str) -> String {
     match (at.strip_prefix("body"), at.strip_prefix("result")) {
         (Some(rest), _) => {
             let rest = match (form, rest.strip_prefix("/data/0")) {
@@ -181,14 +181,14 @@ mod tests {
             lossy: None,
         }]);
         let reports = check_events(&events.unwrap()).into_iter();
-        let said = |report: &EventReport| {
+        let texts = |report: &EventReport| {
             let all = report.losses.iter().chain(&report.norms);
-            all.map(|finding| finding.says.clone()).collect()
+            all.map(|finding| finding.text.clone()).collect()
         };
         reports
             .map(|report| {
-                let said = said(&report);
-                (report.from.as_str(), report.verdict.as_str(), said)
+                let texts = texts(&report);
+                (report.from.as_str(), report.verdict.as_str(), texts)
             })
             .collect()
     }

@@ -33,13 +33,13 @@ pub struct ExampleFault {
 }
 
 /// Runs the examples of one route.
-pub(super) fn run(table: &RouteTable, place: usize) -> ExampleReport {
+pub(super) fn run(table: &RouteTable, index: usize) -> ExampleReport {
     let mut report = ExampleReport::default();
-    let route = table.route(place);
+    let route = table.route(index);
     if route.examples.is_empty() {
         return report;
     }
-    let subject = CheckSubject::calls(table, place, Side::Rest);
+    let subject = CheckSubject::calls(table, index, Side::Rest);
     for example in &route.examples {
         report.run += 1;
         if let Err(what) = holds(&subject, example) {
@@ -54,8 +54,8 @@ fn holds(subject: &CheckSubject<'_>, example: &Example) -> Result<(), String> {
     let (rest, rpc) = (rest_call(subject, example)?, rpc_call(example));
     let mut call = None;
     for from in Side::ALL {
-        let asked = subject.route.enters_from(from) && goes(example.way, from);
-        if !asked {
+        let applies = subject.route.enters_from(from) && covers(example.way, from);
+        if !applies {
             continue;
         }
         let (sent, expected) = match from {
@@ -63,7 +63,7 @@ fn holds(subject: &CheckSubject<'_>, example: &Example) -> Result<(), String> {
             Side::Rpc => (&rpc, &rest),
         };
         let found = selected(subject, sent)
-            .and_then(|()| subject.call_of(sent))
+            .and_then(|()| subject.translate_call(sent))
             .map_err(|what| format!("`{sent}` from {from}: {what}"))?;
         if !shows_empty_body(subject, (expected, &found.0)) {
             compare(from, sent, (expected, &found.0))?;
@@ -76,7 +76,7 @@ fn holds(subject: &CheckSubject<'_>, example: &Example) -> Result<(), String> {
     }
 }
 
-fn goes(way: ExampleWay, from: Side) -> bool {
+fn covers(way: ExampleWay, from: Side) -> bool {
     match way {
         ExampleWay::Both => true,
         ExampleWay::From(only) => only == from,
@@ -95,9 +95,9 @@ fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
         }
     };
     match found {
-        Some(place) if place == subject.place => Ok(()),
-        Some(place) => {
-            let name = &subject.table.route(place).name;
+        Some(index) if index == subject.index => Ok(()),
+        Some(index) => {
+            let name = &subject.table.route(index).name;
             Err(format!("the call matches the route `{name}`"))
         }
         None => Err("the call matches no route".to_owned()),
@@ -148,14 +148,14 @@ fn replies(
 ) -> Result<(), String> {
     let (rest, rpc) = (rest_reply(reply)?, rpc_reply(reply)?);
     for from in Side::ALL {
-        if !goes(way, from.other()) || !subject.route.enters_from(from.other()) {
+        if !covers(way, from.other()) || !subject.route.enters_from(from.other()) {
             continue;
         }
         let (sent, expected) = match from {
             Side::Rest => (&rest, &rpc),
             Side::Rpc => (&rpc, &rest),
         };
-        let found = subject.reply_of(sent, call);
+        let found = subject.translate_reply(sent, call);
         let found = found.map_err(|what| format!("`{sent}` from {from}: {what}"))?;
         compare(from, sent, (expected, &found))?;
     }
@@ -182,12 +182,12 @@ fn rest_call(subject: &CheckSubject<'_>, example: &Example) -> Result<Message, S
         let mut items = subject.route.rest_call.headers.iter();
         items.any(|item| item.name == *name)
     };
-    let strange: Vec<HeaderName> = headers
+    let unnamed: Vec<HeaderName> = headers
         .keys()
         .filter(|name| !named(name))
         .cloned()
         .collect();
-    for name in strange {
+    for name in unnamed {
         headers.remove(name);
     }
     Ok(Message::RestCall {

@@ -103,10 +103,10 @@ pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
         .map(|flag| Covered::new(plan, flag))
         .collect();
     let mut idle = Vec::new();
-    for (place, covers) in covered.iter().enumerate() {
+    for (index, covers) in covered.iter().enumerate() {
         let earlier = covered
             .iter()
-            .take(place)
+            .take(index)
             .find(|earlier| earlier.hides(covers));
         let undecided = earlier.map(|earlier| Never::Decides {
             earlier: earlier.flag.name.clone(),
@@ -119,7 +119,7 @@ pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
         idle.extend(
             all.into_iter()
                 .flatten()
-                .map(|what| FlagWarning { flag: place, what }),
+                .map(|what| FlagWarning { flag: index, what }),
         );
     }
     idle

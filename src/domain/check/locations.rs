@@ -11,7 +11,7 @@ pub(super) struct LocatedHole<'p> {
     pub(super) slot: &'p Slot,
     /// The name of the location: `query limit`, `params/arguments/id`.
     pub(super) at: String,
-    pub(super) stand: LocationKind,
+    pub(super) kind: LocationKind,
 }
 
 /// The kind of a hole's location.
@@ -36,100 +36,100 @@ pub(super) enum LocationKind {
 /// All locations of one side.
 #[derive(Debug, Default)]
 pub(super) struct Locations<'p> {
-    pub(super) held: Vec<LocatedHole<'p>>,
+    pub(super) holes: Vec<LocatedHole<'p>>,
     pub(super) objects: Vec<(&'p ObjectPattern, String)>,
 }
 
 impl<'p> Locations<'p> {
     /// Returns the locations of a call.
-    pub(super) fn of_call(route: &'p Route, side: Side) -> Locations<'p> {
-        let mut places = Locations::default();
+    pub(super) fn for_call(route: &'p Route, side: Side) -> Locations<'p> {
+        let mut locations = Locations::default();
         match side {
             Side::Rest => {
                 let call = &route.rest_call;
                 for placed in &call.path.holes {
                     let at = format!("path {}", placed.slot.name);
-                    places.hold(&placed.slot, at, LocationKind::Path);
+                    locations.add(&placed.slot, at, LocationKind::Path);
                 }
                 for item in &call.query {
-                    places.words(&item.words, &format!("query {}", item.key));
+                    locations.words(&item.words, &format!("query {}", item.key));
                 }
                 for item in &call.headers {
-                    places.words(&item.words, &format!("header {}", item.name));
+                    locations.words(&item.words, &format!("header {}", item.name));
                 }
                 if let Some(body) = &call.body {
-                    places.pattern(body, "body", LocationKind::Whole);
+                    locations.pattern(body, "body", LocationKind::Whole);
                 }
             }
             Side::Rpc => {
-                places.words(&route.rpc_call.method, "method");
-                places.pattern(&route.rpc_call.params, "params", LocationKind::Whole);
+                locations.words(&route.rpc_call.method, "method");
+                locations.pattern(&route.rpc_call.params, "params", LocationKind::Whole);
             }
         }
-        places
+        locations
     }
 
     /// Returns the locations of a reply.
-    pub(super) fn of_reply(row: &'p OutcomeRow, side: Side) -> Locations<'p> {
-        let mut places = Locations::default();
+    pub(super) fn for_reply(row: &'p OutcomeRow, side: Side) -> Locations<'p> {
+        let mut locations = Locations::default();
         match side {
             Side::Rest => {
-                places.number(&row.rest.status, "status");
+                locations.number(&row.rest.status, "status");
                 for item in &row.rest.headers {
-                    places.words(&item.words, &format!("header {}", item.name));
+                    locations.words(&item.words, &format!("header {}", item.name));
                 }
                 match &row.rest.body {
                     BodyPattern::Nothing | BodyPattern::Anything => {}
                     BodyPattern::Json(pattern) => {
-                        places.pattern(pattern, "body", LocationKind::Whole)
+                        locations.pattern(pattern, "body", LocationKind::Whole)
                     }
-                    BodyPattern::Text(words) => places.words(words, "text"),
+                    BodyPattern::Text(words) => locations.words(words, "text"),
                 }
             }
             Side::Rpc => match &row.rpc {
                 RpcReplyPattern::Result(pattern) => {
-                    places.pattern(pattern, "result", LocationKind::Whole);
+                    locations.pattern(pattern, "result", LocationKind::Whole);
                 }
                 RpcReplyPattern::Error {
                     code,
                     message,
                     data,
                 } => {
-                    places.number(code, "code");
+                    locations.number(code, "code");
                     for (pattern, at) in [(message, "message"), (data, "data")] {
                         if let Some(pattern) = pattern {
-                            places.pattern(pattern, at, LocationKind::Whole);
+                            locations.pattern(pattern, at, LocationKind::Whole);
                         }
                     }
                 }
             },
         }
-        places
+        locations
     }
 
-    fn hold(&mut self, slot: &'p Slot, at: String, stand: LocationKind) {
-        self.held.push(LocatedHole { slot, at, stand });
+    fn add(&mut self, slot: &'p Slot, at: String, kind: LocationKind) {
+        self.holes.push(LocatedHole { slot, at, kind });
     }
 
     fn number(&mut self, number: &'p NumberPattern, at: &str) {
         if let NumberPattern::Hole(slot) = number {
-            self.hold(slot, at.to_owned(), LocationKind::Number);
+            self.add(slot, at.to_owned(), LocationKind::Number);
         }
     }
 
     fn words(&mut self, words: &'p TextPatterns, at: &str) {
         for slot in words.slots() {
-            self.hold(slot, at.to_owned(), LocationKind::Words);
+            self.add(slot, at.to_owned(), LocationKind::Words);
         }
     }
 
-    fn pattern(&mut self, pattern: &'p Pattern, at: &str, stand: LocationKind) {
+    fn pattern(&mut self, pattern: &'p Pattern, at: &str, kind: LocationKind) {
         match pattern {
             Pattern::Literal(_) => {}
-            Pattern::Hole(slot) => self.hold(slot, at.to_owned(), stand),
+            Pattern::Hole(slot) => self.add(slot, at.to_owned(), kind),
             Pattern::Text(text) => {
                 for slot in text.slots() {
-                    self.hold(slot, at.to_owned(), LocationKind::Text);
+                    self.add(slot, at.to_owned(), LocationKind::Text);
                 }
             }
             Pattern::Object(object) => {
@@ -138,7 +138,7 @@ impl<'p> Locations<'p> {
                     self.pattern(member, &format!("{at}/{name}"), LocationKind::Json);
                 }
                 if let Some(rest) = &object.rest {
-                    self.hold(rest, format!("{at}/..."), LocationKind::Rest);
+                    self.add(rest, format!("{at}/..."), LocationKind::Rest);
                 }
             }
             Pattern::List(list) => {
@@ -146,7 +146,7 @@ impl<'p> Locations<'p> {
                     self.pattern(item, &format!("{at}/{index}"), LocationKind::Json);
                 }
                 if let Some(rest) = &list.rest {
-                    self.hold(rest, format!("{at}/..."), LocationKind::Rest);
+                    self.add(rest, format!("{at}/..."), LocationKind::Rest);
                 }
             }
             Pattern::Each(each) => self.pattern(&each.item, &format!("{at}/*"), LocationKind::Json),

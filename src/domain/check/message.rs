@@ -56,7 +56,7 @@ pub(super) fn header_map(headers: Vec<(HeaderName, HeaderValue)>) -> HeaderMap {
 
 impl Message {
     /// Returns the answer of a REST server that gives its client this answer.
-    pub(super) fn of_rest_answer(answer: RestAnswer) -> Message {
+    pub(super) fn from_rest_answer(answer: RestAnswer) -> Message {
         let mut headers = header_map(answer.headers);
         if let Some(kind) = answer.content_type
             && let Ok(kind) = HeaderValue::try_from(kind)
@@ -71,7 +71,7 @@ impl Message {
     }
 
     /// Returns the answer of an RPC server that gives its client this answer.
-    pub(super) fn of_rpc_answer(answer: RpcAnswer) -> Message {
+    pub(super) fn from_rpc_answer(answer: RpcAnswer) -> Message {
         Message::RpcReply(match answer {
             RpcAnswer::Result(result) => {
                 ResponseReply::Result(Json::written(result.into_bytes().to_vec()))

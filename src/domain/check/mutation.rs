@@ -29,16 +29,16 @@ pub(super) enum MutationTarget<'p> {
 /// A place with its replacement.
 #[derive(Debug, Clone)]
 pub(super) struct Mutation<'p> {
-    pub(super) spot: MutationTarget<'p>,
+    pub(super) target: MutationTarget<'p>,
     pub(super) raw: RawMutation,
 }
 
 /// The name of the member that represents all unnamed members.
-const STRANGER: &str = "zz";
+const UNNAMED: &str = "zz";
 
 impl Mutation<'_> {
     fn hits(&self, slot: &Slot) -> bool {
-        matches!(self.spot, MutationTarget::Slot(hit) if std::ptr::eq(hit, slot))
+        matches!(self.target, MutationTarget::Slot(hit) if std::ptr::eq(hit, slot))
     }
 
     /// Returns the changed pattern.
@@ -70,7 +70,7 @@ impl Mutation<'_> {
     }
 
     fn object(&self, object: &ObjectPattern) -> Pattern {
-        if matches!(self.spot, MutationTarget::Object(hit) if std::ptr::eq(hit, object)) {
+        if matches!(self.target, MutationTarget::Object(hit) if std::ptr::eq(hit, object)) {
             return self.instead();
         }
         let members = object.members.iter();
@@ -81,7 +81,7 @@ impl Mutation<'_> {
             && self.hits(hole)
         {
             rest = None;
-            members.push((STRANGER.to_owned(), Pattern::Literal(value.clone())));
+            members.push((UNNAMED.to_owned(), Pattern::Literal(value.clone())));
         }
         let mut changed = ObjectPattern::understood(members, rest);
         changed.foreign.clone_from(&object.foreign);

@@ -45,11 +45,11 @@ pub(super) fn reply(plain: &Message, (one, other): (&OutcomeRow, &OutcomeRow)) -
             ) => {
                 code.common_number(other_code)?;
                 let mut error = error.clone();
-                if let Some(met) = both(message.as_ref(), other_message.as_ref())? {
-                    error.message = met;
+                if let Some(common) = both(message.as_ref(), other_message.as_ref())? {
+                    error.message = common;
                 }
-                if let Some(met) = both(data.as_ref(), other_data.as_ref())? {
-                    error.data = Some(met);
+                if let Some(common) = both(data.as_ref(), other_data.as_ref())? {
+                    error.data = Some(common);
                 }
                 Some(Message::RpcReply(ResponseReply::Error(error)))
             }

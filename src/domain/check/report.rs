@@ -45,7 +45,7 @@ pub struct Direction {
     /// Differences that lose data.
     pub losses: Vec<Finding>,
     /// The treatment of members that no pattern names.
-    pub strange: Strange,
+    pub unnamed: UnnamedMembers,
     /// The number of generated messages that went there and back.
     pub tried: usize,
 }
@@ -61,7 +61,7 @@ pub enum Never {
 
 /// The treatment of members that no pattern names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strange {
+pub enum UnnamedMembers {
     /// Dropped and counted.
     Dropped,
     /// Refused as an error of the caller.
@@ -70,14 +70,14 @@ pub enum Strange {
     Carried,
 }
 
-impl Strange {
+impl UnnamedMembers {
     /// Returns the word used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Strange::Dropped => "dropped",
-            Strange::Refused => "refused",
-            Strange::Carried => "carried",
+            UnnamedMembers::Dropped => "dropped",
+            UnnamedMembers::Refused => "refused",
+            UnnamedMembers::Carried => "carried",
         }
     }
 }

@@ -16,51 +16,51 @@ use crate::domain::route::{Route, RouteTable, SegmentPattern, Template};
 use crate::domain::side::Side;
 
 /// The most neighbours of one route that are examined.
-const MOST: usize = 64;
+const MAX_RIVALS: usize = 64;
 
 /// A plain call of each route, on both sides.
-pub(super) struct Neighbours {
+pub(super) struct RivalCalls {
     rest: HashMap<Method, Vec<usize>>,
     rpc: HashMap<String, Vec<usize>>,
     calls: [Vec<Option<Message>>; 2],
     /// The literals that params must have, by location.
-    told: Vec<HashMap<String, Json>>,
+    param_literals: Vec<HashMap<String, Json>>,
 }
 
-impl Neighbours {
-    pub(super) fn new(table: &RouteTable) -> Neighbours {
+impl RivalCalls {
+    pub(super) fn new(table: &RouteTable) -> RivalCalls {
         let mut rest: HashMap<_, Vec<usize>> = HashMap::new();
         let mut rpc: HashMap<_, Vec<usize>> = HashMap::new();
-        let mut told = Vec::new();
-        for (place, route) in table.routes().iter().enumerate() {
-            rest.entry(route.method.clone()).or_default().push(place);
+        let mut param_literals = Vec::new();
+        for (index, route) in table.routes().iter().enumerate() {
+            rest.entry(route.method.clone()).or_default().push(index);
             if let TextPatterns::Literal(method) = &route.rpc_call.method {
-                rpc.entry(method.clone()).or_default().push(place);
+                rpc.entry(method.clone()).or_default().push(index);
             }
             let mut texts = HashMap::new();
             literals(&route.rpc_call.params, "", &mut texts);
-            told.push(texts);
+            param_literals.push(texts);
         }
         let calls = Side::ALL.map(|side| {
-            let places = 0..table.routes().len();
-            let plain = places.map(|place| {
-                let enters = table.route(place).enters_from(side);
-                let subject = enters.then(|| CheckSubject::calls(table, place, side));
+            let indexes = 0..table.routes().len();
+            let plain = indexes.map(|index| {
+                let enters = table.route(index).enters_from(side);
+                let subject = enters.then(|| CheckSubject::calls(table, index, side));
                 subject.and_then(|subject| subject.message(None, &[]))
             });
             plain.collect()
         });
-        Neighbours {
+        RivalCalls {
             rest,
             rpc,
             calls,
-            told,
+            param_literals,
         }
     }
 
     /// Returns plain calls of other routes, on one side, that this route may write.
-    pub(super) fn of_route(&self, table: &RouteTable, place: usize, side: Side) -> Vec<Message> {
-        let route = table.route(place);
+    pub(super) fn for_route(&self, table: &RouteTable, index: usize, side: Side) -> Vec<Message> {
+        let route = table.route(index);
         let calls = &self.calls[usize::from(side == Side::Rpc)];
         let others: Vec<usize> = match side {
             Side::Rest => self.rest.get(&route.method).cloned().unwrap_or_default(),
@@ -73,20 +73,20 @@ impl Neighbours {
                 }
             },
         };
-        let apart = |other: &usize| match side {
+        let is_distinct = |other: &usize| match side {
             Side::Rest => paths_differ(route, table.route(*other)),
-            Side::Rpc => self.told[place].iter().any(|(at, text)| {
-                let twin = self.told[*other].get(at);
-                twin.is_some_and(|twin| !twin.same(text))
+            Side::Rpc => self.param_literals[index].iter().any(|(at, text)| {
+                let counterpart = self.param_literals[*other].get(at);
+                counterpart.is_some_and(|counterpart| !counterpart.same(text))
             }),
         };
-        let near = others
+        let rivals = others
             .into_iter()
-            .filter(|other| *other != place && !apart(other))
+            .filter(|other| *other != index && !is_distinct(other))
             .filter(|other| table.route(*other).speech == route.speech);
-        let both = near.take(MOST).flat_map(|other| {
+        let both = rivals.take(MAX_RIVALS).flat_map(|other| {
             let call = calls.get(other).cloned().flatten();
-            let met = call.as_ref().and_then(|call| {
+            let common = call.as_ref().and_then(|call| {
                 let Message::RpcCall { method, .. } = call else {
                     return None;
                 };
@@ -95,7 +95,7 @@ impl Neighbours {
                     params: Some(overlap::params(route, table.route(other))?),
                 })
             });
-            call.into_iter().chain(met)
+            call.into_iter().chain(common)
         });
         both.collect()
     }

@@ -21,8 +21,8 @@ impl RoundTrip {
     fn new(there: Message, back: Result<Hop, String>) -> RoundTrip {
         RoundTrip {
             there,
-            by: back.as_ref().ok().and_then(|leg| leg.by),
-            back: back.map(|leg| leg.message),
+            by: back.as_ref().ok().and_then(|hop| hop.by),
+            back: back.map(|hop| hop.message),
         }
     }
 }
@@ -37,29 +37,29 @@ struct Hop {
 
 impl CheckSubject<'_> {
     /// Sends a message there and back. Returns `None` if it is refused, or belongs to another route or row.
-    pub(super) fn trip(&self, sent: &Message) -> Option<RoundTrip> {
+    pub(super) fn round_trip(&self, sent: &Message) -> Option<RoundTrip> {
         let enters = self.route.enters_from(self.from.other());
         let own = self.own();
-        let there = self.leg(sent, (None, None)).ok()?;
+        let there = self.hop(sent, (None, None)).ok()?;
         if there.by != Some(own) {
             return None;
         }
         // Other calls use the other side of a one-way route, so the way back is forced to this route.
-        let way = (self.row.is_none() && !enters).then_some(self.place);
+        let forced_route = (self.row.is_none() && !enters).then_some(self.index);
         // The id of a call is passed outside the patterns of the RPC side.
         let id = self.route.id.map(|hole| there.call.get(hole).clone());
-        let back = self.leg(&there.message, (way, id));
+        let back = self.hop(&there.message, (forced_route, id));
         Some(RoundTrip::new(there.message, back))
     }
 
     /// Returns the index of the row, or else of the route.
     pub(super) fn own(&self) -> usize {
-        self.row.unwrap_or(self.place)
+        self.row.unwrap_or(self.index)
     }
 
     /// Returns the message that the other side gets, by any route.
     pub(super) fn there(&self, sent: &Message) -> Option<Message> {
-        Some(self.leg(sent, (None, None)).ok()?.message)
+        Some(self.hop(sent, (None, None)).ok()?.message)
     }
 
     /// Sends an answer that matches no row there and back. Also returns the key of the row that read the way back.
@@ -67,29 +67,29 @@ impl CheckSubject<'_> {
         &self,
         sent: &Message,
     ) -> Option<(RoundTrip, Option<String>)> {
-        let there = self.leg(sent, (None, None)).ok()?;
+        let there = self.hop(sent, (None, None)).ok()?;
         if there.by.is_some() {
             return None;
         }
-        let back = self.leg(&there.message, (None, None));
+        let back = self.hop(&there.message, (None, None));
         let rows = self.route.outcomes.rows();
         let trip = RoundTrip::new(there.message, back);
-        let taken = trip.by.and_then(|row| Some(rows.get(row)?.key.clone()));
-        Some((trip, taken))
+        let row_key = trip.by.and_then(|row| Some(rows.get(row)?.key.clone()));
+        Some((trip, row_key))
     }
 
     /// Translates one message by the given route, or else by the one that the table selects.
-    fn leg(
+    fn hop(
         &self,
         message: &Message,
-        (way, id): (Option<usize>, Option<BoundValue>),
+        (forced_route, id): (Option<usize>, Option<BoundValue>),
     ) -> Result<Hop, String> {
         match message {
-            Message::RestCall { .. } => self.rest_leg(message, way),
+            Message::RestCall { .. } => self.rest_hop(message, forced_route),
             Message::RpcCall { method, params } => {
                 let call = (method.as_str(), params.as_ref());
                 let selected = || self.table.select_rpc_to(self.route.speech, call);
-                let by = way.or_else(selected).ok_or("no route has this method")?;
+                let by = forced_route.or_else(selected).ok_or("no route has this method")?;
                 let route = self.table.route(by);
                 let id = id.unwrap_or_else(|| route.id_for(1));
                 let call = self.table.write_rest_of(by, (call, id), TERMS);
@@ -105,21 +105,21 @@ impl CheckSubject<'_> {
                     call: call.call,
                 })
             }
-            Message::RestReply(_) | Message::RpcReply(_) => self.reply_leg(message, &self.call),
+            Message::RestReply(_) | Message::RpcReply(_) => self.reply_hop(message, &self.call),
         }
     }
 
-    fn reply_leg(&self, message: &Message, call: &Bindings) -> Result<Hop, String> {
+    fn reply_hop(&self, message: &Message, call: &Bindings) -> Result<Hop, String> {
         let outcomes = &self.route.outcomes;
         let (message, by) = match message {
             Message::RestReply(reply) => {
                 let answered = outcomes.rest_to_rpc(reply, call, (LIMITS, TERMS));
                 let answered = answered.map_err(|failure| failure.to_string())?;
-                (Message::of_rpc_answer(answered.answer), answered.row)
+                (Message::from_rpc_answer(answered.answer), answered.row)
             }
             Message::RpcReply(reply) => {
                 let answered = outcomes.rpc_to_rest(reply.clone(), call, TERMS);
-                (Message::of_rest_answer(answered.answer), answered.row)
+                (Message::from_rest_answer(answered.answer), answered.row)
             }
             Message::RestCall { .. } | Message::RpcCall { .. } => {
                 return Err("no reply".to_owned());
@@ -133,17 +133,17 @@ impl CheckSubject<'_> {
     }
 
     /// Translates a call by this route, and returns the values of its holes.
-    pub(super) fn call_of(&self, sent: &Message) -> Result<(Message, Bindings), String> {
-        let leg = self.leg(sent, (Some(self.place), None))?;
-        Ok((leg.message, leg.call))
+    pub(super) fn translate_call(&self, sent: &Message) -> Result<(Message, Bindings), String> {
+        let hop = self.hop(sent, (Some(self.index), None))?;
+        Ok((hop.message, hop.call))
     }
 
     /// Translates an answer to a call by the rows.
-    pub(super) fn reply_of(&self, sent: &Message, call: &Bindings) -> Result<Message, String> {
-        self.reply_leg(sent, call).map(|leg| leg.message)
+    pub(super) fn translate_reply(&self, sent: &Message, call: &Bindings) -> Result<Message, String> {
+        self.reply_hop(sent, call).map(|hop| hop.message)
     }
 
-    fn rest_leg(&self, message: &Message, way: Option<usize>) -> Result<Hop, String> {
+    fn rest_hop(&self, message: &Message, forced_route: Option<usize>) -> Result<Hop, String> {
         let Message::RestCall {
             target,
             headers,
@@ -153,7 +153,7 @@ impl CheckSubject<'_> {
         else {
             return Err("no REST call".to_owned());
         };
-        let by = match way {
+        let by = match forced_route {
             Some(by) => by,
             None => select_rest((self.table, self.route.speech), message)
                 .ok_or("no route has this path")?,
@@ -184,7 +184,7 @@ impl CheckSubject<'_> {
         match (self.pair(), there) {
             (None, Message::RestCall { .. }) => {
                 fits_path(self.route, there).then_some(())?;
-                Some(self.rest_leg(there, Some(self.place)).ok()?.message)
+                Some(self.rest_hop(there, Some(self.index)).ok()?.message)
             }
             (None, Message::RpcCall { method, .. }) => {
                 if let TextPatterns::Literal(own) = &self.route.rpc_call.method
@@ -192,17 +192,17 @@ impl CheckSubject<'_> {
                 {
                     return None;
                 }
-                Some(self.leg(there, (Some(self.place), None)).ok()?.message)
+                Some(self.hop(there, (Some(self.index), None)).ok()?.message)
             }
             (Some(row), Message::RestReply(reply)) => {
                 let reading = row.read_rest_whole(reply, TERMS.depth).ok()?;
                 let written = row.write_rpc(&reading, &self.call, TERMS).ok()?;
-                Some(Message::of_rpc_answer(written.answer))
+                Some(Message::from_rpc_answer(written.answer))
             }
             (Some(row), Message::RpcReply(reply)) => {
                 let reading = row.read_rpc(reply, TERMS.depth).ok()?;
                 let written = row.write_rest(&reading, &self.call, TERMS).ok()?;
-                Some(Message::of_rest_answer(written.answer))
+                Some(Message::from_rest_answer(written.answer))
             }
             (
                 None | Some(_),

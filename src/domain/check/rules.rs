@@ -123,7 +123,7 @@ impl CheckRule {
 
     /// Returns the text about a location, for people.
     #[must_use]
-    pub fn says(self, at: &str) -> String {
+    pub fn describe(self, at: &str) -> String {
         match self {
             CheckRule::Forgotten => format!("{at}: read and forgotten"),
             CheckRule::WriteOnly => format!("{at}: only written, never read"),

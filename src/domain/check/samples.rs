@@ -34,15 +34,15 @@ pub(super) fn samples(facts: &HoleFacts, sides: [&Locations<'_>; 2]) -> Vec<Samp
     let holes = facts.holes.iter().enumerate();
     holes
         .map(|(hole, fact)| {
-            let mut held = Vec::new();
-            for places in sides {
-                let own = |held: &&LocatedHole<'_>| held.slot.binds() == Some(hole);
-                held.extend(places.held.iter().filter(own));
+            let mut located = Vec::new();
+            for locations in sides {
+                let own = |located: &&LocatedHole<'_>| located.slot.binds() == Some(hole);
+                located.extend(locations.holes.iter().filter(own));
             }
-            let mut samples = of_hole(&fact.shape, &held);
-            let equal = sides.iter().flat_map(|places| &places.held);
-            for held in equal.filter(|held| held.slot.equals() == Some(hole)) {
-                samples.keep_equal(&fact.shape, &held.slot.shape);
+            let mut samples = of_hole(&fact.shape, &located);
+            let equal = sides.iter().flat_map(|locations| &locations.holes);
+            for located in equal.filter(|located| located.slot.equals() == Some(hole)) {
+                samples.keep_equal(&fact.shape, &located.slot.shape);
             }
             samples
         })
@@ -65,15 +65,15 @@ impl Samples {
     }
 }
 
-fn of_hole(shape: &Shape, held: &[&LocatedHole<'_>]) -> Samples {
-    let is_number = held.iter().any(|held| held.stand == LocationKind::Number);
+fn of_hole(shape: &Shape, located: &[&LocatedHole<'_>]) -> Samples {
+    let is_number = located.iter().any(|located| located.kind == LocationKind::Number);
     let (mut plain, mut odd) = if is_number {
         (jsons(&["418", "503", "409"]), Vec::new())
     } else {
         of_shape(shape)
     };
-    for held in held {
-        match &held.slot.absence {
+    for located in located {
+        match &located.slot.absence {
             Absence::Refused => {}
             Absence::Kept => odd.push(None),
             Absence::Filled(default) | Absence::Implied(default) => {

@@ -37,14 +37,14 @@ fn noon() -> String {
 }
 
 /// The most generated messages of one subject.
-const MOST: usize = 160;
+const MAX_MESSAGES: usize = 160;
 
 /// The calls, or the replies of one row, that come from one side.
 #[derive(Debug)]
 pub(super) struct CheckSubject<'t> {
     pub(super) table: &'t RouteTable,
     /// The index of the route in the table.
-    pub(super) place: usize,
+    pub(super) index: usize,
     pub(super) route: &'t Route,
     /// The index of the row in the outcomes; `None` for calls.
     pub(super) row: Option<usize>,
@@ -65,10 +65,10 @@ pub(super) type Chosen<'c> = &'c [(usize, Option<Json>)];
 
 impl<'t> CheckSubject<'t> {
     /// Creates the subject for the calls of a route from one side.
-    pub(super) fn calls(table: &'t RouteTable, place: usize, from: Side) -> CheckSubject<'t> {
-        let route = table.route(place);
-        let here = Locations::of_call(route, from);
-        let there = Locations::of_call(route, from.other());
+    pub(super) fn calls(table: &'t RouteTable, index: usize, from: Side) -> CheckSubject<'t> {
+        let route = table.route(index);
+        let here = Locations::for_call(route, from);
+        let there = Locations::for_call(route, from.other());
         let mut samples = samples(&route.facts, [&here, &there]);
         for (hole, samples) in samples.iter_mut().enumerate() {
             if let Some(path) = spanned(route, hole) {
@@ -82,7 +82,7 @@ impl<'t> CheckSubject<'t> {
         };
         let mut subject = CheckSubject {
             table,
-            place,
+            index,
             route,
             row: None,
             from,
@@ -93,7 +93,7 @@ impl<'t> CheckSubject<'t> {
             bare,
             round: 0,
         };
-        subject.settle();
+        subject.choose_plain_values();
         subject
     }
 
@@ -101,8 +101,8 @@ impl<'t> CheckSubject<'t> {
     pub(super) fn replies(calls: &CheckSubject<'t>, row: usize, from: Side) -> CheckSubject<'t> {
         let route = calls.route;
         let pair = &route.outcomes.rows()[row];
-        let here = Locations::of_reply(pair, from);
-        let there = Locations::of_reply(pair, from.other());
+        let here = Locations::for_reply(pair, from);
+        let there = Locations::for_reply(pair, from.other());
         let mut subject = CheckSubject {
             row: Some(row),
             from,
@@ -112,19 +112,19 @@ impl<'t> CheckSubject<'t> {
             call: calls.bindings(&[], 1),
             bare: calls.bare.clone(),
             table: calls.table,
-            place: calls.place,
+            index: calls.index,
             route,
             round: 0,
         };
-        subject.settle();
+        subject.choose_plain_values();
         subject
     }
 
     /// Selects plain values that pass; keeps those of the first round if none do.
-    fn settle(&mut self) {
+    fn choose_plain_values(&mut self) {
         let passes = |subject: &CheckSubject<'_>| {
             let message = subject.message(None, &[]);
-            let trip = message.as_ref().and_then(|sent| subject.trip(sent));
+            let trip = message.as_ref().and_then(|sent| subject.round_trip(sent));
             trip.is_some_and(|trip| trip.back.is_ok())
         };
         for round in 0..3 {
@@ -176,28 +176,28 @@ impl<'t> CheckSubject<'t> {
     /// Writes a message with one place changed. Returns `None` if these values cannot be written.
     pub(super) fn message(
         &self,
-        twist: Option<&Mutation<'_>>,
+        mutation: Option<&Mutation<'_>>,
         chosen: Chosen<'_>,
     ) -> Option<Message> {
-        self.sized(twist, (chosen, 1))
+        self.sized(mutation, (chosen, 1))
     }
 
     /// Does the same with `elements` elements in lists.
     pub(super) fn sized(
         &self,
-        twist: Option<&Mutation<'_>>,
+        mutation: Option<&Mutation<'_>>,
         (chosen, elements): (Chosen<'_>, usize),
     ) -> Option<Message> {
         let bindings = self.bindings(chosen, elements);
         let written = match self.pair() {
-            None => self.call(twist, &bindings),
-            Some(row) => self.reply(row, twist, bindings),
+            None => self.call(mutation, &bindings),
+            Some(row) => self.reply(row, mutation, bindings),
         };
         written.ok()
     }
 
     /// Generates messages: each hole with each of its values, the others plain; lists with no, one and two elements.
-    pub(super) fn made_up(&self) -> Vec<Message> {
+    pub(super) fn generated(&self) -> Vec<Message> {
         let mut messages = Vec::new();
         for elements in [1, 0, 2] {
             messages.extend(self.sized(None, (&[], elements)));
@@ -205,7 +205,7 @@ impl<'t> CheckSubject<'t> {
         let mut all_absent = Vec::new();
         for (hole, samples) in self.samples.iter().enumerate() {
             for value in samples.all() {
-                if messages.len() >= MOST {
+                if messages.len() >= MAX_MESSAGES {
                     break;
                 }
                 if value.is_none() {
@@ -220,7 +220,7 @@ impl<'t> CheckSubject<'t> {
 
     fn call(
         &self,
-        twist: Option<&Mutation<'_>>,
+        mutation: Option<&Mutation<'_>>,
         bindings: &Bindings,
     ) -> Result<Message, MatchError> {
         let writing = PatternWriter::new(WriteScope {
@@ -230,7 +230,7 @@ impl<'t> CheckSubject<'t> {
         });
         match self.from {
             Side::Rest => {
-                let route = self.twisted_route(twist);
+                let route = self.mutated_route(mutation);
                 let call = route
                     .as_ref()
                     .map_or(&self.route.rest_call, |route| &route.rest_call);
@@ -249,9 +249,9 @@ impl<'t> CheckSubject<'t> {
             }
             Side::Rpc => {
                 let call = &self.route.rpc_call;
-                let method = words(twist, &call.method);
+                let method = words(mutation, &call.method);
                 let method = method.write(&writing)?.last();
-                let params = pattern(twist, &call.params);
+                let params = pattern(mutation, &call.params);
                 let mut out = RopeWriter::with_capacity(64);
                 let written = params.write(&writing, &mut out)?;
                 Ok(Message::RpcCall {
@@ -262,37 +262,37 @@ impl<'t> CheckSubject<'t> {
         }
     }
 
-    fn twisted_route(&self, twist: Option<&Mutation<'_>>) -> Option<Route> {
-        let twist = twist?;
+    fn mutated_route(&self, mutation: Option<&Mutation<'_>>) -> Option<Route> {
+        let mutation = mutation?;
         let own = &self.route.rest_call;
         let mut route = self.bare.clone();
         let query = own.query.iter().map(|item| QueryItem {
             key: item.key.clone(),
-            words: twist.words(&item.words),
+            words: mutation.words(&item.words),
         });
         route.rest_call.query = query.collect();
-        route.rest_call.headers = headers(twist, &own.headers);
-        route.rest_call.body = own.body.as_ref().map(|body| twist.pattern(body));
+        route.rest_call.headers = headers(mutation, &own.headers);
+        route.rest_call.body = own.body.as_ref().map(|body| mutation.pattern(body));
         Some(route)
     }
 
     fn reply(
         &self,
         row: &OutcomeRow,
-        twist: Option<&Mutation<'_>>,
+        mutation: Option<&Mutation<'_>>,
         bindings: Bindings,
     ) -> Result<Message, MatchError> {
         let mut reading = PatternReader::new(0, UnknownMembers::Open, TERMS.depth);
         reading.bindings = bindings;
         let mut row = row.clone();
-        if let (Some(twist), Some(own)) = (twist, self.pair()) {
-            twist_row(&mut row, own, twist);
+        if let (Some(mutation), Some(own)) = (mutation, self.pair()) {
+            mutate_row(&mut row, own, mutation);
         }
         Ok(match self.from {
             Side::Rest => {
-                Message::of_rest_answer(row.write_rest(&reading, &self.call, TERMS)?.answer)
+                Message::from_rest_answer(row.write_rest(&reading, &self.call, TERMS)?.answer)
             }
-            Side::Rpc => Message::of_rpc_answer(row.write_rpc(&reading, &self.call, TERMS)?.answer),
+            Side::Rpc => Message::from_rpc_answer(row.write_rpc(&reading, &self.call, TERMS)?.answer),
         })
     }
 }
@@ -301,32 +301,32 @@ pub(super) fn json(pieces: Rope) -> Json {
     Json::written(pieces.into_bytes().to_vec())
 }
 
-fn words(twist: Option<&Mutation<'_>>, words: &TextPatterns) -> TextPatterns {
-    twist.map_or_else(|| words.clone(), |twist| twist.words(words))
+fn words(mutation: Option<&Mutation<'_>>, words: &TextPatterns) -> TextPatterns {
+    mutation.map_or_else(|| words.clone(), |mutation| mutation.words(words))
 }
 
-fn pattern(twist: Option<&Mutation<'_>>, pattern: &Pattern) -> Pattern {
-    twist.map_or_else(|| pattern.clone(), |twist| twist.pattern(pattern))
+fn pattern(mutation: Option<&Mutation<'_>>, pattern: &Pattern) -> Pattern {
+    mutation.map_or_else(|| pattern.clone(), |mutation| mutation.pattern(pattern))
 }
 
-fn headers(twist: &Mutation<'_>, items: &[HeaderItem]) -> Vec<HeaderItem> {
+fn headers(mutation: &Mutation<'_>, items: &[HeaderItem]) -> Vec<HeaderItem> {
     let items = items.iter().map(|item| HeaderItem {
         name: item.name.clone(),
-        words: twist.words(&item.words),
+        words: mutation.words(&item.words),
     });
     items.collect()
 }
 
-fn twist_row(row: &mut OutcomeRow, own: &OutcomeRow, twist: &Mutation<'_>) {
-    row.rest.headers = headers(twist, &own.rest.headers);
+fn mutate_row(row: &mut OutcomeRow, own: &OutcomeRow, mutation: &Mutation<'_>) {
+    row.rest.headers = headers(mutation, &own.rest.headers);
     match &own.rest.body {
         BodyPattern::Nothing | BodyPattern::Anything => {}
-        BodyPattern::Json(body) => row.rest.body = BodyPattern::Json(twist.pattern(body)),
-        BodyPattern::Text(text) => row.rest.body = BodyPattern::Text(twist.words(text)),
+        BodyPattern::Json(body) => row.rest.body = BodyPattern::Json(mutation.pattern(body)),
+        BodyPattern::Text(text) => row.rest.body = BodyPattern::Text(mutation.words(text)),
     }
     match (&own.rpc, &mut row.rpc) {
         (RpcReplyPattern::Result(own), RpcReplyPattern::Result(result)) => {
-            *result = twist.pattern(own);
+            *result = mutation.pattern(own);
         }
         (
             RpcReplyPattern::Error {
@@ -336,8 +336,8 @@ fn twist_row(row: &mut OutcomeRow, own: &OutcomeRow, twist: &Mutation<'_>) {
             },
             RpcReplyPattern::Error { message, data, .. },
         ) => {
-            *message = own_message.as_ref().map(|own| twist.pattern(own));
-            *data = own_data.as_ref().map(|own| twist.pattern(own));
+            *message = own_message.as_ref().map(|own| mutation.pattern(own));
+            *data = own_data.as_ref().map(|own| mutation.pattern(own));
         }
         (RpcReplyPattern::Result(_) | RpcReplyPattern::Error { .. }, _) => {}
     }

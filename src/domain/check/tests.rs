@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::arbitrary::{Dice, dice};
 use super::check;
-use super::corpus::{corpus, route, said};
+use super::corpus::{corpus, route, verdict_lines};
 use super::message::Message;
 use super::mutation::{Mutation, MutationTarget, RawMutation};
 use super::report::{Direction, Finding, FindingKind, LossVerdict};
@@ -21,7 +21,7 @@ fn every_verdict_of_the_corpus_is_the_one_written_beside_it() {
     let wrong: Vec<String> = cases
         .iter()
         .filter_map(|case| {
-            let found = said(&check_by(&case.table, RULES)[0]);
+            let found = verdict_lines(&check_by(&case.table, RULES)[0]);
             (found != case.expected).then(|| {
                 format!(
                     "{}:\n  expected {:#?}\n  found    {found:#?}",
@@ -59,7 +59,7 @@ fn the_corpus_misses_every_rule_that_is_taken_away() {
         rules.remove(missing);
         let notices = cases
             .iter()
-            .any(|case| said(&check_by(&case.table, &rules)[0]) != case.expected);
+            .any(|case| verdict_lines(&check_by(&case.table, &rules)[0]) != case.expected);
         assert!(notices, "rule {missing} can be taken away");
     }
 }
@@ -111,19 +111,19 @@ fn any_message(subject: &CheckSubject<'_>, dice: &mut Dice) -> Option<Message> {
         0 => RawMutation::Absent,
         _ => RawMutation::Value(dice.json()),
     };
-    let place = dice.below(2 * (subject.here.held.len() + subject.here.objects.len()) + 1);
+    let index = dice.below(2 * (subject.here.holes.len() + subject.here.objects.len()) + 1);
     let slot = subject
         .here
         .held
-        .get(place)
+        .get(index)
         .map(|held| MutationTarget::Slot(held.slot));
     let object = subject
         .here
         .objects
-        .get(place.wrapping_sub(subject.here.held.len()));
-    let spot = slot.or_else(|| object.map(|(object, _)| MutationTarget::Object(object)));
-    let twist = spot.map(|spot| Mutation { spot, raw });
-    subject.sized(twist.as_ref(), (&chosen, dice.below(3)))
+        .get(index.wrapping_sub(subject.here.holes.len()));
+    let target = slot.or_else(|| object.map(|(object, _)| MutationTarget::Object(object)));
+    let mutation = target.map(|target| Mutation { target, raw });
+    subject.sized(mutation.as_ref(), (&chosen, dice.below(3)))
 }
 
 /// Sends any messages: none may refute the verdict.
@@ -137,7 +137,7 @@ fn challenge(
         let Some(sent) = any_message(subject, dice) else {
             continue;
         };
-        let Some(trip) = subject.trip(&sent) else {
+        let Some(trip) = subject.round_trip(&sent) else {
             continue;
         };
         passed += 1;
@@ -156,7 +156,7 @@ fn challenge(
                 let back = back.map_err(|what| {
                     TestCaseError::fail(format!("{route:?}\n{sent}\n-> {}\n-> {what}", trip.there))
                 })?;
-                let again = subject.trip(back).and_then(|trip| trip.back.ok());
+                let again = subject.round_trip(back).and_then(|trip| trip.back.ok());
                 let other = direction
                     .norms
                     .iter()

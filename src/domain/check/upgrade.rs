@@ -191,7 +191,7 @@ pub fn changes(plan: &Plan, index: usize, written: WrittenKeys) -> Vec<Change> {
         route.enters_from(from) && plan.upstream_for(Some(index), to).is_some()
     };
     let rpc = plan.upstream_for(Some(index), Side::Rpc);
-    let looked = Looked {
+    let served = ServedRoute {
         route,
         written,
         to_rpc: serves(Side::Rest, Side::Rpc),
@@ -199,12 +199,12 @@ pub fn changes(plan: &Plan, index: usize, written: WrittenKeys) -> Vec<Change> {
         link: rpc.filter(|upstream| upstream.transport.link().is_some()),
         passes_unknown: plan.upstream(Side::Rpc).is_some(),
     };
-    let affects = |change: &Change| looked.is_affected(*change);
+    let affects = |change: &Change| served.is_affected(*change);
     Change::ALL.into_iter().filter(affects).collect()
 }
 
 /// One route, with the directions in which its calls are translated.
-struct Looked<'p> {
+struct ServedRoute<'p> {
     route: &'p Route,
     written: WrittenKeys,
     /// True when calls of REST clients reach an RPC server.
@@ -217,7 +217,7 @@ struct Looked<'p> {
     passes_unknown: bool,
 }
 
-impl Looked<'_> {
+impl ServedRoute<'_> {
     fn is_affected(&self, change: Change) -> bool {
         let (route, written) = (self.route, self.written);
         let former = former_extra(route);

@@ -5,9 +5,9 @@ use super::mapped::Replies;
 use super::message::Message;
 use super::overlap;
 use super::report::{
-    Direction, Finding, FindingKind, Never, RouteReport, Strange, Weight, Witness,
+    Direction, Finding, FindingKind, Never, RouteReport, UnnamedMembers, Weight, Witness,
 };
-use super::rivals::Neighbours;
+use super::rivals::RivalCalls;
 use super::round_trip::RoundTrip;
 use super::rules::{CheckRule, Hypothesis, RULES, RuleFn, built_in};
 use super::subject::CheckSubject;
@@ -24,35 +24,35 @@ pub fn check(table: &RouteTable) -> Vec<RouteReport> {
 
 /// Checks with fewer rules, for tests that show the need for each rule.
 pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport> {
-    let neighbours = Neighbours::new(table);
-    let places = 0..table.routes().len();
-    places
-        .map(|place| RouteReport {
-            route: place,
-            directions: directions(table, place, (&neighbours, rules)),
-            replies: Replies::new(table.route(place)),
-            examples: examples::run(table, place),
+    let rivals = RivalCalls::new(table);
+    let indexes = 0..table.routes().len();
+    indexes
+        .map(|index| RouteReport {
+            route: index,
+            directions: directions(table, index, (&rivals, rules)),
+            replies: Replies::new(table.route(index)),
+            examples: examples::run(table, index),
         })
         .collect()
 }
 
 /// Checks the only route of a table.
 pub(super) fn only(table: &RouteTable) -> Vec<Direction> {
-    directions(table, 0, (&Neighbours::new(table), RULES))
+    directions(table, 0, (&RivalCalls::new(table), RULES))
 }
 
 fn directions(
     table: &RouteTable,
-    place: usize,
-    (neighbours, rules): (&Neighbours, &[RuleFn]),
+    index: usize,
+    (rivals, rules): (&RivalCalls, &[RuleFn]),
 ) -> Vec<Direction> {
-    let route = table.route(place);
-    let calls = Side::ALL.map(|from| CheckSubject::calls(table, place, from));
+    let route = table.route(index);
+    let calls = Side::ALL.map(|from| CheckSubject::calls(table, index, from));
     let mut found = Vec::new();
     for (subject, from) in calls.iter().zip(Side::ALL) {
         found.push(if route.enters_from(from) {
-            let near = neighbours.of_route(table, place, from.other());
-            prove(subject, &near, rules)
+            let rivals = rivals.for_route(table, index, from.other());
+            prove(subject, &rivals, rules)
         } else {
             never(subject, Never::NotEntered)
         });
@@ -81,8 +81,8 @@ fn directions(
                 Some(why) => never(&subjects[row], why),
                 None => {
                     let there = usize::from(from == Side::Rest);
-                    let near = earlier(route, row, (from.other(), &written[there]));
-                    prove(&subjects[row], &near, rules)
+                    let rivals = earlier(route, row, (from.other(), &written[there]));
+                    prove(&subjects[row], &rivals, rules)
                 }
             });
         }
@@ -97,13 +97,13 @@ fn directions(
 /// Returns the messages written by the rows that are tried before this one.
 fn earlier(route: &Route, row: usize, (side, written): (Side, &[Option<Message>])) -> Vec<Message> {
     let order = route.outcomes.order(side).iter();
-    let earlier = order.take_while(|place| **place != row);
+    let earlier = order.take_while(|index| **index != row);
     let rows = route.outcomes.rows();
     let own = written.get(row).and_then(Option::as_ref);
-    let messages = earlier.flat_map(|place| {
-        let met = own.and_then(|own| overlap::reply(own, (&rows[row], &rows[*place])));
-        let written = written.get(*place).cloned().flatten();
-        written.into_iter().chain(met)
+    let messages = earlier.flat_map(|index| {
+        let common = own.and_then(|own| overlap::reply(own, (&rows[row], &rows[*index])));
+        let written = written.get(*index).cloned().flatten();
+        written.into_iter().chain(common)
     });
     messages.collect()
 }
@@ -124,21 +124,21 @@ fn blank(subject: &CheckSubject<'_>) -> Direction {
         never: None,
         norms: Vec::new(),
         losses: Vec::new(),
-        strange: strange(subject),
+        unnamed: unnamed(subject),
         tried: 0,
     }
 }
 
 /// Returns the treatment of members that no pattern names.
-fn strange(subject: &CheckSubject<'_>) -> Strange {
+fn unnamed(subject: &CheckSubject<'_>) -> UnnamedMembers {
     match subject.pair() {
         None => match subject.route.extra {
-            Extra::Drop => Strange::Dropped,
-            Extra::Reject => Strange::Refused,
-            Extra::Carry => Strange::Carried,
+            Extra::Drop => UnnamedMembers::Dropped,
+            Extra::Reject => UnnamedMembers::Refused,
+            Extra::Carry => UnnamedMembers::Carried,
         },
-        Some(row) if carries(row, subject.from) => Strange::Carried,
-        Some(_) => Strange::Dropped,
+        Some(row) if carries(row, subject.from) => UnnamedMembers::Carried,
+        Some(_) => UnnamedMembers::Dropped,
     }
 }
 
@@ -160,11 +160,11 @@ fn carries(row: &OutcomeRow, from: Side) -> bool {
 }
 
 /// Applies the rules to a subject, then cross-checks that everything they do not name survives.
-fn prove(subject: &CheckSubject<'_>, near: &[Message], rules: &[RuleFn]) -> Direction {
+fn prove(subject: &CheckSubject<'_>, rivals: &[Message], rules: &[RuleFn]) -> Direction {
     let mut direction = blank(subject);
     for rule in rules {
-        for suspicion in rule(subject, near) {
-            if let Some((weight, finding)) = execute(subject, suspicion) {
+        for hypothesis in rule(subject, rivals) {
+            if let Some((weight, finding)) = execute(subject, hypothesis) {
                 let findings = match weight {
                     Weight::Norm => &mut direction.norms,
                     Weight::Loss => &mut direction.losses,
@@ -181,20 +181,20 @@ fn prove(subject: &CheckSubject<'_>, near: &[Message], rules: &[RuleFn]) -> Dire
 }
 
 /// Sends the messages of a hypothesis there and back. The first one that differs is the witness.
-fn execute(subject: &CheckSubject<'_>, suspicion: Hypothesis) -> Option<(Weight, Finding)> {
-    for sent in suspicion.messages {
-        let Some(trip) = subject.trip(&sent) else {
+fn execute(subject: &CheckSubject<'_>, hypothesis: Hypothesis) -> Option<(Weight, Finding)> {
+    for sent in hypothesis.messages {
+        let Some(trip) = subject.round_trip(&sent) else {
             continue;
         };
         if !differs(&sent, &trip) {
             continue;
         }
-        let sense = Equivalence::new(suspicion.rule);
-        let is_norm = suspicion.weight == Weight::Norm && is_stable(subject, &trip, sense);
+        let equivalence = Equivalence::new(hypothesis.rule);
+        let is_norm = hypothesis.weight == Weight::Norm && is_stable(subject, &trip, equivalence);
         let weight = if is_norm { Weight::Norm } else { Weight::Loss };
         let finding = Finding {
-            rule: suspicion.rule,
-            at: spoken(subject, suspicion.at),
+            rule: hypothesis.rule,
+            at: spelled_location(subject, hypothesis.at),
             witness: witness(sent, trip),
         };
         return Some((weight, finding));
@@ -203,7 +203,7 @@ fn execute(subject: &CheckSubject<'_>, suspicion: Hypothesis) -> Option<(Weight,
 }
 
 /// Renders a location in the terms of the route table: a frame has no body, it is one.
-fn spoken(subject: &CheckSubject<'_>, at: String) -> String {
+fn spelled_location(subject: &CheckSubject<'_>, at: String) -> String {
     match at.strip_prefix("body") {
         Some(inside) if subject.route.is_frame() => format!("frame{inside}"),
         Some(_) | None => at,
@@ -242,23 +242,23 @@ impl Equivalence {
 
 /// Returns true when a normal form comes back unchanged. One that another route reads must go where the original
 /// message went.
-fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, sense: Equivalence) -> bool {
+fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, equivalence: Equivalence) -> bool {
     let Ok(back) = &trip.back else { return false };
     if trip.by.is_some_and(|by| by != subject.own()) {
         return subject
             .there(back)
             .is_some_and(|there| there.same(&trip.there));
     }
-    let again = subject.trip(back);
+    let again = subject.round_trip(back);
     again.is_some_and(|again| {
-        !differs(back, &again) && (sense == Equivalence::Alike || again.there.same(&trip.there))
+        !differs(back, &again) && (equivalence == Equivalence::Alike || again.there.same(&trip.there))
     })
 }
 
 /// Sends generated messages there and back, and reports a difference that no rule explains.
 fn cross_check(subject: &CheckSubject<'_>, direction: &mut Direction) {
-    for sent in subject.made_up() {
-        let Some(trip) = subject.trip(&sent) else {
+    for sent in subject.generated() {
+        let Some(trip) = subject.round_trip(&sent) else {
             continue;
         };
         direction.tried += 1;

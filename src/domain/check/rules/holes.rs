@@ -13,7 +13,7 @@ use crate::domain::pattern::{
 use crate::domain::route::EmptyBody;
 use crate::domain::side::Side;
 
-type NearHoles<'n> = &'n [Message];
+type Rivals<'n> = &'n [Message];
 
 /// Values that no pattern writes on its own.
 const ODD: [&str; 4] = ["\"zz\"", "987", "{\"zz\":1}", "[\"zz\"]"];
@@ -24,44 +24,44 @@ fn others(subject: &CheckSubject<'_>, slot: &Slot) -> Vec<Message> {
         .iter()
         .map(|text| RawMutation::Value(Json::literal(text)));
     let raws = odd.chain([RawMutation::Absent]);
-    raws.filter_map(|raw| twisted(subject, slot, (raw, &[])))
+    raws.filter_map(|raw| mutated(subject, slot, (raw, &[])))
         .collect()
 }
 
-fn twisted(
+fn mutated(
     subject: &CheckSubject<'_>,
     slot: &Slot,
     (raw, chosen): (RawMutation, Chosen<'_>),
 ) -> Option<Message> {
-    let twist = Mutation {
-        spot: MutationTarget::Slot(slot),
+    let mutation = Mutation {
+        target: MutationTarget::Slot(slot),
         raw,
     };
-    subject.message(Some(&twist), chosen)
+    subject.message(Some(&mutation), chosen)
 }
 
 /// Returns the mutated message, and one with all other optional holes absent: a text or a list has no gaps.
-fn twisted_alone(
+fn mutated_alone(
     subject: &CheckSubject<'_>,
     slot: &Slot,
     (raw, chosen): (RawMutation, (usize, Option<Json>)),
 ) -> Vec<Message> {
     let mut alone = vec![chosen];
     let mut first = Vec::new();
-    first.extend(twisted(subject, slot, (raw.clone(), &alone)));
-    for held in subject.here.held.iter().chain(&subject.there.held) {
-        let absent = held.slot.binds().filter(|_| !held.slot.is_required());
+    first.extend(mutated(subject, slot, (raw.clone(), &alone)));
+    for located in subject.here.holes.iter().chain(&subject.there.holes) {
+        let absent = located.slot.binds().filter(|_| !located.slot.is_required());
         if let Some(hole) = absent
             && alone.iter().all(|(known, _)| *known != hole)
         {
-            alone.push((hole, held.slot.default().cloned()));
+            alone.push((hole, located.slot.default().cloned()));
         }
     }
-    first.extend(twisted(subject, slot, (raw, &alone)));
+    first.extend(mutated(subject, slot, (raw, &alone)));
     first
 }
 
-fn suspicion(rule: CheckRule, weight: Weight, at: &str, messages: Vec<Message>) -> Hypothesis {
+fn hypothesis(rule: CheckRule, weight: Weight, at: &str, messages: Vec<Message>) -> Hypothesis {
     Hypothesis {
         rule,
         weight,
@@ -75,8 +75,8 @@ fn shared<'s>(
     subject: &'s CheckSubject<'_>,
     look: impl Fn(&LocatedHole<'_>, usize) -> Option<Hypothesis> + 's,
 ) -> Vec<Hypothesis> {
-    let held = subject.here.held.iter();
-    held.filter_map(|held| look(held, held.slot.binds()?))
+    let located = subject.here.holes.iter();
+    located.filter_map(|located| look(located, located.slot.binds()?))
         .collect()
 }
 
@@ -84,14 +84,14 @@ fn shared<'s>(
 /// that it binds nothing, and every place of this side is examined.
 pub(in crate::domain::check) fn forgotten(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    let held = subject.here.held.iter();
-    let forgets = |held: &&LocatedHole<'_>| matches!(held.slot.role, Role::Forgotten(_));
-    held.filter(forgets)
-        .map(|held| {
-            let messages = others(subject, held.slot);
-            suspicion(CheckRule::Forgotten, Weight::Loss, &held.at, messages)
+    let located = subject.here.holes.iter();
+    let forgets = |located: &&LocatedHole<'_>| matches!(located.slot.role, Role::Forgotten(_));
+    located.filter(forgets)
+        .map(|located| {
+            let messages = others(subject, located.slot);
+            hypothesis(CheckRule::Forgotten, Weight::Loss, &located.at, messages)
         })
         .collect()
 }
@@ -100,20 +100,20 @@ pub(in crate::domain::check) fn forgotten(
 /// reason.
 pub(in crate::domain::check) fn write_only(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    let held = subject.here.held.iter();
-    held.filter_map(|held| {
-        let rule = match held.slot.role {
+    let located = subject.here.holes.iter();
+    located.filter_map(|located| {
+        let rule = match located.slot.role {
             Role::Written(HoleSource::Now) => CheckRule::Time,
             Role::Written(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
             Role::Shared(_) | Role::Equal(_) | Role::Forgotten(_) => return None,
         };
-        Some(suspicion(
+        Some(hypothesis(
             rule,
             Weight::Loss,
-            &held.at,
-            others(subject, held.slot),
+            &located.at,
+            others(subject, located.slot),
         ))
     })
     .collect()
@@ -123,18 +123,18 @@ pub(in crate::domain::check) fn write_only(
 /// absence that is written as a value.
 pub(in crate::domain::check) fn default_written(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    shared(subject, |held, hole| {
-        let Absence::Filled(default) = &held.slot.absence else {
+    shared(subject, |located, hole| {
+        let Absence::Filled(default) = &located.slot.absence else {
             return None;
         };
         let chosen = (hole, Some(default.clone()));
-        let messages = twisted_alone(subject, held.slot, (RawMutation::Absent, chosen));
-        Some(suspicion(
+        let messages = mutated_alone(subject, located.slot, (RawMutation::Absent, chosen));
+        Some(hypothesis(
             CheckRule::DefaultWritten,
             Weight::Norm,
-            &held.at,
+            &located.at,
             messages,
         ))
     })
@@ -145,19 +145,19 @@ pub(in crate::domain::check) fn default_written(
 /// cannot be written, and the message does not come back at all; this is observed and counts as a loss.
 pub(in crate::domain::check) fn default_left_out(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    shared(subject, |held, hole| {
-        let Absence::Implied(default) = &held.slot.absence else {
+    shared(subject, |located, hole| {
+        let Absence::Implied(default) = &located.slot.absence else {
             return None;
         };
         let chosen = (hole, Some(default.clone()));
-        let raw = RawMutation::Value(spelled(held.slot, default));
-        let messages = twisted_alone(subject, held.slot, (raw, chosen));
-        Some(suspicion(
+        let raw = RawMutation::Value(spelled(located.slot, default));
+        let messages = mutated_alone(subject, located.slot, (raw, chosen));
+        Some(hypothesis(
             CheckRule::DefaultLeftOut,
             Weight::Norm,
-            &held.at,
+            &located.at,
             messages,
         ))
     })
@@ -175,20 +175,20 @@ fn spelled(slot: &Slot, value: &Json) -> Json {
 /// place of such a hole has; a text has no `null`.
 pub(in crate::domain::check) fn null_absent(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    shared(subject, |held, hole| {
-        let in_json = matches!(held.stand, LocationKind::Json | LocationKind::Whole);
-        if held.slot.null != Null::Absent || !in_json {
+    shared(subject, |located, hole| {
+        let in_json = matches!(located.kind, LocationKind::Json | LocationKind::Whole);
+        if located.slot.null != Null::Absent || !in_json {
             return None;
         }
-        let chosen = (hole, held.slot.default().cloned());
+        let chosen = (hole, located.slot.default().cloned());
         let raw = RawMutation::Value(Json::literal("null"));
-        let messages = twisted_alone(subject, held.slot, (raw, chosen));
-        Some(suspicion(
+        let messages = mutated_alone(subject, located.slot, (raw, chosen));
+        Some(hypothesis(
             CheckRule::NullAbsent,
             Weight::Norm,
-            &held.at,
+            &located.at,
             messages,
         ))
     })
@@ -199,21 +199,21 @@ pub(in crate::domain::check) fn null_absent(
 /// side.
 pub(in crate::domain::check) fn empty_list(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    let is_list = |held: &&LocatedHole<'_>| {
-        let list = matches!(held.slot.shape, Shape::Repeated(_) | Shape::Separated(..));
-        list && held.stand == LocationKind::Words && held.slot.codec == Codec::Plain
+    let is_list = |located: &&LocatedHole<'_>| {
+        let list = matches!(located.slot.shape, Shape::Repeated(_) | Shape::Separated(..));
+        list && located.kind == LocationKind::Words && located.slot.codec == Codec::Plain
     };
     let rest = match subject.from {
         Side::Rest => &subject.here,
         Side::Rpc => &subject.there,
     };
-    let held = rest.held.iter().filter(is_list);
-    held.filter_map(|held| {
-        let hole = held.slot.binds()?;
+    let located = rest.holes.iter().filter(is_list);
+    located.filter_map(|located| {
+        let hole = located.slot.binds()?;
         let empty = Json::literal("[]");
-        let weight = match held.slot.default() {
+        let weight = match located.slot.default() {
             Some(default) if *default != empty => Weight::Loss,
             Some(_) | None => Weight::Norm,
         };
@@ -221,12 +221,12 @@ pub(in crate::domain::check) fn empty_list(
         let message = match subject.from {
             Side::Rest => {
                 let raw = RawMutation::Value(Json::literal("\"\""));
-                twisted(subject, held.slot, (raw, &chosen))
+                mutated(subject, located.slot, (raw, &chosen))
             }
             Side::Rpc => subject.message(None, &chosen),
         };
         let messages = message.into_iter().collect();
-        Some(suspicion(CheckRule::EmptyList, weight, &held.at, messages))
+        Some(hypothesis(CheckRule::EmptyList, weight, &located.at, messages))
     })
     .collect()
 }
@@ -236,7 +236,7 @@ pub(in crate::domain::check) fn empty_list(
 /// every object of this side is examined.
 pub(in crate::domain::check) fn absent_object(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let objects = subject.here.objects.iter();
     objects
@@ -250,13 +250,13 @@ pub(in crate::domain::check) fn absent_object(
                 _ if may_be_absent(object) => RawMutation::Absent,
                 _ => return None,
             };
-            let twist = Mutation {
-                spot: MutationTarget::Object(object),
+            let mutation = Mutation {
+                target: MutationTarget::Object(object),
                 raw,
             };
-            let message = subject.message(Some(&twist), &absent_in(object));
+            let message = subject.message(Some(&mutation), &absent_in(object));
             let messages = message.into_iter().collect();
-            Some(suspicion(
+            Some(hypothesis(
                 CheckRule::AbsentObject,
                 Weight::Norm,
                 at,
@@ -295,27 +295,27 @@ fn absent_in(object: &ObjectPattern) -> Vec<(usize, Option<Json>)> {
 /// another spelling. Complete: the role of a place tells it.
 pub(in crate::domain::check) fn equal_value(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    let held = subject.here.held.iter();
-    held.filter_map(|held| {
-        let hole = held.slot.equals()?;
+    let located = subject.here.holes.iter();
+    located.filter_map(|located| {
+        let hole = located.slot.equals()?;
         let values = subject.samples.get(hole)?.all().flatten();
         let mut messages = Vec::new();
         for value in values {
             for form in forms(&value) {
                 let chosen = (hole, Some(value.clone()));
-                messages.extend(twisted(
+                messages.extend(mutated(
                     subject,
-                    held.slot,
+                    located.slot,
                     (RawMutation::Value(form), &[chosen]),
                 ));
             }
         }
-        Some(suspicion(
+        Some(hypothesis(
             CheckRule::EqualValue,
             Weight::Norm,
-            &held.at,
+            &located.at,
             messages,
         ))
     })
@@ -346,25 +346,25 @@ fn forms(value: &Json) -> Vec<Json> {
 /// takes every spelling of an integer, and in a text digits only.
 pub(in crate::domain::check) fn integer_form(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    shared(subject, |held, hole| {
-        let in_json = matches!(held.stand, LocationKind::Json | LocationKind::Whole);
-        let is_text = held.slot.codec == Codec::Json;
-        if !(in_json || is_text) || held.slot.shape.scalar() != Some(&Scalar::Integer) {
+    shared(subject, |located, hole| {
+        let in_json = matches!(located.kind, LocationKind::Json | LocationKind::Whole);
+        let is_text = located.slot.codec == Codec::Json;
+        if !(in_json || is_text) || located.slot.shape.scalar() != Some(&Scalar::Integer) {
             return None;
         }
-        let (spelled, plain) = match held.slot.shape {
+        let (spelled, plain) = match located.slot.shape {
             Shape::Repeated(_) | Shape::Separated(..) => ("[3.0]", "[3]"),
             Shape::One(_) | Shape::Any | Shape::Object | Shape::Array | Shape::Null => ("3.0", "3"),
         };
-        let raw = RawMutation::Value(self::spelled(held.slot, &Json::literal(spelled)));
+        let raw = RawMutation::Value(self::spelled(located.slot, &Json::literal(spelled)));
         let chosen = (hole, Some(Json::literal(plain)));
-        let messages = twisted_alone(subject, held.slot, (raw, chosen));
-        Some(suspicion(
+        let messages = mutated_alone(subject, located.slot, (raw, chosen));
+        Some(hypothesis(
             CheckRule::IntegerForm,
             Weight::Norm,
-            &held.at,
+            &located.at,
             messages,
         ))
     })
@@ -374,10 +374,10 @@ pub(in crate::domain::check) fn integer_form(
 /// it, and nothing else opens a text.
 pub(in crate::domain::check) fn compact_json(
     subject: &CheckSubject<'_>,
-    _: NearHoles<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
-    shared(subject, |held, hole| {
-        if held.slot.codec != Codec::Json {
+    shared(subject, |located, hole| {
+        if located.slot.codec != Codec::Json {
             return None;
         }
         let mut messages = Vec::new();
@@ -391,13 +391,13 @@ pub(in crate::domain::check) fn compact_json(
             for spelling in [wide, format!(" {text}")] {
                 let raw = RawMutation::Value(Json::string(&spelling));
                 let chosen = [(hole, Some(value.clone()))];
-                messages.extend(twisted(subject, held.slot, (raw, &chosen)));
+                messages.extend(mutated(subject, located.slot, (raw, &chosen)));
             }
         }
-        Some(suspicion(
+        Some(hypothesis(
             CheckRule::CompactJson,
             Weight::Norm,
-            &held.at,
+            &located.at,
             messages,
         ))
     })

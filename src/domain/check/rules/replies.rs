@@ -16,7 +16,7 @@ use crate::domain::outcome::{BodyPattern, NumberPattern, OutcomeRow, RpcReplyPat
 use crate::domain::pattern::Pattern;
 use crate::domain::side::Side;
 
-type NearReplies<'n> = &'n [Message];
+type Rivals<'n> = &'n [Message];
 
 /// The most numbers of a list or a class that are tried.
 const NUMBERS: usize = 4;
@@ -47,7 +47,7 @@ fn row_of<'t>(subject: &CheckSubject<'t>, side: Side) -> Option<&'t OutcomeRow> 
 /// `body = "{_}"` matches any body and writes none. Complete: this is the whole meaning of `BodyPattern::Anything`.
 pub(in crate::domain::check) fn body_forgotten(
     subject: &CheckSubject<'_>,
-    _: NearReplies<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let row = row_of(subject, Side::Rest);
     let Some(BodyPattern::Anything) = row.map(|row| &row.rest.body) else {
@@ -67,7 +67,7 @@ pub(in crate::domain::check) fn body_forgotten(
 /// list is read alike, and none is bound.
 pub(in crate::domain::check) fn number_list(
     subject: &CheckSubject<'_>,
-    _: NearReplies<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let Some(row) = subject.pair() else {
         return Vec::new();
@@ -102,7 +102,7 @@ pub(in crate::domain::check) fn number_list(
 /// optional message reads the title as a value. Complete: these are the only two ways in which a title is written.
 pub(in crate::domain::check) fn message_replaced(
     subject: &CheckSubject<'_>,
-    _: NearReplies<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let Some(RpcReplyPattern::Error { message, .. }) = subject.pair().map(|row| &row.rpc) else {
         return Vec::new();
@@ -131,7 +131,7 @@ pub(in crate::domain::check) fn message_replaced(
 /// else. Complete: objects are always written, and other patterns are always present.
 pub(in crate::domain::check) fn whole_left_out(
     subject: &CheckSubject<'_>,
-    _: NearReplies<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let Some(row) = subject.pair() else {
         return Vec::new();
@@ -163,7 +163,7 @@ pub(in crate::domain::check) fn whole_left_out(
 /// Complete: the content type of JSON adds nothing and is not compared.
 pub(in crate::domain::check) fn text_type(
     subject: &CheckSubject<'_>,
-    _: NearReplies<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let row = row_of(subject, Side::Rest);
     let Some(BodyPattern::Text(_)) = row.map(|row| &row.rest.body) else {
@@ -190,7 +190,7 @@ pub(in crate::domain::check) fn text_type(
 /// tested before a text is read, and only there.
 pub(in crate::domain::check) fn blank_text(
     subject: &CheckSubject<'_>,
-    _: NearReplies<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     // Frames are JSON, and a silence has no blanks.
     let row = row_of(subject, Side::Rest).filter(|_| !subject.route.is_frame());
@@ -209,24 +209,24 @@ pub(in crate::domain::check) fn blank_text(
 /// Complete: only a hole for the whole result, or for its unnamed members, can hold the member.
 pub(in crate::domain::check) fn tool_failure(
     subject: &CheckSubject<'_>,
-    _: NearReplies<'_>,
+    _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let row = row_of(subject, Side::Rest);
     if row.is_none_or(|row| row.tool != ToolResult::Succeeded) {
         return Vec::new();
     }
-    let held = subject.there.held.iter();
-    let whole = held.filter(|held| {
-        held.at == "result" || (held.at == "result/..." && held.stand == LocationKind::Rest)
+    let located = subject.there.holes.iter();
+    let whole = located.filter(|located| {
+        located.at == "result" || (located.at == "result/..." && located.kind == LocationKind::Rest)
     });
-    let found = whole.filter_map(|held| {
+    let found = whole.filter_map(|located| {
         let failed = Json::literal("{\"isError\":true}");
-        let chosen = [(held.slot.binds()?, Some(failed))];
+        let chosen = [(located.slot.binds()?, Some(failed))];
         let messages = subject.message(None, &chosen).into_iter().collect();
         Some(Hypothesis {
             rule: CheckRule::ToolFailure,
             weight: Weight::Loss,
-            at: held.at.clone(),
+            at: located.at.clone(),
             messages,
         })
     });

@@ -6,29 +6,29 @@ use http::header::CONTENT_TYPE;
 
 use super::{CheckRule, Hypothesis};
 use crate::domain::check::message::Message;
-use crate::domain::check::report::{Direction, Finding, FindingKind, Strange, Weight, Witness};
+use crate::domain::check::report::{Direction, Finding, FindingKind, UnnamedMembers, Weight, Witness};
 use crate::domain::check::subject::CheckSubject;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::outcome::RestReply;
 use crate::domain::side::Side;
 
-type NearMessages<'n> = &'n [Message];
+type Rivals<'n> = &'n [Message];
 
 /// A message that a row writes may match a row that is tried earlier, which then writes something else back. Complete
 /// up to the values tried: later rows never see the message. An earlier row is tried with its own message, with a
 /// message that both patterns match, and with one of its holes absent or odd.
 pub(in crate::domain::check) fn another_row(
     subject: &CheckSubject<'_>,
-    near: NearMessages<'_>,
+    rivals: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let Some(own) = subject.row else {
         return Vec::new();
     };
     let rows = subject.route.outcomes.rows();
     let name = |row: usize| Some(rows.get(row)?.key.clone());
-    taken(subject, near, (own, &name))
-        .map(|(at, message)| suspicion(CheckRule::AnotherRow, Weight::Loss, (at, message)))
+    read_by_other(subject, rivals, (own, &name))
+        .map(|(at, message)| hypothesis(CheckRule::AnotherRow, Weight::Loss, (at, message)))
         .collect()
 }
 
@@ -37,7 +37,7 @@ pub(in crate::domain::check) fn another_row(
 /// spelling. Complete up to the values tried: every route that no literal of path or params distinguishes is asked.
 pub(in crate::domain::check) fn another_route(
     subject: &CheckSubject<'_>,
-    near: NearMessages<'_>,
+    rivals: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     if subject.row.is_some() || !subject.route.enters_from(subject.from.other()) {
         return Vec::new();
@@ -47,26 +47,26 @@ pub(in crate::domain::check) fn another_route(
         Side::Rpc => Weight::Loss,
     };
     let name = |route: usize| Some(subject.table.route(route).name.clone());
-    taken(subject, near, (subject.place, &name))
-        .map(|(at, message)| suspicion(CheckRule::AnotherRoute, weight, (at, message)))
+    read_by_other(subject, rivals, (subject.index, &name))
+        .map(|(at, message)| hypothesis(CheckRule::AnotherRoute, weight, (at, message)))
         .collect()
 }
 
 /// Returns the messages whose way back another route or row reads, with its name.
-fn taken<'s>(
+fn read_by_other<'s>(
     subject: &'s CheckSubject<'_>,
-    near: NearMessages<'s>,
+    rivals: Rivals<'s>,
     (own, name): (usize, &'s dyn Fn(usize) -> Option<String>),
 ) -> impl Iterator<Item = (String, Message)> + 's {
-    let sources = near.iter().filter_map(|there| subject.source_of(there));
-    let messages = sources.chain(subject.made_up());
+    let sources = rivals.iter().filter_map(|there| subject.source_of(there));
+    let messages = sources.chain(subject.generated());
     messages.filter_map(move |message| {
-        let by = subject.trip(&message)?.by.filter(|by| *by != own)?;
+        let by = subject.round_trip(&message)?.by.filter(|by| *by != own)?;
         Some((name(by)?, message))
     })
 }
 
-fn suspicion(rule: CheckRule, weight: Weight, (at, message): (String, Message)) -> Hypothesis {
+fn hypothesis(rule: CheckRule, weight: Weight, (at, message): (String, Message)) -> Hypothesis {
     Hypothesis {
         rule,
         weight,
@@ -83,7 +83,7 @@ pub(in crate::domain::check) fn built_in(calls: &CheckSubject<'_>, from: Side) -
         never: None,
         norms: Vec::new(),
         losses: Vec::new(),
-        strange: Strange::Carried,
+        unnamed: UnnamedMembers::Carried,
         tried: 0,
     };
     let messages = match from {
@@ -91,7 +91,7 @@ pub(in crate::domain::check) fn built_in(calls: &CheckSubject<'_>, from: Side) -
         Side::Rpc => rpc_answers(),
     };
     for sent in messages {
-        let Some((trip, taken)) = calls.built_in_round_trip(&sent) else {
+        let Some((trip, row_key)) = calls.built_in_round_trip(&sent) else {
             continue;
         };
         direction.tried += 1;
@@ -99,7 +99,7 @@ pub(in crate::domain::check) fn built_in(calls: &CheckSubject<'_>, from: Side) -
         if back.same(&sent) {
             continue;
         }
-        let (rule, at, findings) = match taken {
+        let (rule, at, findings) = match row_key {
             Some(row) => (CheckRule::AnotherRow, row, &mut direction.losses),
             None => (
                 CheckRule::SuccessStatus,
