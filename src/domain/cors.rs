@@ -119,7 +119,7 @@ pub struct Cors {
 }
 
 /// Headers that the preflight response depends on.
-const ASKED: HeaderValue = HeaderValue::from_static(
+const VARY_ON: HeaderValue = HeaderValue::from_static(
     "origin, access-control-request-method, access-control-request-headers",
 );
 
@@ -149,14 +149,14 @@ impl Cors {
 
     /// Returns the headers of the preflight response for a path with these methods.
     #[must_use]
-    pub fn preflight(&self, asked: &HeaderMap, methods: &[Method]) -> HeaderMap {
-        let mut answer = HeaderMap::from_iter([(VARY, ASKED)]);
-        if !self.allow(origin(asked), &mut answer) {
+    pub fn preflight(&self, request: &HeaderMap, methods: &[Method]) -> HeaderMap {
+        let mut answer = HeaderMap::from_iter([(VARY, VARY_ON)]);
+        if !self.allow(origin(request), &mut answer) {
             return answer;
         }
         let methods = list(methods.iter().map(Method::as_str));
         let headers = match &self.headers {
-            RequestHeaders::Mirrored => list(asked_headers(asked).iter().map(HeaderName::as_str)),
+            RequestHeaders::Mirrored => list(requested_headers(request).iter().map(HeaderName::as_str)),
             RequestHeaders::Listed(names) => list(names.iter().map(HeaderName::as_str)),
         };
         let max_age = self.max_age.map(|age| HeaderValue::from(age.as_secs()));
@@ -196,9 +196,9 @@ impl Cors {
 /// Returns the `Origin` of a request; `None` if it has more than one.
 #[must_use]
 pub fn origin(headers: &HeaderMap) -> Option<&HeaderValue> {
-    let mut said = headers.get_all(ORIGIN).iter();
-    let first = said.next()?;
-    said.next().is_none().then_some(first)
+    let mut origins = headers.get_all(ORIGIN).iter();
+    let first = origins.next()?;
+    origins.next().is_none().then_some(first)
 }
 
 /// Returns the method that a preflight asks for; `None` if this request is not a preflight.
@@ -212,8 +212,8 @@ pub fn asked_method(method: &Method, headers: &HeaderMap) -> Option<Method> {
     Method::from_bytes(wanted.as_bytes()).ok()
 }
 
-fn asked_headers(asked: &HeaderMap) -> Vec<HeaderName> {
-    let lines = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
+fn requested_headers(request: &HeaderMap) -> Vec<HeaderName> {
+    let lines = request.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     names
         .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())

@@ -180,7 +180,7 @@ mod tests {
         }
 
         #[test]
-        fn all_fits_into_the_limit_that_is_said_to_be_needed(
+        fn the_needed_limit_is_sufficient(
             workers in 1..20_usize,
             clients in 2..50_000_usize,
             upstreams in 0..50_000_usize,

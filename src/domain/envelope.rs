@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_another_form_is_no_value() {
+    fn other_forms_are_not_values() {
         assert_eq!(
             paired("Bearer {token}").from_headers(&headers("Basic x"), 16),
             None

@@ -76,26 +76,26 @@ pub struct Means {
 
 /// Explains a request: one explanation for a REST call, one per message for an RPC body.
 #[must_use]
-pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> {
-    let mut headers = asked.head.headers.clone();
+pub fn explain(plan: &Plan, request: Asked<'_>, means: Means) -> Vec<Explanation> {
+    let mut headers = request.head.headers.clone();
     let hops = plan.rollout.clients.hops();
-    let is_trusted = || asked.peer.is_none_or(|peer| hops.trusts(peer));
+    let is_trusted = || request.peer.is_none_or(|peer| hops.trusts(peer));
     plan.identity_headers.clean(&mut headers, is_trusted);
     let head = RequestHead {
         headers: &headers,
-        ..asked.head
+        ..request.head
     };
-    let asked = Asked { head, ..asked };
-    let facing = facing(plan, asked.head);
+    let request = Asked { head, ..request };
+    let facing = facing(plan, request.head);
     let token = Cell::new(None);
     let claims = |tokens: &Tokens, text: &str| {
         let verified = tokens.verify(text, (means.unix_seconds)());
         token.set(verified.as_ref().err().copied());
         verified.ok().map(Rc::new)
     };
-    let peer = asked.peer.map(Peer::at);
+    let peer = request.peer.map(Peer::at);
     let identity = plan.rollout.clients.identify(ClientEvidence {
-        headers: asked.head.headers,
+        headers: request.head.headers,
         peer: peer.as_ref(),
         subject: None,
         digest: means.digest,
@@ -103,7 +103,7 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
     });
     let mut case = Case {
         plan,
-        asked,
+        request,
         caller: identity.caller(&plan.rollout.clients),
         token: token.get(),
         side: facing.side,
@@ -118,7 +118,7 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
     match (facing.refused, facing.side) {
         (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
         (None, Side::Rest) => vec![rest::explain(&case)],
-        (None, Side::Rpc) => match frame::of(&case) {
+        (None, Side::Rpc) => match frame::parse(&case) {
             Some(frame) => {
                 // A frame is a call of the REST side.
                 case.side = Side::Rest;
@@ -132,7 +132,7 @@ pub fn explain(plan: &Plan, asked: Asked<'_>, means: Means) -> Vec<Explanation> 
 /// One request, with everything that its calls have in common.
 struct Case<'a> {
     plan: &'a Plan,
-    asked: Asked<'a>,
+    request: Asked<'a>,
     caller: Caller<'a>,
     /// The reason why the bearer token proves nothing, if there is one.
     token: Option<TokenFault>,
@@ -144,7 +144,7 @@ impl<'a> Case<'a> {
     /// Creates an explanation that names the client only.
     fn begin(&self) -> Explanation {
         let secrets = self.secrets();
-        let head = self.asked.head;
+        let head = self.request.head;
         let target = head
             .uri
             .path_and_query()
@@ -161,11 +161,11 @@ impl<'a> Case<'a> {
 
     fn secrets(&self) -> Secrets {
         let bears = |name: &http::HeaderName| self.is_secret(name);
-        let mut secrets = Secrets::new(self.asked.head.headers, bears);
+        let mut secrets = Secrets::new(self.request.head.headers, bears);
         let redaction = &self.plan.redaction;
-        secrets.note_target(redaction, self.asked.head.uri);
-        secrets.note_members(redaction, self.asked.body, self.terms.depth);
-        if let Some(reply) = self.asked.reply {
+        secrets.note_target(redaction, self.request.head.uri);
+        secrets.note_members(redaction, self.request.body, self.terms.depth);
+        if let Some(reply) = self.request.reply {
             secrets.note_members(redaction, &reply.body, self.terms.depth);
         }
         secrets
@@ -185,7 +185,7 @@ impl<'a> Case<'a> {
     fn entry(&self) -> ConnectionEntry {
         ConnectionEntry {
             reach: self.plan.reach,
-            peer: self.asked.peer,
+            peer: self.request.peer,
         }
     }
 
@@ -193,7 +193,7 @@ impl<'a> Case<'a> {
     fn guard(&self, stage: Stage) -> Result<(), Failure> {
         match stage.control() {
             Some(Path::Old) => Ok(()),
-            Some(Path::New) | None => routing::guard(self.plan, self.asked.head, self.entry()),
+            Some(Path::New) | None => routing::guard(self.plan, self.request.head, self.entry()),
         }
     }
 
@@ -206,7 +206,7 @@ impl<'a> Case<'a> {
     fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
         let decision = routing::decide(
             self.plan,
-            (self.caller, self.asked.head.headers),
+            (self.caller, self.request.head.headers),
             (route, self.side),
             self.at(),
             None,
@@ -245,10 +245,10 @@ impl<'a> Case<'a> {
 
     /// Describes the shadow call that follows the answer.
     fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
-        let way = stage.candidate()?;
+        let path = stage.candidate()?;
         let never = shadow_limits::never(self.plan.routes.route(route?));
-        let is_refused = || routing::guard(self.plan, self.asked.head, self.entry()).is_err();
-        Some(match (never, way) {
+        let is_refused = || routing::guard(self.plan, self.request.head, self.entry()).is_err();
+        Some(match (never, path) {
             (None, Path::New) if is_refused() => {
                 "not sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
             }
@@ -265,14 +265,14 @@ impl<'a> Case<'a> {
             caller: self.caller,
             route,
             side: self.side,
-            headers: self.asked.head.headers,
+            headers: self.request.head.headers,
             session: None,
         };
         let covers = |flag: &&Flag| flag.covers(&call);
         let flags = self.plan.rollout.flags.iter().filter(covers);
         flags
             .map_while(|flag| {
-                let (why, bucket) = misses(flag, self.caller.key)?;
+                let (why, bucket) = skip_reason(flag, self.caller.key)?;
                 Some(PassedOver {
                     flag: flag.name.clone(),
                     percent: flag.percent.to_string(),
@@ -303,12 +303,12 @@ impl<'a> Case<'a> {
             (Side::Rest, _) => (row.status, problem(&failure, codes).body),
             (Side::Rpc, Some(id)) => {
                 let error = super::jsonrpc::error(id, &error_object(&failure, codes));
-                let headers = self.asked.head.headers;
+                let headers = self.request.head.headers;
                 let status = routing::rpc_face_status(self.plan, headers, failure.reason);
                 (status, error)
             }
             (Side::Rpc, None) => (
-                routing::notification_status(self.plan, self.asked.head.headers).as_u16(),
+                routing::notification_status(self.plan, self.request.head.headers).as_u16(),
                 super::rope::Rope::default(),
             ),
         };
@@ -326,13 +326,13 @@ impl<'a> Case<'a> {
     /// Returns the headers that are sent with a translated call.
     fn headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
         let clients = &self.plan.rollout.clients;
-        let forgets = self.asked.peer.is_some_and(|peer| {
+        let drops_hop_fields = self.request.peer.is_some_and(|peer| {
             let forwarding = &self.plan.forwarding;
             !forwarding.trusts(peer, clients.hops())
         });
         let headers = headers
             .iter()
-            .filter(|(name, _)| !(forgets && is_hop_field(name)))
+            .filter(|(name, _)| !(drops_hop_fields && is_hop_field(name)))
             .filter(|(name, _)| !self.plan.identity_headers.writes(name));
         let shown = headers.map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -356,7 +356,7 @@ impl<'a> Case<'a> {
             upstream: upstream.name.clone(),
             authority: upstream.authority.as_str().to_owned(),
             method: match upstream.transport.link() {
-                None => self.asked.head.method.as_str().to_owned(),
+                None => self.request.head.method.as_str().to_owned(),
                 Some(_) => carrier(upstream).to_owned(),
             },
             target: self.secrets().hide(target),
@@ -367,7 +367,7 @@ impl<'a> Case<'a> {
 }
 
 /// Returns the reason why a flag skips a call, with the bucket; `None` if the flag takes it.
-fn misses(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket>)> {
+fn skip_reason(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket>)> {
     if flag.arming == Arming::Tripped {
         return Some(("tripped", None));
     }
@@ -391,12 +391,12 @@ fn misses(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket
 }
 
 /// A call that would be translated, with the source of its holes and its answer.
-struct Translated<'a> {
+struct TranslatedCall<'a> {
     route: &'a Route,
     call: &'a Bindings,
 }
 
-impl Translated<'_> {
+impl TranslatedCall<'_> {
     /// Returns the values of the holes. Credentials and values of hidden names are hidden.
     fn holes(&self, (secrets, redaction): (&Secrets, &Redaction)) -> Vec<HoleValue> {
         let holes = self.route.facts.holes.iter().enumerate();

@@ -50,14 +50,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_peer_that_comes_second_finds_a_place(limit in 10..20_000_usize) {
+        fn a_second_peer_gets_a_connection(limit in 10..20_000_usize) {
             let held = fill(limit, 2);
             prop_assert!(held[1] > 0, "{held:?}");
             prop_assert!(held[0] <= limit - limit / 10);
         }
 
         #[test]
-        fn below_four_of_five_nobody_is_refused(limit in 1..9_999_usize, part in 0..100_usize) {
+        fn no_peer_is_refused_below_four_fifths(limit in 1..9_999_usize, part in 0..100_usize) {
             let taken = (limit - limit / 5) * part / 100;
             prop_assert!(may_take(limit, taken, taken));
         }

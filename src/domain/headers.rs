@@ -112,13 +112,13 @@ pub fn translated_in(
     let mut last = None;
     for (name, value) in from {
         // The values of one name are adjacent.
-        let (_, is_taken) = last.filter(|(own, _)| *own == name).unwrap_or_else(|| {
-            let asked = upstream.forward.contains(name) && !headers.contains_key(name);
-            let is_taken = asked || is_forwarded(name, upstream.credentials);
-            (name, is_taken && !of_connection.contains(name))
+        let (_, passes) = last.filter(|(own, _)| *own == name).unwrap_or_else(|| {
+            let is_listed = upstream.forward.contains(name) && !headers.contains_key(name);
+            let passes = is_listed || is_forwarded(name, upstream.credentials);
+            (name, passes && !of_connection.contains(name))
         });
-        last = Some((name, is_taken));
-        if is_taken {
+        last = Some((name, passes));
+        if passes {
             headers.append(name, value.clone());
         }
     }
@@ -185,12 +185,12 @@ pub fn credentials<'u>(
 /// A [`Failure`] if a value is not a valid header value.
 pub fn credentials_of<'p>(
     envelope: impl IntoIterator<Item = &'p EnvelopeHeader>,
-    said: &Call,
+    call: &Call,
     depth: u16,
 ) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     for paired in envelope {
-        let Some(value) = said.text.member(&paired.member) else {
+        let Some(value) = call.text.member(&paired.member) else {
             continue;
         };
         let header = paired.to_header(&value, depth);

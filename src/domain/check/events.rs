@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_or_normalised_is_said_with_its_place() {
+    fn forgotten_and_normalised_values_are_reported_with_their_location() {
         let found = verdicts(r#"{"x": "{x=5}"}"#, r#"{"x": "{x}", "t": "{_}"}"#);
         let forgotten = "sse/data/t: read and forgotten".to_owned();
         assert_eq!((found[0].0, found[0].1), ("sse", "lossy"));

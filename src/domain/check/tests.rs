@@ -15,7 +15,7 @@ use crate::domain::route::{RouteSource, RouteTable, parse_route};
 use crate::domain::side::Side;
 
 #[test]
-fn every_verdict_of_the_corpus_is_the_one_written_beside_it() {
+fn every_verdict_of_the_corpus_is_the_expected_one() {
     let cases = corpus();
     assert!(cases.len() >= 60, "{} cases", cases.len());
     let wrong: Vec<String> = cases

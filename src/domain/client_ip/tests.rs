@@ -21,7 +21,7 @@ fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 #[test]
-fn a_network_is_written_with_its_own_address() {
+fn a_network_is_written_without_host_bits() {
     for (text, inside, outside) in [
         ("10.0.0.0/8", "10.255.0.1", "11.0.0.1"),
         ("192.0.2.7", "192.0.2.7", "192.0.2.8"),
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_before_the_hops_own_word_changes_nothing(before in "[ -~]{0,40}", real in any::<u32>()) {
+    fn elements_before_that_of_the_hop_change_nothing(before in "[ -~]{0,40}", real in any::<u32>()) {
         let hops = hops(&["10.0.0.0/8"]);
         let real: IpAddr = core::net::Ipv4Addr::from(real | 0x8000_0000).into();
         let peer: IpAddr = "10.0.0.1".parse().unwrap();

@@ -42,9 +42,9 @@ pub enum Confidence {
 impl ControlRepeats {
     /// Returns the index of the next comparison of the route.
     pub fn next_place(&mut self) -> u64 {
-        let place = self.comparisons;
-        self.comparisons = place.wrapping_add(1);
-        place
+        let index = self.comparisons;
+        self.comparisons = index.wrapping_add(1);
+        index
     }
 
     /// Returns true if a counted difference has too few repetitions.
@@ -64,8 +64,8 @@ impl ControlRepeats {
             if noise.is_met(field) || earlier.any(|earlier| earlier.field == field) {
                 continue;
             }
-            if let Some(looks) = self.fields.get_mut(field) {
-                *looks = looks.saturating_add(1);
+            if let Some(repeats) = self.fields.get_mut(field) {
+                *repeats = repeats.saturating_add(1);
             } else if self.fields.len() < FIELDS {
                 self.fields.insert(field.to_owned(), 1);
             }
@@ -74,9 +74,9 @@ impl ControlRepeats {
 
     /// Returns the confidence in a mismatch. Differences that were not stored give none.
     #[must_use]
-    pub fn footing(&self, noise: &Noise, judged: &Judgement<'_>, look: RepeatLook) -> Confidence {
+    pub fn footing(&self, noise: &Noise, judged: &Judgement<'_>, repeat: RepeatLook) -> Confidence {
         let mut counted = judged.counted.iter().map(|one| one.field.as_str());
-        let sure = match look {
+        let sure = match repeat {
             RepeatLook::Taken => counted.next().is_some(),
             RepeatLook::None => counted.any(|field| noise.is_met(field) || self.is_enough(field)),
         };
@@ -89,7 +89,7 @@ impl ControlRepeats {
 
     fn is_enough(&self, field: &str) -> bool {
         match self.fields.get(field) {
-            Some(looks) => *looks >= ENOUGH,
+            Some(repeats) => *repeats >= ENOUGH,
             None => self.fields.len() >= FIELDS,
         }
     }

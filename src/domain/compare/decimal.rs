@@ -44,7 +44,7 @@ impl<'a> Decimal<'a> {
         if digits.is_empty() {
             return Decimal::zero();
         }
-        let Some(said) = exponent_of(exponent) else {
+        let Some(written) = exponent_of(exponent) else {
             return Decimal {
                 sign,
                 digits,
@@ -55,7 +55,7 @@ impl<'a> Decimal<'a> {
         Decimal {
             sign,
             digits,
-            exponent: said + signed(whole) - signed(leading),
+            exponent: written + signed(whole) - signed(leading),
             beyond: None,
         }
     }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_beyond_a_double_are_told_apart() {
+    fn digits_beyond_a_double_are_distinguished() {
         for (less, more) in [
             (
                 "123456789012345678901234567890",

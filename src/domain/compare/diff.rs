@@ -5,7 +5,7 @@
 
 use super::canonical_key::{CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder, Spent};
 use super::decimal::Decimal;
-use super::diff_list::Notes;
+use super::diff_list::DifferenceList;
 use super::pointer::{PointerBuilder, PointerPart, PointerStep};
 use super::redacted::{RedactedValue, Visibility};
 use super::rules::{Active, Rules};
@@ -23,8 +23,8 @@ pub(super) struct Differ<'a, 'r> {
     pub(super) rules: &'r Rules,
     pub(super) terms: &'r Terms,
     pub(super) budget: KeyBudget,
-    pub(super) trail: PointerBuilder<'a>,
-    pub(super) notes: Notes,
+    pub(super) pointer_path: PointerBuilder<'a>,
+    pub(super) notes: DifferenceList,
 }
 
 impl<'a> Differ<'a, '_> {
@@ -43,11 +43,11 @@ impl<'a> Differ<'a, '_> {
                 self.notes.ignore();
             }
             (Some(control), None) => {
-                let shown = self.light().value(&control);
+                let shown = self.visibility().value(&control);
                 self.note(Kind::Missing, shown, RedactedValue::absent());
             }
             (None, Some(candidate)) => {
-                let shown = self.light().value(&candidate);
+                let shown = self.visibility().value(&candidate);
                 self.note(Kind::Extra, RedactedValue::absent(), shown);
             }
         }
@@ -65,7 +65,7 @@ impl<'a> Differ<'a, '_> {
             }
             return;
         }
-        if self.trail.depth() > DEEPEST {
+        if self.pointer_path.depth() > DEEPEST {
             self.differ(Kind::Value, &pair);
             return;
         }
@@ -121,9 +121,9 @@ impl<'a> Differ<'a, '_> {
                 return;
             };
             let inside = self.rules.of(active, &name);
-            self.trail.enter(PointerStep::Name(name));
+            self.pointer_path.enter(PointerStep::Name(name));
             self.maybe(one, two, &inside);
-            self.trail.leave();
+            self.pointer_path.leave();
         }
     }
 
@@ -141,9 +141,9 @@ impl<'a> Differ<'a, '_> {
         }
         for (index, pair) in control.into_iter().zip(candidate).enumerate() {
             let inside = self.rules.element(active, index);
-            self.trail.enter(PointerStep::Element(index, index));
+            self.pointer_path.enter(PointerStep::Element(index, index));
             self.values(pair, &inside);
-            self.trail.leave();
+            self.pointer_path.leave();
         }
     }
 
@@ -189,9 +189,9 @@ impl<'a> Differ<'a, '_> {
         let inside = self.rules.any_element(active);
         let elements: (Vec<_>, Vec<_>) = (pair.0.children().collect(), pair.1.children().collect());
         for (one, two) in paired(&control, &candidate) {
-            self.trail.enter(PointerStep::Element(one, two));
+            self.pointer_path.enter(PointerStep::Element(one, two));
             self.values((elements.0[one], elements.1[two]), &inside);
-            self.trail.leave();
+            self.pointer_path.leave();
         }
     }
 
@@ -204,8 +204,8 @@ impl<'a> Differ<'a, '_> {
     }
 
     fn differ(&mut self, kind: Kind, pair: &ValuePair<'a>) {
-        let light = self.light();
-        let (control, candidate) = (light.value(&pair.0), light.value(&pair.1));
+        let visibility = self.visibility();
+        let (control, candidate) = (visibility.value(&pair.0), visibility.value(&pair.1));
         self.note(kind, control, candidate);
     }
 
@@ -222,7 +222,7 @@ impl<'a> Differ<'a, '_> {
             | Kind::Header
             | Kind::Code => PointerPart::Control,
         };
-        let (pointer, field) = self.trail.told(of);
+        let (pointer, field) = self.pointer_path.render(of);
         self.notes.add(super::Difference {
             pointer,
             field,
@@ -234,11 +234,11 @@ impl<'a> Differ<'a, '_> {
     }
 
     /// Returns the visibility of values at the current place.
-    pub(super) fn light(&self) -> Visibility<'_> {
+    pub(super) fn visibility(&self) -> Visibility<'_> {
         Visibility {
             show: self.rules.source().show,
             salt: &self.terms.salt,
-            secrecy: self.trail.secrecy(&self.rules.source().redaction),
+            secrecy: self.pointer_path.secrecy(&self.rules.source().redaction),
         }
     }
 }

@@ -4,9 +4,9 @@ use super::{Comparison, DIFFERENCES, Difference};
 
 /// The stored differences, and the number of those that were not stored.
 #[derive(Debug, Default)]
-pub(super) struct Notes(Comparison);
+pub(super) struct DifferenceList(Comparison);
 
-impl Notes {
+impl DifferenceList {
     pub(super) fn add(&mut self, found: Difference) {
         let same = |known: &&mut Difference| known.kind == found.kind && known.field == found.field;
         if let Some(known) = self.0.differences.iter_mut().find(same) {

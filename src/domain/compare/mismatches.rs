@@ -118,10 +118,10 @@ impl<S: Ord> Recent<S> {
     }
 
     /// Inserts a sample. Returns the increase of the number of samples.
-    fn keep(&mut self, sample: S, room: usize) -> usize {
+    fn keep(&mut self, sample: S, capacity: usize) -> usize {
         let at = self.samples.partition_point(|known| *known <= sample);
         self.samples.insert(at, sample);
-        if self.samples.len() > SAMPLES || room == 0 {
+        if self.samples.len() > SAMPLES || capacity == 0 {
             self.samples.remove(0);
             return 0;
         }
@@ -168,16 +168,16 @@ impl Mismatches {
     /// Adds the mismatches of another worker.
     pub fn merge(&mut self, other: &Mismatches) {
         self.more.add(other.more);
-        for (route, of_route) in &other.routes {
-            if of_route.failed.tally.count > 0 {
-                let samples = of_route.failed.samples.iter().cloned();
-                self.add_failed(route, of_route.failed.tally, samples);
+        for (route, entry_of_route) in &other.routes {
+            if entry_of_route.failed.tally.count > 0 {
+                let samples = entry_of_route.failed.samples.iter().cloned();
+                self.add_failed(route, entry_of_route.failed.tally, samples);
             }
-            for (name, field) in &of_route.fields {
+            for (name, field) in &entry_of_route.fields {
                 self.add(route, name, field.tally, field.samples.iter().cloned());
             }
             if let Some(known) = self.routes.get_mut(route) {
-                known.more.add(of_route.more);
+                known.more.add(entry_of_route.more);
             }
         }
     }
@@ -197,10 +197,10 @@ impl Mismatches {
         tally: Tally,
         samples: impl IntoIterator<Item = FailedCandidate>,
     ) {
-        let Some(of_route) = self.entry(route, tally) else {
+        let Some(entry_of_route) = self.entry(route, tally) else {
             return;
         };
-        let known = &mut of_route.failed;
+        let known = &mut entry_of_route.failed;
         known.tally.add(tally);
         for sample in samples {
             // Differences share one bound; failed candidates are bounded by the number of routes.
@@ -216,19 +216,19 @@ impl Mismatches {
         samples: impl IntoIterator<Item = MismatchSample>,
     ) {
         let all = self.samples;
-        let Some(of_route) = self.entry(route, tally) else {
+        let Some(entry_of_route) = self.entry(route, tally) else {
             return;
         };
-        if !of_route.fields.contains_key(field) && of_route.fields.len() >= FIELDS {
-            of_route.more.add(tally);
+        if !entry_of_route.fields.contains_key(field) && entry_of_route.fields.len() >= FIELDS {
+            entry_of_route.more.add(tally);
             return;
         }
-        let known = of_route.fields.entry(field.to_owned()).or_default();
+        let known = entry_of_route.fields.entry(field.to_owned()).or_default();
         known.tally.add(tally);
         let mut more = 0;
         for sample in samples {
-            let room = ALL_SAMPLES.saturating_sub(all + more);
-            more += known.keep(sample, room);
+            let capacity = ALL_SAMPLES.saturating_sub(all + more);
+            more += known.keep(sample, capacity);
         }
         self.samples = all + more;
     }
@@ -236,7 +236,7 @@ impl Mismatches {
     /// Returns the failed candidates of a route.
     #[must_use]
     pub fn failed(&self, route: &str) -> Option<&Failed> {
-        let failed = self.routes.get(route).map(|of_route| &of_route.failed);
+        let failed = self.routes.get(route).map(|entry_of_route| &entry_of_route.failed);
         failed.filter(|failed| failed.tally.count > 0)
     }
 
@@ -247,9 +247,9 @@ impl Mismatches {
 
     /// Returns the fields of a route that differed.
     pub fn fields(&self, route: &str) -> impl Iterator<Item = (&str, &Field)> {
-        let of_route = self.routes.get(route).into_iter();
-        of_route.flat_map(|of_route| {
-            of_route
+        let entry_of_route = self.routes.get(route).into_iter();
+        entry_of_route.flat_map(|entry_of_route| {
+            entry_of_route
                 .fields
                 .iter()
                 .map(|(name, field)| (name.as_str(), field))
@@ -259,8 +259,8 @@ impl Mismatches {
     /// Returns the tally of the differences in a route's fields that exceeded the limit.
     #[must_use]
     pub fn more_of(&self, route: &str) -> Tally {
-        let of_route = self.routes.get(route);
-        of_route.map_or_else(Tally::default, |of_route| of_route.more)
+        let entry_of_route = self.routes.get(route);
+        entry_of_route.map_or_else(Tally::default, |entry_of_route| entry_of_route.more)
     }
 
     /// Returns the tally of the calls of routes that exceeded the limit.
@@ -275,8 +275,8 @@ impl Mismatches {
         let gone = self
             .routes
             .extract_if(.., |route, _| is_forgotten(route))
-            .map(|(route, of_route)| {
-                let samples = of_route.fields.values().map(|field| field.samples.len());
+            .map(|(route, entry_of_route)| {
+                let samples = entry_of_route.fields.values().map(|field| field.samples.len());
                 self.samples = self.samples.saturating_sub(samples.sum());
                 route
             });

@@ -4,7 +4,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName};
 
 use super::canonical_key::KeyBudget;
 use super::diff::{Differ, equal};
-use super::diff_list::Notes;
+use super::diff_list::DifferenceList;
 use super::pointer::{PointerBuilder, PointerStep};
 use super::redacted::RedactedValue;
 use super::response::{ComparedBody, ComparedResponse, ParsedResponse, ResponseTrees, essence};
@@ -30,8 +30,8 @@ pub fn compare(
         rules,
         terms,
         budget: KeyBudget::from_bytes(parsed.iter().map(ParsedResponse::len).sum()),
-        trail: PointerBuilder::default(),
-        notes: Notes::default(),
+        pointer_path: PointerBuilder::default(),
+        notes: DifferenceList::default(),
     };
     differ.statuses([control, candidate], &root);
     if let (
@@ -76,10 +76,10 @@ impl<'a> Differ<'a, '_> {
         look: impl FnOnce(&mut Self, &Active),
     ) {
         let inside = self.rules.member(active, name);
-        self.trail
+        self.pointer_path
             .enter(PointerStep::Name(Spelled::Text(name.into())));
         look(self, &inside);
-        self.trail.leave();
+        self.pointer_path.leave();
     }
 
     fn part(&mut self, name: &'static str, trees: [&'a Option<JsonIndex<'a>>; 2], active: &Active) {
@@ -155,12 +155,12 @@ impl<'a> Differ<'a, '_> {
             };
             let text = name.as_str().to_owned();
             differ
-                .trail
+                .pointer_path
                 .enter(PointerStep::Name(Spelled::Text(text.into())));
             differ.plain(both, Kind::Header, &inside, |differ, value| {
-                differ.light().text("text", value)
+                differ.visibility().text("text", value)
             });
-            differ.trail.leave();
+            differ.pointer_path.leave();
         });
     }
 
@@ -189,7 +189,7 @@ impl<'a> Differ<'a, '_> {
         });
         self.within("body", active, |differ, active| {
             differ.plain(both, kind, active, |differ, (what, bytes)| {
-                differ.light().bytes(what, bytes)
+                differ.visibility().bytes(what, bytes)
             });
         });
     }

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused_with_words() {
+    fn invalid_paths_are_refused_with_a_reason() {
         assert_eq!(Path::parse("body"), Err(PathError::NoSlash));
         assert_eq!(Path::parse("/body/~"), Err(PathError::Escape));
         assert_eq!(Path::parse("/body/~3"), Err(PathError::Escape));

@@ -55,7 +55,7 @@ impl<'a> PointerBuilder<'a> {
     }
 
     /// Returns the pointer, and the path under which a difference here is counted; both end at the same place.
-    pub(super) fn told(&self, of: PointerPart) -> (String, String) {
+    pub(super) fn render(&self, of: PointerPart) -> (String, String) {
         let (mut pointer, mut field) = (String::new(), String::new());
         for step in &self.0 {
             let fits = (pointer.len(), field.len());

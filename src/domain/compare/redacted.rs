@@ -36,8 +36,8 @@ impl RedactedValue {
     #[must_use]
     pub fn kept(text: &str) -> RedactedValue {
         /// At most ten characters for an escaped one, and the quotes.
-        const KEPT: usize = LONGEST * 10 + 2;
-        RedactedValue(text.chars().take(KEPT).collect())
+        const MAX_STORED: usize = LONGEST * 10 + 2;
+        RedactedValue(text.chars().take(MAX_STORED).collect())
     }
 
     /// Returns the text.
@@ -173,18 +173,18 @@ mod tests {
     const SALT: Salt = Salt([7; 16]);
 
     fn shown(text: &str, show: Show, secrecy: Secrecy) -> String {
-        let light = Visibility {
+        let visibility = Visibility {
             show,
             salt: &SALT,
             secrecy,
         };
-        light
+        visibility
             .value(&JsonIndex::read(text.as_bytes()).root())
             .to_string()
     }
 
     #[test]
-    fn a_value_is_told_by_what_it_is_like() {
+    fn a_value_is_described_by_its_type_and_length() {
         let plain = |text| shown(text, Show::Likeness, Secrecy::Open);
         for (text, expected) in [
             ("null", "null"),
@@ -207,14 +207,14 @@ mod tests {
     #[test]
     fn the_salt_makes_the_hash() {
         let other = Salt([8; 16]);
-        let light = |salt| Visibility {
+        let visibility = |salt| Visibility {
             show: Show::Likeness,
             salt,
             secrecy: Secrecy::Open,
         };
         assert_ne!(
-            light(&SALT).text("string", "a"),
-            light(&other).text("string", "a")
+            visibility(&SALT).text("string", "a"),
+            visibility(&other).text("string", "a")
         );
         assert_eq!(format!("{SALT:?}"), "Salt(***)");
     }

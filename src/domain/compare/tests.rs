@@ -49,9 +49,9 @@ fn results(control: &str, candidate: &str, lines: &[&str]) -> Comparison {
 }
 
 /// The differences as `kind pointer`, with what was found beside them.
-fn told(found: &Comparison) -> Vec<String> {
+fn rendered(found: &Comparison) -> Vec<String> {
     let differences = found.differences.iter();
-    let mut told: Vec<_> = differences
+    let mut lines: Vec<_> = differences
         .map(|one| format!("{} {}", one.kind.as_str(), one.pointer))
         .collect();
     for (count, what) in [
@@ -60,15 +60,15 @@ fn told(found: &Comparison) -> Vec<String> {
         (found.fallen_back, "fallen back"),
     ] {
         if count > 0 {
-            told.push(format!("{count} {what}"));
+            lines.push(format!("{count} {what}"));
         }
     }
-    told
+    lines
 }
 
 /// The line that says what of two results differs.
 fn differ(control: &str, candidate: &str, lines: &[&str]) -> String {
-    told(&results(control, candidate, lines)).join(", ")
+    rendered(&results(control, candidate, lines)).join(", ")
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn each_difference_has_a_kind_and_a_place() {
 }
 
 #[test]
-fn a_field_is_told_once_with_how_often() {
+fn a_field_is_reported_once_with_its_count() {
     let list = |from: usize| {
         let items: Vec<_> = (from..from + 100)
             .map(|n| format!("{{\"at\":{n},\"x\":1}}"))
@@ -135,7 +135,7 @@ fn a_field_is_told_once_with_how_often() {
         format!("[{}]", items.join(","))
     };
     let found = results(&list(0), &list(1000), &[]);
-    assert_eq!(told(&found), ["value /result/0/at"]);
+    assert_eq!(rendered(&found), ["value /result/0/at"]);
     assert_eq!(found.differences[0].field, "/result/*/at");
     assert_eq!(found.differences[0].times, 100);
     let object = |value: usize| {
@@ -149,7 +149,7 @@ fn a_field_is_told_once_with_how_often() {
 }
 
 #[test]
-fn what_is_ignored_is_counted_where_it_differs() {
+fn ignored_differences_are_counted() {
     let (one, other) = (
         "{\"a\":{\"x\":1},\"b\":[{\"t\":1,\"v\":1}]}",
         "{\"a\":{\"x\":2},\"b\":[{\"t\":2,\"v\":1}]}",
@@ -185,7 +185,7 @@ fn what_is_ignored_is_counted_where_it_differs() {
 }
 
 #[test]
-fn numbers_may_lie_a_tolerance_apart() {
+fn numbers_may_differ_by_a_tolerance() {
     let near = &["near /result/*/score 0.001"];
     let of = |score: &str| format!("[{{\"score\":{score}}}]");
     assert_eq!(differ(&of("0.3"), &of("0.301"), near), "1 ignored");
@@ -269,12 +269,12 @@ fn a_list_too_large_for_sorting_again_and_again_is_compared_in_order() {
         )
     };
     let found = results(&wide(1), &wide(2), &lines);
-    assert!(found.fallen_back > 0, "{:?}", told(&found));
+    assert!(found.fallen_back > 0, "{:?}", rendered(&found));
     assert_eq!(found.differences[0].kind, Kind::Value);
 }
 
 #[test]
-fn nothing_of_a_value_is_told_but_what_it_is_like() {
+fn a_redacted_value_shows_only_type_and_length() {
     let one =
         "{\"name\":\"Alice Example\",\"login\":{\"password\":\"hunter2\",\"pin\":1234},\"n\":1}";
     let other =
@@ -297,11 +297,11 @@ fn nothing_of_a_value_is_told_but_what_it_is_like() {
 }
 
 #[test]
-fn a_place_too_deep_to_be_told_is_told_by_the_one_above() {
+fn a_pointer_that_is_too_long_ends_at_an_ancestor() {
     let name = "n".repeat(150);
     let of = |value: u32| format!("{{\"{name}\":{{\"{name}\":{value}}}}}");
     let found = results(&of(1), &of(2), &[]);
-    assert_eq!(told(&found), [format!("value /result/{name}")]);
+    assert_eq!(rendered(&found), [format!("value /result/{name}")]);
     assert_eq!(
         differ(
             &of(1),

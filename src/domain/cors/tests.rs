@@ -115,7 +115,7 @@ fn a_listed_origin_is_named_with_what_its_page_may_read() {
 }
 
 #[test]
-fn no_other_origin_is_told_more_than_that_answers_differ() {
+fn other_origins_get_only_vary() {
     for origin in [
         None,
         Some("https://evil.example"),
@@ -140,7 +140,7 @@ fn where_every_origin_is_admitted_answers_are_the_same_for_all() {
 }
 
 #[test]
-fn an_answer_has_one_origin_and_keeps_what_else_it_varies_by() {
+fn a_response_has_one_origin_and_keeps_its_vary() {
     let mut answer = headers(&[
         ("access-control-allow-origin", "https://other.example"),
         ("vary", "accept-language"),
@@ -157,16 +157,16 @@ const VARY_ASKED: &str =
     "vary: origin, access-control-request-method, access-control-request-headers";
 
 #[test]
-fn a_preflight_is_told_the_methods_and_the_headers_that_it_asks_for() {
-    let mut asked = headers(&[
+fn a_preflight_response_has_the_requested_methods_and_headers() {
+    let mut requested = headers(&[
         ("origin", APP),
         ("access-control-request-headers", "content-type, X-Tenant,,"),
     ]);
-    asked.append(
+    requested.append(
         ACCESS_CONTROL_REQUEST_HEADERS,
         HeaderValue::from_static("x-b,no token"),
     );
-    let answer = listed().preflight(&asked, &[Method::DELETE, Method::PUT]);
+    let answer = listed().preflight(&requested, &[Method::DELETE, Method::PUT]);
     assert_eq!(
         shown(&answer),
         [
@@ -181,10 +181,10 @@ fn a_preflight_is_told_the_methods_and_the_headers_that_it_asks_for() {
 }
 
 #[test]
-fn a_preflight_is_told_the_headers_that_are_listed_whatever_it_asks_for() {
-    let asked = headers(&[("origin", APP), ("access-control-request-headers", "x-b")]);
+fn a_preflight_response_has_the_listed_headers() {
+    let requested = headers(&[("origin", APP), ("access-control-request-headers", "x-b")]);
     assert_eq!(
-        shown(&any().preflight(&asked, &[Method::PUT])),
+        shown(&any().preflight(&requested, &[Method::PUT])),
         [
             "access-control-allow-headers: x-tenant",
             "access-control-allow-methods: PUT",
@@ -195,27 +195,27 @@ fn a_preflight_is_told_the_headers_that_are_listed_whatever_it_asks_for() {
 }
 
 #[test]
-fn a_preflight_of_another_origin_is_told_nothing() {
-    for asked in [headers(&[("origin", "https://evil.example")]), headers(&[])] {
-        let answer = listed().preflight(&asked, &[Method::PUT]);
-        assert_eq!(shown(&answer), [VARY_ASKED], "{asked:?}");
+fn a_preflight_of_another_origin_gets_only_vary() {
+    for requested in [headers(&[("origin", "https://evil.example")]), headers(&[])] {
+        let answer = listed().preflight(&requested, &[Method::PUT]);
+        assert_eq!(shown(&answer), [VARY_ASKED], "{requested:?}");
     }
 }
 
 #[test]
 fn a_preflight_has_an_origin_and_the_method_of_its_call() {
     let whole = [("origin", APP), ("access-control-request-method", "PUT")];
-    let asked = |method: &Method, fields| asked_method(method, &headers(fields));
-    assert_eq!(asked(&Method::OPTIONS, &whole), Some(Method::PUT));
-    assert_eq!(asked(&Method::GET, &whole), None);
-    assert_eq!(asked(&Method::OPTIONS, &whole[..1]), None);
-    assert_eq!(asked(&Method::OPTIONS, &whole[1..]), None);
+    let requested = |method: &Method, fields| asked_method(method, &headers(fields));
+    assert_eq!(requested(&Method::OPTIONS, &whole), Some(Method::PUT));
+    assert_eq!(requested(&Method::GET, &whole), None);
+    assert_eq!(requested(&Method::OPTIONS, &whole[..1]), None);
+    assert_eq!(requested(&Method::OPTIONS, &whole[1..]), None);
     let odd = [("origin", APP), ("access-control-request-method", "P UT")];
-    assert_eq!(asked(&Method::OPTIONS, &odd), None);
+    assert_eq!(requested(&Method::OPTIONS, &odd), None);
 }
 
 #[test]
-fn two_origins_are_nobodys() {
+fn two_origins_count_as_none() {
     let mut twice = headers(&[("origin", APP), ("host", "app.example")]);
     twice.append(ORIGIN, HeaderValue::from_static(APP));
     assert_eq!(origin(&twice), None);

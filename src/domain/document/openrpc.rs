@@ -123,14 +123,14 @@ fn params(route: &Route) -> Params {
         }
         Pattern::List(list) => {
             let items = list.items.iter().enumerate();
-            let list = items.map(|(place, pattern)| {
+            let list = items.map(|(index, pattern)| {
                 let name = match pattern {
                     Pattern::Hole(slot) => slot.name.clone(),
                     Pattern::Literal(_)
                     | Pattern::Text(_)
                     | Pattern::Object(_)
                     | Pattern::List(_)
-                    | Pattern::Each(_) => format!("param{}", place + 1),
+                    | Pattern::Each(_) => format!("param{}", index + 1),
                 };
                 (name, of_pattern(pattern, more), Presence::new(pattern))
             });
@@ -228,13 +228,13 @@ fn errors_of(row: &OutcomeRow) -> Vec<Value> {
     else {
         return Vec::new();
     };
-    let said = match message {
+    let title = match message {
         Some(Pattern::Literal(literal)) => value(literal),
         Some(pattern) => json!(pattern.spelled().trim_matches('"')),
         None => json!(title(&row.rest.status)),
     };
     let error = |code: i64| {
-        let mut error = json!({ "code": code, "message": said });
+        let mut error = json!({ "code": code, "message": title });
         if let Some(data) = data {
             // `data` holds one value in OpenRPC, so variants go into an extension.
             match data {

@@ -19,8 +19,8 @@ impl PathText {
     /// Returns the path with numbered parameters: two paths that differ only in names are the same path.
     pub(super) fn shape(&self) -> String {
         let mut shape = self.text.clone();
-        for (place, (name, _)) in self.parameters.iter().enumerate() {
-            shape = shape.replacen(&format!("{{{name}}}"), &format!("{{#{place}}}"), 1);
+        for (index, (name, _)) in self.parameters.iter().enumerate() {
+            shape = shape.replacen(&format!("{{{name}}}"), &format!("{{#{index}}}"), 1);
         }
         shape
     }
@@ -32,13 +32,13 @@ pub(super) fn path_text(template: &Template) -> PathText {
         text: String::new(),
         parameters: Vec::new(),
     };
-    for (place, segment) in template.segments.iter().enumerate() {
+    for (index, segment) in template.segments.iter().enumerate() {
         path.text.push('/');
         if let SegmentPattern::Literal(literal) = segment {
             path.text.push_str(literal);
             continue;
         }
-        let covers = |hole: &&PlacedHole| (hole.start..hole.end).contains(&place);
+        let covers = |hole: &&PlacedHole| (hole.start..hole.end).contains(&index);
         let hole = template.holes.iter().find(covers);
         let (name, schema) = match hole {
             Some(hole) if hole.end - hole.start == 1 => {
@@ -46,7 +46,7 @@ pub(super) fn path_text(template: &Template) -> PathText {
                 (hole.slot.name.clone(), of_words(&words))
             }
             Some(hole) => {
-                let open = template.segments[hole.start..place].iter();
+                let open = template.segments[hole.start..index].iter();
                 let before = open.filter(|open| !matches!(open, SegmentPattern::Literal(_)));
                 let name = match before.count() {
                     0 => hole.slot.name.clone(),
@@ -55,7 +55,7 @@ pub(super) fn path_text(template: &Template) -> PathText {
                 (name, json!({ "type": "string" }))
             }
             None => (
-                format!("segment_{}", place + 1),
+                format!("segment_{}", index + 1),
                 json!({ "type": "string" }),
             ),
         };
@@ -89,10 +89,10 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
         parameter
     });
     // OpenAPI describes these three elsewhere, and ignores parameters of their names.
-    let said_elsewhere = ["accept", "content-type", "authorization"];
+    let described_elsewhere = ["accept", "content-type", "authorization"];
     let headers = call.headers.iter();
     let headers = headers
-        .filter(|item| !said_elsewhere.contains(&item.name.as_str()))
+        .filter(|item| !described_elsewhere.contains(&item.name.as_str()))
         .map(|item| {
             let mut parameter = parameter("header", item.name.as_str(), &item.words);
             // A list header has commas between elements (OpenAPI 3.1 §4.8.12.4, `simple`); any other is one text.
@@ -120,7 +120,7 @@ fn style(shape: &Shape) -> Option<(&'static str, bool)> {
     }
 }
 
-fn parameter(place: &str, name: &str, words: &TextPatterns) -> Value {
+fn parameter(index: &str, name: &str, words: &TextPatterns) -> Value {
     let mut schema = of_words(words);
     if let TextPatterns::Hole(slot) = words
         && slot.default().is_some()
@@ -128,7 +128,7 @@ fn parameter(place: &str, name: &str, words: &TextPatterns) -> Value {
         schema["default"] = of_slot(slot)["default"].clone();
     }
     json!({
-        "in": place,
+        "in": index,
         "name": name,
         "required": !words.may_be_absent(),
         "schema": schema,

@@ -88,11 +88,11 @@ fn of_text(text: &TextPattern) -> Value {
 
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if r"\^$.|?*+()[]{}/-".contains(letter) {
+    for character in text.chars() {
+        if r"\^$.|?*+()[]{}/-".contains(character) {
             escaped.push('\\');
         }
-        escaped.push(letter);
+        escaped.push(character);
     }
     escaped
 }

@@ -35,13 +35,13 @@ impl Events {
         }
         let orders = EventForm::ALL.map(|form| order(&events, form, &mut errors));
         let events = Events { events, orders };
-        for (place, event) in events.events.iter().enumerate() {
+        for (index, event) in events.events.iter().enumerate() {
             let mut forms = EventForm::ALL.into_iter();
             let used =
-                forms.any(|from| event.face(from).is_some() && events.hides(place, from).is_none());
+                forms.any(|from| event.face(from).is_some() && events.hides(index, from).is_none());
             let by = EventForm::ALL
                 .into_iter()
-                .find_map(|from| events.hides(place, from));
+                .find_map(|from| events.hides(index, from));
             if let (false, Some(by)) = (used, by) {
                 let by = &events.events[by].key;
                 let what =
@@ -67,9 +67,9 @@ impl Events {
     pub fn hides(&self, event: usize, from: EventForm) -> Option<usize> {
         let own = self.events.get(event)?.face(from)?;
         let order = self.orders[from as usize].iter().copied();
-        let mut earlier = order.take_while(|place| *place != event);
-        earlier.find(|place| {
-            let other = &self.events[*place];
+        let mut earlier = order.take_while(|index| *index != event);
+        earlier.find(|index| {
+            let other = &self.events[*index];
             share(&self.events[event], other, from)
                 && other
                     .face(from)
@@ -81,27 +81,27 @@ impl Events {
     #[must_use]
     pub fn rewrite(
         &self,
-        told: &EventValue,
+        value: &EventValue,
         to: EventForm,
         terms: TranslateContext,
     ) -> EventAction {
-        let from = told.form();
+        let from = value.form();
         let mut failed = None;
-        for place in &self.orders[from as usize] {
-            let event = &self.events[*place];
+        for index in &self.orders[from as usize] {
+            let event = &self.events[*index];
             if !event.speaks_of(from, to) {
                 continue;
             }
-            let Some(reading) = event.read(told, terms.depth) else {
+            let Some(reading) = event.read(value, terms.depth) else {
                 continue;
             };
             let Some(other) = event.other(from) else {
                 return EventAction::Swallowed;
             };
             match event.write(&reading, other, terms) {
-                Ok(told) => {
+                Ok(event) => {
                     let dropped = reading.dropped;
-                    return EventAction::Rewritten { told, dropped };
+                    return EventAction::Rewritten { told: event, dropped };
                 }
                 Err(why) => {
                     failed.get_or_insert_with(|| (event.key.clone(), why));
@@ -117,13 +117,13 @@ impl Events {
 
 impl EventDefinition {
     /// Reads an event; returns `None` if it does not match.
-    fn read(&self, told: &EventValue, depth: u16) -> Option<PatternReader> {
-        let pattern = self.face(told.form())?;
+    fn read(&self, value: &EventValue, depth: u16) -> Option<PatternReader> {
+        let pattern = self.face(value.form())?;
         let mut reading = PatternReader::new(self.facts.holes.len(), UnknownMembers::Open, depth);
-        pattern.read(Some(&told.view), &mut reading).ok()?;
+        pattern.read(Some(&value.view), &mut reading).ok()?;
         // The id of a stream event stays in its own line.
         if !names_id(pattern) {
-            reading.dropped = reading.dropped.saturating_sub(told.unnamed);
+            reading.dropped = reading.dropped.saturating_sub(value.unnamed);
         }
         Some(reading)
     }
@@ -174,16 +174,16 @@ fn order(
     errors: &mut Vec<PatternError>,
 ) -> Vec<usize> {
     let mut refined = vec![0_usize; events.len()];
-    for (place, one) in events.iter().enumerate() {
-        for (other_place, other) in events.iter().enumerate().skip(place + 1) {
+    for (index, one) in events.iter().enumerate() {
+        for (other_index, other) in events.iter().enumerate().skip(index + 1) {
             let (Some(face), Some(twin)) = (one.face(from), other.face(from)) else {
                 continue;
             };
             let down = within(face, twin, MemberPolicy::Open);
             let up = within(twin, face, MemberPolicy::Open);
             match (down, up) {
-                (true, false) => refined[place] += 1,
-                (false, true) => refined[other_place] += 1,
+                (true, false) => refined[index] += 1,
+                (false, true) => refined[other_index] += 1,
                 (true, true) => {}
                 (false, false) => {
                     if share(one, other, from)
@@ -200,16 +200,16 @@ fn order(
             }
         }
     }
-    let places = 0..events.len();
-    let mut order: Vec<usize> = places
-        .filter(|place| events[*place].face(from).is_some())
+    let indexes = 0..events.len();
+    let mut order: Vec<usize> = indexes
+        .filter(|index| events[*index].face(from).is_some())
         .collect();
     // Of two events that match the same messages, the one that names more members loses less.
-    let rank = |place: &usize| {
+    let rank = |index: &usize| {
         (
-            Reverse(refined[*place]),
-            Reverse(events[*place].binds(from)),
-            *place,
+            Reverse(refined[*index]),
+            Reverse(events[*index].binds(from)),
+            *index,
         )
     };
     order.sort_by_key(rank);

@@ -246,7 +246,7 @@ fn the_most_specific_event_is_taken_whatever_the_order() {
 }
 
 #[test]
-fn what_nobody_could_tell_apart_or_use_is_refused() {
+fn ambiguous_and_unusable_events_are_refused() {
     let refused = build(&[
         r#"{"rpc": {"method": "a"}, "sse": {"event": "a", "data": {"x": 1}}}"#,
         r#"{"rpc": {"method": "b"}, "sse": {"event": "a", "data": {"y": 1}}}"#,

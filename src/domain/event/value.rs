@@ -87,23 +87,23 @@ impl EventValue {
 
     /// Returns the event with the value that a pattern wrote.
     pub(super) fn written(form: EventForm, view: Json) -> Result<EventValue, MatchError> {
-        let told = EventValue {
+        let event = EventValue {
             form,
             view,
             unnamed: 0,
         };
         match form {
             EventForm::Rpc => {
-                let params = told.view.member("params").map(|params| params.kind());
+                let params = event.view.member("params").map(|params| params.kind());
                 if !matches!(params, None | Some(JsonKind::Object | JsonKind::Array)) {
                     let what = "params must be an object or an array (JSON-RPC 2.0 §4.2)";
                     return Err(MatchError::new("rpc/params", what));
                 }
             }
-            EventForm::Sse => told.is_readable()?,
+            EventForm::Sse => event.is_readable()?,
             EventForm::Frame => {}
         }
-        Ok(told)
+        Ok(event)
     }
 
     /// Rejects a text that would be read as JSON.

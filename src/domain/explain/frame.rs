@@ -3,7 +3,7 @@
 use super::local_reply::decided;
 use super::rest::{rows, secrets, sent};
 use super::{
-    Case, ExplainedAnswer, Explanation, RowLine, SentRequest, Translated, Value, carrier,
+    Case, ExplainedAnswer, Explanation, RowLine, SentRequest, TranslatedCall, Value, carrier,
     unknown_members,
 };
 use crate::domain::failure::{Failure, Reason};
@@ -21,10 +21,10 @@ use crate::domain::routing::{self, refused};
 use crate::domain::side::Side;
 
 /// Returns the body as a frame, where clients may speak in frames.
-pub(super) fn of(case: &Case<'_>) -> Option<Json> {
+pub(super) fn parse(case: &Case<'_>) -> Option<Json> {
     let plan = case.plan;
-    let sockets = plan.face.sockets.filter(|_| !case.asked.body.is_empty())?;
-    match SocketMessage::new(case.asked.body, plan.limits.depth) {
+    let sockets = plan.face.sockets.filter(|_| !case.request.body.is_empty())?;
+    match SocketMessage::new(case.request.body, plan.limits.depth) {
         SocketMessage::Frame(frame) if sockets.tongue == SocketProtocol::Both => Some(frame),
         SocketMessage::Frame(_) | SocketMessage::Rpc(_) | SocketMessage::Noise(_) => None,
     }
@@ -34,13 +34,13 @@ pub(super) fn of(case: &Case<'_>) -> Option<Json> {
 pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     let mut explanation = case.begin();
     explanation.message = Some(case.secrets().hide(&rejections::frame_in_short(frame)));
-    let failure = match tell(case, frame, &mut explanation) {
+    let failure = match try_explain(case, frame, &mut explanation) {
         Ok(()) => return explanation,
         Err(failure) => failure,
     };
     let mut explanation = case.refuse(explanation, failure.clone());
     let route = case.plan.routes.select_frame(frame);
-    let said = route.map(|index| {
+    let reply = route.map(|index| {
         let route = case.plan.routes.route(index);
         let call = route.unread(frame);
         let codes = &case.plan.face.failure_codes;
@@ -48,22 +48,22 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     });
     if let Some(refused) = &mut explanation.refused {
         // A failure is sent as a frame or not at all.
-        refused.document = shown(case, said).unwrap_or(Value::from_text(String::new()));
+        refused.document = shown(case, reply).unwrap_or(Value::from_text(String::new()));
     }
     explanation
 }
 
-fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<(), Failure> {
+fn try_explain(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<(), Failure> {
     let plan = case.plan;
     // The handshake of its socket would be refused.
-    routing::guard(plan, case.asked.head, case.entry())?;
-    if let Some(said) = plan.locals.frame(frame, case.terms) {
+    routing::guard(plan, case.request.head, case.entry())?;
+    if let Some(reply) = plan.locals.frame(frame, case.terms) {
         decided(case, DecisionReason::Local, explanation);
         explanation.answer = Some(ExplainedAnswer {
             row: None,
             status: 200,
             headers: Vec::new(),
-            body: shown(case, Some(said)),
+            body: shown(case, Some(reply)),
             dropped: 0,
             note: Some("by the proxy itself".into()),
         });
@@ -83,7 +83,7 @@ fn tell(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<
                 upstream: upstream.name.clone(),
                 authority: upstream.authority.as_str().to_owned(),
                 method: carrier(upstream).to_owned(),
-                body: Some(Value::from_text(case.secrets().hide_bytes(case.asked.body))),
+                body: Some(Value::from_text(case.secrets().hide_bytes(case.request.body))),
                 note: Some("unchanged, over this client's own connection".into()),
                 ..SentRequest::default()
             });
@@ -111,13 +111,13 @@ fn translate(
     let route = case.plan.routes.route(index);
     let call = command_to_rpc(route, frame.clone(), case.terms).map_err(rejections::bind)?;
     let pattern = route.rest_call.body.as_ref();
-    explanation.dropped = unknown_members::of_value(pattern, frame, "frame");
-    let told = Translated {
+    explanation.dropped = unknown_members::in_value(pattern, frame, "frame");
+    let translated_call = TranslatedCall {
         route,
         call: &call.call,
     };
-    let secrets = secrets(case, &told);
-    explanation.holes = told.holes((&secrets, &case.plan.redaction));
+    let secrets = secrets(case, &translated_call);
+    explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
@@ -135,7 +135,7 @@ fn answer(
     route: &Route,
     call: &Bindings,
 ) -> Result<Option<ExplainedAnswer>, Failure> {
-    let Some(reply) = case.asked.reply else {
+    let Some(reply) = case.request.reply else {
         return Ok(None);
     };
     let limits = &case.plan.limits;
@@ -166,8 +166,8 @@ fn answer(
     }))
 }
 
-fn shown(case: &Case<'_>, said: Option<FrameReply>) -> Option<Value> {
-    match said? {
+fn shown(case: &Case<'_>, reply: Option<FrameReply>) -> Option<Value> {
+    match reply? {
         FrameReply::Frame(frame) => Some(Value::from_text(
             case.secrets().hide_bytes(&frame.into_bytes()),
         )),

@@ -14,9 +14,9 @@ use crate::domain::routing;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LocalExplanation {
     /// The proxy replies; the explanation is complete.
-    Told,
+    Complete,
     /// The proxy does not reply.
-    No,
+    NotLocal,
 }
 
 /// Explains a REST call that a `[[local]]` or a CORS preflight answers.
@@ -24,7 +24,7 @@ pub(super) fn rest(
     case: &Case<'_>,
     explanation: &mut Explanation,
 ) -> Result<LocalExplanation, Failure> {
-    let (plan, head) = (case.plan, case.asked.head);
+    let (plan, head) = (case.plan, case.request.head);
     let found = routing::local(plan, head, case.entry());
     if !matches!(found, Ok(None)) {
         decided(case, DecisionReason::Local, explanation);
@@ -35,20 +35,20 @@ pub(super) fn rest(
             (local.status.as_u16(), &local.headers),
             &local.body,
         ));
-        return Ok(LocalExplanation::Told);
+        return Ok(LocalExplanation::Complete);
     }
     Ok(preflight(case, explanation))
 }
 
 /// Explains a preflight that the proxy answers.
 pub(super) fn preflight(case: &Case<'_>, explanation: &mut Explanation) -> LocalExplanation {
-    let head = case.asked.head;
+    let head = case.request.head;
     let Some(headers) = routing::preflight(case.plan, (case.caller, case.at()), head) else {
-        return LocalExplanation::No;
+        return LocalExplanation::NotLocal;
     };
     decided(case, DecisionReason::Preflight, explanation);
     explanation.answer = Some(answer(case, (204, &headers), &Bytes::new()));
-    LocalExplanation::Told
+    LocalExplanation::Complete
 }
 
 /// Explains an RPC call that a `[[local]]` answers.
@@ -58,10 +58,10 @@ pub(super) fn rpc(
     explanation: &mut Explanation,
 ) -> Result<LocalExplanation, Failure> {
     let Some(local) = case.plan.locals.rpc(&call.method) else {
-        return Ok(LocalExplanation::No);
+        return Ok(LocalExplanation::NotLocal);
     };
     decided(case, DecisionReason::Local, explanation);
-    routing::guard(case.plan, case.asked.head, case.entry())?;
+    routing::guard(case.plan, case.request.head, case.entry())?;
     if let Some(id) = &call.id {
         let message = match local.to(call.params.as_ref()) {
             Ok(result) => jsonrpc::result(id, Rope::from(result.into_bytes())),
@@ -70,7 +70,7 @@ pub(super) fn rpc(
         let message = message.into_bytes();
         explanation.answer = Some(answer(case, (200, &HeaderMap::new()), &message));
     }
-    Ok(LocalExplanation::Told)
+    Ok(LocalExplanation::Complete)
 }
 
 pub(super) fn decided(case: &Case<'_>, why: DecisionReason, explanation: &mut Explanation) {

@@ -15,7 +15,7 @@ use crate::domain::route::Route;
 
 /// Returns the reply of the upstream of the caller's own side.
 pub(super) fn passed(case: &Case<'_>) -> Option<ExplainedAnswer> {
-    let reply = case.asked.reply?;
+    let reply = case.request.reply?;
     Some(ExplainedAnswer {
         row: None,
         status: reply.status,
@@ -32,7 +32,7 @@ pub(super) fn answer_rest(
     route: &Route,
     call: &Bindings,
 ) -> Result<Option<ExplainedAnswer>, Failure> {
-    let Some(reply) = case.asked.reply else {
+    let Some(reply) = case.request.reply else {
         return Ok(None);
     };
     let answered = if reply.is_event_stream() && !refuses(reply.status) {
@@ -70,7 +70,7 @@ pub(super) fn answer_rpc(
     (route, call): (&Route, &Bindings),
     id: &RequestId,
 ) -> Result<Option<ExplainedAnswer>, Failure> {
-    let Some(reply) = case.asked.reply else {
+    let Some(reply) = case.request.reply else {
         return Ok(None);
     };
     if reply.is_event_stream() && !refuses(reply.status) {

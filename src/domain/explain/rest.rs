@@ -4,7 +4,7 @@ use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{
-    Case, Explanation, POST, RowLine, Secrets, SentRequest, Translated, Value, carrier,
+    Case, Explanation, POST, RowLine, Secrets, SentRequest, TranslatedCall, Value, carrier,
     unknown_members, view,
 };
 use crate::domain::failure::Failure;
@@ -22,15 +22,15 @@ use crate::domain::translate::{self, ToRpc};
 /// Explains a REST call.
 pub(super) fn explain(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
-    match tell(case, &mut explanation) {
+    match try_explain(case, &mut explanation) {
         Ok(()) => explanation,
         Err(failure) => case.refuse(explanation, failure),
     }
 }
 
-fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
-    let (plan, head) = (case.plan, case.asked.head);
-    if local_reply::rest(case, explanation)? == LocalExplanation::Told {
+fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
+    let (plan, head) = (case.plan, case.request.head);
+    if local_reply::rest(case, explanation)? == LocalExplanation::Complete {
         return Ok(());
     }
     let route = match match_route(plan, head)? {
@@ -71,7 +71,7 @@ fn tell(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
 
 /// Returns the body, if there is one; fails when it is not JSON.
 fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
-    let (head, body) = (case.asked.head, case.asked.body);
+    let (head, body) = (case.request.head, case.request.body);
     let limits = &case.plan.limits;
     if body.is_empty() {
         return Ok(None);
@@ -85,30 +85,30 @@ fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
 }
 
 fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Result<(), Failure> {
-    let head = case.asked.head;
+    let head = case.request.head;
     let route = case.plan.routes.route(index);
     let segments = Segments::split(head.uri.path());
     let reading = translate::read_rest_call(route, head.rest(&segments), case.terms);
     let reading = reading.map_err(rejections::bind)?;
-    if route.carries() == HasRequestBody::Nothing && !case.asked.body.is_empty() {
+    if route.carries() == HasRequestBody::Nothing && !case.request.body.is_empty() {
         return Err(rejections::bind(translate::no_body(route)));
     }
     let body = body(case)?;
     let call = translate::rest_to_rpc(route, reading, body.clone(), case.terms);
     let call = call.map_err(rejections::bind)?;
-    explanation.dropped = unknown_members::of_query(route, head.uri.query());
+    explanation.dropped = unknown_members::in_query(route, head.uri.query());
     if let Some(body) = &body {
         let pattern = route.rest_call.body.as_ref();
         explanation
             .dropped
-            .extend(unknown_members::of_value(pattern, body, "body"));
+            .extend(unknown_members::in_value(pattern, body, "body"));
     }
-    let told = Translated {
+    let translated_call = TranslatedCall {
         route,
         call: &call.call,
     };
-    let secrets = secrets(case, &told);
-    explanation.holes = told.holes((&secrets, &case.plan.redaction));
+    let secrets = secrets(case, &translated_call);
+    explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
@@ -129,13 +129,13 @@ pub(super) fn sent(
 ) -> SentRequest {
     let (method, headers) = match upstream.transport.link() {
         None => {
-            let headers = translated(case.asked.head.headers, upstream, HasBody::Yes);
+            let headers = translated(case.request.head.headers, upstream, HasBody::Yes);
             (POST.as_str(), case.headers(&headers))
         }
         Some(_) => (carrier(upstream), Vec::new()),
     };
     let depth = case.terms.depth;
-    let members = credentials(upstream, case.asked.head.headers, depth).into_iter();
+    let members = credentials(upstream, case.request.head.headers, depth).into_iter();
     let members: Vec<_> = members
         .map(|(member, _)| (member, Json::string(HIDDEN)))
         .collect();
@@ -169,14 +169,14 @@ pub(super) fn sent(
 }
 
 /// Collects the credentials of the head, and the values of holes in headers with credentials.
-pub(super) fn secrets(case: &Case<'_>, told: &Translated<'_>) -> Secrets {
+pub(super) fn secrets(case: &Case<'_>, translated_call: &TranslatedCall<'_>) -> Secrets {
     let mut secrets = case.secrets();
-    let headers = told.route.rest_call.headers.iter();
+    let headers = translated_call.route.rest_call.headers.iter();
     let slots = headers
         .filter(|item| case.is_secret(&item.name))
         .flat_map(|item| item.words.slots());
     for hole in slots.filter_map(|slot| slot.binds()) {
-        secrets.note(&view::plain_text_of(told.call.get(hole)));
+        secrets.note(&view::plain_text_of(translated_call.call.get(hole)));
     }
     secrets
 }

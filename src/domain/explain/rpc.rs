@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rpc, passed};
 use super::rest::{self, rows, secrets};
-use super::{Case, Explanation, SentRequest, Translated, Value, carrier, unknown_members};
+use super::{Case, Explanation, SentRequest, TranslatedCall, Value, carrier, unknown_members};
 use crate::domain::batch;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::headers::{HasBody, credentials_of, set, translated, withhold_credentials};
@@ -25,8 +25,8 @@ use crate::domain::websocket;
 
 /// Explains a request to an RPC path.
 pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
-    if *case.asked.head.method != Method::POST {
-        let head = case.asked.head;
+    if *case.request.head.method != Method::POST {
+        let head = case.request.head;
         let asks = websocket::is_asked(head.method, head.headers);
         return vec![match asks && case.plan.face.sockets.is_some() {
             true => socket(case),
@@ -65,7 +65,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
 fn poster<'a>(case: &Case<'a>) -> Poster<'a> {
     Poster {
         caller: case.caller,
-        head: case.asked.head,
+        head: case.request.head,
         at: case.at(),
         past: None,
     }
@@ -73,7 +73,7 @@ fn poster<'a>(case: &Case<'a>) -> Poster<'a> {
 
 /// Explains a batch: one explanation for each item.
 fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> Vec<Explanation> {
-    if let Err(failure) = routing::batch(case.plan, case.asked.head.headers) {
+    if let Err(failure) = routing::batch(case.plan, case.request.head.headers) {
         return vec![case.refuse(case.begin(), failure)];
     }
     let passing = batch::passing(case.plan, poster(case), &items, |_, _| None);
@@ -86,19 +86,19 @@ fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> V
     }
     let count = items.len();
     let items = items.into_iter().enumerate();
-    let explained = items.map(|(place, item)| {
+    let explained = items.map(|(index, item)| {
         let sending = SendPlan {
-            company: Some((place + 1, count)),
+            in_batch: Some((index + 1, count)),
             is_whole,
             fault: None,
         };
         match item {
             MessageItem::Invalid(_) if is_whole => {
                 let mut explanation = case.begin();
-                explanation.message = Some(format!("{}invalid message", sending.place()));
+                explanation.message = Some(format!("{}invalid message", sending.position()));
                 let upstream = case.plan.rpc_over_http();
                 explanation.sends = upstream.map(|upstream| {
-                    let target = target(upstream, case.asked.head.uri.query());
+                    let target = target(upstream, case.request.head.uri.query());
                     case.passes(upstream, &target, WHOLE)
                 });
                 explanation
@@ -119,7 +119,7 @@ fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
         MessageFault::Ambiguous => "several methods can be read".to_owned(),
     });
     let upstream = &case.plan.upstreams.all[place];
-    let target = target(upstream, case.asked.head.uri.query());
+    let target = target(upstream, case.request.head.uri.query());
     explanation.sends = Some(case.passes(upstream, &target, "unchanged, byte for byte"));
     explanation.answer = passed(case);
     explanation
@@ -128,7 +128,7 @@ fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
 /// Explains the handshake of a WebSocket that the proxy serves itself.
 fn socket(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
-    let head = case.asked.head;
+    let head = case.request.head;
     let agreed = routing::guard(case.plan, head, case.entry())
         .and_then(|()| websocket::handshake(head.headers));
     let handshake = match agreed {
@@ -148,8 +148,8 @@ fn socket(case: &Case<'_>) -> Explanation {
 /// Explains a request with another method on an RPC path: it passes to the RPC upstream.
 fn pass(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
-    let head = case.asked.head;
-    if local_reply::preflight(case, &mut explanation) == LocalExplanation::Told {
+    let head = case.request.head;
+    if local_reply::preflight(case, &mut explanation) == LocalExplanation::Complete {
         return explanation;
     }
     let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
@@ -176,7 +176,7 @@ fn target(upstream: &UpstreamPlan, query: Option<&str>) -> String {
 
 /// Returns the body, without its content coding.
 fn body(case: &Case<'_>) -> Result<posted::PostedBody, Failure> {
-    let (headers, body) = (case.asked.head.headers, case.asked.body);
+    let (headers, body) = (case.request.head.headers, case.request.body);
     let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes);
     let is = |names: &[&str]| {
         let mut names = names.iter();
@@ -200,7 +200,7 @@ fn body(case: &Case<'_>) -> Result<posted::PostedBody, Failure> {
 #[derive(Clone, Copy, Default)]
 struct SendPlan<'a> {
     /// The index in a batch, with the size of the batch.
-    company: Option<(usize, usize)>,
+    in_batch: Option<(usize, usize)>,
     /// Records whether the batch passes as one message.
     is_whole: bool,
     /// The reason why translation refuses the message.
@@ -208,9 +208,9 @@ struct SendPlan<'a> {
 }
 
 impl SendPlan<'_> {
-    fn place(self) -> String {
-        let company = self.company;
-        company.map_or(String::new(), |(place, of)| format!("{place} of {of}: "))
+    fn position(self) -> String {
+        let in_batch = self.in_batch;
+        in_batch.map_or(String::new(), |(position, count)| format!("{position} of {count}: "))
     }
 
     /// Fails when translation refuses the message.
@@ -223,15 +223,15 @@ const WHOLE: &str = "unchanged, in one message with the rest of the batch";
 
 fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explanation {
     let mut explanation = case.begin();
-    let place = sending.place();
+    let position = sending.position();
     match item {
         MessageItem::Invalid(invalid) => {
-            explanation.message = Some(format!("{place}invalid message"));
+            explanation.message = Some(format!("{position}invalid message"));
             let failure = Failure::new(Reason::InvalidRequest, invalid.why);
             case.refuse_call(explanation, failure, Some(&invalid.id))
         }
         MessageItem::Response(_) => {
-            explanation.message = Some(format!("{place}a response from the client"));
+            explanation.message = Some(format!("{position}a response from the client"));
             client_response(case, explanation)
         }
         MessageItem::Call(call) => {
@@ -241,15 +241,15 @@ fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explana
             let id = id.map_or("a notification".to_owned(), |id| {
                 format!("id {}", String::from_utf8_lossy(id))
             });
-            let told = format!("{place}{method}, {id}");
-            explanation.message = Some(case.secrets().hide(&told));
-            match tell(case, &call, (sending, &mut explanation)) {
+            let line = format!("{position}{method}, {id}");
+            explanation.message = Some(case.secrets().hide(&line));
+            match explain_call(case, &call, (sending, &mut explanation)) {
                 Ok(()) => explanation,
                 Err(failure) => {
                     let null = RequestId::null();
-                    let is_told = failure.reason.is_told_to_notifications();
-                    let is_told = is_told && sending.company.is_none();
-                    let id = call.id.as_ref().or(is_told.then_some(&null));
+                    let gets_reply = failure.reason.is_told_to_notifications();
+                    let gets_reply = gets_reply && sending.in_batch.is_none();
+                    let id = call.id.as_ref().or(gets_reply.then_some(&null));
                     case.refuse_call(explanation, failure, id)
                 }
             }
@@ -262,23 +262,23 @@ fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation
     let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
         return case.refuse(explanation, rejections::unexpected_response());
     };
-    let target = target(upstream, case.asked.head.uri.query());
+    let target = target(upstream, case.request.head.uri.query());
     explanation.sends = Some(case.passes(upstream, &target, "unchanged"));
     explanation
 }
 
-fn tell(
+fn explain_call(
     case: &Case<'_>,
     call: &Call,
     (sending, explanation): (SendPlan<'_>, &mut Explanation),
 ) -> Result<(), Failure> {
     let plan = case.plan;
     rejections::ambiguous_credentials(plan, call)?;
-    routing::mcp(plan, case.asked.head.headers, call)?;
+    routing::mcp(plan, case.request.head.headers, call)?;
     if plan.locals.rpc(&call.method).is_some() {
         sending.check_valid()?;
     }
-    if local_reply::rpc(case, call, explanation)? == LocalExplanation::Told {
+    if local_reply::rpc(case, call, explanation)? == LocalExplanation::Complete {
         return Ok(());
     }
     let selected = plan.select_rpc(&call.method, call.params.as_ref());
@@ -319,23 +319,23 @@ fn pass_call(
         sending.check_valid()?;
     }
     if shared {
-        routing::guard(plan, case.asked.head, case.entry())?;
+        routing::guard(plan, case.request.head, case.entry())?;
     }
-    routing::linked(plan, upstream, Some(case.asked.head.headers), call)?;
-    if let Some(note) = kept(upstream, call) {
+    routing::linked(plan, upstream, Some(case.request.head.headers), call)?;
+    if let Some(note) = link_note(upstream, call) {
         let status = match call.id {
             Some(_) => 200,
-            None => routing::notification_status(plan, case.asked.head.headers).as_u16(),
+            None => routing::notification_status(plan, case.request.head.headers).as_u16(),
         };
         explanation.answer = Some(local_reply::noted(case, (status, &HeaderMap::new()), note));
         return Ok(());
     }
     let target = match shared {
-        false => target(upstream, case.asked.head.uri.query()),
+        false => target(upstream, case.request.head.uri.query()),
         true => String::new(),
     };
     let rewritten = rewritten(plan, upstream, call)?;
-    let note = match (&call.id, sending.company) {
+    let note = match (&call.id, sending.in_batch) {
         _ if rewritten.is_some() => REWRITTEN,
         _ if sending.is_whole => WHOLE,
         _ if sending.fault.is_some() => "unchanged, byte for byte; translation would refuse it",
@@ -354,7 +354,7 @@ fn pass_call(
 }
 
 /// Returns a note for a message that the proxy answers itself, because it concerns the shared link to the server.
-fn kept(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
+fn link_note(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
     match (&call.id, &*call.method) {
         (Some(_), "initialize") if upstream.sends_initialize() => {
             Some("by the proxy: the server's answer to the handshake of the link")
@@ -383,33 +383,33 @@ fn translate(
         .map_err(rejections::bind)?;
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);
-        let named = unknown_members::of_value(pattern, params, "params");
+        let named = unknown_members::in_value(pattern, params, "params");
         // `_meta` belongs to the protocol, on every route.
         explanation.dropped = named
             .into_iter()
             .filter(|name| name != "params/_meta")
             .collect();
     }
-    let told = Translated {
+    let translated_call = TranslatedCall {
         route,
         call: &made.call,
     };
-    let secrets = secrets(case, &told);
-    explanation.holes = told.holes((&secrets, &case.plan.redaction));
+    let secrets = secrets(case, &translated_call);
+    explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
     if made.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));
     }
     let upstream = case.plan.upstream_for(Some(index), Side::Rest);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     if route.is_frame() {
-        explanation.sends = Some(framed((upstream, &made), &secrets));
+        explanation.sends = Some(frame_request((upstream, &made), &secrets));
         if call.id.is_some() {
             explanation.outcomes = rows(route, Side::Rest);
         }
         return Ok(());
     }
-    let said = credential_headers(case, upstream, call)?;
-    explanation.sends = Some(sent(case, route, (upstream, &made, said), &secrets));
+    let credentials = credential_headers(case, upstream, call)?;
+    explanation.sends = Some(sent(case, route, (upstream, &made, credentials), &secrets));
     if let Some(id) = &call.id {
         explanation.outcomes = rows(route, Side::Rest);
         explanation.answer = answer_rpc(case, (route, &made.call), id)?;
@@ -418,7 +418,7 @@ fn translate(
 }
 
 /// Describes a frame to a server that speaks in frames.
-fn framed((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) -> SentRequest {
+fn frame_request((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) -> SentRequest {
     let body = made.body.clone().map(|body| body.into_bytes());
     SentRequest {
         upstream: upstream.name.clone(),
@@ -449,12 +449,12 @@ fn credential_headers(
 fn sent(
     case: &Case<'_>,
     route: &Route,
-    (upstream, made, said): (&UpstreamPlan, &ToRest, HeaderMap),
+    (upstream, made, credentials): (&UpstreamPlan, &ToRest, HeaderMap),
     secrets: &super::Secrets,
 ) -> SentRequest {
     let has_body = HasBody::new(&made.body);
-    let mut headers = translated(case.asked.head.headers, upstream, has_body);
-    headers.extend(said);
+    let mut headers = translated(case.request.head.headers, upstream, has_body);
+    headers.extend(credentials);
     set(&mut headers, made.headers.clone());
     withhold_credentials(&mut headers, upstream);
     let body = made.body.clone().map(|body| body.into_bytes());

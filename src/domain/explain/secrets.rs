@@ -67,8 +67,8 @@ impl Secrets {
         let path = redaction.path(uri.path());
         let shown: Vec<_> = Segments::split(&path).iter().collect();
         if shown.contains(&HIDDEN) {
-            let came = Segments::split(uri.path());
-            for piece in came.iter().filter(|piece| !shown.contains(piece)) {
+            let segments = Segments::split(uri.path());
+            for piece in segments.iter().filter(|piece| !shown.contains(piece)) {
                 self.note_encoded(piece, Plus::Literal);
             }
         }
@@ -82,8 +82,8 @@ impl Secrets {
     }
 
     fn note_encoded(&mut self, text: &str, plus: Plus) {
-        let came = text.chars().count();
-        if came < SHORTEST {
+        let length = text.chars().count();
+        if length < SHORTEST {
             return;
         }
         self.note(text);

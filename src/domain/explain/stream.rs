@@ -14,7 +14,7 @@ pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
     let Some(declared) = case.plan.streams.all().get(followed.stream) else {
         return explanation;
     };
-    let head = case.asked.head;
+    let head = case.request.head;
     let decision = stream::decide(case.plan, (case.caller, head.headers), followed);
     let line = |side: Side| format!("GET {}", declared.path(side).as_str());
     explanation.route = Some(NamedRoute {
@@ -51,7 +51,7 @@ pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
 
 fn sends(case: &Case<'_>, followed: StreamMatch, way: Path) -> Result<SentRequest, Failure> {
     let plan = case.plan;
-    let uri = case.asked.head.uri;
+    let uri = case.request.head.uri;
     let declared = plan.streams.all().get(followed.stream);
     let (side, path, note) = match way {
         Path::Old => {

@@ -201,7 +201,7 @@ fn plan() -> Plan {
     }
 }
 
-fn told(
+fn explained(
     (method, target): (Method, &str),
     headers: &[(&'static str, &str)],
     body: &str,
@@ -213,7 +213,7 @@ fn told(
             HeaderValue::from_str(value).unwrap(),
         )
     });
-    let asked = Asked {
+    let request = Asked {
         head: RequestHead {
             method: &method,
             uri: &uri,
@@ -228,17 +228,17 @@ fn told(
         now: String::new,
         unix_seconds: || 0,
     };
-    explain(&plan(), asked, means)
+    explain(&plan(), request, means)
 }
 
 fn refused(request: (Method, &str), body: &str) -> String {
-    let told = told(request, &[], body);
-    let refused = told[0].refused.as_ref().unwrap();
+    let explanations = explained(request, &[], body);
+    let refused = explanations[0].refused.as_ref().unwrap();
     format!("{} {} {}", refused.status, refused.code, refused.message)
 }
 
 #[test]
-fn what_a_body_may_not_be_is_refused_within_the_limits_of_the_plan() {
+fn invalid_bodies_are_refused_by_the_limits_of_the_plan() {
     let long = format!("\"{}\"", "x".repeat(200));
     let deep = "[".repeat(17);
     let rest = || (Method::POST, "/items/7");
@@ -281,18 +281,18 @@ fn what_a_body_may_not_be_is_refused_within_the_limits_of_the_plan() {
 }
 
 #[test]
-fn what_is_dropped_is_named_as_often_as_it_is_counted() {
+fn dropped_members_are_named_as_often_as_counted() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"items/read","params":{"id":"7","token":"t","x":1,"y":{},"_meta":{}}}"#;
-    let told = told((Method::POST, "/rpc"), &[], call);
-    assert_eq!(told[0].dropped, ["params/x", "params/y"]);
+    let explanations = explained((Method::POST, "/rpc"), &[], call);
+    assert_eq!(explanations[0].dropped, ["params/x", "params/y"]);
 }
 
 #[test]
-fn a_message_that_is_no_call_is_told_from_one_that_is() {
+fn messages_that_are_not_calls_are_explained_as_such() {
     let batch =
         r#"[{"jsonrpc":"2.0","id":1,"result":1},7,{"jsonrpc":"2.0","method":"items/make"}]"#;
-    let told = told((Method::POST, "/rpc"), &[], batch);
-    let lines: Vec<(&str, bool)> = told
+    let explanations = explained((Method::POST, "/rpc"), &[], batch);
+    let lines: Vec<(&str, bool)> = explanations
         .iter()
         .map(|one| (one.message.as_deref().unwrap(), one.refused.is_some()))
         .collect();
@@ -305,7 +305,7 @@ fn a_message_that_is_no_call_is_told_from_one_that_is() {
         ]
     );
     // Nobody is told of what went wrong with a notification.
-    let silent = told[2].refused.as_ref().unwrap();
+    let silent = explanations[2].refused.as_ref().unwrap();
     assert_eq!((silent.status, silent.document.as_str()), (204, ""));
 }
 
@@ -325,16 +325,16 @@ proptest! {
         };
         let quoted = Json::string(&secret);
         let quoted = String::from_utf8_lossy(quoted.as_bytes());
-        let told = match place {
-            0..3 => told((Method::POST, "/items/7"), headers, &format!("{{\"s\":{quoted}}}")),
-            3 => told((Method::GET, "/items/7"), headers, ""),
+        let explanations = match place {
+            0..3 => explained((Method::POST, "/items/7"), headers, &format!("{{\"s\":{quoted}}}")),
+            3 => explained((Method::GET, "/items/7"), headers, ""),
             _ => {
                 let params = format!(r#"{{"id":"7","token":{quoted}}}"#);
                 let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"items/read","params":{params}}}"#);
-                told((Method::POST, "/rpc"), headers, &call)
+                explained((Method::POST, "/rpc"), headers, &call)
             }
         };
-        let text = serde_json::to_string(&told).unwrap();
+        let text = serde_json::to_string(&explanations).unwrap();
         let core: String = secret.chars().skip_while(|letter| *letter != 'Q').collect();
         prop_assert!(!text.contains(&core), "{}", text);
     }
@@ -347,8 +347,8 @@ proptest! {
     ) {
         let method = if post { Method::POST } else { Method::GET };
         if target.parse::<Uri>().is_ok() {
-            let told = told((method, &target), &[], &body);
-            prop_assert!(!told.is_empty());
+            let explanations = explained((method, &target), &[], &body);
+            prop_assert!(!explanations.is_empty());
         }
     }
 }
@@ -371,7 +371,7 @@ fn own(explanation: &Explanation) -> String {
 }
 
 #[test]
-fn what_the_proxy_itself_answers_is_told() {
+fn replies_of_the_proxy_are_explained() {
     let ping = r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#;
     let silent = r#"{"jsonrpc":"2.0","method":"ping"}"#;
     let evil = [("origin", "https://evil.example")];
@@ -402,7 +402,7 @@ fn what_the_proxy_itself_answers_is_told() {
             "none preflight: 204 null vary access-control-allow-origin access-control-allow-methods",
         ),
     ] {
-        let told = told(request.clone(), headers, body);
-        assert_eq!(own(&told[0]), words, "{request:?}");
+        let explanations = explained(request.clone(), headers, body);
+        assert_eq!(own(&explanations[0]), words, "{request:?}");
     }
 }

@@ -5,7 +5,7 @@ use crate::domain::pattern::{ListPattern, ObjectPattern, Pattern};
 use crate::domain::route::{Query, Route};
 
 /// Returns the query parameters that a route does not know.
-pub(super) fn of_query(route: &Route, query: Option<&str>) -> Vec<String> {
+pub(super) fn in_query(route: &Route, query: Option<&str>) -> Vec<String> {
     let Ok(query) = Query::parse(query) else {
         return Vec::new();
     };
@@ -15,27 +15,27 @@ pub(super) fn of_query(route: &Route, query: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// Returns the members that a pattern does not name, with their paths below `place`.
-pub(super) fn of_value(pattern: Option<&Pattern>, value: &Json, place: &str) -> Vec<String> {
+/// Returns the members that a pattern does not name, with their paths below `path`.
+pub(super) fn in_value(pattern: Option<&Pattern>, value: &Json, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     match pattern {
-        Some(pattern) => walk(pattern, value, place, &mut found),
-        None => found.extend(names(value).map(|(name, _)| format!("{place}/{name}"))),
+        Some(pattern) => walk(pattern, value, path, &mut found),
+        None => found.extend(names(value).map(|(name, _)| format!("{path}/{name}"))),
     }
     found
 }
 
-fn walk(pattern: &Pattern, value: &Json, place: &str, found: &mut Vec<String>) {
+fn walk(pattern: &Pattern, value: &Json, path: &str, found: &mut Vec<String>) {
     match pattern {
         Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => {}
-        Pattern::Object(object) => walk_object(object, value, place, found),
-        Pattern::List(list) => walk_list(list, value, place, found),
+        Pattern::Object(object) => walk_object(object, value, path, found),
+        Pattern::List(list) => walk_list(list, value, path, found),
         Pattern::Each(each) if value.kind() == JsonKind::Array => {
             for (index, element) in value.elements().enumerate() {
                 walk(
                     &each.item,
                     &value.piece(element),
-                    &format!("{place}/{index}"),
+                    &format!("{path}/{index}"),
                     found,
                 );
             }
@@ -44,19 +44,19 @@ fn walk(pattern: &Pattern, value: &Json, place: &str, found: &mut Vec<String>) {
     }
 }
 
-fn walk_object(object: &ObjectPattern, value: &Json, place: &str, found: &mut Vec<String>) {
+fn walk_object(object: &ObjectPattern, value: &Json, path: &str, found: &mut Vec<String>) {
     for (name, member) in names(value) {
         let known = object.members.iter().find(|(known, _)| *known == name);
-        let below = format!("{place}/{name}");
+        let member_path = format!("{path}/{name}");
         match known {
-            Some((_, pattern)) => walk(pattern, &member, &below, found),
-            None if object.rest.is_none() => found.push(below),
+            Some((_, pattern)) => walk(pattern, &member, &member_path, found),
+            None if object.rest.is_none() => found.push(member_path),
             None => {}
         }
     }
 }
 
-fn walk_list(list: &ListPattern, value: &Json, place: &str, found: &mut Vec<String>) {
+fn walk_list(list: &ListPattern, value: &Json, path: &str, found: &mut Vec<String>) {
     if value.kind() != JsonKind::Array {
         return;
     }
@@ -64,7 +64,7 @@ fn walk_list(list: &ListPattern, value: &Json, place: &str, found: &mut Vec<Stri
         walk(
             pattern,
             &value.piece(element),
-            &format!("{place}/{index}"),
+            &format!("{path}/{index}"),
             found,
         );
     }

@@ -60,7 +60,7 @@ const USUAL: (TrustForwarded, &[ForwardingHeader]) =
     (TrustForwarded::Trusted, &[ForwardingHeader::Forwarded]);
 
 #[test]
-fn what_a_stranger_says_of_others_is_removed() {
+fn forwarding_headers_of_untrusted_peers_are_removed() {
     let sent = [
         ("accept", "a/b"),
         ("forwarded", "for=6.6.6.6"),
@@ -88,7 +88,7 @@ fn what_a_stranger_says_of_others_is_removed() {
 }
 
 #[test]
-fn what_a_trusted_hop_says_is_kept_and_this_hop_comes_behind() {
+fn a_trusted_hop_is_kept_and_this_hop_is_appended() {
     let sent = [
         ("x-forwarded-for", "192.0.2.7"),
         ("x-forwarded-for", "10.0.0.9"),
@@ -107,7 +107,7 @@ fn what_a_trusted_hop_says_is_kept_and_this_hop_comes_behind() {
 }
 
 #[test]
-fn a_list_that_came_alone_is_told_as_forwarded_too() {
+fn a_list_without_forwarded_is_added_to_forwarded() {
     let sent = [("x-forwarded-for", "2001:db8::7, somebody, 10.0.0.9:4711")];
     let forwarded = "for=\"[2001:db8::7]\", for=unknown, for=10.0.0.9, for=10.0.0.1;host=\"a.example\";proto=https";
     let expected = [
@@ -121,7 +121,7 @@ fn a_list_that_came_alone_is_told_as_forwarded_too() {
 }
 
 #[test]
-fn forwarded_that_came_alone_is_told_as_a_list_too() {
+fn forwarded_without_a_list_is_added_to_the_list() {
     let sent = [("forwarded", "for=192.0.2.7, for=_hidden;by=x")];
     let both = (
         TrustForwarded::Trusted,
@@ -151,7 +151,7 @@ fn a_trusted_hop_whose_fields_disagree_is_not_passed_on() {
 }
 
 #[test]
-fn what_a_hop_lets_pass_in_another_spelling_is_removed() {
+fn other_spellings_from_a_hop_are_removed() {
     let sent = [
         ("x-forwarded-for", "192.0.2.7"),
         ("x_forwarded_for", "6.6.6.6"),
@@ -205,7 +205,7 @@ fn what_is_written_is_chosen() {
 }
 
 #[test]
-fn whoever_believes_everyone_keeps_what_everyone_says() {
+fn with_trust_in_everyone_all_forwarding_headers_are_kept() {
     let sent = [
         ("x-forwarded-for", "6.6.6.6"),
         ("x-real-ip", "6.6.6.6"),
@@ -258,7 +258,7 @@ fn any_headers(rows: &[(usize, String)]) -> HeaderMap {
 }
 
 #[test]
-fn a_connection_is_told_of_by_the_host_that_each_of_its_calls_asks_for() {
+fn each_call_of_a_connection_is_forwarded_with_its_own_host() {
     let known = HeaderCache::default();
     let forwarding = Forwarding {
         believed: TrustForwarded::Trusted,
@@ -288,7 +288,7 @@ fn any_tells() -> impl Strategy<Value = Vec<ForwardingHeader>> {
 
 proptest! {
     #[test]
-    fn a_stranger_changes_nothing_that_a_server_is_told(rows in any_rows(), tells in any_tells()) {
+    fn an_untrusted_peer_does_not_change_forwarding_headers(rows in any_rows(), tells in any_tells()) {
         let forwarding = Forwarding { believed: TrustForwarded::Trusted, tells };
         let last = LastHop { peer: "192.0.2.1".parse().unwrap(), host: None, scheme: "http", cache: &HeaderCache::default() };
         let (mut lying, mut silent) = (any_headers(&rows), HeaderMap::new());

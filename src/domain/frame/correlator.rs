@@ -95,8 +95,8 @@ pub struct FrameCounts {
 #[derive(Debug)]
 pub struct FrameCorrelator {
     calls: VecDeque<PendingFrame>,
-    strangers: UnroutedRequests,
-    most: usize,
+    unrouted_requests: UnroutedRequests,
+    limit: usize,
     /// Ids from `first` up to `next`, exclusive, were assigned here.
     first: u64,
     next: u64,
@@ -127,13 +127,13 @@ struct PendingFrame {
 }
 
 impl FrameCorrelator {
-    /// Creates an empty correlator for at most `most` pending calls.
+    /// Creates an empty correlator for at most `limit` pending calls.
     #[must_use]
-    pub fn new(most: usize) -> FrameCorrelator {
+    pub fn new(limit: usize) -> FrameCorrelator {
         FrameCorrelator {
             calls: VecDeque::new(),
-            strangers: UnroutedRequests::default(),
-            most,
+            unrouted_requests: UnroutedRequests::default(),
+            limit,
             first: 1,
             next: 1,
             counts: FrameCounts::default(),
@@ -161,7 +161,7 @@ impl FrameCorrelator {
     #[must_use]
     pub fn alarm(&self) -> Option<Duration> {
         let calls = self.calls.iter().map(PendingFrame::ends);
-        calls.chain(self.strangers.alarm()).min()
+        calls.chain(self.unrouted_requests.alarm()).min()
     }
 
     /// Returns the totals.
@@ -173,7 +173,7 @@ impl FrameCorrelator {
     /// Returns true when the call of a ticket is pending.
     #[must_use]
     pub fn waits(&self, ticket: Ticket) -> bool {
-        self.calls.iter().any(|call| call.ticket == ticket) || self.strangers.has(ticket)
+        self.calls.iter().any(|call| call.ticket == ticket) || self.unrouted_requests.has(ticket)
     }
 
     /// Returns true when the client has written frames itself.
@@ -185,7 +185,7 @@ impl FrameCorrelator {
     /// Returns the number of pending calls.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.calls.len() + self.strangers.len()
+        self.calls.len() + self.unrouted_requests.len()
     }
 
     /// Returns true when no call is pending.
@@ -204,7 +204,7 @@ impl FrameCorrelator {
         self.tick(table, now, terms);
         let ticket = command.ticket;
         let waits = table.route(command.route).waits == ExpectsReply::Yes;
-        if waits && self.len() >= self.most {
+        if waits && self.len() >= self.limit {
             return self.fail(ticket, FrameCallError::Busy);
         }
         if command.deadline <= now {
@@ -238,17 +238,17 @@ impl FrameCorrelator {
 
     /// Records a frame of the client and observes it, if it has an answer and not too many calls are pending. Returns
     /// true when it is observed.
-    pub fn observe(&mut self, table: &RouteTable, overheard: ObservedRequest) -> bool {
+    pub fn observe(&mut self, table: &RouteTable, request: ObservedRequest) -> bool {
         self.mark_frame_client();
-        let waits = table.route(overheard.route).waits == ExpectsReply::Yes;
-        if !waits || self.len() >= self.most {
+        let waits = table.route(request.route).waits == ExpectsReply::Yes;
+        if !waits || self.len() >= self.limit {
             return false;
         }
         self.calls.push_back(PendingFrame {
-            ticket: overheard.ticket,
-            route: overheard.route,
-            call: overheard.call,
-            deadline: overheard.deadline,
+            ticket: request.ticket,
+            route: request.route,
+            call: request.call,
+            deadline: request.deadline,
             dropped: 0,
             asked: Client::Frames,
             silent: None,
@@ -269,19 +269,19 @@ impl FrameCorrelator {
             return false;
         };
         let mut calls = self.calls.iter();
-        let is_taken = self.strangers.carries_id(&id)
+        let is_taken = self.unrouted_requests.carries_id(&id)
             || calls.any(|call| id_of(table, call.route, &call.call).as_ref() == Some(&id));
-        if is_taken || self.len() >= self.most {
+        if is_taken || self.len() >= self.limit {
             return false;
         }
-        self.strangers.add(ticket, id, deadline);
+        self.unrouted_requests.add(ticket, id, deadline);
         true
     }
 
     /// Returns true when a client's frame has the id that was assigned to a pending call: one answer would match both.
     #[must_use]
-    pub fn clashes(&self, table: &RouteTable, overheard: &ObservedRequest) -> bool {
-        let id = id_of(table, overheard.route, &overheard.call);
+    pub fn clashes(&self, table: &RouteTable, request: &ObservedRequest) -> bool {
+        let id = id_of(table, request.route, &request.call);
         let mut given = self.calls.iter().filter(|call| call.asked == Client::Rpc);
         id.is_some() && given.any(|call| id_of(table, call.route, &call.call) == id)
     }
@@ -296,7 +296,7 @@ impl FrameCorrelator {
                 .iter()
                 .filter_map(|call| id_of(table, call.route, &call.call));
             let number_as_id = number.to_string();
-            if !ids.any(|id| id == number_as_id) && !self.strangers.carries_id(&number_as_id) {
+            if !ids.any(|id| id == number_as_id) && !self.unrouted_requests.carries_id(&number_as_id) {
                 return number;
             }
         }
@@ -314,7 +314,7 @@ impl FrameCorrelator {
     /// Removes the call of a caller that has gone away.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.calls.retain(|call| call.ticket != ticket);
-        self.strangers.cancel(ticket);
+        self.unrouted_requests.cancel(ticket);
     }
 
     /// Fails all calls, because the connection is lost.
@@ -322,7 +322,7 @@ impl FrameCorrelator {
         for call in std::mem::take(&mut self.calls) {
             self.fail(call.ticket, FrameCallError::Cut);
         }
-        for ticket in self.strangers.take() {
+        for ticket in self.unrouted_requests.take() {
             self.fail(ticket, FrameCallError::Cut);
         }
     }
@@ -337,16 +337,16 @@ impl FrameCorrelator {
         // First, so that a caller gets nothing but the timeout after its deadline.
         self.tick(table, now, terms);
         let mut calls = self.calls.iter().enumerate();
-        let found = calls.find_map(|(place, call)| {
+        let found = calls.find_map(|(index, call)| {
             let route = table.route(call.route);
-            let heard = route
+            let reply = route
                 .outcomes
                 .correlate(&frame, (&call.call, route.id), terms)?;
-            Some((place, heard))
+            Some((index, reply))
         });
-        let Some((place, (answer, addressed))) = found else {
-            let over = self.strangers.answered(table, &frame);
-            let told = match (self.id_borne(table, &frame, terms.depth), self.client) {
+        let Some((index, (answer, addressed))) = found else {
+            let over = self.unrouted_requests.answered(table, &frame);
+            let output = match (self.id_borne(table, &frame, terms.depth), self.client) {
                 (None, _) => CorrelatorOutput::News(frame),
                 (Some(id), Client::Frames) if !self.is_assigned(&id) => {
                     CorrelatorOutput::Passed(frame)
@@ -356,12 +356,12 @@ impl FrameCorrelator {
                     return self.out.extend(over.map(CorrelatorOutput::Over));
                 }
             };
-            self.out.push_back(told);
+            self.out.push_back(output);
             // After the frame, so that a waiter for the end has the frame by then.
             self.out.extend(over.map(CorrelatorOutput::Over));
             return;
         };
-        let Some(call) = self.calls.remove(place) else {
+        let Some(call) = self.calls.remove(index) else {
             return;
         };
         self.counts.answered += 1;
@@ -381,8 +381,8 @@ impl FrameCorrelator {
 
     /// Ends the calls whose deadline or silence has passed.
     pub fn tick(&mut self, table: &RouteTable, now: Duration, terms: TranslateContext) {
-        while let Some(place) = self.calls.iter().position(|call| call.ends() <= now) {
-            let Some(call) = self.calls.remove(place) else {
+        while let Some(index) = self.calls.iter().position(|call| call.ends() <= now) {
+            let Some(call) = self.calls.remove(index) else {
                 return;
             };
             // The earlier of silence and deadline counts, even if the tick is late.
@@ -396,7 +396,7 @@ impl FrameCorrelator {
                 None => self.fail(call.ticket, FrameCallError::Late),
             }
         }
-        let over = self.strangers.expired(now);
+        let over = self.unrouted_requests.expired(now);
         self.out
             .extend(over.into_iter().map(CorrelatorOutput::Over));
     }

@@ -179,7 +179,7 @@ fn a_message_is_json_rpc_by_its_version_and_a_frame_by_being_an_object() {
 }
 
 #[test]
-fn a_command_becomes_a_call_and_its_answer_bears_its_id() {
+fn a_command_becomes_a_call_and_its_answer_has_its_id() {
     let table = table();
     let frame =
         json(r#"{"command":"get_file","request_id":"r-1","payload":{"path":"a.go"},"x":1}"#);
@@ -222,7 +222,7 @@ fn a_command_without_an_id_is_answered_without_one() {
 }
 
 #[test]
-fn an_answer_may_be_silence_and_one_that_no_row_fits_cannot_be_said() {
+fn an_answer_may_be_silence_or_match_no_row() {
     let table = table();
     let frame = json(r#"{"command":"run","payload":{"prompt":"p"}}"#);
     let route = table.route(table.select_frame(&frame).unwrap());
@@ -238,7 +238,7 @@ fn an_answer_may_be_silence_and_one_that_no_row_fits_cannot_be_said() {
 }
 
 #[test]
-fn a_command_that_does_not_fit_is_told_so_by_its_id() {
+fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     let table = table();
     let frame = json(r#"{"command":"get_file","request_id":"r-2","payload":{}}"#);
     let route = table.route(table.select_frame(&frame).unwrap());
@@ -284,7 +284,7 @@ fn frames_are_no_http_calls_and_have_methods_of_their_own() {
 }
 
 #[test]
-fn frames_that_cannot_be_told_apart_are_refused_and_a_literal_beats_a_hole() {
+fn ambiguous_frames_are_refused_and_a_literal_beats_a_hole() {
     let two = |one: &str, other: &str| {
         let routes = [("a", one), ("b", other)].map(|(name, frame)| {
             parse_route(source((name, frame), (name, r#"{"x": "{x}"}"#), &[])).unwrap()
@@ -313,7 +313,7 @@ fn frames_that_cannot_be_told_apart_are_refused_and_a_literal_beats_a_hole() {
 }
 
 #[test]
-fn what_is_wrong_with_a_frame_is_said_with_its_key() {
+fn faults_of_a_frame_are_reported_with_their_key() {
     let one = |frame: &str, rows: &[&str]| errors(source(("a", frame), ("a", "{}"), rows));
     let lone = one(r#"{"command": "a", "payload": {"x": "{x}"}}"#, &[]);
     assert!(

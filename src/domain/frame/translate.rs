@@ -73,13 +73,13 @@ pub fn answer_to_frame(
 ) -> TranslatedReply<FrameReply> {
     let answered = route.outcomes.rpc_to_rest(reply, call, terms);
     let body = answered.answer.body;
-    let said = match answered.row {
+    let frame_reply = match answered.row {
         None => FrameReply::Unsaid,
         Some(_) if body.is_empty() => FrameReply::Silence,
         Some(_) => FrameReply::Frame(body),
     };
     TranslatedReply {
-        answer: said,
+        answer: frame_reply,
         dropped: answered.dropped,
         row: answered.row,
         tool_error: answered.tool_error,

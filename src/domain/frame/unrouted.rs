@@ -65,15 +65,15 @@ impl UnroutedRequests {
     /// Removes and returns the request that a frame answers: their ids are equal, at the place where any answer of the
     /// table has one.
     pub(super) fn answered(&mut self, table: &RouteTable, frame: &Json) -> Option<Ticket> {
-        let strangers = &self.0;
+        let requests = &self.0;
         let routes = table.routes().iter();
         let ids = routes.filter_map(|route| Some(route.outcomes.ids_in_frame(frame, route.id?)));
-        let mut places = ids.flatten().filter_map(|id| {
+        let mut indexes = ids.flatten().filter_map(|id| {
             let id = spelled(&id);
-            strangers.iter().position(|own| own.id == id)
+            requests.iter().position(|own| own.id == id)
         });
-        let place = (!strangers.is_empty()).then(|| places.next()).flatten()?;
-        self.0.remove(place).map(|own| own.ticket)
+        let index = (!requests.is_empty()).then(|| indexes.next()).flatten()?;
+        self.0.remove(index).map(|own| own.ticket)
     }
 
     /// Removes and returns the requests whose deadline has passed.

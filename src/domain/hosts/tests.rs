@@ -230,7 +230,7 @@ fn a_loopback_listener_without_hosts_allows_loopback_hosts() {
 }
 
 #[test]
-fn the_host_that_a_trusted_hop_tells_of_is_the_one_that_was_asked() {
+fn the_forwarded_host_of_a_trusted_hop_is_the_requested_host() {
     let told = |name: HeaderName, value: &'static str| {
         let mut told = headers(&[("host", "backend:8080"), ("origin", APP)]);
         told.insert(name, HeaderValue::from_static(value));

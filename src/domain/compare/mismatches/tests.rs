@@ -48,7 +48,7 @@ fn times(field: &Field) -> Vec<u64> {
 }
 
 #[test]
-fn the_last_few_of_a_field_are_kept_and_all_are_counted() {
+fn the_last_samples_of_a_field_are_stored_and_all_are_counted() {
     let calls: Vec<_> = (1..=9).map(|at| ("items", "/body/*/a", at)).collect();
     let mismatches = kept(&calls);
     let (name, field) = mismatches.fields("items").next().unwrap();
@@ -138,7 +138,7 @@ fn every_direction_has_a_bound() {
 }
 
 #[test]
-fn a_forgotten_route_makes_room() {
+fn a_forgotten_route_frees_capacity() {
     let mut mismatches = kept(&[("a", "/body", 1), ("b", "/body", 2)]);
     assert_eq!(mismatches.forget(|route| route == "a"), [Arc::from("a")]);
     assert_eq!(mismatches, kept(&[("b", "/body", 2)]));
@@ -146,7 +146,7 @@ fn a_forgotten_route_makes_room() {
 }
 
 #[test]
-fn the_last_failed_candidates_of_a_route_are_kept_without_long_causes() {
+fn the_last_failed_candidates_of_a_route_are_stored_with_short_causes() {
     let (mut one, mut other) = (Mismatches::default(), Mismatches::default());
     let (a, b): (Arc<str>, Arc<str>) = (Arc::from("a"), Arc::from("b"));
     for at in 1..=9 {

@@ -42,7 +42,7 @@ fn a_field_that_never_differed_by_itself_always_counts() {
 }
 
 #[test]
-fn a_time_stamp_is_noise_after_one_look() {
+fn a_time_stamp_is_noise_after_one_repeat() {
     let mut noise = Noise::default();
     let differs = found(&["/body/at"]);
     assert_eq!(noise.judge(&differs).verdict, Verdict::Mismatch);
@@ -58,7 +58,7 @@ fn a_time_stamp_is_noise_after_one_look() {
 }
 
 #[test]
-fn differences_that_were_not_kept_are_never_noise() {
+fn differences_that_were_not_stored_are_never_noise() {
     let mut noise = Noise::default();
     let mut differs = found(&["/body/at"]);
     noise.feed_noise(&differs);
@@ -83,7 +83,7 @@ fn a_regression_shows_through_noise_once_there_is_enough_of_it() {
 }
 
 #[test]
-fn what_is_long_ago_weighs_less_and_is_not_forgotten() {
+fn old_counts_weigh_less_and_are_not_forgotten() {
     let mut noise = known((5, MEMORY - 1), (1, 100));
     noise.feed_raw(&found(&[]));
     noise.feed_raw(&found(&["/body/a"]));
@@ -146,7 +146,7 @@ fn volatile_of_a_hundred(raw_percent: u64, noise_percent: u64, calls: u64, every
 }
 
 #[test]
-fn simulated_traffic_tells_noise_from_regressions() {
+fn noise_and_regressions_are_distinguished_in_simulated_traffic() {
     for share in [5, 50, 100] {
         let right = volatile_of_a_hundred(share, share, 2_000, 10);
         assert!(right >= 97, "{share} %: {right}");
@@ -162,7 +162,7 @@ fn simulated_traffic_tells_noise_from_regressions() {
 
 proptest! {
     #[test]
-    fn what_differs_as_often_by_itself_is_noise(noise in 1_u64..1000, of in 1_u64..1000, less in 0_u64..1000) {
+    fn a_field_that_differs_as_often_by_itself_is_noise(noise in 1_u64..1000, of in 1_u64..1000, less in 0_u64..1000) {
         let of = of.max(noise);
         prop_assert!(is_volatile((noise.saturating_sub(less), of), (noise, of)));
     }

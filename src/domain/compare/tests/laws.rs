@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn sides_may_change_places(
+    fn comparison_is_symmetric(
         value in any_value(), choices in any_choices(), rules in any_rules()
     ) {
         let (one, two) = (spelled(&value, &[1]), spelled(&changed(&value, &mut Choices::new(choices)), &[2]));
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_difference_is_counted_under_would_ignore_it(
+    fn the_field_of_a_difference_can_be_used_to_ignore_it(
         value in any_value(), choices in any_choices()
     ) {
         let (one, two) = (spelled(&value, &[1]), spelled(&changed(&value, &mut Choices::new(choices)), &[2]));

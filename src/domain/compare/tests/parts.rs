@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{TERMS, json, rules, told};
+use super::{TERMS, json, rules, rendered};
 use crate::domain::compare::*;
 use crate::domain::json::Json;
 
@@ -39,7 +39,7 @@ const AS_JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 #[test]
 fn a_rest_answer_is_status_media_type_and_body() {
     fn of(control: Rest<'_>, candidate: Rest<'_>, lines: &[&str]) -> String {
-        told(&rest(control, candidate, lines)).join(", ")
+        rendered(&rest(control, candidate, lines)).join(", ")
     }
     fn json(body: &[u8]) -> Rest<'_> {
         (200, AS_JSON, body)
@@ -83,9 +83,9 @@ fn a_rest_answer_is_status_media_type_and_body() {
 }
 
 #[test]
-fn a_body_is_json_by_its_media_type_or_by_its_looks() {
+fn a_body_is_json_by_its_media_type_or_its_content() {
     fn of(control: Rest<'_>, candidate: Rest<'_>, lines: &[&str]) -> String {
-        told(&rest(control, candidate, lines)).join(", ")
+        rendered(&rest(control, candidate, lines)).join(", ")
     }
     fn json(body: &[u8]) -> Rest<'_> {
         (200, AS_JSON, body)
@@ -115,7 +115,7 @@ fn a_body_is_json_by_its_media_type_or_by_its_looks() {
 fn headers_are_compared_where_they_are_named() {
     type Lines<'a> = &'a [(&'a str, &'a str)];
     fn of(control: Lines<'_>, candidate: Lines<'_>, lines: &[&str]) -> String {
-        told(&rest((200, control, b""), (200, candidate, b""), lines)).join(", ")
+        rendered(&rest((200, control, b""), (200, candidate, b""), lines)).join(", ")
     }
     let place = |to| [("location", to)];
     assert_eq!(of(&place("/a"), &place("/b"), &[]), "");
@@ -150,7 +150,7 @@ fn an_error_is_code_message_and_data() {
         }
     }
     let of = |control: ComparedResponse<'_>, candidate: ComparedResponse<'_>, lines: &[&str]| {
-        told(&compare(&control, &candidate, &rules(lines), &TERMS)).join(", ")
+        rendered(&compare(&control, &candidate, &rules(lines), &TERMS)).join(", ")
     };
     assert_eq!(of(error(1, &no, None), error(1, &no, None), &[]), "");
     assert_eq!(

@@ -410,7 +410,7 @@ fn unwatched() -> String {
 }
 
 #[test]
-fn in_every_world_each_caller_is_told_one_thing_that_is_his_and_nothing_is_left_over() {
+fn every_caller_gets_one_output_of_its_own_and_nothing_is_left_over() {
     let table = table();
     let (mut answered, mut passed) = (0, 0);
     for seed in 0..WORLDS {

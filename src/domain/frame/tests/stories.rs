@@ -32,26 +32,26 @@ impl Socket {
             deadline: at(now + 10_000),
         };
         self.waiting.ask(&self.table, (at(now), command), TERMS);
-        let said = self.told();
+        let lines = self.outputs();
         self.waiting.sent(&self.table, (at(now), Ticket(ticket)));
-        said
+        lines
     }
 
-    fn hear(&mut self, now: u64, frame: &str) -> Vec<String> {
+    fn receive(&mut self, now: u64, frame: &str) -> Vec<String> {
         self.waiting
             .receive(&self.table, (at(now), json(frame)), TERMS);
-        self.told()
+        self.outputs()
     }
 
     fn tick(&mut self, now: u64) -> Vec<String> {
         self.waiting.tick(&self.table, at(now), TERMS);
-        self.told()
+        self.outputs()
     }
 
-    fn told(&mut self) -> Vec<String> {
-        let mut told = Vec::new();
+    fn outputs(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
         while let Some(output) = self.waiting.output() {
-            told.push(match output {
+            lines.push(match output {
                 CorrelatorOutput::Write(Ticket(ticket), frame) => {
                     format!("{ticket} writes {}", text(frame))
                 }
@@ -72,7 +72,7 @@ impl Socket {
                 CorrelatorOutput::Over(Ticket(ticket)) => format!("{ticket} is over"),
             });
         }
-        told
+        lines
     }
 }
 
@@ -86,15 +86,15 @@ fn an_answer_with_an_id_goes_to_the_call_that_has_it() {
     socket.ask((0, 2), "file/get", r#"{"path":"a"}"#);
     let answer = r#"{"event":"file","request_id":"2","payload":{"path":"a","content":"c"}}"#;
     assert_eq!(
-        socket.hear(1, answer),
+        socket.receive(1, answer),
         [r#"2 has {"path":"a","content":"c"}"#]
     );
     // Once more, and of nobody's: neither an answer nor news.
-    assert_eq!(socket.hear(2, answer), [""; 0]);
-    assert_eq!(socket.hear(2, &answer.replace("\"2\"", "\"9\"")), [""; 0]);
+    assert_eq!(socket.receive(2, answer), [""; 0]);
+    assert_eq!(socket.receive(2, &answer.replace("\"2\"", "\"9\"")), [""; 0]);
     // With an id and another path it is nobody's either, for the hole has the name of the call's.
     assert_eq!(
-        socket.hear(
+        socket.receive(
             2,
             &answer.replace("\"2\"", "\"1\"").replace("\"a\"", "\"b\"")
         ),
@@ -102,12 +102,12 @@ fn an_answer_with_an_id_goes_to_the_call_that_has_it() {
     );
     assert_eq!(socket.waiting.counts().stray, 3);
     let error = r#"{"event":"error","request_id":"1","payload":{"code":"X","message":"no","request_id":"1"}}"#;
-    assert_eq!(socket.hear(3, error), ["1 fails with no"]);
+    assert_eq!(socket.receive(3, error), ["1 fails with no"]);
     assert!(socket.waiting.is_empty());
 }
 
 #[test]
-fn an_answer_without_an_id_goes_by_what_it_shares_and_among_equals_to_the_oldest() {
+fn an_answer_without_an_id_matches_by_shared_holes_then_by_age() {
     let mut socket = Socket::new(8);
     socket.ask((0, 1), "watch", r#"{"session_id":"s"}"#);
     socket.ask((0, 2), "watch", r#"{"session_id":"t"}"#);
@@ -116,19 +116,19 @@ fn an_answer_without_an_id_goes_by_what_it_shares_and_among_equals_to_the_oldest
         format!(r#"{{"event":"watched","payload":{{"session_id":"{session}","watching":true}}}}"#)
     };
     assert_eq!(
-        socket.hear(1, &watched("t")),
+        socket.receive(1, &watched("t")),
         [r#"2 has {"status":"watching"}"#, "news"]
     );
     assert_eq!(
-        socket.hear(2, &watched("s")),
+        socket.receive(2, &watched("s")),
         [r#"1 has {"status":"watching"}"#, "news"]
     );
-    assert_eq!(socket.hear(3, &watched("u")), ["news"]);
+    assert_eq!(socket.receive(3, &watched("u")), ["news"]);
     assert_eq!(
-        socket.hear(4, &watched("s")),
+        socket.receive(4, &watched("s")),
         [r#"3 has {"status":"watching"}"#, "news"]
     );
-    assert_eq!(socket.hear(5, &watched("s")), ["news"]);
+    assert_eq!(socket.receive(5, &watched("s")), ["news"]);
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn a_silence_is_an_answer_once_the_frame_is_written() {
     assert_eq!(socket.waiting.alarm(), None);
     socket.ask((600, 2), "run", r#"{"prompt":"p","mode":"new"}"#);
     let error = r#"{"event":"error","request_id":"2","payload":{"code":"X","message":"busy","request_id":"2"}}"#;
-    assert_eq!(socket.hear(700, error), ["2 fails with busy"]);
+    assert_eq!(socket.receive(700, error), ["2 fails with busy"]);
     assert_eq!(socket.tick(2_000), [""; 0]);
 }
 
 #[test]
-fn nobody_waits_past_his_deadline_nor_beyond_the_limit_nor_on_a_lost_socket() {
+fn waiting_ends_at_the_deadline_the_limit_and_a_lost_socket() {
     let mut socket = Socket::new(2);
     socket.ask((0, 1), "unwatch", "{}");
     socket.ask((5, 2), "unwatch", "{}");
@@ -157,23 +157,23 @@ fn nobody_waits_past_his_deadline_nor_beyond_the_limit_nor_on_a_lost_socket() {
     assert_eq!(socket.tick(10_000), ["1 has none: Late"]);
     let late = r#"{"event":"unwatched","payload":{"session_id":"s"}}"#;
     assert_eq!(
-        socket.hear(10_001, late),
+        socket.receive(10_001, late),
         [r#"2 has {"session":"s"}"#, "news"]
     );
     socket.ask((11_000, 4), "unwatch", "{}");
     socket.ask((11_000, 5), "unwatch", "{}");
     socket.waiting.cancel(Ticket(4));
     socket.waiting.connection_lost();
-    assert_eq!(socket.told(), ["5 has none: Cut"]);
+    assert_eq!(socket.outputs(), ["5 has none: Cut"]);
     assert!(socket.waiting.is_empty());
 }
 
 #[test]
-fn what_a_client_has_written_itself_is_seen_in_passing_and_goes_on() {
+fn frames_that_a_client_wrote_are_observed_and_passed_on() {
     let mut socket = Socket::new(1);
     let stray = r#"{"event":"file","request_id":"mine","payload":{"path":"a","content":"c"}}"#;
     // While the client speaks JSON-RPC only, nobody can have asked for it.
-    assert_eq!(socket.hear(0, stray), [""; 0]);
+    assert_eq!(socket.receive(0, stray), [""; 0]);
     let frame = json(r#"{"command":"get_file","request_id":"mine","payload":{"path":"a"}}"#);
     let route = socket.table.select_frame(&frame).unwrap();
     let call = command_to_rpc(socket.table.route(route), frame, TERMS)
@@ -189,17 +189,17 @@ fn what_a_client_has_written_itself_is_seen_in_passing_and_goes_on() {
     // One too many is not looked for, and passes as well.
     assert!(!socket.waiting.observe(&socket.table, overheard(2)));
     assert_eq!(
-        socket.hear(1, stray),
+        socket.receive(1, stray),
         ["passed", r#"1 has {"path":"a","content":"c"}"#]
     );
-    assert_eq!(socket.hear(2, stray), ["passed"]);
+    assert_eq!(socket.receive(2, stray), ["passed"]);
     assert_eq!(socket.waiting.counts().stray, 1);
     assert!(socket.waiting.observe(&socket.table, overheard(3)));
     assert_eq!(socket.tick(1_000), ["3 has none: Late"]);
 }
 
 #[test]
-fn no_two_that_wait_have_one_id_and_what_was_given_here_is_nobody_elses() {
+fn pending_ids_are_unique_and_assigned_ids_are_private() {
     let mut socket = Socket::new(8);
     let pass = |socket: &mut Socket, ticket: u64, id: &str| {
         let frame =
@@ -236,22 +236,22 @@ fn no_two_that_wait_have_one_id_and_what_was_given_here_is_nobody_elses() {
     // What was given is the caller's until he is told.
     assert!(!pass(&mut socket, 4, "\"3\""));
     assert_eq!(
-        socket.hear(1, &file("\"3\"", "c")),
+        socket.receive(1, &file("\"3\"", "c")),
         [r#"3 has {"path":"c","content":"c"}"#]
     );
     // Given twice, it is not the client's, either.
-    assert_eq!(socket.hear(2, &file("\"3\"", "c")), [""; 0]);
+    assert_eq!(socket.receive(2, &file("\"3\"", "c")), [""; 0]);
     assert_eq!(socket.waiting.counts().stray, 1);
     assert_eq!(
-        socket.hear(3, &file("\"1\"", "c")),
+        socket.receive(3, &file("\"1\"", "c")),
         ["passed", r#"1 has {"path":"c","content":"c"}"#]
     );
     assert!(pass(&mut socket, 5, "\"3\""));
     assert_eq!(
-        socket.hear(4, &file("\"3\"", "c")),
+        socket.receive(4, &file("\"3\"", "c")),
         ["passed", r#"5 has {"path":"c","content":"c"}"#]
     );
-    assert_eq!(socket.hear(5, &file("\"nobody\"", "c")), ["passed"]);
+    assert_eq!(socket.receive(5, &file("\"nobody\"", "c")), ["passed"]);
 }
 
 #[test]
@@ -259,8 +259,8 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
     let mut socket = Socket::new(3);
     let passes = |socket: &mut Socket, ticket, frame: &str| {
         let frame = json(frame);
-        let told = (Ticket(ticket), &frame);
-        socket.waiting.forward_unread(&socket.table, told, at(1000))
+        let frame = (Ticket(ticket), &frame);
+        socket.waiting.forward_unread(&socket.table, frame, at(1000))
     };
     assert!(passes(
         &mut socket,
@@ -293,10 +293,10 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
     assert_eq!(socket.waiting.len(), 3);
     // An answer that some route knows, one that none does, and none at all.
     let known = r#"{"event":"error","request_id":"a","payload":{"code":"X","message":"no"}}"#;
-    assert_eq!(socket.hear(1, known), ["passed", "1 is over"]);
+    assert_eq!(socket.receive(1, known), ["passed", "1 is over"]);
     let strange = r#"{"event":"strange","request_id":"7"}"#;
-    assert_eq!(socket.hear(2, strange), ["news", "2 is over"]);
-    assert_eq!(socket.hear(3, strange), ["news"]);
+    assert_eq!(socket.receive(2, strange), ["news", "2 is over"]);
+    assert_eq!(socket.receive(3, strange), ["news"]);
     assert_eq!(socket.waiting.alarm(), Some(at(1000)));
     assert_eq!(socket.tick(1000), ["3 is over"]);
     assert!(socket.waiting.is_empty());
@@ -305,5 +305,5 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
     passes(&mut socket, 6, r#"{"command":"new","request_id":"b"}"#);
     socket.waiting.cancel(Ticket(5));
     socket.waiting.connection_lost();
-    assert_eq!(socket.told(), ["6 has none: Cut"]);
+    assert_eq!(socket.outputs(), ["6 has none: Cut"]);
 }
