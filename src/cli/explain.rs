@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{CommandError, ExplainArguments, Format, configuration};
-use crate::domain::explain::{Asked, Explanation, Means, explain as explain_one};
+use crate::domain::explain::{ExplainRequest, Explanation, Means, explain as explain_one};
 use crate::domain::routing::RequestHead;
 use crate::telemetry::clock;
 
@@ -55,7 +55,7 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
         unix_seconds: clock::whole_unix_seconds,
     };
     let explained = input.requests.iter().map(|request| {
-        let asked = Asked {
+        let asked = ExplainRequest {
             head: RequestHead {
                 method: &request.method,
                 uri: &request.target,

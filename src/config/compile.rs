@@ -137,10 +137,10 @@ fn irregular(
 
 /// Compiles the forwarding headers for upstreams.
 fn forwarding(raw: &RawConfig) -> Forwarding {
-    let tells = raw.listen.forwarded.iter().map(|told| told.value);
+    let writes = raw.listen.forwarded.iter().map(|told| told.value);
     Forwarding {
-        believed: raw.listen.forwarded_from.value,
-        tells: tells.collect(),
+        trust: raw.listen.forwarded_from.value,
+        writes: writes.collect(),
     }
 }
 
@@ -224,7 +224,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
 /// Returns the protocol that clients may use over WebSockets.
 fn tongue((routes, locals): (&RouteTable, &LocalReplies), events: &Events) -> SocketProtocol {
     let mut events = events.all().iter();
-    let told = events.any(|event| event.face(EventForm::Frame).is_some());
+    let told = events.any(|event| event.pattern_for(EventForm::Frame).is_some());
     let taken = locals.answers_frames() || routes.routes().iter().any(Route::is_frame);
     match told || taken {
         true => SocketProtocol::Both,

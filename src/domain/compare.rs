@@ -24,7 +24,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use control_repeat::{Confidence, ControlRepeats, RepeatLook};
+pub use control_repeat::{Confidence, ControlRepeats, RepeatOutcome};
 pub use failed::{FailedCandidate, RunEnding};
 pub use mismatches::{CallInfo, Failed, Field, MismatchSample, Mismatches, Tally};
 pub use noise::{Judgement, Noise, NoiseCounts};

@@ -203,7 +203,7 @@ pub fn origin(headers: &HeaderMap) -> Option<&HeaderValue> {
 
 /// Returns the method that a preflight asks for; `None` if this request is not a preflight.
 #[must_use]
-pub fn asked_method(method: &Method, headers: &HeaderMap) -> Option<Method> {
+pub fn requested_method(method: &Method, headers: &HeaderMap) -> Option<Method> {
     if *method != Method::OPTIONS {
         return None;
     }

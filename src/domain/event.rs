@@ -67,7 +67,7 @@ pub enum EventAction {
     /// The event is rewritten for the other side.
     Rewritten {
         /// The rewritten event.
-        told: EventValue,
+        event: EventValue,
         /// Members that no pattern named.
         dropped: usize,
     },
@@ -83,7 +83,7 @@ pub enum EventAction {
 impl EventDefinition {
     /// Returns the pattern for a form.
     #[must_use]
-    pub fn face(&self, form: EventForm) -> Option<&Pattern> {
+    pub fn pattern_for(&self, form: EventForm) -> Option<&Pattern> {
         if form == EventForm::Rpc {
             return self.rpc.as_ref();
         }
@@ -102,8 +102,8 @@ impl EventDefinition {
     }
 
     /// Returns whether the definition applies to events of one form for clients that expect another.
-    fn speaks_of(&self, from: EventForm, to: EventForm) -> bool {
-        self.face(from).is_some() && self.other(from).is_none_or(|other| other == to)
+    fn applies_to(&self, from: EventForm, to: EventForm) -> bool {
+        self.pattern_for(from).is_some() && self.other(from).is_none_or(|other| other == to)
     }
 }
 

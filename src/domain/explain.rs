@@ -52,7 +52,7 @@ pub use view::{
 
 /// A request to explain.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ExplainRequest<'a> {
     /// The head; its target is in origin form.
     pub head: RequestHead<'a>,
     /// The address of the peer. Without one, the request's own headers are trusted and no rule by address matches.
@@ -76,7 +76,7 @@ pub struct Means {
 
 /// Explains a request: one explanation for a REST call, one per message for an RPC body.
 #[must_use]
-pub fn explain(plan: &Plan, request: Asked<'_>, means: Means) -> Vec<Explanation> {
+pub fn explain(plan: &Plan, request: ExplainRequest<'_>, means: Means) -> Vec<Explanation> {
     let mut headers = request.head.headers.clone();
     let hops = plan.rollout.clients.hops();
     let is_trusted = || request.peer.is_none_or(|peer| hops.trusts(peer));
@@ -85,7 +85,7 @@ pub fn explain(plan: &Plan, request: Asked<'_>, means: Means) -> Vec<Explanation
         headers: &headers,
         ..request.head
     };
-    let request = Asked { head, ..request };
+    let request = ExplainRequest { head, ..request };
     let facing = facing(plan, request.head);
     let token = Cell::new(None);
     let claims = |tokens: &Tokens, text: &str| {
@@ -132,7 +132,7 @@ pub fn explain(plan: &Plan, request: Asked<'_>, means: Means) -> Vec<Explanation
 /// One request, with everything that its calls have in common.
 struct Case<'a> {
     plan: &'a Plan,
-    request: Asked<'a>,
+    request: ExplainRequest<'a>,
     caller: Caller<'a>,
     /// The reason why the bearer token proves nothing, if there is one.
     token: Option<TokenFault>,

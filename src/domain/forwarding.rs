@@ -47,9 +47,9 @@ pub enum TrustForwarded {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Forwarding {
     /// The peers whose headers pass.
-    pub believed: TrustForwarded,
+    pub trust: TrustForwarded,
     /// The headers that the proxy writes when the request has none.
-    pub tells: Vec<ForwardingHeader>,
+    pub writes: Vec<ForwardingHeader>,
 }
 
 /// The hop between the client side and this proxy.
@@ -72,9 +72,9 @@ pub struct HeaderCache(RefCell<Option<(HeaderValue, HeaderValue)>>);
 impl LastHop<'_> {
     /// Returns this hop's element of `Forwarded`, for a request without earlier hops.
     fn element(&self) -> Option<HeaderValue> {
-        let mut told = self.cache.0.borrow_mut();
-        if let (Some((host, element)), Some(asked)) = (&*told, self.host)
-            && host == asked
+        let mut cached = self.cache.0.borrow_mut();
+        if let (Some((host, element)), Some(requested)) = (&*cached, self.host)
+            && host == requested
         {
             return Some(element.clone());
         }
@@ -83,7 +83,7 @@ impl LastHop<'_> {
         let host = self
             .host
             .map(|host| HeaderValue::from_bytes(host.as_bytes()));
-        *told = host
+        *cached = host
             .and_then(Result::ok)
             .map(|host| (host, element.clone()));
         Some(element)
@@ -94,17 +94,17 @@ impl Forwarding {
     /// Returns whether the forwarding headers of a peer pass.
     #[must_use]
     pub fn trusts(&self, peer: IpAddr, hops: &TrustedProxies) -> bool {
-        match self.believed {
+        match self.trust {
             TrustForwarded::Trusted => hops.trusts(peer),
             TrustForwarded::Everyone => true,
         }
     }
 
     /// Removes untrusted forwarding headers from a request, and adds the last hop.
-    pub fn tell(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &TrustedProxies) {
+    pub fn apply(&self, headers: &mut HeaderMap, last: LastHop<'_>, hops: &TrustedProxies) {
         if !self.trusts(last.peer, hops) {
             remove(headers, is_hop_field);
-        } else if self.believed == TrustForwarded::Trusted {
+        } else if self.trust == TrustForwarded::Trusted {
             if hops.disagree(last.peer, headers) {
                 // One of the two was not written by the hop, and it is unknown which.
                 remove(headers, is_address_field);
@@ -114,7 +114,7 @@ impl Forwarding {
                 name.as_str().contains('_') && is_hop_field(name)
             });
         }
-        let caller = match self.tells.contains(&ForwardingHeader::RealIp)
+        let caller = match self.writes.contains(&ForwardingHeader::RealIp)
             && !headers.contains_key(X_REAL_IP)
         {
             true => Some(hops.caller(last.peer, headers)),
@@ -131,7 +131,7 @@ impl Forwarding {
             true => Vec::new(),
             false => named(headers),
         };
-        if forwarded || self.tells.contains(&ForwardingHeader::Forwarded) {
+        if forwarded || self.writes.contains(&ForwardingHeader::Forwarded) {
             let element = match before.is_empty() || forwarded {
                 true => last.element(),
                 false => value(elements(&before, last)),
@@ -140,17 +140,17 @@ impl Forwarding {
                 headers.append(FORWARDED, element);
             }
         }
-        if list || self.tells.contains(&ForwardingHeader::For) {
+        if list || self.writes.contains(&ForwardingHeader::For) {
             let before = if list { &[] } else { &before[..] };
             add_to_list(headers, before, last.peer);
         }
-        if self.tells.contains(&ForwardingHeader::Proto) && !headers.contains_key(X_FORWARDED_PROTO)
+        if self.writes.contains(&ForwardingHeader::Proto) && !headers.contains_key(X_FORWARDED_PROTO)
         {
             let scheme = HeaderValue::from_static(last.scheme);
             headers.insert(X_FORWARDED_PROTO, scheme);
         }
         if let Some(host) = last.host
-            && self.tells.contains(&ForwardingHeader::Host)
+            && self.writes.contains(&ForwardingHeader::Host)
             && !headers.contains_key(X_FORWARDED_HOST)
         {
             headers.insert(X_FORWARDED_HOST, host.clone());

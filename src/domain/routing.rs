@@ -202,7 +202,7 @@ pub fn preflight(
     head: RequestHead<'_>,
 ) -> Option<HeaderMap> {
     let cors = plan.cors.as_ref()?;
-    let wanted = cors::asked_method(head.method, head.headers)?;
+    let wanted = cors::requested_method(head.method, head.headers)?;
     let is_ours =
         |method: &Method| is_intercepted(plan, (caller, at), RequestHead { method, ..head });
     if !is_ours(&wanted) {

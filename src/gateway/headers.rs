@@ -100,7 +100,7 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan
         cache: &from.arrival.origin.told,
     };
     plan.forwarding
-        .tell(headers, last, plan.rollout.clients.hops());
+        .apply(headers, last, plan.rollout.clients.hops());
 }
 
 /// Returns the headers of a translated call, with this hop and the trace context.

@@ -4,7 +4,7 @@ use http::Uri;
 use sha2::{Digest as _, Sha256};
 
 use super::Control;
-use crate::domain::explain::{Asked, Explanation, Means, explain};
+use crate::domain::explain::{ExplainRequest, Explanation, Means, explain};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
 use crate::domain::rollout::overrides::ChangeMeta;
@@ -20,7 +20,7 @@ pub(super) fn explained(plan: &Plan, call: &HypotheticalCall) -> Vec<Explanation
             .unwrap_or(Uri::from_static("/"))
     };
     let target = call.target.clone().unwrap_or_else(rpc);
-    let asked = Asked {
+    let asked = ExplainRequest {
         head: RequestHead {
             method: &call.method,
             uri: &target,

@@ -70,7 +70,7 @@ pub fn check_events(events: &Events) -> Vec<EventReport> {
 fn rows(events: &Events, form: EventForm) -> Vec<(usize, OutcomeRow)> {
     let all = events.all().iter().enumerate();
     let rows = all.filter_map(|(index, event)| {
-        let (rpc, shown) = (event.face(EventForm::Rpc)?, event.face(form)?);
+        let (rpc, shown) = (event.pattern_for(EventForm::Rpc)?, event.pattern_for(form)?);
         Some((index, row(event, rpc, shown)))
     });
     rows.collect()

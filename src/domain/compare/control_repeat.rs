@@ -1,7 +1,7 @@
 //! Repetitions of the control: for each field that differed from the candidate, the number of times that a repeated
 //! control call reproduced its value.
 //!
-//! Without repetitions, a difference may be unknown noise. Laws: after a few repetitions a field never asks for
+//! Without repetitions, a difference may be unknown noise. Laws: after a few repetitions a field never needs
 //! another one; the stored fields are bounded; a field beyond the limit counts as repeated often enough, because noise
 //! has no capacity for it either.
 
@@ -21,13 +21,13 @@ pub struct ControlRepeats {
     fields: BTreeMap<String, u8>,
 }
 
-/// Tells whether the control was repeated for a comparison.
+/// Whether the control call was repeated for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RepeatLook {
+pub enum RepeatOutcome {
     /// It was repeated and got a response.
-    Taken,
+    Repeated,
     /// It was not repeated.
-    None,
+    NotRepeated,
 }
 
 /// The confidence in a mismatch.
@@ -41,7 +41,7 @@ pub enum Confidence {
 
 impl ControlRepeats {
     /// Returns the index of the next comparison of the route.
-    pub fn next_place(&mut self) -> u64 {
+    pub fn next_index(&mut self) -> u64 {
         let index = self.comparisons;
         self.comparisons = index.wrapping_add(1);
         index
@@ -49,7 +49,7 @@ impl ControlRepeats {
 
     /// Returns true if a counted difference has too few repetitions.
     #[must_use]
-    pub fn asks_for_one(&self, noise: &Noise, judged: &Judgement<'_>) -> bool {
+    pub fn needs_repeat(&self, noise: &Noise, judged: &Judgement<'_>) -> bool {
         let mut counted = judged.counted.iter();
         counted.any(|one| !noise.is_met(&one.field) && !self.is_enough(&one.field))
     }
@@ -74,11 +74,11 @@ impl ControlRepeats {
 
     /// Returns the confidence in a mismatch. Differences that were not stored give none.
     #[must_use]
-    pub fn footing(&self, noise: &Noise, judged: &Judgement<'_>, repeat: RepeatLook) -> Confidence {
+    pub fn confidence(&self, noise: &Noise, judged: &Judgement<'_>, repeat: RepeatOutcome) -> Confidence {
         let mut counted = judged.counted.iter().map(|one| one.field.as_str());
         let sure = match repeat {
-            RepeatLook::Taken => counted.next().is_some(),
-            RepeatLook::None => counted.any(|field| noise.is_met(field) || self.is_enough(field)),
+            RepeatOutcome::Repeated => counted.next().is_some(),
+            RepeatOutcome::NotRepeated => counted.any(|field| noise.is_met(field) || self.is_enough(field)),
         };
         if sure {
             Confidence::Sure

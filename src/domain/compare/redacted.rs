@@ -34,7 +34,7 @@ pub struct RedactedValue(String);
 impl RedactedValue {
     /// Restores a value from a stored report; the excess over the longest possible one is cut.
     #[must_use]
-    pub fn kept(text: &str) -> RedactedValue {
+    pub fn restore(text: &str) -> RedactedValue {
         /// At most ten characters for an escaped one, and the quotes.
         const MAX_STORED: usize = LONGEST * 10 + 2;
         RedactedValue(text.chars().take(MAX_STORED).collect())

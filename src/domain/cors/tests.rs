@@ -205,7 +205,7 @@ fn a_preflight_of_another_origin_gets_only_vary() {
 #[test]
 fn a_preflight_has_an_origin_and_the_method_of_its_call() {
     let whole = [("origin", APP), ("access-control-request-method", "PUT")];
-    let requested = |method: &Method, fields| asked_method(method, &headers(fields));
+    let requested = |method: &Method, fields| requested_method(method, &headers(fields));
     assert_eq!(requested(&Method::OPTIONS, &whole), Some(Method::PUT));
     assert_eq!(requested(&Method::GET, &whole), None);
     assert_eq!(requested(&Method::OPTIONS, &whole[..1]), None);

@@ -38,7 +38,7 @@ impl Events {
         for (index, event) in events.events.iter().enumerate() {
             let mut forms = EventForm::ALL.into_iter();
             let used =
-                forms.any(|from| event.face(from).is_some() && events.hides(index, from).is_none());
+                forms.any(|from| event.pattern_for(from).is_some() && events.hides(index, from).is_none());
             let by = EventForm::ALL
                 .into_iter()
                 .find_map(|from| events.hides(index, from));
@@ -65,14 +65,14 @@ impl Events {
     /// Returns an event that matches everything of a form that this one matches.
     #[must_use]
     pub fn hides(&self, event: usize, from: EventForm) -> Option<usize> {
-        let own = self.events.get(event)?.face(from)?;
+        let own = self.events.get(event)?.pattern_for(from)?;
         let order = self.orders[from as usize].iter().copied();
         let mut earlier = order.take_while(|index| *index != event);
         earlier.find(|index| {
             let other = &self.events[*index];
             share(&self.events[event], other, from)
                 && other
-                    .face(from)
+                    .pattern_for(from)
                     .is_some_and(|face| within(own, face, MemberPolicy::Open))
         })
     }
@@ -89,7 +89,7 @@ impl Events {
         let mut failed = None;
         for index in &self.orders[from as usize] {
             let event = &self.events[*index];
-            if !event.speaks_of(from, to) {
+            if !event.applies_to(from, to) {
                 continue;
             }
             let Some(reading) = event.read(value, terms.depth) else {
@@ -101,7 +101,7 @@ impl Events {
             match event.write(&reading, other, terms) {
                 Ok(event) => {
                     let dropped = reading.dropped;
-                    return EventAction::Rewritten { told: event, dropped };
+                    return EventAction::Rewritten { event, dropped };
                 }
                 Err(why) => {
                     failed.get_or_insert_with(|| (event.key.clone(), why));
@@ -118,7 +118,7 @@ impl Events {
 impl EventDefinition {
     /// Reads an event; returns `None` if it does not match.
     fn read(&self, value: &EventValue, depth: u16) -> Option<PatternReader> {
-        let pattern = self.face(value.form())?;
+        let pattern = self.pattern_for(value.form())?;
         let mut reading = PatternReader::new(self.facts.holes.len(), UnknownMembers::Open, depth);
         pattern.read(Some(&value.view), &mut reading).ok()?;
         // The id of a stream event stays in its own line.
@@ -135,7 +135,7 @@ impl EventDefinition {
         terms: TranslateContext,
     ) -> Result<EventValue, MatchError> {
         let missing = || MatchError::here("there is nothing to write");
-        let pattern = self.face(to).ok_or_else(missing)?;
+        let pattern = self.pattern_for(to).ok_or_else(missing)?;
         let writing = PatternWriter::new(WriteScope {
             bindings: &reading.bindings,
             call: None,
@@ -149,7 +149,7 @@ impl EventDefinition {
     /// Counts the holes that a form binds.
     fn binds(&self, form: EventForm) -> usize {
         let mut count = 0;
-        if let Some(pattern) = self.face(form) {
+        if let Some(pattern) = self.pattern_for(form) {
             pattern.slots(&mut |slot: &Slot| count += usize::from(slot.binds().is_some()));
         }
         count
@@ -164,7 +164,7 @@ fn names_id(pattern: &Pattern) -> bool {
 /// Returns whether two events apply to the same direction.
 fn share(one: &EventDefinition, other: &EventDefinition, from: EventForm) -> bool {
     let mut all = EventForm::ALL.into_iter();
-    all.any(|to| one.speaks_of(from, to) && other.speaks_of(from, to))
+    all.any(|to| one.applies_to(from, to) && other.applies_to(from, to))
 }
 
 /// Sorts events by specificity, then by their place in the table.
@@ -176,7 +176,7 @@ fn order(
     let mut refined = vec![0_usize; events.len()];
     for (index, one) in events.iter().enumerate() {
         for (other_index, other) in events.iter().enumerate().skip(index + 1) {
-            let (Some(face), Some(twin)) = (one.face(from), other.face(from)) else {
+            let (Some(face), Some(twin)) = (one.pattern_for(from), other.pattern_for(from)) else {
                 continue;
             };
             let down = within(face, twin, MemberPolicy::Open);
@@ -202,7 +202,7 @@ fn order(
     }
     let indexes = 0..events.len();
     let mut order: Vec<usize> = indexes
-        .filter(|index| events[*index].face(from).is_some())
+        .filter(|index| events[*index].pattern_for(from).is_some())
         .collect();
     // Of two events that match the same messages, the one that names more members loses less.
     let rank = |index: &usize| {

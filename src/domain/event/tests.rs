@@ -87,7 +87,7 @@ fn becomes(events: &Events, told: &EventValue, to: EventForm) -> String {
         EventAction::Untouched => "untouched".into(),
         EventAction::Swallowed => "swallowed".into(),
         EventAction::Failed { key, why } => format!("failed {key}: {why}"),
-        EventAction::Rewritten { told, dropped } => {
+        EventAction::Rewritten { event: told, dropped } => {
             let text = match (told.message(), told.fields()) {
                 (Some(message), _) => String::from_utf8(message.as_bytes().to_vec()).unwrap(),
                 (None, Some(said)) => format!("{} {:?} {}", said.event, said.id, said.data),
@@ -319,7 +319,7 @@ proptest! {
         }"#]);
         let message = serde_json::to_string(&message).unwrap();
         let sent = format!(r#"{{"jsonrpc":"2.0","method":"n","params":{{"m":{message},"i":{number}}}}}"#);
-        let EventAction::Rewritten { told, dropped: 0 } = events.rewrite(&rpc(&sent), EventForm::Sse, TERMS) else {
+        let EventAction::Rewritten { event: told, dropped: 0 } = events.rewrite(&rpc(&sent), EventForm::Sse, TERMS) else {
             return Err(TestCaseError::fail("not rewritten"));
         };
         prop_assert_eq!(becomes(&events, &told, EventForm::Rpc), sent);

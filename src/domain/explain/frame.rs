@@ -26,7 +26,7 @@ pub(super) fn parse(case: &Case<'_>) -> Option<Json> {
     let sockets = plan.face.sockets.filter(|_| !case.request.body.is_empty())?;
     match SocketMessage::new(case.request.body, plan.limits.depth) {
         SocketMessage::Frame(frame) if sockets.tongue == SocketProtocol::Both => Some(frame),
-        SocketMessage::Frame(_) | SocketMessage::Rpc(_) | SocketMessage::Noise(_) => None,
+        SocketMessage::Frame(_) | SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => None,
     }
 }
 
@@ -145,7 +145,7 @@ fn answer(
         rejections::unless_valid(route, result)?;
     }
     let answered = answer_to_frame(route, (response.reply, call), case.terms);
-    if answered.answer == FrameReply::Unsaid {
+    if answered.answer == FrameReply::NoRow {
         let message = "no outcome of the route maps the server's answer to a frame";
         return Err(Failure::new(Reason::UpstreamNotProtocol, message));
     }
@@ -154,7 +154,7 @@ fn answer(
         .map(|row| RowLine::new(&route.outcomes.rows()[row]));
     let note = match answered.answer {
         FrameReply::Frame(_) => "a frame",
-        FrameReply::Silence | FrameReply::Unsaid => "no frame is sent",
+        FrameReply::Silence | FrameReply::NoRow => "no frame is sent",
     };
     Ok(Some(ExplainedAnswer {
         row,
@@ -171,6 +171,6 @@ fn shown(case: &Case<'_>, reply: Option<FrameReply>) -> Option<Value> {
         FrameReply::Frame(frame) => Some(Value::from_text(
             case.secrets().hide_bytes(&frame.into_bytes()),
         )),
-        FrameReply::Silence | FrameReply::Unsaid => None,
+        FrameReply::Silence | FrameReply::NoRow => None,
     }
 }

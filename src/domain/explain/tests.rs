@@ -213,7 +213,7 @@ fn explained(
             HeaderValue::from_str(value).unwrap(),
         )
     });
-    let request = Asked {
+    let request = ExplainRequest {
         head: RequestHead {
             method: &method,
             uri: &uri,

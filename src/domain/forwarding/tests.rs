@@ -25,15 +25,15 @@ fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 /// What a server gets of these headers.
-fn told(
-    (believed, tells): (TrustForwarded, &[ForwardingHeader]),
+fn applied(
+    (trust, tells): (TrustForwarded, &[ForwardingHeader]),
     peer: &str,
     rows: &[(&'static str, &str)],
 ) -> Vec<(String, String)> {
     let mut headers = headers(rows);
     let forwarding = Forwarding {
-        believed,
-        tells: tells.to_vec(),
+        trust,
+        writes: tells.to_vec(),
     };
     let host = HeaderValue::from_static("a.example");
     let last = LastHop {
@@ -42,12 +42,12 @@ fn told(
         scheme: "https",
         cache: &HeaderCache::default(),
     };
-    forwarding.tell(&mut headers, last, &hops(&["10.0.0.0/8"]));
+    forwarding.apply(&mut headers, last, &hops(&["10.0.0.0/8"]));
     let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
-    let told = headers
+    let applied = headers
         .iter()
         .map(|(name, value)| (name.to_string(), text(value)));
-    told.collect()
+    applied.collect()
 }
 
 fn pairs(rows: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -82,7 +82,7 @@ fn forwarding_headers_of_untrusted_peers_are_removed() {
         ("x-forwardedfor", "kept: it is another name"),
         ("x-other", "1"),
     ];
-    let mut got = told(USUAL, "192.0.2.1", &sent);
+    let mut got = applied(USUAL, "192.0.2.1", &sent);
     got.sort();
     assert_eq!(got, pairs(&expected));
 }
@@ -103,7 +103,7 @@ fn a_trusted_hop_is_kept_and_this_hop_is_appended() {
         ("forwarded", "for=10.0.0.1;host=\"a.example\";proto=https"),
         ("x-real-ip", "192.0.2.7"),
     ];
-    assert_eq!(told(USUAL, "10.0.0.1", &sent), pairs(&expected));
+    assert_eq!(applied(USUAL, "10.0.0.1", &sent), pairs(&expected));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_list_without_forwarded_is_added_to_forwarded() {
         ),
         ("forwarded", forwarded),
     ];
-    assert_eq!(told(USUAL, "10.0.0.1", &sent), pairs(&expected));
+    assert_eq!(applied(USUAL, "10.0.0.1", &sent), pairs(&expected));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn forwarded_without_a_list_is_added_to_the_list() {
         TrustForwarded::Trusted,
         &[ForwardingHeader::Forwarded, ForwardingHeader::For][..],
     );
-    let got = told(both, "10.0.0.1", &sent);
+    let got = applied(both, "10.0.0.1", &sent);
     let list = ("x-forwarded-for", "192.0.2.7, unknown, 10.0.0.1");
     assert_eq!(got[2..], pairs(&[list]));
 }
@@ -145,7 +145,7 @@ fn a_trusted_hop_whose_fields_disagree_is_not_passed_on() {
         ("x-forwarded-proto", "http"),
         ("forwarded", "for=10.0.0.1;host=\"a.example\";proto=https"),
     ];
-    let mut got = told(USUAL, "10.0.0.1", &sent);
+    let mut got = applied(USUAL, "10.0.0.1", &sent);
     got.sort_by_key(|(name, _)| name == "forwarded");
     assert_eq!(got, pairs(&expected));
 }
@@ -164,7 +164,7 @@ fn other_spellings_from_a_hop_are_removed() {
         ("x-forwarded-proto", "http"),
         ("forwarded", "for=10.0.0.1;host=\"a.example\";proto=https"),
     ];
-    let mut got = told(USUAL, "10.0.0.1", &sent);
+    let mut got = applied(USUAL, "10.0.0.1", &sent);
     got.sort_by_key(|(name, _)| name == "forwarded");
     assert_eq!(got, pairs(&expected));
     let expected = [
@@ -175,9 +175,9 @@ fn other_spellings_from_a_hop_are_removed() {
         ),
     ];
     let sent = [("x-forwarded-for", "192.0.2.7"), ("x_real_ip", "6.6.6.6")];
-    assert_eq!(told(USUAL, "10.0.0.1", &sent), pairs(&expected));
+    assert_eq!(applied(USUAL, "10.0.0.1", &sent), pairs(&expected));
     let everyone = (TrustForwarded::Everyone, &[ForwardingHeader::Forwarded][..]);
-    let got = told(everyone, "10.0.0.1", &sent);
+    let got = applied(everyone, "10.0.0.1", &sent);
     assert!(got.contains(&("x_real_ip".to_owned(), "6.6.6.6".to_owned())));
 }
 
@@ -192,15 +192,15 @@ fn what_is_written_is_chosen() {
         ("x-real-ip", "192.0.2.1"),
     ];
     let lies = [("x-forwarded-for", "6.6.6.6"), ("x-real-ip", "6.6.6.6")];
-    let mut got = told(all, "192.0.2.1", &lies);
+    let mut got = applied(all, "192.0.2.1", &lies);
     got.sort();
     let mut expected = pairs(&expected);
     expected.sort();
     assert_eq!(got, expected);
-    assert_eq!(told((TrustForwarded::Trusted, &[]), "192.0.2.1", &lies), []);
+    assert_eq!(applied((TrustForwarded::Trusted, &[]), "192.0.2.1", &lies), []);
     // Behind a trusted hop the caller is the one that it names.
     let real = (TrustForwarded::Trusted, &[ForwardingHeader::RealIp][..]);
-    let got = told(real, "10.0.0.1", &[("x-forwarded-for", "192.0.2.7")]);
+    let got = applied(real, "10.0.0.1", &[("x-forwarded-for", "192.0.2.7")]);
     assert!(got.contains(&("x-real-ip".to_owned(), "192.0.2.7".to_owned())));
 }
 
@@ -221,7 +221,7 @@ fn with_trust_in_everyone_all_forwarding_headers_are_kept() {
         ),
     ];
     let everyone = (TrustForwarded::Everyone, &[ForwardingHeader::Forwarded][..]);
-    assert_eq!(told(everyone, "192.0.2.1", &sent), pairs(&expected));
+    assert_eq!(applied(everyone, "192.0.2.1", &sent), pairs(&expected));
 }
 
 /// What clients, hops and liars send.
@@ -261,8 +261,8 @@ fn any_headers(rows: &[(usize, String)]) -> HeaderMap {
 fn each_call_of_a_connection_is_forwarded_with_its_own_host() {
     let known = HeaderCache::default();
     let forwarding = Forwarding {
-        believed: TrustForwarded::Trusted,
-        tells: vec![ForwardingHeader::Forwarded],
+        trust: TrustForwarded::Trusted,
+        writes: vec![ForwardingHeader::Forwarded],
     };
     for host in ["a.example", "a.example", "b.example", "", "a.example"] {
         let value = HeaderValue::from_static(host);
@@ -273,7 +273,7 @@ fn each_call_of_a_connection_is_forwarded_with_its_own_host() {
             cache: &known,
         };
         let mut headers = HeaderMap::new();
-        forwarding.tell(&mut headers, last, &hops(&[]));
+        forwarding.apply(&mut headers, last, &hops(&[]));
         let expected = match host {
             "" => "for=192.0.2.1;proto=http".to_owned(),
             host => format!("for=192.0.2.1;host=\"{host}\";proto=http"),
@@ -289,11 +289,11 @@ fn any_tells() -> impl Strategy<Value = Vec<ForwardingHeader>> {
 proptest! {
     #[test]
     fn an_untrusted_peer_does_not_change_forwarding_headers(rows in any_rows(), tells in any_tells()) {
-        let forwarding = Forwarding { believed: TrustForwarded::Trusted, tells };
+        let forwarding = Forwarding { trust: TrustForwarded::Trusted, writes: tells };
         let last = LastHop { peer: "192.0.2.1".parse().unwrap(), host: None, scheme: "http", cache: &HeaderCache::default() };
         let (mut lying, mut silent) = (any_headers(&rows), HeaderMap::new());
-        forwarding.tell(&mut lying, last, &hops(&["10.0.0.0/8"]));
-        forwarding.tell(&mut silent, last, &hops(&["10.0.0.0/8"]));
+        forwarding.apply(&mut lying, last, &hops(&["10.0.0.0/8"]));
+        forwarding.apply(&mut silent, last, &hops(&["10.0.0.0/8"]));
         prop_assert_eq!(lying, silent);
     }
 
@@ -311,7 +311,7 @@ proptest! {
             true => vec![ForwardingHeader::Forwarded, ForwardingHeader::For, ForwardingHeader::RealIp],
             false => vec![ForwardingHeader::Forwarded],
         };
-        Forwarding { believed: TrustForwarded::Trusted, tells }.tell(&mut headers, last, &trusted);
+        Forwarding { trust: TrustForwarded::Trusted, writes: tells }.apply(&mut headers, last, &trusted);
         let behind = hops(&["10.0.0.0/8", "198.51.100.1"]);
         prop_assert_eq!(behind.caller("198.51.100.1".parse().unwrap(), &headers), caller, "{:?}", headers);
     }

@@ -12,7 +12,7 @@ pub enum SocketMessage {
     /// A frame: an object of the legacy protocol.
     Frame(Json),
     /// Neither. Such a message gets no answer, because its protocol is unknown.
-    Noise(Unrecognized),
+    Unrecognized(Unrecognized),
 }
 
 /// The reason why a message belongs to no protocol.
@@ -34,7 +34,7 @@ impl SocketMessage {
         // RFC 8259 §8.1 lets a reader ignore a byte order mark.
         let text = unmarked(text.clone());
         let Ok(json) = Json::parse(text.clone(), depth) else {
-            return SocketMessage::Noise(Unrecognized::NotJson);
+            return SocketMessage::Unrecognized(Unrecognized::NotJson);
         };
         match json.kind() {
             JsonKind::Object if json.has(VERSION) => SocketMessage::Rpc(text),
@@ -45,7 +45,7 @@ impl SocketMessage {
             | JsonKind::String
             | JsonKind::Number
             | JsonKind::Boolean
-            | JsonKind::Null => SocketMessage::Noise(Unrecognized::NotAnObject),
+            | JsonKind::Null => SocketMessage::Unrecognized(Unrecognized::NotAnObject),
         }
     }
 }

@@ -60,11 +60,11 @@ pub enum CorrelatorOutput {
     /// A caller gets no answer.
     Failed(Ticket, FrameCallError),
     /// A notification from the server, for `[[event]]`.
-    News(Json),
+    Notification(Json),
     /// A frame that answers the client itself, or may do so.
     Passed(Json),
     /// A frame of the client that no route reads was answered, or its deadline has passed.
-    Over(Ticket),
+    Done(Ticket),
 }
 
 /// The reason why a caller gets no answer.
@@ -88,7 +88,7 @@ pub struct FrameCounts {
     /// Calls that were answered by silence.
     pub silent: u64,
     /// Frames with an id of no pending call: late, duplicate, or of another client's call.
-    pub stray: u64,
+    pub unmatched: u64,
 }
 
 /// The pending calls of a connection, oldest first.
@@ -347,18 +347,18 @@ impl FrameCorrelator {
         let Some((index, (answer, addressed))) = found else {
             let over = self.unrouted_requests.answered(table, &frame);
             let output = match (self.id_borne(table, &frame, terms.depth), self.client) {
-                (None, _) => CorrelatorOutput::News(frame),
+                (None, _) => CorrelatorOutput::Notification(frame),
                 (Some(id), Client::Frames) if !self.is_assigned(&id) => {
                     CorrelatorOutput::Passed(frame)
                 }
                 (Some(_), Client::Frames | Client::Rpc) => {
-                    self.counts.stray += 1;
-                    return self.out.extend(over.map(CorrelatorOutput::Over));
+                    self.counts.unmatched += 1;
+                    return self.out.extend(over.map(CorrelatorOutput::Done));
                 }
             };
             self.out.push_back(output);
             // After the frame, so that a waiter for the end has the frame by then.
-            self.out.extend(over.map(CorrelatorOutput::Over));
+            self.out.extend(over.map(CorrelatorOutput::Done));
             return;
         };
         let Some(call) = self.calls.remove(index) else {
@@ -373,7 +373,7 @@ impl FrameCorrelator {
             }
             (Client::Rpc, Correlation::ToAll) => {
                 self.answer(&call, answer);
-                self.out.push_back(CorrelatorOutput::News(frame));
+                self.out.push_back(CorrelatorOutput::Notification(frame));
             }
             (Client::Rpc, Correlation::ToCaller) => self.answer(&call, answer),
         }
@@ -398,7 +398,7 @@ impl FrameCorrelator {
         }
         let over = self.unrouted_requests.expired(now);
         self.out
-            .extend(over.into_iter().map(CorrelatorOutput::Over));
+            .extend(over.into_iter().map(CorrelatorOutput::Done));
     }
 
     /// Answers a caller. The count of dropped members includes those of its call.

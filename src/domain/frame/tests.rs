@@ -148,8 +148,8 @@ fn a_message_is_json_rpc_by_its_version_and_a_frame_by_being_an_object() {
     let heard = |text: &str| match SocketMessage::new(&Bytes::copy_from_slice(text.as_bytes()), 8) {
         SocketMessage::Rpc(_) => "rpc",
         SocketMessage::Frame(_) => "frame",
-        SocketMessage::Noise(Unrecognized::NotJson) => "no json",
-        SocketMessage::Noise(Unrecognized::NotAnObject) => "no object",
+        SocketMessage::Unrecognized(Unrecognized::NotJson) => "no json",
+        SocketMessage::Unrecognized(Unrecognized::NotAnObject) => "no object",
     };
     for rpc in [
         r#"{"jsonrpc":"2.0","method":"a"}"#,
@@ -233,7 +233,7 @@ fn an_answer_may_be_silence_or_match_no_row() {
     assert_eq!(answer(started), FrameReply::Silence);
     assert_eq!(
         answer(ResponseReply::Result(json("null"))),
-        FrameReply::Unsaid
+        FrameReply::NoRow
     );
 }
 

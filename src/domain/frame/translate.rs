@@ -17,7 +17,7 @@ pub enum FrameReply {
     /// No frame: the old protocol answers with silence here.
     Silence,
     /// No row expresses this reply as a frame, so none can be sent.
-    Unsaid,
+    NoRow,
 }
 
 /// An RPC call, written as a command.
@@ -74,7 +74,7 @@ pub fn answer_to_frame(
     let answered = route.outcomes.rpc_to_rest(reply, call, terms);
     let body = answered.answer.body;
     let frame_reply = match answered.row {
-        None => FrameReply::Unsaid,
+        None => FrameReply::NoRow,
         Some(_) if body.is_empty() => FrameReply::Silence,
         Some(_) => FrameReply::Frame(body),
     };

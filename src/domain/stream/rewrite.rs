@@ -194,8 +194,8 @@ impl Rewriter {
                     };
                 }
                 EventAction::Failed { key, why } => return failed(&block, format!("{key}: {why}")),
-                EventAction::Rewritten { told, dropped } => {
-                    return rewritten(&block, &told, dropped);
+                EventAction::Rewritten { event, dropped } => {
+                    return rewritten(&block, &event, dropped);
                 }
             }
         }

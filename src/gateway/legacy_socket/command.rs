@@ -111,7 +111,7 @@ fn failed(
 fn spoken(said: frame::FrameReply) -> Option<Bytes> {
     match said {
         frame::FrameReply::Frame(frame) => Some(frame.into_bytes()),
-        frame::FrameReply::Silence | frame::FrameReply::Unsaid => None,
+        frame::FrameReply::Silence | frame::FrameReply::NoRow => None,
     }
 }
 
@@ -167,7 +167,7 @@ async fn translate(
     let (reply, code) = response(record, route, (&reply, id))?;
     let answered = answer_to_frame(route, (reply, &call.call), terms);
     record.dropped(answered.dropped);
-    if answered.answer == frame::FrameReply::Unsaid {
+    if answered.answer == frame::FrameReply::NoRow {
         let message = "no outcome of the route maps the server's answer to a frame";
         let cause = match code {
             Some(code) => format!("an error with the code {code}"),

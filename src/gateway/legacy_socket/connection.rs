@@ -378,10 +378,10 @@ impl ConnectionTask {
                 self.apply_all(Some(&text));
             }
             // A client with forwarded frames talks to the server itself, and may understand the message.
-            SocketMessage::Rpc(_) | SocketMessage::Noise(_) if self.waiting.has_passed() => {
+            SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) if self.waiting.has_passed() => {
                 self.outlet.notify(ServerNews::Answer(text));
             }
-            SocketMessage::Rpc(_) | SocketMessage::Noise(_) => {
+            SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => {
                 self.counts.skipped += 1;
                 self.worker.count(|shard| shard.stray(Undelivered::Noise));
             }
@@ -399,7 +399,7 @@ impl ConnectionTask {
         while let Some(output) = self.waiting.output() {
             self.apply(output, heard);
         }
-        let strays = self.waiting.counts().stray;
+        let strays = self.waiting.counts().unmatched;
         for _ in self.counts.late..strays {
             self.worker.count(|shard| shard.stray(Undelivered::Late));
         }
@@ -420,7 +420,7 @@ impl ConnectionTask {
                 self.withdraw(ticket);
                 self.send_reply(ticket, Err(fault(why)));
             }
-            CorrelatorOutput::News(frame) => {
+            CorrelatorOutput::Notification(frame) => {
                 self.counts.notified += 1;
                 let fate = self.outlet.notify(ServerNews::Event(text(frame)));
                 self.share.standing().on_delivery(fate);
@@ -429,11 +429,11 @@ impl ConnectionTask {
                 self.outlet.notify(ServerNews::Answer(text(frame)));
             }
             // The deadline has passed before the frame was written completely.
-            CorrelatorOutput::Over(ticket) if heard.is_none() && self.is_unwritten(ticket) => {
+            CorrelatorOutput::Done(ticket) if heard.is_none() && self.is_unwritten(ticket) => {
                 self.withdraw(ticket);
                 self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Late)));
             }
-            CorrelatorOutput::Over(ticket) => self.send_reply(ticket, Ok(SocketReply::Told)),
+            CorrelatorOutput::Done(ticket) => self.send_reply(ticket, Ok(SocketReply::Told)),
         }
     }
 

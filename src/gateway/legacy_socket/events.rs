@@ -19,7 +19,7 @@ pub(in crate::gateway) fn format_event(
     let told = match SocketMessage::new(&text, plan.limits.depth) {
         SocketMessage::Rpc(text) => EventValue::rpc(&text, plan.limits.depth)?,
         SocketMessage::Frame(frame) => EventValue::frame(frame),
-        SocketMessage::Noise(_) => return None,
+        SocketMessage::Unrecognized(_) => return None,
     };
     if told.form() == form {
         return Some(text);
@@ -27,7 +27,7 @@ pub(in crate::gateway) fn format_event(
     let (kind, text) = match plan.events.rewrite(&told, form, context(&plan.limits)) {
         EventAction::Untouched => (EventResultKind::Untouched, Some(text)),
         EventAction::Swallowed => (EventResultKind::Swallowed, None),
-        EventAction::Rewritten { told, .. } => {
+        EventAction::Rewritten { event: told, .. } => {
             let text = told.message().map(|message| message.clone().into_bytes());
             (EventResultKind::Rewritten, text)
         }

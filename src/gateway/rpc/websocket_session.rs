@@ -412,7 +412,7 @@ impl WebSocketSession {
                         }
                     };
                 }
-                SocketMessage::Noise(_) => {
+                SocketMessage::Unrecognized(_) => {
                     self.worker.count(|shard| shard.stray(Undelivered::Noise));
                     return ServeEnd::Replied(None);
                 }

@@ -14,7 +14,7 @@ use super::recorded_response::RecordedResponse;
 use super::replay::ReplayableCall;
 use super::runner::{ConcurrencyPermit, Judgement, LogSubject, RunEnd, ShadowRunner};
 use crate::domain::compare::{
-    CallInfo, Comparison, Confidence, FailedCandidate, RepeatLook, RunEnding, Skip, Terms, Verdict,
+    CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms, Verdict,
 };
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::Plan;
@@ -112,7 +112,7 @@ impl RunnableCandidate {
             let again = (noise, &call, old);
             subject.look(again, control, &found).await
         } else {
-            RepeatLook::None
+            RepeatOutcome::NotRepeated
         };
         Ok(subject.judge(&found, look))
     }
@@ -241,22 +241,22 @@ impl CandidateInfo {
         (mut noise, call, way): (Record, &ReplayableCall, Path),
         control: RecordedResponse,
         found: &Comparison,
-    ) -> RepeatLook {
+    ) -> RepeatOutcome {
         let purse = self.bench().tap();
         noise.runs_as_noise(purse.clone());
         let limit = self.bench().limits().timeout;
         let again = self.bench().run(limit, call.go(&mut noise, way)).await;
         let RunEnd::Done(Ok(candidate)) = again else {
-            return RepeatLook::None;
+            return RepeatOutcome::NotRepeated;
         };
         let pair = ResponsePair { control, candidate };
         match self.compare(pair, &purse).await {
             Ok(second) => {
                 let route = self.route_name();
                 self.bench().learn(&route, found, &second.found);
-                RepeatLook::Taken
+                RepeatOutcome::Repeated
             }
-            Err(_) => RepeatLook::None,
+            Err(_) => RepeatOutcome::NotRepeated,
         }
     }
 
@@ -284,7 +284,7 @@ impl CandidateInfo {
         }
     }
 
-    fn judge(&self, found: &Comparison, look: RepeatLook) -> Judgement {
+    fn judge(&self, found: &Comparison, look: RepeatOutcome) -> Judgement {
         let called = self.is_current().then(|| self.called());
         self.bench()
             .judge((&self.route_name(), look), called.as_ref(), found)

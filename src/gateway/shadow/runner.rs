@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::domain::compare::{
     CallInfo, Comparison, Confidence, ControlRepeats, FailedCandidate, Mismatches, Noise,
-    RepeatLook, Verdict,
+    RepeatOutcome, Verdict,
 };
 use crate::domain::shadow_limits::ShadowLimits;
 use crate::telemetry::clock;
@@ -199,8 +199,8 @@ impl ShadowRunner {
             repeats: looked,
         } = known.entry(route.clone()).or_default();
         let limits = self.limits.get();
-        let turn = limits.repeats_control(looked.next_place());
-        turn || limits.learns_noise() && looked.asks_for_one(noise, &noise.judge(found))
+        let turn = limits.repeats_control(looked.next_index());
+        turn || limits.learns_noise() && looked.needs_repeat(noise, &noise.judge(found))
     }
 
     /// Learns noise from the comparison `second` of two control responses; `found` compared the first with the
@@ -218,7 +218,7 @@ impl ShadowRunner {
     /// Judges a comparison with the noise of its route. Stores a mismatch if `called` is given.
     pub(super) fn judge(
         &self,
-        (route, look): (&Arc<str>, RepeatLook),
+        (route, look): (&Arc<str>, RepeatOutcome),
         called: Option<&CallInfo>,
         found: &Comparison,
     ) -> Judgement {
@@ -232,7 +232,7 @@ impl ShadowRunner {
         let footing = match judgement.verdict {
             // If noise is not learned, every difference counts.
             Verdict::Mismatch if self.limits.get().learns_noise() => {
-                looked.footing(noise, &judgement, look)
+                looked.confidence(noise, &judgement, look)
             }
             Verdict::Match
             | Verdict::Mismatch

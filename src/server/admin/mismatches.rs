@@ -237,8 +237,8 @@ mod tests {
                 pointer: field.to_owned(),
                 field: field.to_owned(),
                 kind: Kind::Value,
-                control: RedactedValue::kept("1"),
-                candidate: RedactedValue::kept("2"),
+                control: RedactedValue::restore("1"),
+                candidate: RedactedValue::restore("2"),
                 times: 1,
             };
             mismatches.keep(&items, &at(at_ms), [&difference]);

@@ -174,7 +174,7 @@ fn the_proxy_itself_answers_frames_by_patterns() {
         plan.locals.frame(&frame, terms).map(|said| match said {
             FrameReply::Frame(frame) => String::from_utf8(frame.into_bytes().to_vec()).unwrap(),
             FrameReply::Silence => "silence".to_owned(),
-            FrameReply::Unsaid => "unsaid".to_owned(),
+            FrameReply::NoRow => "unsaid".to_owned(),
         })
     };
     let answered = [

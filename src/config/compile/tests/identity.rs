@@ -215,17 +215,17 @@ fn what_servers_are_told_of_hops_is_chosen_by_the_names_of_the_fields() {
         configuration.plan.forwarding.clone()
     };
     let usual = Forwarding {
-        believed: TrustForwarded::Trusted,
-        tells: vec![ForwardingHeader::Forwarded],
+        trust: TrustForwarded::Trusted,
+        writes: vec![ForwardingHeader::Forwarded],
     };
     assert_eq!(told(""), usual);
     let chosen = "forwarded = [\"x-forwarded-for\", \"x-real-ip\"]\nforwarded_from = \"everyone\"";
     let expected = Forwarding {
-        believed: TrustForwarded::Everyone,
-        tells: vec![ForwardingHeader::For, ForwardingHeader::RealIp],
+        trust: TrustForwarded::Everyone,
+        writes: vec![ForwardingHeader::For, ForwardingHeader::RealIp],
     };
     assert_eq!(told(chosen), expected);
-    assert_eq!(told("forwarded = []").tells, []);
+    assert_eq!(told("forwarded = []").writes, []);
     let wrong = "[listen]\nforwarded = [\"x-forwarded-port\", \"forwarded\"]\nforwarded_from = \"all\"\nforwarded_for = 1\n";
     let found = problems_of(&fixture(wrong));
     insta::assert_snapshot!(found.replace("dualgauge.toml:", ""));

@@ -8,8 +8,8 @@ fn found(fields: &[String]) -> Comparison {
         pointer: field.clone(),
         field: field.clone(),
         kind: Kind::Value,
-        control: RedactedValue::kept("1"),
-        candidate: RedactedValue::kept("1"),
+        control: RedactedValue::restore("1"),
+        candidate: RedactedValue::restore("1"),
         times: 1,
     };
     Comparison {
@@ -28,37 +28,37 @@ fn a_difference_is_repeated_a_few_times_only() {
     let real = field("/ok");
     for _ in 0..ENOUGH {
         let judged = noise.judge(&real);
-        assert!(repeats.asks_for_one(&noise, &judged));
+        assert!(repeats.needs_repeat(&noise, &judged));
         assert_eq!(
-            repeats.footing(&noise, &judged, RepeatLook::None),
+            repeats.confidence(&noise, &judged, RepeatOutcome::NotRepeated),
             Confidence::Unsure
         );
         repeats.take(&noise, &real);
         assert_eq!(
-            repeats.footing(&noise, &judged, RepeatLook::Taken),
+            repeats.confidence(&noise, &judged, RepeatOutcome::Repeated),
             Confidence::Sure
         );
     }
     let judged = noise.judge(&real);
-    assert!(!repeats.asks_for_one(&noise, &judged));
+    assert!(!repeats.needs_repeat(&noise, &judged));
     assert_eq!(
-        repeats.footing(&noise, &judged, RepeatLook::None),
+        repeats.confidence(&noise, &judged, RepeatOutcome::NotRepeated),
         Confidence::Sure
     );
     let other = field("/other");
-    assert!(repeats.asks_for_one(&noise, &noise.judge(&other)));
+    assert!(repeats.needs_repeat(&noise, &noise.judge(&other)));
 }
 
 #[test]
 fn known_noise_needs_no_repeat() {
     let (mut repeats, mut noise) = (ControlRepeats::default(), Noise::default());
     let stamp = field("/at");
-    assert!(repeats.asks_for_one(&noise, &noise.judge(&stamp)));
+    assert!(repeats.needs_repeat(&noise, &noise.judge(&stamp)));
     noise.feed_noise(&stamp);
     repeats.take(&noise, &stamp);
     let judged = noise.judge(&stamp);
     assert_eq!(judged.verdict, Verdict::Match);
-    assert!(!repeats.asks_for_one(&noise, &judged));
+    assert!(!repeats.needs_repeat(&noise, &judged));
     assert_eq!(repeats, ControlRepeats::default(), "it takes no room either");
 }
 
@@ -72,10 +72,10 @@ fn differences_that_were_not_stored_give_no_confidence() {
     let judged = noise.judge(&many);
     assert_eq!(judged.verdict, Verdict::Mismatch);
     assert_eq!(
-        repeats.footing(&noise, &judged, RepeatLook::Taken),
+        repeats.confidence(&noise, &judged, RepeatOutcome::Repeated),
         Confidence::Unsure
     );
-    assert!(!repeats.asks_for_one(&noise, &judged));
+    assert!(!repeats.needs_repeat(&noise, &judged));
 }
 
 #[test]
@@ -86,5 +86,5 @@ fn stored_fields_are_bounded_and_others_are_not_repeated_forever() {
     }
     assert_eq!(repeats.fields.len(), FIELDS);
     let late = field("/999");
-    assert!(!repeats.asks_for_one(&noise, &noise.judge(&late)));
+    assert!(!repeats.needs_repeat(&noise, &noise.judge(&late)));
 }

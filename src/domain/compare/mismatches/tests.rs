@@ -18,8 +18,8 @@ fn difference(field: &str) -> Difference {
         pointer: field.replace('*', "0"),
         field: field.to_owned(),
         kind: Kind::Value,
-        control: RedactedValue::kept("1"),
-        candidate: RedactedValue::kept("2"),
+        control: RedactedValue::restore("1"),
+        candidate: RedactedValue::restore("2"),
         times: 1,
     }
 }

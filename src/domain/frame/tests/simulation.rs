@@ -293,8 +293,8 @@ impl World {
                     self.passed += 1;
                     told.push(frame);
                 }
-                CorrelatorOutput::Over(ticket) => panic!("seed {}: {ticket:?}", self.seed),
-                CorrelatorOutput::News(frame) => {
+                CorrelatorOutput::Done(ticket) => panic!("seed {}: {ticket:?}", self.seed),
+                CorrelatorOutput::Notification(frame) => {
                     let bears = frame.has("request_id");
                     assert!(!bears, "seed {}: an answer became news", self.seed);
                     told.push(frame);
@@ -330,9 +330,9 @@ impl World {
                     self.end(ticket);
                 }
                 CorrelatorOutput::Write(..)
-                | CorrelatorOutput::News(_)
+                | CorrelatorOutput::Notification(_)
                 | CorrelatorOutput::Passed(_)
-                | CorrelatorOutput::Over(_) => {
+                | CorrelatorOutput::Done(_) => {
                     panic!("time alone says nothing")
                 }
             }

@@ -67,9 +67,9 @@ impl Socket {
                 CorrelatorOutput::Failed(Ticket(ticket), why) => {
                     format!("{ticket} has none: {why:?}")
                 }
-                CorrelatorOutput::News(_) => "news".to_owned(),
+                CorrelatorOutput::Notification(_) => "news".to_owned(),
                 CorrelatorOutput::Passed(_) => "passed".to_owned(),
-                CorrelatorOutput::Over(Ticket(ticket)) => format!("{ticket} is over"),
+                CorrelatorOutput::Done(Ticket(ticket)) => format!("{ticket} is over"),
             });
         }
         lines
@@ -100,7 +100,7 @@ fn an_answer_with_an_id_goes_to_the_call_that_has_it() {
         ),
         [""; 0]
     );
-    assert_eq!(socket.waiting.counts().stray, 3);
+    assert_eq!(socket.waiting.counts().unmatched, 3);
     let error = r#"{"event":"error","request_id":"1","payload":{"code":"X","message":"no","request_id":"1"}}"#;
     assert_eq!(socket.receive(3, error), ["1 fails with no"]);
     assert!(socket.waiting.is_empty());
@@ -193,7 +193,7 @@ fn frames_that_a_client_wrote_are_observed_and_passed_on() {
         ["passed", r#"1 has {"path":"a","content":"c"}"#]
     );
     assert_eq!(socket.receive(2, stray), ["passed"]);
-    assert_eq!(socket.waiting.counts().stray, 1);
+    assert_eq!(socket.waiting.counts().unmatched, 1);
     assert!(socket.waiting.observe(&socket.table, overheard(3)));
     assert_eq!(socket.tick(1_000), ["3 has none: Late"]);
 }
@@ -241,7 +241,7 @@ fn pending_ids_are_unique_and_assigned_ids_are_private() {
     );
     // Given twice, it is not the client's, either.
     assert_eq!(socket.receive(2, &file("\"3\"", "c")), [""; 0]);
-    assert_eq!(socket.waiting.counts().stray, 1);
+    assert_eq!(socket.waiting.counts().unmatched, 1);
     assert_eq!(
         socket.receive(3, &file("\"1\"", "c")),
         ["passed", r#"1 has {"path":"c","content":"c"}"#]
