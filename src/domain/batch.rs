@@ -33,7 +33,7 @@ pub struct BatchMember {
 #[derive(Debug)]
 pub struct PassthroughBatch {
     /// The index of its upstream.
-    pub place: usize,
+    pub upstream_index: usize,
     /// Its items, in order.
     pub members: Vec<BatchMember>,
 }
@@ -50,14 +50,14 @@ pub fn passing<'s>(
     let mut members = Vec::with_capacity(items.len());
     let mut to = None;
     for item in items {
-        let (place, member) = batch.member(item, &session)?;
-        if *to.get_or_insert(place) != place {
+        let (upstream_index, member) = batch.member(item, &session)?;
+        if *to.get_or_insert(upstream_index) != upstream_index {
             return None;
         }
         members.push(member);
     }
     Some(PassthroughBatch {
-        place: to?,
+        upstream_index: to?,
         members,
     })
 }
@@ -79,11 +79,11 @@ impl BatchReader<'_> {
                 return self.call((call, id), None, session);
             }
             // A response of the client to a request of the server.
-            MessageItem::Response(_) => return Some((self.usual()?, unrouted(None, None))),
+            MessageItem::Response(_) => return Some((self.http_upstream()?, unrouted(None, None))),
             MessageItem::Invalid(invalid) => invalid,
         };
-        let place = self.usual()?;
-        if !takes_envelopes(self.plan, self.plan.upstreams.all.get(place)?) {
+        let upstream_index = self.http_upstream()?;
+        if !takes_envelopes(self.plan, self.plan.upstreams.all.get(upstream_index)?) {
             return None;
         }
         let id = Some(invalid.id.clone());
@@ -97,7 +97,7 @@ impl BatchReader<'_> {
             ),
             LooseCall::Ambiguous => (may_pass_ambiguous(self.plan), MessageFault::Ambiguous),
         };
-        passes.then(|| (place, unrouted(id, Some(fault))))
+        passes.then(|| (upstream_index, unrouted(id, Some(fault))))
     }
 
     fn call<'s>(
@@ -116,14 +116,14 @@ impl BatchReader<'_> {
             return None;
         }
         let route = plan.select_rpc(&call.method, call.params.as_ref());
-        let asked = (route, Side::Rpc);
+        let target = (route, Side::Rpc);
         let session = session(&call, route);
-        let decision = routing::decide(plan, (caller, headers), asked, self.poster.at, session);
+        let decision = routing::decide(plan, (caller, headers), target, self.poster.at, session);
         if route.is_some() && decision.stage.control() != Some(Path::Old) {
             return None;
         }
-        let place = plan.upstreams.of(route, Side::Rpc)?;
-        let upstream = plan.upstreams.all.get(place)?;
+        let upstream_index = plan.upstreams.of(route, Side::Rpc)?;
+        let upstream = plan.upstreams.all.get(upstream_index)?;
         // A link assigns each call an id of its own.
         if upstream.transport.link().is_some()
             || without_credentials(plan, upstream, &call).is_some()
@@ -137,11 +137,11 @@ impl BatchReader<'_> {
             decision,
             fault,
         };
-        Some((place, member))
+        Some((upstream_index, member))
     }
 
     /// Returns the index of the RPC upstream that takes HTTP requests.
-    fn usual(&self) -> Option<usize> {
+    fn http_upstream(&self) -> Option<usize> {
         self.plan.rpc_over_http()?;
         self.plan.upstreams.of(None, Side::Rpc)
     }

@@ -34,7 +34,8 @@ pub use flag_warnings::{FlagWarning, Never as FlagNever, Ramps, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;
 pub use report::{
-    Direction, Finding, FindingKind, LossVerdict, Never, RouteReport, UnnamedMembers, Weight, Witness,
+    Direction, Finding, FindingKind, LossVerdict, Never, RouteReport, UnnamedMembers, Weight,
+    Witness,
 };
 pub use rules::CheckRule;
 pub use upgrade::{Change, GeneralChange, WrittenKeys, changes, general_changes};

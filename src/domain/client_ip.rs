@@ -82,8 +82,8 @@ pub(super) fn push_address(text: &mut String, address: IpAddr) {
     let IpAddr::V4(address) = address else {
         return text.push_str(&address.to_string());
     };
-    for (place, octet) in address.octets().into_iter().enumerate() {
-        if place > 0 {
+    for (index, octet) in address.octets().into_iter().enumerate() {
+        if index > 0 {
             text.push('.');
         }
         text.push_str(itoa::Buffer::new().format(octet));

@@ -156,7 +156,9 @@ impl Cors {
         }
         let methods = list(methods.iter().map(Method::as_str));
         let headers = match &self.headers {
-            RequestHeaders::Mirrored => list(requested_headers(request).iter().map(HeaderName::as_str)),
+            RequestHeaders::Mirrored => {
+                list(requested_headers(request).iter().map(HeaderName::as_str))
+            }
             RequestHeaders::Listed(names) => list(names.iter().map(HeaderName::as_str)),
         };
         let max_age = self.max_age.map(|age| HeaderValue::from(age.as_secs()));

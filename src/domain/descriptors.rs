@@ -52,10 +52,10 @@ impl Budget {
         let limit = files.limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(usize::MAX);
         let reserved = RESERVED.saturating_add(PER_WORKER.saturating_mul(files.workers));
-        let room = limit.saturating_sub(reserved);
-        let granted = upstreams.min(room / 2);
+        let available = limit.saturating_sub(reserved);
+        let granted = upstreams.min(available / 2);
         Budget {
-            clients: clients.min(room - granted).max(1),
+            clients: clients.min(available - granted).max(1),
             clients_wanted: clients,
             upstreams: granted,
             upstreams_wanted: upstreams,

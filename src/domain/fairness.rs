@@ -27,7 +27,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets peers come one after the other, each as often as it may; how many places each has got.
+    /// Lets each peer in turn take all slots that it may; returns the number of slots of each.
     fn fill(limit: usize, peers: usize) -> Vec<usize> {
         let mut held = vec![0; peers];
         for peer in 0..peers {

@@ -144,7 +144,8 @@ impl Forwarding {
             let before = if list { &[] } else { &before[..] };
             add_to_list(headers, before, last.peer);
         }
-        if self.writes.contains(&ForwardingHeader::Proto) && !headers.contains_key(X_FORWARDED_PROTO)
+        if self.writes.contains(&ForwardingHeader::Proto)
+            && !headers.contains_key(X_FORWARDED_PROTO)
         {
             let scheme = HeaderValue::from_static(last.scheme);
             headers.insert(X_FORWARDED_PROTO, scheme);

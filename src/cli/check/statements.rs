@@ -76,7 +76,10 @@ fn own<'r>(route: &'r Route, direction: &'r Direction) -> Vec<Statement<'r>> {
         say(format!("never used, {by} takes what it fits"), false, None);
     }
     if !direction.norms.is_empty() {
-        let norms = direction.norms.iter().map(|norm| norm.rule.describe(&norm.at));
+        let norms = direction
+            .norms
+            .iter()
+            .map(|norm| norm.rule.describe(&norm.at));
         let norms = norms.collect::<Vec<_>>().join("; ");
         say(format!("normal form: {norms}"), true, None);
     }

@@ -1,7 +1,7 @@
 //! Routes and rows for property tests, as a route table would spell them.
 //!
-//! A shape of JSON is made up once, and spelled twice: as it is, and with members renamed, unwrapped or left
-//! out, so that both sides share their holes.
+//! A JSON shape is generated once and spelled twice: unchanged, and with members renamed, unwrapped or omitted, so
+//! that both sides share their holes.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
 use crate::domain::pattern::SourceTree;
 use crate::domain::route::RouteSource;
 
-/// Throws that are known beforehand; when they are used up, each is zero.
+/// A fixed sequence of choices; every choice after its end is zero.
 #[derive(Debug, Clone)]
 pub(super) struct Dice {
     throws: Vec<u8>,
@@ -18,7 +18,7 @@ pub(super) struct Dice {
     holes: usize,
 }
 
-/// Dice of any throws.
+/// Generates any sequence of choices.
 pub(super) fn dice() -> impl Strategy<Value = Dice> {
     let throws = proptest::collection::vec(any::<u8>(), 0..400);
     throws.prop_map(Dice::new)
@@ -32,7 +32,7 @@ fn literal(text: &'static str) -> SourceTree {
     SourceTree::Literal(Json::literal(text))
 }
 
-/// Whether a row is about success.
+/// Whether a row describes success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Succeeds {
     No,
@@ -66,7 +66,7 @@ impl Dice {
         format!("h{}", self.holes)
     }
 
-    /// A hole as both sides spell it, with a type and what it means that it is absent.
+    /// A hole as both sides spell it, with a type and the meaning of its absence.
     fn spelled(&mut self, types: &[&'static str]) -> (String, String) {
         let name = self.hole();
         let kind = self.pick(types);
@@ -208,7 +208,7 @@ impl Dice {
         }
     }
 
-    /// A route for one tool, beside generic ones with its method.
+    /// A route for one tool; other routes may have its method.
     fn tool(&mut self, index: usize) -> RouteSource {
         let (one, other) = self.object(1);
         let tool = text(format!("tool{}", self.below(3)));
@@ -394,7 +394,7 @@ impl Dice {
     }
 }
 
-/// Values that a hole may be given, or be refused for.
+/// Values that a hole may accept or refuse.
 const VALUES: [&str; 20] = [
     "null",
     "true",

@@ -1,4 +1,4 @@
-//! The corpus: small tables with the verdicts written beside them, in `tests/data/corpus.toml`.
+//! The corpus: small tables with their expected verdicts, in `tests/data/corpus.toml`.
 
 use toml::{Table, Value};
 
@@ -9,7 +9,7 @@ use crate::domain::pattern::SourceTree;
 use crate::domain::route::{Extra, Notify, Route, RouteSource, RouteTable, parse_route};
 use crate::domain::side::Side;
 
-/// A table whose first route is looked at.
+/// A table whose first route is checked.
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) table: RouteTable,
@@ -22,7 +22,7 @@ pub(super) fn corpus() -> Vec<Case> {
     tables(&corpus, "case").map(case).collect()
 }
 
-/// What a report says, a line for each direction: `request from rest: lossy forgotten`.
+/// Renders the verdict of each direction as a line: `request from rest: lossy forgotten`.
 pub(super) fn verdict_lines(report: &RouteReport) -> Vec<String> {
     let directions = report.directions.iter();
     directions

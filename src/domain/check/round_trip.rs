@@ -89,7 +89,9 @@ impl CheckSubject<'_> {
             Message::RpcCall { method, params } => {
                 let call = (method.as_str(), params.as_ref());
                 let selected = || self.table.select_rpc_to(self.route.speech, call);
-                let by = forced_route.or_else(selected).ok_or("no route has this method")?;
+                let by = forced_route
+                    .or_else(selected)
+                    .ok_or("no route has this method")?;
                 let route = self.table.route(by);
                 let id = id.unwrap_or_else(|| route.id_for(1));
                 let call = self.table.write_rest_of(by, (call, id), TERMS);
@@ -139,7 +141,11 @@ impl CheckSubject<'_> {
     }
 
     /// Translates an answer to a call by the rows.
-    pub(super) fn translate_reply(&self, sent: &Message, call: &Bindings) -> Result<Message, String> {
+    pub(super) fn translate_reply(
+        &self,
+        sent: &Message,
+        call: &Bindings,
+    ) -> Result<Message, String> {
         self.reply_hop(sent, call).map(|hop| hop.message)
     }
 

@@ -66,7 +66,9 @@ impl Samples {
 }
 
 fn of_hole(shape: &Shape, located: &[&LocatedHole<'_>]) -> Samples {
-    let is_number = located.iter().any(|located| located.kind == LocationKind::Number);
+    let is_number = located
+        .iter()
+        .any(|located| located.kind == LocationKind::Number);
     let (mut plain, mut odd) = if is_number {
         (jsons(&["418", "503", "409"]), Vec::new())
     } else {

@@ -292,7 +292,9 @@ impl<'t> CheckSubject<'t> {
             Side::Rest => {
                 Message::from_rest_answer(row.write_rest(&reading, &self.call, TERMS)?.answer)
             }
-            Side::Rpc => Message::from_rpc_answer(row.write_rpc(&reading, &self.call, TERMS)?.answer),
+            Side::Rpc => {
+                Message::from_rpc_answer(row.write_rpc(&reading, &self.call, TERMS)?.answer)
+            }
         })
     }
 }

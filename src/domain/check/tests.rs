@@ -1,4 +1,4 @@
-//! The corpus, with each rule taken away in turn, and random tables.
+//! The corpus, with each rule removed in turn, and random tables.
 
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ fn the_corpus_misses_every_rule_that_is_taken_away() {
     }
 }
 
-/// A table of those routes that can be loaded.
+/// A table of the routes that can be loaded.
 fn table(dice: &mut Dice, routes: usize) -> RouteTable {
     let sources: Vec<RouteSource> = (0..routes).map(|index| dice.route(index)).collect();
     let routes = sources
@@ -97,7 +97,7 @@ fn shown(finding: &Finding) -> String {
     )
 }
 
-/// A message with any values in some of its holes, and anything at one of its places.
+/// A message with any values in some of its holes, and any value at one of its locations.
 fn any_message(subject: &CheckSubject<'_>, dice: &mut Dice) -> Option<Message> {
     let mut chosen = Vec::new();
     for _ in 0..dice.below(4) {
@@ -114,7 +114,7 @@ fn any_message(subject: &CheckSubject<'_>, dice: &mut Dice) -> Option<Message> {
     let index = dice.below(2 * (subject.here.holes.len() + subject.here.objects.len()) + 1);
     let slot = subject
         .here
-        .held
+        .holes
         .get(index)
         .map(|held| MutationTarget::Slot(held.slot));
     let object = subject
@@ -244,8 +244,7 @@ fn random_tables_have_every_verdict() {
     }
 }
 
-/// Trips grow with the routes, and not with their square: siblings of one method and one path are told apart by
-/// a literal.
+/// Round trips grow linearly with the routes: routes with the same method and path are distinguished by a literal.
 #[test]
 fn a_thousand_routes_are_checked_at_the_cost_of_each() {
     let mut sources = Vec::new();

@@ -251,7 +251,8 @@ fn is_stable(subject: &CheckSubject<'_>, trip: &RoundTrip, equivalence: Equivale
     }
     let again = subject.round_trip(back);
     again.is_some_and(|again| {
-        !differs(back, &again) && (equivalence == Equivalence::Alike || again.there.same(&trip.there))
+        !differs(back, &again)
+            && (equivalence == Equivalence::Alike || again.there.same(&trip.there))
     })
 }
 

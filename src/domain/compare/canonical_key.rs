@@ -38,7 +38,7 @@ impl KeyBudget {
     }
 }
 
-/// Tells whether the order of a list matters.
+/// Whether the order of a list matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyOrder {
     Matters,

@@ -74,11 +74,18 @@ impl ControlRepeats {
 
     /// Returns the confidence in a mismatch. Differences that were not stored give none.
     #[must_use]
-    pub fn confidence(&self, noise: &Noise, judged: &Judgement<'_>, repeat: RepeatOutcome) -> Confidence {
+    pub fn confidence(
+        &self,
+        noise: &Noise,
+        judged: &Judgement<'_>,
+        repeat: RepeatOutcome,
+    ) -> Confidence {
         let mut counted = judged.counted.iter().map(|one| one.field.as_str());
         let sure = match repeat {
             RepeatOutcome::Repeated => counted.next().is_some(),
-            RepeatOutcome::NotRepeated => counted.any(|field| noise.is_met(field) || self.is_enough(field)),
+            RepeatOutcome::NotRepeated => {
+                counted.any(|field| noise.is_met(field) || self.is_enough(field))
+            }
         };
         if sure {
             Confidence::Sure

@@ -236,7 +236,10 @@ impl Mismatches {
     /// Returns the failed candidates of a route.
     #[must_use]
     pub fn failed(&self, route: &str) -> Option<&Failed> {
-        let failed = self.routes.get(route).map(|entry_of_route| &entry_of_route.failed);
+        let failed = self
+            .routes
+            .get(route)
+            .map(|entry_of_route| &entry_of_route.failed);
         failed.filter(|failed| failed.tally.count > 0)
     }
 
@@ -276,7 +279,10 @@ impl Mismatches {
             .routes
             .extract_if(.., |route, _| is_forgotten(route))
             .map(|(route, entry_of_route)| {
-                let samples = entry_of_route.fields.values().map(|field| field.samples.len());
+                let samples = entry_of_route
+                    .fields
+                    .values()
+                    .map(|field| field.samples.len());
                 self.samples = self.samples.saturating_sub(samples.sum());
                 route
             });

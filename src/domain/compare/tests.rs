@@ -1,4 +1,4 @@
-//! What the comparing of two answers comes to, row by row; the laws stand in `laws`.
+//! Results of comparing two responses, case by case; the laws are in `laws`.
 
 use bytes::Bytes;
 
@@ -18,7 +18,7 @@ fn json(text: &str) -> Json {
     Json::parse(Bytes::copy_from_slice(text.as_bytes()), 512).unwrap()
 }
 
-/// Rules in a line each: `ignore /body/a`, `unordered /body/b`, `near /body/c 0.1`, `header x`, `show`.
+/// Rules, one a line: `ignore /body/a`, `unordered /body/b`, `near /body/c 0.1`, `header x`, `show`.
 fn rules(lines: &[&str]) -> Rules {
     let mut source = RuleSource::default();
     for line in lines {
@@ -48,7 +48,7 @@ fn results(control: &str, candidate: &str, lines: &[&str]) -> Comparison {
     )
 }
 
-/// The differences as `kind pointer`, with what was found beside them.
+/// Renders the differences as `kind pointer`, followed by the other counts.
 fn rendered(found: &Comparison) -> Vec<String> {
     let differences = found.differences.iter();
     let mut lines: Vec<_> = differences
@@ -66,7 +66,7 @@ fn rendered(found: &Comparison) -> Vec<String> {
     lines
 }
 
-/// The line that says what of two results differs.
+/// Renders the differences of two results as one line.
 fn differ(control: &str, candidate: &str, lines: &[&str]) -> String {
     rendered(&results(control, candidate, lines)).join(", ")
 }
@@ -326,7 +326,7 @@ fn the_deepest_nesting_is_walked() {
     }
 }
 
-/// What a pointer leads to in a result.
+/// Returns the value at a pointer in a result.
 fn leads(text: &str, pointer: &str) -> bool {
     let rest = pointer.strip_prefix("/result").unwrap();
     let tokens = rest

@@ -16,7 +16,7 @@ fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
         .collect()
 }
 
-/// The fields by name, those of one name on one line.
+/// The fields by name; those with the same name on one line.
 fn shown(headers: &HeaderMap) -> Vec<String> {
     let mut lines: Vec<String> = headers
         .iter()

@@ -120,7 +120,7 @@ fn style(shape: &Shape) -> Option<(&'static str, bool)> {
     }
 }
 
-fn parameter(index: &str, name: &str, words: &TextPatterns) -> Value {
+fn parameter(location: &str, name: &str, words: &TextPatterns) -> Value {
     let mut schema = of_words(words);
     if let TextPatterns::Hole(slot) = words
         && slot.default().is_some()
@@ -128,7 +128,7 @@ fn parameter(index: &str, name: &str, words: &TextPatterns) -> Value {
         schema["default"] = of_slot(slot)["default"].clone();
     }
     json!({
-        "in": index,
+        "in": location,
         "name": name,
         "required": !words.may_be_absent(),
         "schema": schema,

@@ -22,7 +22,7 @@ fn routes(sources: Vec<RouteSource>) -> Vec<Route> {
         .collect()
 }
 
-/// The table of a JSON value, as a route table would write it.
+/// Converts a JSON value to a table, as in a route table.
 fn tree(value: &Value) -> SourceTree {
     match value {
         Value::String(text) => SourceTree::Text(text.clone()),
@@ -119,7 +119,7 @@ fn routes_of_one_path_and_method_are_one_operation() {
     ]);
     let document = openapi(&routes, "t");
     let paths = document["paths"].as_object().unwrap();
-    // Paths that differ in the names of their parameters only are one path.
+    // Paths that differ only in the names of their parameters are one path.
     assert_eq!(paths.keys().collect::<Vec<_>>(), ["/s/{id}"]);
     let delete = &paths["/s/{id}"]["delete"];
     assert_eq!(delete["x-dualgauge-route"], json!(["one", "two"]));
@@ -187,7 +187,7 @@ fn a_body_is_the_schema_of_its_pattern() {
     let closed = &closed["content"]["application/json"]["schema"];
     assert_eq!(closed["additionalProperties"], false);
     assert_eq!(closed["properties"]["in"]["additionalProperties"], false);
-    // The short form takes any object, and none.
+    // The short form accepts any object, or none.
     let short = operation("POST /a/{id}");
     assert_eq!(
         short["requestBody"],

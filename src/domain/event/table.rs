@@ -37,8 +37,9 @@ impl Events {
         let events = Events { events, orders };
         for (index, event) in events.events.iter().enumerate() {
             let mut forms = EventForm::ALL.into_iter();
-            let used =
-                forms.any(|from| event.pattern_for(from).is_some() && events.hides(index, from).is_none());
+            let used = forms.any(|from| {
+                event.pattern_for(from).is_some() && events.hides(index, from).is_none()
+            });
             let by = EventForm::ALL
                 .into_iter()
                 .find_map(|from| events.hides(index, from));

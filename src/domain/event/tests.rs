@@ -81,13 +81,16 @@ fn frame(text: &str) -> EventValue {
     EventValue::frame(Json::parse(Bytes::copy_from_slice(text.as_bytes()), 32).unwrap())
 }
 
-/// What becomes of an event, as text.
+/// Renders the result of rewriting an event.
 fn becomes(events: &Events, told: &EventValue, to: EventForm) -> String {
     match events.rewrite(told, to, TERMS) {
         EventAction::Untouched => "untouched".into(),
         EventAction::Swallowed => "swallowed".into(),
         EventAction::Failed { key, why } => format!("failed {key}: {why}"),
-        EventAction::Rewritten { event: told, dropped } => {
+        EventAction::Rewritten {
+            event: told,
+            dropped,
+        } => {
             let text = match (told.message(), told.fields()) {
                 (Some(message), _) => String::from_utf8(message.as_bytes().to_vec()).unwrap(),
                 (None, Some(said)) => format!("{} {:?} {}", said.event, said.id, said.data),
@@ -265,7 +268,7 @@ fn ambiguous_and_unusable_events_are_refused() {
         refused[0].starts_with("event[1]: the event can never be used: event[0]"),
         "{refused:?}"
     );
-    // The other sides differ, so nobody asks both.
+    // The other sides differ, so no event matches both.
     events(&[
         r#"{"rpc": {"method": "a"}, "sse": {"event": "a", "data": "{_}"}}"#,
         r#"{"rpc": {"method": "a"}, "frame": {"event": "a"}}"#,

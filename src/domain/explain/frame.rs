@@ -23,7 +23,10 @@ use crate::domain::side::Side;
 /// Returns the body as a frame, where clients may speak in frames.
 pub(super) fn parse(case: &Case<'_>) -> Option<Json> {
     let plan = case.plan;
-    let sockets = plan.face.sockets.filter(|_| !case.request.body.is_empty())?;
+    let sockets = plan
+        .face
+        .sockets
+        .filter(|_| !case.request.body.is_empty())?;
     match SocketMessage::new(case.request.body, plan.limits.depth) {
         SocketMessage::Frame(frame) if sockets.tongue == SocketProtocol::Both => Some(frame),
         SocketMessage::Frame(_) | SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => None,
@@ -53,7 +56,11 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     explanation
 }
 
-fn try_explain(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> Result<(), Failure> {
+fn try_explain(
+    case: &Case<'_>,
+    frame: &Json,
+    explanation: &mut Explanation,
+) -> Result<(), Failure> {
     let plan = case.plan;
     // The handshake of its socket would be refused.
     routing::guard(plan, case.request.head, case.entry())?;
@@ -83,7 +90,9 @@ fn try_explain(case: &Case<'_>, frame: &Json, explanation: &mut Explanation) -> 
                 upstream: upstream.name.clone(),
                 authority: upstream.authority.as_str().to_owned(),
                 method: carrier(upstream).to_owned(),
-                body: Some(Value::from_text(case.secrets().hide_bytes(case.request.body))),
+                body: Some(Value::from_text(
+                    case.secrets().hide_bytes(case.request.body),
+                )),
                 note: Some("unchanged, over this client's own connection".into()),
                 ..SentRequest::default()
             });

@@ -78,7 +78,7 @@ fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> V
     }
     let passing = batch::passing(case.plan, poster(case), &items, |_, _| None);
     let is_whole = passing.is_some_and(|passing| {
-        let upstream = &case.plan.upstreams.all[passing.place];
+        let upstream = &case.plan.upstreams.all[passing.upstream_index];
         fault.is_none() || takes_envelopes(case.plan, upstream)
     });
     if let Some(fault) = fault.filter(|_| !is_whole) {
@@ -210,7 +210,9 @@ struct SendPlan<'a> {
 impl SendPlan<'_> {
     fn position(self) -> String {
         let in_batch = self.in_batch;
-        in_batch.map_or(String::new(), |(position, count)| format!("{position} of {count}: "))
+        in_batch.map_or(String::new(), |(position, count)| {
+            format!("{position} of {count}: ")
+        })
     }
 
     /// Fails when translation refuses the message.
@@ -418,7 +420,10 @@ fn translate(
 }
 
 /// Describes a frame to a server that speaks in frames.
-fn frame_request((upstream, made): (&UpstreamPlan, &ToRest), secrets: &super::Secrets) -> SentRequest {
+fn frame_request(
+    (upstream, made): (&UpstreamPlan, &ToRest),
+    secrets: &super::Secrets,
+) -> SentRequest {
     let body = made.body.clone().map(|body| body.into_bytes());
     SentRequest {
         upstream: upstream.name.clone(),

@@ -304,7 +304,7 @@ fn messages_that_are_not_calls_are_explained_as_such() {
             ("3 of 3: items/make, a notification", true),
         ]
     );
-    // Nobody is told of what went wrong with a notification.
+    // A failed notification gets no answer.
     let silent = explanations[2].refused.as_ref().unwrap();
     assert_eq!((silent.status, silent.document.as_str()), (204, ""));
 }
@@ -353,7 +353,7 @@ proptest! {
     }
 }
 
-/// The decision, the status, and the body or the names of the headers of an answer of the proxy's own.
+/// The decision, the status, and the body or the header names of a reply by the proxy.
 fn own(explanation: &Explanation) -> String {
     let decision = explanation.decision.as_ref().unwrap();
     assert!(explanation.route.is_none() && explanation.sends.is_none());

@@ -24,7 +24,7 @@ fn headers(rows: &[(&'static str, &str)]) -> HeaderMap {
     headers
 }
 
-/// What a server gets of these headers.
+/// Returns the forwarding headers that a server gets.
 fn applied(
     (trust, tells): (TrustForwarded, &[ForwardingHeader]),
     peer: &str,
@@ -197,8 +197,11 @@ fn what_is_written_is_chosen() {
     let mut expected = pairs(&expected);
     expected.sort();
     assert_eq!(got, expected);
-    assert_eq!(applied((TrustForwarded::Trusted, &[]), "192.0.2.1", &lies), []);
-    // Behind a trusted hop the caller is the one that it names.
+    assert_eq!(
+        applied((TrustForwarded::Trusted, &[]), "192.0.2.1", &lies),
+        []
+    );
+    // A trusted hop names the caller.
     let real = (TrustForwarded::Trusted, &[ForwardingHeader::RealIp][..]);
     let got = applied(real, "10.0.0.1", &[("x-forwarded-for", "192.0.2.7")]);
     assert!(got.contains(&("x-real-ip".to_owned(), "192.0.2.7".to_owned())));
@@ -224,7 +227,7 @@ fn with_trust_in_everyone_all_forwarding_headers_are_kept() {
     assert_eq!(applied(everyone, "192.0.2.1", &sent), pairs(&expected));
 }
 
-/// What clients, hops and liars send.
+/// Headers that clients, hops and attackers send.
 fn any_rows() -> impl Strategy<Value = Vec<(usize, String)>> {
     let node = prop_oneof![
         Just("192.0.2.7".to_owned()),

@@ -296,7 +296,9 @@ impl FrameCorrelator {
                 .iter()
                 .filter_map(|call| id_of(table, call.route, &call.call));
             let number_as_id = number.to_string();
-            if !ids.any(|id| id == number_as_id) && !self.unrouted_requests.carries_id(&number_as_id) {
+            if !ids.any(|id| id == number_as_id)
+                && !self.unrouted_requests.carries_id(&number_as_id)
+            {
                 return number;
             }
         }

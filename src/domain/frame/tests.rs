@@ -94,7 +94,7 @@ const UNWATCHED: &str = r#"{
 
 const STARTED: &str = r#"{"result": {"status": "started", "mode": "{>mode}"}}"#;
 
-/// A file by its id, a watch by its session, an end of watching by nothing, a run that is answered by silence.
+/// Routes whose answers are correlated by id, by session, by nothing, and by silence.
 fn sources() -> Vec<RouteSource> {
     let file = r#"{"command": "get_file", "request_id": "{id?}", "payload": {"path": "{path}"}}"#;
     let watch =
@@ -380,7 +380,7 @@ fn check_proves_frames_as_it_proves_calls_and_answers() {
             let losses: Vec<String> = direction
                 .losses
                 .iter()
-                .map(|finding| finding.rule.says(&finding.at))
+                .map(|finding| finding.rule.describe(&finding.at))
                 .collect();
             (kind, direction.from, direction.verdict(), losses)
         });
@@ -392,7 +392,7 @@ fn check_proves_frames_as_it_proves_calls_and_answers() {
         let found = all.find(|(own, side, ..)| own == kind && *side == from);
         found.map(|(_, _, verdict, _)| *verdict)
     };
-    // The id goes along beside the params, so nothing of a command is lost.
+    // The id is sent outside the params, so no part of a command is lost.
     assert_eq!(
         verdict("call", Side::Rest),
         Some(LossVerdict::Lossless),

@@ -34,7 +34,7 @@ fn names(names: &[&str]) -> Vec<HostName> {
     names.map(|name| HostName::parse(name).unwrap()).collect()
 }
 
-/// Checks a request on a listener that others reach, whose peer is no hop.
+/// Checks a request on a network listener whose peer is not a hop.
 fn asked(hosts: &[HostName], cors: Option<&Cors>, headers: &HeaderMap) -> Result<(), OriginDenied> {
     let allowed = AllowedHosts {
         hosts,

@@ -125,7 +125,7 @@ impl RpcRequest {
         let passing = batch::passing(plan, poster, items, |call, route| {
             sessions::of_rpc(context, (caller, headers), call, route)
         })?;
-        let upstream = self.installed.upstream_at(passing.place)?.http()?;
+        let upstream = self.installed.upstream_at(passing.upstream_index)?.http()?;
         let is_valid = self.fault.is_none() || takes_envelopes(plan, upstream.plan());
         is_valid.then(|| (upstream.clone(), passing))
     }

@@ -14,7 +14,8 @@ use super::recorded_response::RecordedResponse;
 use super::replay::ReplayableCall;
 use super::runner::{ConcurrencyPermit, Judgement, LogSubject, RunEnd, ShadowRunner};
 use crate::domain::compare::{
-    CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms, Verdict,
+    CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms,
+    Verdict,
 };
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::Plan;

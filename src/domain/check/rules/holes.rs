@@ -76,19 +76,21 @@ fn shared<'s>(
     look: impl Fn(&LocatedHole<'_>, usize) -> Option<Hypothesis> + 's,
 ) -> Vec<Hypothesis> {
     let located = subject.here.holes.iter();
-    located.filter_map(|located| look(located, located.slot.binds()?))
+    located
+        .filter_map(|located| look(located, located.slot.binds()?))
         .collect()
 }
 
-/// `{_}` and `{_=v}` bind nothing, so only one of all possible values is written. Complete: the role of a place tells
-/// that it binds nothing, and every place of this side is examined.
+/// `{_}` and `{_=v}` bind nothing, so only one of all possible values is written. Complete: the role of a hole shows
+/// that it binds nothing, and every hole of this side is examined.
 pub(in crate::domain::check) fn forgotten(
     subject: &CheckSubject<'_>,
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let located = subject.here.holes.iter();
     let forgets = |located: &&LocatedHole<'_>| matches!(located.slot.role, Role::Forgotten(_));
-    located.filter(forgets)
+    located
+        .filter(forgets)
         .map(|located| {
             let messages = others(subject, located.slot);
             hypothesis(CheckRule::Forgotten, Weight::Loss, &located.at, messages)
@@ -103,20 +105,21 @@ pub(in crate::domain::check) fn write_only(
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let located = subject.here.holes.iter();
-    located.filter_map(|located| {
-        let rule = match located.slot.role {
-            Role::Written(HoleSource::Now) => CheckRule::Time,
-            Role::Written(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
-            Role::Shared(_) | Role::Equal(_) | Role::Forgotten(_) => return None,
-        };
-        Some(hypothesis(
-            rule,
-            Weight::Loss,
-            &located.at,
-            others(subject, located.slot),
-        ))
-    })
-    .collect()
+    located
+        .filter_map(|located| {
+            let rule = match located.slot.role {
+                Role::Written(HoleSource::Now) => CheckRule::Time,
+                Role::Written(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
+                Role::Shared(_) | Role::Equal(_) | Role::Forgotten(_) => return None,
+            };
+            Some(hypothesis(
+                rule,
+                Weight::Loss,
+                &located.at,
+                others(subject, located.slot),
+            ))
+        })
+        .collect()
 }
 
 /// `{x=50}` binds its default for an absent value, and writes it. Complete: `Absence::Filled` is the only
@@ -202,7 +205,10 @@ pub(in crate::domain::check) fn empty_list(
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let is_list = |located: &&LocatedHole<'_>| {
-        let list = matches!(located.slot.shape, Shape::Repeated(_) | Shape::Separated(..));
+        let list = matches!(
+            located.slot.shape,
+            Shape::Repeated(_) | Shape::Separated(..)
+        );
         list && located.kind == LocationKind::Words && located.slot.codec == Codec::Plain
     };
     let rest = match subject.from {
@@ -210,25 +216,31 @@ pub(in crate::domain::check) fn empty_list(
         Side::Rpc => &subject.there,
     };
     let located = rest.holes.iter().filter(is_list);
-    located.filter_map(|located| {
-        let hole = located.slot.binds()?;
-        let empty = Json::literal("[]");
-        let weight = match located.slot.default() {
-            Some(default) if *default != empty => Weight::Loss,
-            Some(_) | None => Weight::Norm,
-        };
-        let chosen = [(hole, Some(empty))];
-        let message = match subject.from {
-            Side::Rest => {
-                let raw = RawMutation::Value(Json::literal("\"\""));
-                mutated(subject, located.slot, (raw, &chosen))
-            }
-            Side::Rpc => subject.message(None, &chosen),
-        };
-        let messages = message.into_iter().collect();
-        Some(hypothesis(CheckRule::EmptyList, weight, &located.at, messages))
-    })
-    .collect()
+    located
+        .filter_map(|located| {
+            let hole = located.slot.binds()?;
+            let empty = Json::literal("[]");
+            let weight = match located.slot.default() {
+                Some(default) if *default != empty => Weight::Loss,
+                Some(_) | None => Weight::Norm,
+            };
+            let chosen = [(hole, Some(empty))];
+            let message = match subject.from {
+                Side::Rest => {
+                    let raw = RawMutation::Value(Json::literal("\"\""));
+                    mutated(subject, located.slot, (raw, &chosen))
+                }
+                Side::Rpc => subject.message(None, &chosen),
+            };
+            let messages = message.into_iter().collect();
+            Some(hypothesis(
+                CheckRule::EmptyList,
+                weight,
+                &located.at,
+                messages,
+            ))
+        })
+        .collect()
 }
 
 /// An object with optional members only binds nothing if it is absent, and is written as `{}`. A whole body without
@@ -292,34 +304,35 @@ fn absent_in(object: &ObjectPattern) -> Vec<(usize, Option<Json>)> {
 }
 
 /// `{=x}` binds nothing: the value of `x` is written in its place, or nothing with `?`, while an equal value may have
-/// another spelling. Complete: the role of a place tells it.
+/// another spelling. Complete: the role of a hole shows it.
 pub(in crate::domain::check) fn equal_value(
     subject: &CheckSubject<'_>,
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let located = subject.here.holes.iter();
-    located.filter_map(|located| {
-        let hole = located.slot.equals()?;
-        let values = subject.samples.get(hole)?.all().flatten();
-        let mut messages = Vec::new();
-        for value in values {
-            for form in forms(&value) {
-                let chosen = (hole, Some(value.clone()));
-                messages.extend(mutated(
-                    subject,
-                    located.slot,
-                    (RawMutation::Value(form), &[chosen]),
-                ));
+    located
+        .filter_map(|located| {
+            let hole = located.slot.equals()?;
+            let values = subject.samples.get(hole)?.all().flatten();
+            let mut messages = Vec::new();
+            for value in values {
+                for form in forms(&value) {
+                    let chosen = (hole, Some(value.clone()));
+                    messages.extend(mutated(
+                        subject,
+                        located.slot,
+                        (RawMutation::Value(form), &[chosen]),
+                    ));
+                }
             }
-        }
-        Some(hypothesis(
-            CheckRule::EqualValue,
-            Weight::Norm,
-            &located.at,
-            messages,
-        ))
-    })
-    .collect()
+            Some(hypothesis(
+                CheckRule::EqualValue,
+                Weight::Norm,
+                &located.at,
+                messages,
+            ))
+        })
+        .collect()
 }
 
 /// Returns the forms that equal a value: itself, the number or boolean that it spells or its text, and an integer with
@@ -370,7 +383,7 @@ pub(in crate::domain::check) fn integer_form(
     })
 }
 
-/// `{x:json}` binds the value inside a text, and writes the value's compact text. Complete: the codec of a place tells
+/// `{x:json}` binds the value inside a text, and writes the value's compact text. Complete: the codec of a hole shows
 /// it, and nothing else opens a text.
 pub(in crate::domain::check) fn compact_json(
     subject: &CheckSubject<'_>,

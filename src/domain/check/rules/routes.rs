@@ -6,7 +6,9 @@ use http::header::CONTENT_TYPE;
 
 use super::{CheckRule, Hypothesis};
 use crate::domain::check::message::Message;
-use crate::domain::check::report::{Direction, Finding, FindingKind, UnnamedMembers, Weight, Witness};
+use crate::domain::check::report::{
+    Direction, Finding, FindingKind, UnnamedMembers, Weight, Witness,
+};
 use crate::domain::check::subject::CheckSubject;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
@@ -34,7 +36,7 @@ pub(in crate::domain::check) fn another_row(
 
 /// A call that a route writes may match another route. A REST call that matches another route is refused on writing,
 /// except for aliases. An RPC call that matches another route is the same call, and comes back in that route's
-/// spelling. Complete up to the values tried: every route that no literal of path or params distinguishes is asked.
+/// spelling. Complete up to the values tried: every route that no literal of path or params distinguishes is tried.
 pub(in crate::domain::check) fn another_route(
     subject: &CheckSubject<'_>,
     rivals: Rivals<'_>,

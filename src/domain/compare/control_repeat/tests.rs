@@ -1,4 +1,4 @@
-//! When a difference is looked at, and what may be built on it.
+//! When the control is repeated for a difference, and the confidence that follows.
 
 use super::*;
 use crate::domain::compare::{Difference, Kind, RedactedValue, Verdict};
@@ -59,7 +59,11 @@ fn known_noise_needs_no_repeat() {
     let judged = noise.judge(&stamp);
     assert_eq!(judged.verdict, Verdict::Match);
     assert!(!repeats.needs_repeat(&noise, &judged));
-    assert_eq!(repeats, ControlRepeats::default(), "it takes no room either");
+    assert_eq!(
+        repeats,
+        ControlRepeats::default(),
+        "it takes no room either"
+    );
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn a_full_table_keeps_what_is_known_to_be_noise() {
     assert!(noise.is_volatile("/body/at"));
 }
 
-/// A source of numbers that is the same each time.
+/// A deterministic source of numbers.
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -121,7 +121,8 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// In how many of many seeds a field is volatile after so many comparisons, one control in `every` compared twice.
+/// Returns the number of seeds for which a field is volatile after some comparisons, with one control in `every`
+/// compared twice.
 fn volatile_of_a_hundred(raw_percent: u64, noise_percent: u64, calls: u64, every: u64) -> usize {
     let (differs, same) = (found(&["/body/a"]), found(&[]));
     let runs = (1..=100_u64).filter(|seed| {

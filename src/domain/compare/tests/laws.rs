@@ -49,14 +49,14 @@ fn of(control: &Json, candidate: &Json, rules: &Rules) -> Comparison {
     )
 }
 
-/// What of a comparison does not depend on which spelling or element came first.
+/// The part of a comparison that does not depend on the order of spellings or elements.
 fn essence(found: &Comparison) -> (BTreeSet<(String, Kind, usize)>, usize) {
     let differences = found.differences.iter();
     let differences = differences.map(|one| (one.field.clone(), one.kind, one.times));
     (differences.collect(), found.more)
 }
 
-/// The same value with something changed here and there.
+/// The same value with some changes.
 fn changed(value: &Value, choices: &mut Choices) -> Value {
     match (value, choices.next(6)) {
         (_, 0) => Value::Hundredths(7),
@@ -100,7 +100,7 @@ fn turned(value: &Value, choices: &mut Choices) -> Value {
     }
 }
 
-/// Every list of any depth may come in any order.
+/// Makes the order of every list irrelevant.
 fn all_unordered() -> Rules {
     let paths = (0..8).map(|depth| format!("unordered /result{}", "/*".repeat(depth)));
     let paths: Vec<String> = paths.collect();

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{TERMS, json, rules, rendered};
+use super::{TERMS, json, rendered, rules};
 use crate::domain::compare::*;
 use crate::domain::json::Json;
 

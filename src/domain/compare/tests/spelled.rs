@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-/// A value, apart from how it is written.
+/// A value without its spelling.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     Word(&'static str),
@@ -29,7 +29,7 @@ pub(super) fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Choices of spelling, used up one by one and then from the start.
+/// Choices of spelling, used in turn and repeated.
 pub(super) struct Choices(Vec<u8>, usize);
 
 impl Choices {

@@ -1,5 +1,5 @@
-//! Thousands of worlds: callers and a server that do what a seed says, and the laws that hold in all of them. In every
-//! other one the client writes frames as well, with ids of its own, some of which are those that are given next.
+//! Seeded simulations of callers and a server, and the laws that hold in all of them. In every other simulation the
+//! client also writes frames, with its own ids; some of them are the ids that the correlator would assign next.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use super::*;
 use crate::domain::outcome::TranslatedReply;
 use crate::domain::pending::Ticket;
 
-/// How many worlds there are.
+/// The number of simulations.
 const WORLDS: u64 = 2000;
-/// How many things happen in each.
+/// The number of steps of each.
 const STEPS: usize = 40;
-/// How many may wait.
+/// The limit of pending calls.
 const MOST: usize = 6;
 
 /// SplitMix64.
@@ -27,16 +27,16 @@ impl Dice {
     }
 }
 
-/// What one caller has asked.
+/// The request of one caller.
 #[derive(Debug, Clone)]
 struct Caller {
     kind: u64,
     /// The path or the session.
     subject: u64,
     deadline: Duration,
-    /// The id that its frame bore.
+    /// The id in its frame.
     id: Option<String>,
-    /// What the server answers to this command and to no other.
+    /// The content that the server answers to this command only.
     serial: u64,
     speaks: Speaks,
 }
@@ -53,11 +53,11 @@ struct World {
     now: Duration,
     waiting: FrameCorrelator,
     next: u64,
-    /// Those who wait, and those who went away or were told.
+    /// The pending requests, and those that were cancelled or answered.
     open: BTreeMap<u64, Caller>,
     past: Vec<Caller>,
     to_send: Vec<u64>,
-    /// Ids that the client took although they could be given here: a late answer to one of them is anybody's.
+    /// Ids that the client used although the correlator could assign them: a late answer with one of them is ambiguous.
     taken: Vec<String>,
     passed: u64,
 }
@@ -132,7 +132,7 @@ impl World {
         self.waiting.ask(table, (self.now, command), TERMS);
     }
 
-    /// The client writes a frame of its own.
+    /// The client itself writes a frame.
     fn pass(&mut self, table: &RouteTable) {
         let (kind, subject) = (self.dice.below(4), self.dice.below(3));
         let ticket = self.next;
@@ -148,7 +148,7 @@ impl World {
             .filter(of_client)
             .chain(self.past.iter().filter(of_client));
         if own.any(|caller| caller.id.as_ref() == Some(&id)) {
-            // Even this client gives an id to one of its commands only.
+            // Even this client uses an id for one command only.
             return;
         }
         let route = table.select_frame(&frame).unwrap();
@@ -186,7 +186,7 @@ impl World {
         self.to_send.push(ticket);
     }
 
-    /// Whether the server may answer: to an id that two had one after the other, only to the one that waits.
+    /// Whether the server may answer: if two requests used an id in turn, it answers only the pending one.
     fn is_answerable(&self, caller: &Caller) -> bool {
         let Some(id) = &caller.id else {
             return false;
@@ -194,7 +194,7 @@ impl World {
         !self.taken.contains(id) || self.open.contains_key(&caller.serial)
     }
 
-    /// The server answers a caller of now or of before, or fails it.
+    /// The server answers or fails a pending or earlier request.
     fn answer(&mut self, table: &RouteTable) {
         let all = self.open.values().chain(&self.past);
         let written: Vec<Caller> = all
@@ -220,22 +220,22 @@ impl World {
         let frame = json(&frame);
         let whose = match frame.has("request_id") {
             true => caller.speaks,
-            // It may be news for it as well.
+            // It may also be a notification.
             false => Speaks::Frames,
         };
         self.hear(table, &frame, whose);
     }
 
-    /// The server says a frame: the client is told it once if it is the client's, else not.
+    /// The server sends a frame: the client gets it once if it answers the client, else never.
     fn hear(&mut self, table: &RouteTable, frame: &Json, whose: Speaks) {
         self.waiting
             .receive(table, (self.now, frame.clone()), TERMS);
-        let told = self.settle_outputs();
+        let delivered = self.settle_outputs();
         let expected: Vec<Json> = match whose {
             Speaks::Rpc => Vec::new(),
             Speaks::Frames => vec![frame.clone()],
         };
-        assert_eq!(told, expected, "seed {}", self.seed);
+        assert_eq!(delivered, expected, "seed {}", self.seed);
     }
 
     fn foreign(&mut self, table: &RouteTable) {
@@ -248,7 +248,7 @@ impl World {
             _ => r#"{"event":"error","payload":{"message":"m"}}"#.to_owned(),
         };
         let frame = json(&frame);
-        // Of a client that writes frames an answer to nobody is the client's own.
+        // If the client writes frames, an answer to no pending call belongs to the client.
         let whose = match !frame.has("request_id") || self.waiting.has_passed() {
             true => Speaks::Frames,
             false => Speaks::Rpc,
@@ -267,9 +267,9 @@ impl World {
         self.past.extend(self.open.remove(&ticket));
     }
 
-    /// What there is to do is done; gives the frames that the client is told.
+    /// Handles all outputs; returns the frames that the client gets.
     fn settle_outputs(&mut self) -> Vec<Json> {
-        let mut told = Vec::new();
+        let mut delivered = Vec::new();
         while let Some(output) = self.waiting.output() {
             match output {
                 CorrelatorOutput::Write(Ticket(ticket), frame) => {
@@ -291,35 +291,35 @@ impl World {
                 CorrelatorOutput::Passed(frame) => {
                     assert!(self.waiting.has_passed(), "seed {}", self.seed);
                     self.passed += 1;
-                    told.push(frame);
+                    delivered.push(frame);
                 }
                 CorrelatorOutput::Done(ticket) => panic!("seed {}: {ticket:?}", self.seed),
                 CorrelatorOutput::Notification(frame) => {
                     let bears = frame.has("request_id");
                     assert!(!bears, "seed {}: an answer became news", self.seed);
-                    told.push(frame);
+                    delivered.push(frame);
                 }
             }
         }
-        told
+        delivered
     }
 
     fn settle(&mut self, table: &RouteTable) {
-        let told = self.settle_outputs();
-        assert!(told.is_empty(), "seed {}: {told:?}", self.seed);
+        let delivered = self.settle_outputs();
+        assert!(delivered.is_empty(), "seed {}: {delivered:?}", self.seed);
         let over = |caller: &Caller| caller.deadline < self.now;
-        // Those who are over are told with the next thing that happens.
+        // Requests that are over get their output in the next step.
         self.waiting.tick(table, self.now, TERMS);
         assert!(self.waiting.len() <= MOST, "seed {}: unbounded", self.seed);
         let late = self.open.values().filter(|caller| over(caller)).count();
-        let mut told = 0;
+        let mut delivered = 0;
         let mut outputs = Vec::new();
         while let Some(output) = self.waiting.output() {
-            told += 1;
+            delivered += 1;
             outputs.push(output);
         }
         assert!(
-            late <= told,
+            late <= delivered,
             "seed {}: somebody waits past his deadline",
             self.seed
         );
@@ -347,7 +347,7 @@ impl World {
         caller
     }
 
-    /// The answer must be one that the caller's own command can have.
+    /// Checks that the answer belongs to the command of the caller.
     fn answered(&mut self, ticket: u64, answered: TranslatedReply<RpcAnswer>) {
         let caller = self.end(ticket);
         let seed = self.seed;
@@ -373,7 +373,7 @@ impl World {
     }
 }
 
-/// What a client writes.
+/// A frame that a client writes.
 fn command(kind: u64, id: &str, subject: u64) -> String {
     match kind {
         0 => format!(

@@ -1,4 +1,4 @@
-//! Who is told what, story by story.
+//! Outputs of the correlator for short sequences of events.
 
 use super::*;
 use crate::domain::pending::Ticket;
@@ -7,7 +7,7 @@ const fn at(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// One socket before a server that speaks in frames.
+/// One socket to a server that speaks in frames.
 struct Socket {
     table: RouteTable,
     waiting: FrameCorrelator,
@@ -89,10 +89,13 @@ fn an_answer_with_an_id_goes_to_the_call_that_has_it() {
         socket.receive(1, answer),
         [r#"2 has {"path":"a","content":"c"}"#]
     );
-    // Once more, and of nobody's: neither an answer nor news.
+    // A duplicate and an unknown id: neither an answer nor a notification.
     assert_eq!(socket.receive(2, answer), [""; 0]);
-    assert_eq!(socket.receive(2, &answer.replace("\"2\"", "\"9\"")), [""; 0]);
-    // With an id and another path it is nobody's either, for the hole has the name of the call's.
+    assert_eq!(
+        socket.receive(2, &answer.replace("\"2\"", "\"9\"")),
+        [""; 0]
+    );
+    // With another path it answers no call either, because the hole is shared with the call.
     assert_eq!(
         socket.receive(
             2,
@@ -172,7 +175,7 @@ fn waiting_ends_at_the_deadline_the_limit_and_a_lost_socket() {
 fn frames_that_a_client_wrote_are_observed_and_passed_on() {
     let mut socket = Socket::new(1);
     let stray = r#"{"event":"file","request_id":"mine","payload":{"path":"a","content":"c"}}"#;
-    // While the client speaks JSON-RPC only, nobody can have asked for it.
+    // While the client speaks only JSON-RPC, it answers no call.
     assert_eq!(socket.receive(0, stray), [""; 0]);
     let frame = json(r#"{"command":"get_file","request_id":"mine","payload":{"path":"a"}}"#);
     let route = socket.table.select_frame(&frame).unwrap();
@@ -186,7 +189,7 @@ fn frames_that_a_client_wrote_are_observed_and_passed_on() {
         deadline: at(1_000),
     };
     assert!(socket.waiting.observe(&socket.table, overheard(1)));
-    // One too many is not looked for, and passes as well.
+    // A request beyond the limit is not observed; its answer passes as well.
     assert!(!socket.waiting.observe(&socket.table, overheard(2)));
     assert_eq!(
         socket.receive(1, stray),
@@ -225,7 +228,7 @@ fn pending_ids_are_unique_and_assigned_ids_are_private() {
             r#"{{"event":"file","request_id":{id},"payload":{{"path":"{path}","content":"c"}}}}"#
         )
     };
-    // What the client waits for by ids of its own is not given.
+    // Ids of pending requests of the client are not assigned.
     assert!(pass(&mut socket, 1, "\"1\""));
     assert!(pass(&mut socket, 2, "\"2\""));
     let written = socket.ask((0, 3), "file/get", r#"{"path":"c"}"#);
@@ -233,13 +236,13 @@ fn pending_ids_are_unique_and_assigned_ids_are_private() {
         written,
         [r#"3 writes {"command":"get_file","request_id":"3","payload":{"path":"c"}}"#]
     );
-    // What was given is the caller's until he is told.
+    // An assigned id belongs to the caller until its call is answered.
     assert!(!pass(&mut socket, 4, "\"3\""));
     assert_eq!(
         socket.receive(1, &file("\"3\"", "c")),
         [r#"3 has {"path":"c","content":"c"}"#]
     );
-    // Given twice, it is not the client's, either.
+    // A duplicate answer is not passed to the client.
     assert_eq!(socket.receive(2, &file("\"3\"", "c")), [""; 0]);
     assert_eq!(socket.waiting.counts().unmatched, 1);
     assert_eq!(
@@ -260,7 +263,9 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
     let passes = |socket: &mut Socket, ticket, frame: &str| {
         let frame = json(frame);
         let frame = (Ticket(ticket), &frame);
-        socket.waiting.forward_unread(&socket.table, frame, at(1000))
+        socket
+            .waiting
+            .forward_unread(&socket.table, frame, at(1000))
     };
     assert!(passes(
         &mut socket,
@@ -272,7 +277,7 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
         2,
         r#"{"command":"new","request_id":7}"#
     ));
-    // Without an id, with one that is no scalar, and with one that waits already.
+    // Without an id, with one that is not a scalar, and with one that is already pending.
     for frame in [
         r#"{"command":"new"}"#,
         r#"{"command":"new","request_id":null}"#,
@@ -291,7 +296,7 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
         r#"{"command":"new","request_id":"d"}"#
     ));
     assert_eq!(socket.waiting.len(), 3);
-    // An answer that some route knows, one that none does, and none at all.
+    // An answer that a route matches, one that no route matches, and no answer.
     let known = r#"{"event":"error","request_id":"a","payload":{"code":"X","message":"no"}}"#;
     assert_eq!(socket.receive(1, known), ["passed", "1 is over"]);
     let strange = r#"{"event":"strange","request_id":"7"}"#;
@@ -300,7 +305,7 @@ fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
     assert_eq!(socket.waiting.alarm(), Some(at(1000)));
     assert_eq!(socket.tick(1000), ["3 is over"]);
     assert!(socket.waiting.is_empty());
-    // Those that have left, and those whose socket is gone.
+    // Cancelled requests, and requests whose socket is lost.
     passes(&mut socket, 5, r#"{"command":"new","request_id":"a"}"#);
     passes(&mut socket, 6, r#"{"command":"new","request_id":"b"}"#);
     socket.waiting.cancel(Ticket(5));
