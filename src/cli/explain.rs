@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{CommandError, ExplainArguments, Format, configuration};
-use crate::domain::explain::{ExplainRequest, Explanation, Means, explain as explain_one};
+use crate::domain::explain::{ExplainRequest, Explanation, ExplainEnvironment, explain as explain_one};
 use crate::domain::routing::RequestHead;
 use crate::telemetry::clock;
 
@@ -49,7 +49,7 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
         Ok(input) => input,
         Err(error) => return Ok(unreadable(&error)?),
     };
-    let means = Means {
+    let environment = ExplainEnvironment {
         digest: |key| Sha256::digest(key).into(),
         now: clock::rfc3339,
         unix_seconds: clock::whole_unix_seconds,
@@ -67,7 +67,7 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
         };
         Explained {
             name: request.name.clone(),
-            explanations: explain_one(plan, asked, means),
+            explanations: explain_one(plan, asked, environment),
         }
     });
     print(arguments.format, &explained.collect::<Vec<_>>())?;

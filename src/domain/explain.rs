@@ -65,7 +65,7 @@ pub struct ExplainRequest<'a> {
 
 /// Functions that the domain does not have itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Means {
+pub struct ExplainEnvironment {
     /// Computes SHA-256, for API keys.
     pub digest: fn(&[u8]) -> Digest,
     /// Returns the current time.
@@ -76,7 +76,7 @@ pub struct Means {
 
 /// Explains a request: one explanation for a REST call, one per message for an RPC body.
 #[must_use]
-pub fn explain(plan: &Plan, request: ExplainRequest<'_>, means: Means) -> Vec<Explanation> {
+pub fn explain(plan: &Plan, request: ExplainRequest<'_>, environment: ExplainEnvironment) -> Vec<Explanation> {
     let mut headers = request.head.headers.clone();
     let hops = plan.rollout.clients.hops();
     let is_trusted = || request.peer.is_none_or(|peer| hops.trusts(peer));
@@ -89,7 +89,7 @@ pub fn explain(plan: &Plan, request: ExplainRequest<'_>, means: Means) -> Vec<Ex
     let facing = facing(plan, request.head);
     let token = Cell::new(None);
     let claims = |tokens: &Tokens, text: &str| {
-        let verified = tokens.verify(text, (means.unix_seconds)());
+        let verified = tokens.verify(text, (environment.unix_seconds)());
         token.set(verified.as_ref().err().copied());
         verified.ok().map(Rc::new)
     };
@@ -98,7 +98,7 @@ pub fn explain(plan: &Plan, request: ExplainRequest<'_>, means: Means) -> Vec<Ex
         headers: request.head.headers,
         peer: peer.as_ref(),
         subject: None,
-        digest: means.digest,
+        digest: environment.digest,
         claims: &claims,
     });
     let mut case = Case {
@@ -109,7 +109,7 @@ pub fn explain(plan: &Plan, request: ExplainRequest<'_>, means: Means) -> Vec<Ex
         side: facing.side,
         terms: TranslateContext {
             depth: plan.limits.depth,
-            now: means.now,
+            now: environment.now,
         },
     };
     if let (None, Some(followed)) = (&facing.refused, facing.stream) {

@@ -4,7 +4,7 @@ use http::Uri;
 use sha2::{Digest as _, Sha256};
 
 use super::Control;
-use crate::domain::explain::{ExplainRequest, Explanation, Means, explain};
+use crate::domain::explain::{ExplainRequest, Explanation, ExplainEnvironment, explain};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
 use crate::domain::rollout::overrides::ChangeMeta;
@@ -30,12 +30,12 @@ pub(super) fn explained(plan: &Plan, call: &HypotheticalCall) -> Vec<Explanation
         body: &call.body,
         reply: None,
     };
-    let means = Means {
+    let environment = ExplainEnvironment {
         digest: |key| Sha256::digest(key).into(),
         now: clock::rfc3339,
         unix_seconds: clock::whole_unix_seconds,
     };
-    explain(plan, asked, means)
+    explain(plan, asked, environment)
 }
 
 impl Control {

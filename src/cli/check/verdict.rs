@@ -7,7 +7,7 @@ use super::upgrade::UpgradeNotes;
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::domain::check::{
-    CheckRule, Direction, EventReport, Finding, FindingKind, FlagNever, LossVerdict, RouteReport,
+    CheckRule, Direction, EventReport, Finding, FindingKind, MissingEffect, LossVerdict, RouteReport,
     bypasses, idle, lacks_tool_failures,
 };
 use crate::domain::event::EventDefinition;
@@ -112,8 +112,8 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
         let raw = configuration.flags.get(idle.flag)?;
         let what = idle.what.to_string();
         Some(match idle.what {
-            FlagNever::Compares { .. } | FlagNever::Judges { .. } => raw.stage.problem(what),
-            FlagNever::Decides { .. } => raw.name.problem(what),
+            MissingEffect::Comparison { .. } | MissingEffect::Judgement { .. } => raw.stage.problem(what),
+            MissingEffect::Decision { .. } => raw.name.problem(what),
         })
     })
 }

@@ -18,34 +18,34 @@ pub struct FlagWarning {
     /// The index of the flag.
     pub flag: usize,
     /// The missing effect.
-    pub what: Never,
+    pub what: MissingEffect,
 }
 
 /// An effect that a flag never has as long as the file stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Never {
-    /// It compares nothing: no call of its routes is ever sent twice.
-    Compares {
+pub enum MissingEffect {
+    /// It compares nothing: no call of its routes is repeated.
+    Comparison {
         /// The stage of the flag.
         stage: Stage,
         /// The routes of the flag.
         routes: Vec<String>,
     },
-    /// Its guard judges nothing: no call goes the new way.
-    Judges {
+    /// Its guard judges nothing: no call is translated.
+    Judgement {
         /// The stage of the flag.
         stage: Stage,
-        /// Records whether a ramp waits for the guard.
+        /// Whether a ramp waits for the guard.
         ramp: Ramps,
     },
     /// It decides nothing: another flag takes every call that it covers.
-    Decides {
-        /// The name of the flag that is tried before.
+    Decision {
+        /// The name of the earlier flag.
         earlier: String,
     },
 }
 
-/// A named boolean: a ramp waits for the guard.
+/// Whether a ramp waits for the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ramps {
     /// One does.
@@ -54,10 +54,10 @@ pub enum Ramps {
     No,
 }
 
-impl fmt::Display for Never {
+impl fmt::Display for MissingEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Never::Compares { stage, routes } => {
+            MissingEffect::Comparison { stage, routes } => {
                 let named: Vec<_> = routes
                     .iter()
                     .take(NAMES)
@@ -74,7 +74,7 @@ impl fmt::Display for Never {
                     named.join(", ")
                 )
             }
-            Never::Judges { stage, ramp } => {
+            MissingEffect::Judgement { stage, ramp } => {
                 let waits = match ramp {
                     Ramps::Yes => "the guard and the ramp have",
                     Ramps::No => "the guard has",
@@ -85,7 +85,7 @@ impl fmt::Display for Never {
                     stage.as_str()
                 )
             }
-            Never::Decides { earlier } => write!(
+            MissingEffect::Decision { earlier } => write!(
                 f,
                 "the flag never decides: `{earlier}`, which precedes it, takes every call that it covers"
             ),
@@ -108,7 +108,7 @@ pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
             .iter()
             .take(index)
             .find(|earlier| earlier.hides(covers));
-        let undecided = earlier.map(|earlier| Never::Decides {
+        let undecided = earlier.map(|earlier| MissingEffect::Decision {
             earlier: earlier.flag.name.clone(),
         });
         let all = [
@@ -152,7 +152,7 @@ impl<'p> Covered<'p> {
         }
     }
 
-    fn compares_nothing(&self) -> Option<Never> {
+    fn compares_nothing(&self) -> Option<MissingEffect> {
         let stage = self.flag.stage;
         stage.candidate()?;
         if self.calls.is_empty() || self.calls.iter().any(|(route, _)| never(route).is_none()) {
@@ -164,17 +164,17 @@ impl<'p> Covered<'p> {
             .map(|(route, _)| route.name.clone())
             .collect();
         routes.dedup();
-        Some(Never::Compares { stage, routes })
+        Some(MissingEffect::Comparison { stage, routes })
     }
 
-    fn judges_nothing(&self) -> Option<Never> {
+    fn judges_nothing(&self) -> Option<MissingEffect> {
         self.flag.guard.as_ref()?;
         let ramp = match self.flag.ramp {
             Some(_) => Ramps::Yes,
             None => Ramps::No,
         };
         match self.flag.stage {
-            stage @ (Stage::Passthrough | Stage::Retired) => Some(Never::Judges { stage, ramp }),
+            stage @ (Stage::Passthrough | Stage::Retired) => Some(MissingEffect::Judgement { stage, ramp }),
             Stage::Shadow | Stage::Verify | Stage::Translate => None,
         }
     }

@@ -164,7 +164,10 @@ pub(super) struct Hypothesis {
 
 /// A rule: derives hypotheses from a subject and from the messages of other routes or rows that might read the way
 /// back.
-pub(super) type RuleFn = fn(&CheckSubject<'_>, &[Message]) -> Vec<Hypothesis>;
+pub(super) type RuleFn = fn(&CheckSubject<'_>, Rivals<'_>) -> Vec<Hypothesis>;
+
+/// Messages of other routes or rows that might read the way back.
+type Rivals<'r> = &'r [Message];
 
 /// All rules, in a list so that tests can remove each one.
 pub(super) const RULES: &[RuleFn] = &[

@@ -223,12 +223,12 @@ fn explained(
         body: &Bytes::copy_from_slice(body.as_bytes()),
         reply: None,
     };
-    let means = Means {
+    let environment = ExplainEnvironment {
         digest: |_| [7; 32],
         now: String::new,
         unix_seconds: || 0,
     };
-    explain(&plan(), request, means)
+    explain(&plan(), request, environment)
 }
 
 fn refused(request: (Method, &str), body: &str) -> String {

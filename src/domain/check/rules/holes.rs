@@ -1,6 +1,6 @@
 //! Rules about a single hole or a single object, at any location.
 
-use super::{CheckRule, Hypothesis};
+use super::{CheckRule, Hypothesis, Rivals};
 use crate::domain::check::locations::{LocatedHole, LocationKind};
 use crate::domain::check::message::Message;
 use crate::domain::check::mutation::{Mutation, MutationTarget, RawMutation};
@@ -12,8 +12,6 @@ use crate::domain::pattern::{
 };
 use crate::domain::route::EmptyBody;
 use crate::domain::side::Side;
-
-type Rivals<'n> = &'n [Message];
 
 /// Values that no pattern writes on its own.
 const ODD: [&str; 4] = ["\"zz\"", "987", "{\"zz\":1}", "[\"zz\"]"];

@@ -5,7 +5,7 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
 use super::holes::leaves_whole;
-use super::{CheckRule, Hypothesis};
+use super::{CheckRule, Hypothesis, Rivals};
 use crate::domain::check::locations::LocationKind;
 use crate::domain::check::message::Message;
 use crate::domain::check::report::Weight;
@@ -15,8 +15,6 @@ use crate::domain::jsonrpc::ResponseReply;
 use crate::domain::outcome::{BodyPattern, NumberPattern, OutcomeRow, RpcReplyPattern, ToolResult};
 use crate::domain::pattern::Pattern;
 use crate::domain::side::Side;
-
-type Rivals<'n> = &'n [Message];
 
 /// The most numbers of a list or a class that are tried.
 const NUMBERS: usize = 4;

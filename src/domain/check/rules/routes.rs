@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
-use super::{CheckRule, Hypothesis};
+use super::{CheckRule, Hypothesis, Rivals};
 use crate::domain::check::message::Message;
 use crate::domain::check::report::{
     Direction, Finding, FindingKind, UnnamedMembers, Weight, Witness,
@@ -14,8 +14,6 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::outcome::RestReply;
 use crate::domain::side::Side;
-
-type Rivals<'n> = &'n [Message];
 
 /// A message that a row writes may match a row that is tried earlier, which then writes something else back. Complete
 /// up to the values tried: later rows never see the message. An earlier row is tried with its own message, with a
