@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{CommandError, ExplainArguments, Format, configuration};
-use crate::domain::explain::{ExplainRequest, Explanation, ExplainEnvironment, explain as explain_one};
+use crate::domain::explain::{
+    ExplainEnvironment, ExplainRequest, Explanation, explain as explain_one,
+};
 use crate::domain::routing::RequestHead;
 use crate::telemetry::clock;
 

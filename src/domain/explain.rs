@@ -76,7 +76,11 @@ pub struct ExplainEnvironment {
 
 /// Explains a request: one explanation for a REST call, one per message for an RPC body.
 #[must_use]
-pub fn explain(plan: &Plan, request: ExplainRequest<'_>, environment: ExplainEnvironment) -> Vec<Explanation> {
+pub fn explain(
+    plan: &Plan,
+    request: ExplainRequest<'_>,
+    environment: ExplainEnvironment,
+) -> Vec<Explanation> {
     let mut headers = request.head.headers.clone();
     let hops = plan.rollout.clients.hops();
     let is_trusted = || request.peer.is_none_or(|peer| hops.trusts(peer));

@@ -4,7 +4,7 @@ use http::Uri;
 use sha2::{Digest as _, Sha256};
 
 use super::Control;
-use crate::domain::explain::{ExplainRequest, Explanation, ExplainEnvironment, explain};
+use crate::domain::explain::{ExplainEnvironment, ExplainRequest, Explanation, explain};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
 use crate::domain::rollout::overrides::ChangeMeta;

@@ -7,8 +7,8 @@ use super::upgrade::UpgradeNotes;
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::domain::check::{
-    CheckRule, Direction, EventReport, Finding, FindingKind, MissingEffect, LossVerdict, RouteReport,
-    bypasses, idle, lacks_tool_failures,
+    CheckRule, Direction, EventReport, Finding, FindingKind, LossVerdict, MissingEffect,
+    RouteReport, bypasses, idle, lacks_tool_failures,
 };
 use crate::domain::event::EventDefinition;
 use crate::domain::hosts::Reach;
@@ -112,7 +112,9 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
         let raw = configuration.flags.get(idle.flag)?;
         let what = idle.what.to_string();
         Some(match idle.what {
-            MissingEffect::Comparison { .. } | MissingEffect::Judgement { .. } => raw.stage.problem(what),
+            MissingEffect::Comparison { .. } | MissingEffect::Judgement { .. } => {
+                raw.stage.problem(what)
+            }
             MissingEffect::Decision { .. } => raw.name.problem(what),
         })
     })

@@ -174,7 +174,9 @@ impl<'p> Covered<'p> {
             None => Ramps::No,
         };
         match self.flag.stage {
-            stage @ (Stage::Passthrough | Stage::Retired) => Some(MissingEffect::Judgement { stage, ramp }),
+            stage @ (Stage::Passthrough | Stage::Retired) => {
+                Some(MissingEffect::Judgement { stage, ramp })
+            }
             Stage::Shadow | Stage::Verify | Stage::Translate => None,
         }
     }
