@@ -424,7 +424,7 @@ impl Control {
                     tracing::error!("{problem}");
                 }
                 tracing::error!(
-                    "the configuration has problems; what was in force before stays in force"
+                    "the configuration has problems; the previous configuration stays in force"
                 );
             }
         }

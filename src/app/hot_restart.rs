@@ -76,18 +76,8 @@ impl Successor {
             .next()
             .unwrap_or_else(|| OsString::from("dualgauge"));
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .env("LISTEN_FDS", given.len().to_string())
-            .env("LISTEN_FDNAMES", names.join(":"))
-            // These variables name this process.
-            .env_remove("LISTEN_PID")
-            .env_remove("WATCHDOG_PID");
-        match sockets.open_files {
-            Some(limit) => command.env(SOFT_NOFILE, limit.to_string()),
-            None => command.env_remove(SOFT_NOFILE),
-        };
+        command.args(arguments).stdin(Stdio::null());
+        set_environment(&mut command, &names, sockets.open_files);
         let mappings = (FIRST..)
             .zip(given)
             .map(|(child_fd, (_, parent_fd))| FdMapping {
@@ -136,7 +126,63 @@ impl Successor {
     }
 }
 
+/// Sets the variables that announce the sockets of these names to the successor.
+fn set_environment(command: &mut Command, names: &[&str], open_files: Option<u64>) {
+    command
+        .env("LISTEN_FDS", names.len().to_string())
+        .env("LISTEN_FDNAMES", names.join(":"))
+        // These variables name this process.
+        .env_remove("LISTEN_PID")
+        .env_remove("WATCHDOG_PID");
+    match open_files {
+        Some(limit) => command.env(SOFT_NOFILE, limit.to_string()),
+        None => command.env_remove(SOFT_NOFILE),
+    };
+}
+
 /// Reports to the predecessor that this process serves.
 pub(super) fn tell(predecessor: &StdDatagram) -> io::Result<()> {
     predecessor.send(SERVING).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    /// Another version of the program reads these bytes: they must not change.
+    #[test]
+    fn the_protocol_between_two_processes_is_stable() {
+        let names = [CALLS, CALLS, ADMIN, PREDECESSOR];
+        let variables = |open_files| {
+            let mut command = Command::new("dualgauge");
+            set_environment(&mut command, &names, open_files);
+            let text = |text: &OsStr| text.to_str().unwrap().to_owned();
+            let all = command.as_std().get_envs();
+            let mut all: Vec<_> = all
+                .map(|(name, value)| (text(name), value.map(text)))
+                .collect();
+            all.sort();
+            all
+        };
+        let expected = |open_files: Option<&str>| {
+            [
+                ("LISTEN_FDNAMES", Some("listen:listen:admin:predecessor")),
+                ("LISTEN_FDS", Some("4")),
+                ("LISTEN_PID", None),
+                ("PREDECESSOR_SOFT_NOFILE", open_files),
+                ("WATCHDOG_PID", None),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.map(str::to_owned)))
+        };
+        assert_eq!(variables(Some(1024)), expected(Some("1024")));
+        assert_eq!(variables(None), expected(None));
+        assert_eq!(FIRST, 3);
+        let (successor, predecessor) = StdDatagram::pair().unwrap();
+        tell(&successor).unwrap();
+        let mut received = [0; 16];
+        let length = predecessor.recv(&mut received).unwrap();
+        assert_eq!(received.get(..length), Some(&b"serving"[..]));
+    }
 }

@@ -52,7 +52,7 @@ impl AcceptPause {
     pub(super) fn begin(&mut self, error: &Error) {
         let listener = self.listener;
         if is_of_one_connection(error) {
-            tracing::debug!(listener, %error, "a connection ended before it was accepted");
+            tracing::debug!(listener, %error, "a connection was aborted before accept");
             return;
         }
         let now = clock::now();
@@ -61,7 +61,7 @@ impl AcceptPause {
         if self.logged.is_none_or(|at| now - at >= LOGGED_EVERY) {
             let faults = std::mem::take(&mut self.faults);
             self.logged = Some(now);
-            tracing::warn!(listener, %error, faults, "no connection can be accepted; clients wait");
+            tracing::warn!(listener, %error, faults, "cannot accept connections; clients wait in the backlog");
         }
     }
 }

@@ -156,7 +156,7 @@ impl Drop for AbortReason {
         }
         match self.0.left.get() {
             Some(DeliveryFailure::Stalled) => {
-                body.left(Some("the client took nothing of it for too long"))
+                body.left(Some("the client read nothing for too long"))
             }
             Some(DeliveryFailure::Gone) => body.left(None),
             None => {}

@@ -254,7 +254,7 @@ fn is_cut(error: &hyper::Error) -> bool {
 
 fn tell_cut(worker: &Worker, why: FloodReason) {
     worker.count(|shard| shard.cut_connection(why));
-    tracing::debug!(why = why.as_str(), "a client of HTTP/2 was cut");
+    tracing::debug!(why = why.as_str(), "closed an abusive HTTP/2 client connection");
 }
 
 fn builder(streams: &Rc<Http2Connection>, head: usize) -> Builder<TaskExecutor> {

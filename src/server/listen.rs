@@ -172,7 +172,7 @@ pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
     socket
         .local_addr()?
         .as_socket()
-        .ok_or_else(|| io::Error::other("the address is no internet address"))
+        .ok_or_else(|| io::Error::other("the address is not an IP address"))
 }
 
 /// Binds one of several listeners on an address.
@@ -366,7 +366,7 @@ async fn take(
     let taken = timeout(limit, taken).await;
     let Ok(Ok((socket, client))) = taken else {
         if let Ok(Err(error)) = taken {
-            tracing::debug!(%peer, %error, "a connection could not be taken in");
+            tracing::debug!(%peer, %error, "cannot set up a client connection");
         }
         worker.count(|shard| shard.failed_handshake());
         return None;

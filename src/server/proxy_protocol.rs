@@ -21,7 +21,7 @@ pub(super) async fn client(
     hops: &TrustedProxies,
 ) -> io::Result<IpAddr> {
     if !hops.trusts(peer) {
-        return Err(io::Error::other("its peer is no trusted hop"));
+        return Err(io::Error::other("the peer is not a trusted proxy"));
     }
     let mut preface = ProxyHeaderDecoder::default();
     let mut read = [0; MOST];

@@ -61,7 +61,7 @@ impl<S> WriteTimeout<S> {
             late,
         });
         wait.alarm.as_mut().poll(cx).map(|()| {
-            let message = format!("the client took nothing for {limit:?}");
+            let message = format!("the client read nothing for {limit:?}");
             Err(io::Error::new(io::ErrorKind::TimedOut, message))
         })
     }

@@ -27,13 +27,13 @@ pub enum ContentEncoding {
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The body is not valid in its coding.
-    #[error("the body is not what its content coding says: {0}")]
+    #[error("the body does not match its content coding: {0}")]
     Malformed(io::Error),
     /// The decoded body is longer than the limit in bytes.
     #[error("the decoded body is longer than {0} bytes")]
     TooLarge(usize),
     /// The budget for the decoded body is exhausted.
-    #[error("there is no room for the decoded body")]
+    #[error("the buffer limit leaves no space for the decoded body")]
     NoRoom,
 }
 

@@ -197,21 +197,21 @@ impl Endpoints {
                     upstream,
                     address = address(place),
                     ?pause,
-                    "an address has failed too often and is left out"
+                    "endpoint ejected: it failed too often"
                 );
             }
             HealthEvent::Unhealthy(place) => {
                 tracing::warn!(
                     upstream,
                     address = address(place),
-                    "an address does not pass its health checks"
+                    "endpoint failed its health checks"
                 );
             }
             HealthEvent::Healthy(place) => {
                 tracing::info!(
                     upstream,
                     address = address(place),
-                    "an address passes its health checks again"
+                    "endpoint passes its health checks again"
                 );
             }
             HealthEvent::Opened(pause) => {
@@ -219,12 +219,12 @@ impl Endpoints {
                 tracing::warn!(
                     upstream,
                     ?pause,
-                    "the upstream has failed too often and is left alone; calls are refused"
+                    "circuit breaker open: the upstream failed too often; rejecting calls"
                 );
             }
             HealthEvent::Closed => {
                 self.count(|counts| counts.open = 0);
-                tracing::info!(upstream, "the upstream answers again");
+                tracing::info!(upstream, "circuit breaker closed: the upstream responds again");
             }
         }
     }

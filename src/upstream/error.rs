@@ -17,7 +17,7 @@ pub enum UpstreamError {
         source: std::io::Error,
     },
     /// The circuit breaker is open after too many failures.
-    #[error("the breaker of the upstream `{upstream}` is open")]
+    #[error("the circuit breaker of the upstream `{upstream}` is open")]
     Resting {
         /// The name of the upstream.
         upstream: String,
@@ -26,7 +26,7 @@ pub enum UpstreamError {
     },
     /// The concurrency limit is reached, and no call ended in time or the queue is full.
     #[error(
-        "all {connections} places for calls at the upstream `{upstream}` are taken, and {waiting} further calls wait"
+        "the upstream `{upstream}` is at its limit of {connections} concurrent calls, and {waiting} more calls wait"
     )]
     Busy {
         /// The name of the upstream.
@@ -37,16 +37,16 @@ pub enum UpstreamError {
         waiting: usize,
     },
     /// The connection broke before the head of the response was complete.
-    #[error("the connection broke before the answer")]
+    #[error("the connection broke before the response")]
     Broken(#[source] hyper::Error),
     /// The response is not valid HTTP.
-    #[error("the answer is not valid HTTP")]
+    #[error("the response is not valid HTTP")]
     Malformed(#[source] hyper::Error),
     /// The response has no valid length, or an unsupported transfer coding.
-    #[error("the answer is not valid HTTP")]
+    #[error("the response is not valid HTTP")]
     Unframed(#[source] InvalidFraming),
     /// A header value of an HTTP/2 response begins or ends with white space (RFC 9113 §8.2.1).
-    #[error("the answer is not valid HTTP: a header value begins or ends with white space")]
+    #[error("the response is not valid HTTP: a header value begins or ends with white space")]
     Padded,
 }
 

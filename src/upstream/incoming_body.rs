@@ -98,10 +98,10 @@ pub enum BodyReadError {
     #[error(transparent)]
     Broken(#[from] hyper::Error),
     /// The peer ended the stream without reporting an error.
-    #[error("the stream ended without error before its body")]
+    #[error("the stream ended before its body was complete")]
     Unended,
     /// A client sent too slowly.
-    #[error("the body came more slowly than {} bytes a second", .0.bytes)]
+    #[error("the body arrived more slowly than {} bytes per second", .0.bytes)]
     TooSlow(MinimumRate),
 }
 

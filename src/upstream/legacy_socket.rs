@@ -130,7 +130,7 @@ impl LegacySocketUpstream {
         match timeout(self.plan.connect_timeout, self.server.open()).await {
             Ok(opened) => opened,
             Err(_) => Err(format!(
-                "it was not open within {:?}",
+                "it did not open within {:?}",
                 self.plan.connect_timeout
             )),
         }

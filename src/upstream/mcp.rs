@@ -143,11 +143,11 @@ impl Mcp {
                 Ok(SessionMode::Stateless(version, greeting))
             }
             (DiscoverResult::Unknown(versions), _) => Err(format!(
-                "it speaks the revisions {}, and none that is known here",
+                "it supports the revisions {}, none of which this proxy supports",
                 versions.escape_debug()
             )),
             (DiscoverResult::Sessions, Revision::Stateless(wanted)) => Err(format!(
-                "it does not say that it speaks the revision {wanted}"
+                "it does not list the revision {wanted}"
             )),
             (DiscoverResult::Sessions, Revision::Auto | Revision::Sessions(_)) => {
                 Ok(SessionMode::Sessions)

@@ -22,7 +22,7 @@ struct BudgetState {
 
 /// The error when the budget is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("as many bytes of bodies are held as may be")]
+#[error("the limit of buffered body bytes is reached")]
 pub struct BudgetExhausted;
 
 /// A part of the budget, released on drop.

@@ -198,7 +198,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Event::Sign,
             Some(Ok(Message::Close(frame))) => Event::Lost(closed(frame.as_ref())),
             Some(Err(error)) => self.failed(&error),
-            None => Event::Lost("the other end is gone".to_owned()),
+            None => Event::Lost("the peer is gone".to_owned()),
         })
     }
 
@@ -299,9 +299,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link for MessageStream<S> {
 
 fn closed(frame: Option<&CloseFrame>) -> String {
     match frame {
-        None => "the other end closed it".to_owned(),
+        None => "the peer closed it".to_owned(),
         Some(frame) => format!(
-            "the other end closed it: {} {:?}",
+            "the peer closed it: {} {:?}",
             frame.code,
             frame.reason.as_str()
         ),

@@ -44,7 +44,7 @@ impl AbuseCounter {
         self.count.set(self.count.get() + 1);
         let upstream = &*self.upstream;
         let why = chain(why);
-        tracing::warn!(upstream, why, "a server of HTTP/2 was cut");
+        tracing::warn!(upstream, why, "closed an abusive HTTP/2 upstream connection");
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) struct MonitoredSocket {
 
 /// The error that ends a flooded connection.
 #[derive(Debug, thiserror::Error)]
-#[error("the server sends too many frames that bring no call further")]
+#[error("the server sends too many useless frames")]
 struct FloodError;
 
 impl MonitoredSocket {

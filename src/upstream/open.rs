@@ -27,7 +27,7 @@ enum OpenedConnection {
 
 /// The error when the server does not offer a required HTTP/2.
 #[derive(Debug, thiserror::Error)]
-#[error("the server does not offer HTTP/2, and `http2 = true` leaves nothing else")]
+#[error("the server does not offer HTTP/2, and `http2 = true` allows nothing else")]
 struct Http2NotOffered;
 
 impl HttpUpstream {

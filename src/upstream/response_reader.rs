@@ -49,7 +49,7 @@ impl HeadByteLimit {
             return Ok(());
         }
         *left = left.checked_sub(count).ok_or_else(|| {
-            let message = format!("more than {MOST} bytes came before the head of the answer");
+            let message = format!("more than {MOST} bytes arrived before the head of the response");
             io::Error::new(io::ErrorKind::InvalidData, message)
         })?;
         Ok(())

@@ -119,7 +119,7 @@ impl Stdio {
     fn begin(&self) -> Result<RunningChild, String> {
         let program = self.plan.command.first().map_or("", String::as_str);
         self.start()
-            .map_err(|error| format!("`{program}` cannot be started: {error}"))
+            .map_err(|error| format!("cannot start `{program}`: {error}"))
     }
 }
 
@@ -265,7 +265,7 @@ impl Link for RunningChild {
         self.stdin = None;
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
             if let Some(signal) = signal {
-                tracing::warn!(upstream = &*self.name, ?signal, "the child does not end");
+                tracing::warn!(upstream = &*self.name, ?signal, "the child process does not exit");
                 self.group.signal(signal);
             }
             if timeout(STEP, self.end()).await.is_ok() {
@@ -301,12 +301,12 @@ impl RunningChild {
                 Ok(written) => ChildEvent::Wrote(written),
                 Err(error) => {
                     *stdin = None;
-                    ChildEvent::Stuck(format!("it does not read: {error}"))
+                    ChildEvent::Stuck(format!("cannot write to its standard input: {error}"))
                 }
             },
             status = child.wait(), if *life == Exited::Runs => ChildEvent::Ended(match status {
-                Ok(status) => format!("the child has ended: {status}"),
-                Err(error) => format!("the child is lost: {error}"),
+                Ok(status) => format!("the child process exited: {status}"),
+                Err(error) => format!("cannot wait for the child process: {error}"),
             }),
             () = sleep_until(until), if is_last => ChildEvent::Silent,
         }
@@ -405,7 +405,7 @@ impl ChildLog {
             self.since = now;
             if self.dropped > 0 {
                 let dropped = std::mem::take(&mut self.dropped);
-                tracing::warn!(upstream, dropped, "the child says more than is logged");
+                tracing::warn!(upstream, dropped, "dropped log output of the child process");
             }
         }
         while let Some(line) = self.lines.next() {
@@ -417,7 +417,7 @@ impl ChildLog {
                     tracing::info!(
                         upstream,
                         line = &*self.redaction.text(&line),
-                        "the child says"
+                        "output of the child process"
                     );
                 }
                 None => self.dropped += 1,

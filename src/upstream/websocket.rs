@@ -79,6 +79,6 @@ impl Transport for WebSocket {
         // The body of a refusal is not logged: it may be long, or repeat the headers sent.
         opened
             .map(|(stream, _)| MessageStream::client(stream))
-            .map_err(|error| format!("it gives no WebSocket: {error}"))
+            .map_err(|error| format!("the WebSocket handshake failed: {error}"))
     }
 }

@@ -52,7 +52,7 @@ fn a_call_goes_on_to_another_address_where_one_cannot_be_reached() {
     );
     assert_eq!(value(&proxy, "ejections_total{upstream=\"old\"}"), 1.0);
     assert_eq!(value(&proxy, "addresses_left_out{upstream=\"old\"}"), 1.0);
-    proxy.log_line(&["an address has failed too often and is left out", "old"]);
+    proxy.log_line(&["endpoint ejected", "old"]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_breaker_closes_when_a_call_is_answered_again() {
         (answer.status() == 200).then_some(())
     };
     eventually("a call that is let through", answered);
-    proxy.log_line(&["the upstream answers again"]);
+    proxy.log_line(&["circuit breaker closed"]);
     assert_eq!(value(&proxy, "breaker_open{upstream=\"old\"}"), 0.0);
 }
 
@@ -120,7 +120,7 @@ fn an_address_that_fails_its_health_checks_gets_no_calls_until_it_passes_them() 
     let (ill, well) = (Upstream::answering(GONE), Upstream::answering(OK));
     let health = "health = { path = \"/up\", every = \"1s\", down_after = 1, up_after = 1 }";
     let proxy = before(&[&ill, &well], health);
-    proxy.log_line(&["an address does not pass its health checks"]);
+    proxy.log_line(&["endpoint failed its health checks"]);
     let asked = ill.requests();
     assert_eq!(asked[0].head.start, "GET /up HTTP/1.1");
     assert_eq!(statuses(&proxy, 6), [200; 6]);
@@ -140,7 +140,7 @@ fn with_no_address_that_passes_its_checks_all_are_called() {
     });
     let health = "health = { path = \"/wrong\", every = \"1s\", down_after = 1 }";
     let proxy = before(&[&only], health);
-    proxy.log_line(&["an address does not pass its health checks"]);
+    proxy.log_line(&["endpoint failed its health checks"]);
     assert_eq!(statuses(&proxy, 3), [200; 3]);
 }
 

@@ -72,7 +72,7 @@ fn probes_and_the_kill_switch_work_when_clients_have_used_up_their_descriptors()
     assert!(open < 256.0, "{open}");
     drop((clients, slow));
     let log = proxy.stop().log;
-    assert!(!log.contains("no connection can be accepted"), "{log}");
+    assert!(!log.contains("cannot accept connections"), "{log}");
 }
 
 /// The soft limit of open files of a process.
@@ -135,7 +135,7 @@ fn connections_wait_where_no_descriptor_is_left_and_are_served_later() {
     for listener in ["listener=calls", "listener=admin"] {
         track
             .proxy
-            .log_line(&["no connection can be accepted", listener]);
+            .log_line(&["cannot accept connections", listener]);
     }
     // Connections that are there go on.
     before.client.send(get);

@@ -391,7 +391,7 @@ fn a_hang_up_does_not_list_problems_again_that_are_in_the_log() {
     proxy.signal("HUP");
     proxy.log_line(&["still has the problems", "problems=1"]);
     assert_eq!(times(&proxy, "`sideways`"), 1, "{}", proxy.log());
-    let kept = "what was in force before stays in force";
+    let kept = "the previous configuration stays in force";
     assert_eq!(times(&proxy, kept), 1, "{}", proxy.log());
     assert_eq!(failed_reloads(&proxy), 2.0);
 

@@ -110,7 +110,7 @@ fn a_call_whose_answer_is_left_where_it_is_says_so() {
         becomes(|| ended(&proxy, "cancelled", "client"), &5.0);
         // The proxy has answered the notification in the batch.
         assert_eq!(ended(&proxy, "success", "none"), 1.0);
-        let why = "cause=\"the client took nothing of it for too long\"";
+        let why = "cause=\"the client read nothing for too long\"";
         becomes(|| proxy.log().matches(why).count(), &5);
         // Who resets what it has not taken gives no reason.
         let (call, body) = calls()[0].clone();
@@ -268,7 +268,7 @@ fn the_last_piece_of_an_answer_is_waited_for_no_longer_than_any_other() {
         let answers = begun(&mut client).await;
         becomes(|| ended(&proxy, "cancelled", "client"), &4.0);
         assert_eq!(ended(&proxy, "success", "none"), 0.0);
-        let why = "cause=\"the client took nothing of it for too long\"";
+        let why = "cause=\"the client read nothing for too long\"";
         // A line is written a moment after its call is counted.
         becomes(|| proxy.log().matches(why).count(), &4);
         let stalled = "dualgauge_cut_connections_total{reason=\"stalled\"}";

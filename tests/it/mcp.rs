@@ -489,6 +489,6 @@ fn a_revision_that_is_named_is_not_asked_for() {
     );
     proxy.log_line(&[
         "the link is lost",
-        "does not say that it speaks the revision 2026-07-28",
+        "does not list the revision 2026-07-28",
     ]);
 }

@@ -106,7 +106,7 @@ fn rpc_clients_share_a_child_and_keep_their_ids() {
     }
     let handshake = ["initialize", "notifications/initialized", "echo"];
     assert_eq!(seen(&proxy)[..3], handshake);
-    proxy.log_line(&["the child says", "the child is here\\u{7}"]);
+    proxy.log_line(&["output of the child process", "the child is here\\u{7}"]);
     assert!(!proxy.log().contains("hunter2"));
 }
 
@@ -331,7 +331,7 @@ fn a_child_that_cannot_be_started_is_told_of() {
     );
     let answer = proxy.rest("POST", "/ask/x", &[], "");
     assert_eq!(problem(&answer).0, "upstream_unreachable");
-    proxy.log_line(&["the link is lost", "cannot be started"]);
+    proxy.log_line(&["the link is lost", "cannot start"]);
     let ready = proxy.ask("GET", "/readyz", "");
     assert!(
         ready.text().contains("the upstream `child` has no link"),

@@ -315,7 +315,7 @@ where
         self.installed = match time::timeout(WORKERS_TIMEOUT, install).await {
             Ok(()) => InstalledPlan::Everywhere,
             Err(_) => {
-                tracing::error!("not every worker has taken the new plan; it is offered again");
+                tracing::error!("some workers have not applied the new plan; it is sent again");
                 InstalledPlan::NotYet
             }
         };

@@ -14,11 +14,11 @@ use crate::domain::hosts::{is_loopback, is_loopback_name};
 pub(super) enum AccessDenied {
     #[error("send exactly one Host header that names this server")]
     NoHost,
-    #[error("the target names another host than the Host header")]
+    #[error("the request target and the Host header name different hosts")]
     OtherTarget,
-    #[error("the Host is no loopback name or address, and this listener is bound to loopback")]
+    #[error("the Host is not a loopback name or address, but this listener is bound to loopback")]
     ForeignHost,
-    #[error("the Origin is not this listener: a page of another site may not ask here")]
+    #[error("the Origin is not this listener: cross-origin requests are rejected")]
     ForeignOrigin,
 }
 

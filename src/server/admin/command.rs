@@ -110,57 +110,57 @@ pub struct ChangeRequest {
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// No flag has this name.
-    #[error("there is no flag of this name")]
+    #[error("no flag has this name")]
     Unknown {
         /// A flag with a similar name.
         nearest: Option<String>,
     },
     /// No route has this name.
-    #[error("there is no route of this name")]
+    #[error("no route has this name")]
     UnknownRoute {
         /// A route with a similar name.
         nearest: Option<String>,
     },
     /// The state has changed since the client read it.
     #[error(
-        "it was changed since; read it again, and say `If-Match: \"{found}\"` to change what is there now"
+        "the flag has changed; read it again, and send `If-Match: \"{found}\"` to change the current version"
     )]
     Stale {
         /// The current entity tag.
         found: String,
     },
     /// Concurrent changes by other replicas won every attempt.
-    #[error("other replicas change flags at this moment; read it again, and try once more")]
+    #[error("other replicas are changing flags; read the flag again and retry")]
     Lost,
     /// The change does not apply to the current state.
     #[error(transparent)]
     Fault(ChangeFault),
     /// The changed plan would be invalid.
-    #[error("the flag cannot be that")]
+    #[error("the flag cannot have this value")]
     Invalid(#[source] Problems),
     /// The configuration files have problems.
-    #[error("the configuration has problems; what was in force before stays in force")]
+    #[error("the configuration has problems; the previous configuration stays in force")]
     Config(#[source] Problems),
     /// The files were not read in time.
-    #[error("the files cannot be read; what was in force before stays in force")]
+    #[error("cannot read the files; the previous configuration stays in force")]
     Unread(#[source] Late),
     /// The change could not be stored.
-    #[error("the change cannot be stored")]
+    #[error("cannot store the change")]
     Store(#[source] StoreError),
     /// The state could not be serialised, which is a bug.
-    #[error("the change cannot be written")]
+    #[error("cannot write the change")]
     Unwritable(#[source] serde_json::Error),
     /// The change is stored, but not every worker has the new plan.
     #[error("the change is stored")]
     Pending(#[source] StillMissing),
     /// The kill switch is not stored, and not every worker has it yet.
-    #[error("the kill switch is thrown, and is stored later")]
+    #[error("the kill switch is on; it is stored later")]
     PendingKill(#[source] StillMissing),
 }
 
 /// The error that a worker has not taken the plan yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not every worker has taken the new plan; it is offered again until all have")]
+#[error("some workers have not applied the new plan; it is sent again until all have")]
 pub struct StillMissing;
 
 /// The result of a reload.

@@ -109,7 +109,7 @@ impl<'b> JsonObject<'b> {
             if !known.contains(&name.as_ref()) {
                 object.problems.push(unknown(&name, known));
             } else if object.members.iter().any(|(other, _)| *other == name) {
-                let twice = BodyProblem::new(&name, "this member is there twice");
+                let twice = BodyProblem::new(&name, "duplicate member");
                 object.problems.push(twice);
             } else {
                 object.members.push((name, &body[value]));
@@ -120,7 +120,7 @@ impl<'b> JsonObject<'b> {
 
     fn required<T>(&mut self, name: &str, kind: Decoder<T>) -> Option<T> {
         if !self.members.iter().any(|(known, _)| known == name) {
-            let missing = BodyProblem::new(name, "this member is missing");
+            let missing = BodyProblem::new(name, "missing member");
             self.problems.push(missing);
         }
         self.optional(name, kind)
@@ -156,9 +156,9 @@ fn unknown(name: &str, known: &[&'static str]) -> BodyProblem {
 fn stage(text: &[u8]) -> Result<Stage, (String, Option<String>)> {
     let words = Stage::ALL.map(Stage::as_str);
     let allowed = || format!("write {}", quoted(&words));
-    let word = string(text).ok_or_else(|| (format!("no string; {}", allowed()), None))?;
+    let word = string(text).ok_or_else(|| (format!("not a string; {}", allowed()), None))?;
     Stage::parse(&word).ok_or_else(|| {
-        let message = format!("`{}` is no stage; {}", shown(&word), allowed());
+        let message = format!("`{}` is not a stage; {}", shown(&word), allowed());
         (message, meant(nearest(&word, words)))
     })
 }
@@ -282,10 +282,10 @@ mod tests {
             problems(r#"{"stage":"translat","percnt":25,"who":" ","who":"x"}"#),
             [
                 "percnt: unknown member; known: `stage`, `percent`, `who`, `why` (did you mean `percent`?)",
-                "who: this member is there twice",
-                "stage: `translat` is no stage; write `passthrough`, `shadow`, `verify`, `translate`, `retired` \
+                "who: duplicate member",
+                "stage: `translat` is not a stage; write `passthrough`, `shadow`, `verify`, `translate`, `retired` \
                  (did you mean `translate`?)",
-                "percent: this member is missing",
+                "percent: missing member",
                 "who: write a name of 1 to 100 characters",
             ]
         );

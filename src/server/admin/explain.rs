@@ -60,7 +60,7 @@ pub(super) fn body(text: &Bytes) -> Result<HypotheticalCall, Vec<BodyProblem>> {
     let body = object.optional("body", BODY).unwrap_or_default();
     let from = object.optional("from", FROM);
     if target.is_none() && body.is_empty() && object.problems.is_empty() {
-        let what = "say a `target`, or the `body` of an RPC call";
+        let what = "give a `target`, or the `body` of an RPC call";
         object.problems.push(BodyProblem::new("target", what));
     }
     if !object.problems.is_empty() {
@@ -101,7 +101,7 @@ pub(super) fn query(query: Option<&str>) -> Result<HypotheticalCall, AdminProble
             return Err(wrong(format!("`{name}` is given twice")));
         }
     }
-    let (method, target) = call.ok_or_else(|| wrong("say `call=GET /path`"))?;
+    let (method, target) = call.ok_or_else(|| wrong("write `call=GET /path`"))?;
     Ok(HypotheticalCall {
         method,
         target: Some(target),
@@ -170,7 +170,7 @@ fn said<T>(
 }
 
 fn method(text: &str) -> Result<Method, String> {
-    Method::from_bytes(text.as_bytes()).map_err(|_| "no HTTP method".to_owned())
+    Method::from_bytes(text.as_bytes()).map_err(|_| "not an HTTP method".to_owned())
 }
 
 fn target(text: &str) -> Result<Uri, String> {
@@ -179,7 +179,7 @@ fn target(text: &str) -> Result<Uri, String> {
         .then(|| encode_raw(text).parse::<PathAndQuery>());
     let path = path.and_then(Result::ok);
     path.map(Uri::from).ok_or_else(|| {
-        "no path; write one such as `/items/7?a=1`, percent-encoded where it must be".to_owned()
+        "not a path; write one such as `/items/7?a=1`, percent-encoded where necessary".to_owned()
     })
 }
 
@@ -190,12 +190,12 @@ fn address(text: &str) -> Result<IpAddr, String> {
 /// Adds a header. Errors omit the value, which may be a secret.
 fn add(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
     let name = HeaderName::from_bytes(name.trim().as_bytes());
-    let name = name.map_err(|_| "no name of a header; write `name: value`".to_owned())?;
+    let name = name.map_err(|_| "not a header name; write `name: value`".to_owned())?;
     if name == CONTENT_ENCODING {
-        return Err("a body is read as it is; leave `content-encoding` out".to_owned());
+        return Err("the body is not decoded; leave `content-encoding` out".to_owned());
     }
     let value = HeaderValue::from_str(value);
-    let value = value.map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
+    let value = value.map_err(|_| format!("the value of `{name}` is not a valid header value"))?;
     headers.append(name, value);
     Ok(())
 }

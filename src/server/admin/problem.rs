@@ -131,10 +131,10 @@ impl From<NotFound> for AdminProblem {
     fn from(lost: NotFound) -> Self {
         match lost {
             NotFound::NotFound => {
-                AdminProblem::new(StatusCode::NOT_FOUND, "there is nothing at this path")
+                AdminProblem::new(StatusCode::NOT_FOUND, "no resource at this path")
             }
             NotFound::Method { allow } => {
-                let detail = format!("this path answers to {allow}");
+                let detail = format!("this path allows {allow}");
                 let mut problem = AdminProblem::new(StatusCode::METHOD_NOT_ALLOWED, detail);
                 problem.allow = Some(allow);
                 problem
@@ -145,7 +145,7 @@ impl From<NotFound> for AdminProblem {
 
 impl From<Vec<BodyProblem>> for AdminProblem {
     fn from(problems: Vec<BodyProblem>) -> Self {
-        let detail = "the body does not say what is needed";
+        let detail = "the body is not valid";
         let mut problem = AdminProblem::new(StatusCode::BAD_REQUEST, detail);
         problem.problems = problems.iter().map(value).collect();
         problem

@@ -21,7 +21,7 @@ pub(super) fn usage(query: Option<&str>) -> Result<(Glob, u64), AdminProblem> {
     let mut said = parameters(query, &["route", "idle"])?;
     let idle = said.remove("idle").map(|idle| {
         let detail =
-            "`idle` is no time; write one such as `30d`, `12h` or `90m`, ten years at most";
+            "`idle` is not a duration; write one such as `30d`, `12h` or `90m`, ten years at most";
         parse_idle(&idle).ok_or_else(|| wrong(detail.to_owned()))
     });
     Ok((route(&mut said), idle.transpose()?.unwrap_or(IDLE)))
@@ -31,7 +31,7 @@ pub(super) fn usage(query: Option<&str>) -> Result<(Glob, u64), AdminProblem> {
 pub(super) fn mismatches(query: Option<&str>, now: SystemTime) -> Result<Wanted, AdminProblem> {
     let mut said = parameters(query, &["route", "since"])?;
     let since_ms = said.remove("since").map(|since| {
-        let detail = "`since` is no time; write how long ago, such as `30m`, `12h` or `2d`, or a time such as \
+        let detail = "`since` is not a time; write a duration before now such as `30m`, `12h` or `2d`, or a time such as \
                       `2026-06-30T12:00:00Z`";
         since_ms(&since, now).ok_or_else(|| wrong(detail.to_owned()))
     });

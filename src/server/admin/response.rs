@@ -235,9 +235,9 @@ impl AdminApi {
         let unavailable = |detail| AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
         match time::timeout(REPLY_TIMEOUT, exchange).await {
             Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(unavailable("no answer: the process is about to end")),
+            Ok(None) => Err(unavailable("no response: the process is shutting down")),
             Err(_) => Err(unavailable(
-                "no answer within 5 s; a change that was asked for may still be made, so read it again",
+                "no response within 5 s; a requested change may still be applied, so read it again",
             )),
         }
     }
@@ -338,7 +338,7 @@ where
         )),
         Err(_) => Err(AdminProblem::new(
             StatusCode::REQUEST_TIMEOUT,
-            "the body did not come within 5 s",
+            "the body did not arrive within 5 s",
         )),
     }
 }

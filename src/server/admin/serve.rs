@@ -139,7 +139,7 @@ impl Body for Awaited {
 }
 
 fn busy() -> Response<Full<Bytes>> {
-    let detail = "as many connections use the admin API as may at a time; try again later";
+    let detail = "connection limit of the admin API reached; retry later";
     let mut response = AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail).render();
     response
         .headers_mut()

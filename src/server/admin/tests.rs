@@ -360,7 +360,7 @@ async fn a_flip_that_no_plan_can_have_is_422_with_all_problems() {
     assert_eq!(status, 503);
     let detail = problem["detail"].as_str().unwrap();
     assert!(
-        detail.starts_with("the change is stored: not every worker"),
+        detail.starts_with("the change is stored: some workers"),
         "{detail}"
     );
 }

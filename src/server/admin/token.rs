@@ -21,7 +21,7 @@ impl std::fmt::Debug for AdminTokens {
 pub(super) enum AuthError {
     /// No tokens are configured.
     #[error(
-        "the API is closed on an address that other machines can reach; give it tokens with \
+        "the API is disabled on an address that other machines can reach; set tokens with \
          `[admin] tokens = {{ NAME = \"sha256:…\" }}`, or set `admin.address` to a loopback address"
     )]
     Closed,
@@ -29,7 +29,7 @@ pub(super) enum AuthError {
     #[error("send `Authorization: Bearer TOKEN`")]
     Missing,
     /// The token is unknown.
-    #[error("the token is none of those that were given out")]
+    #[error("unknown token")]
     Unknown,
 }
 

@@ -172,7 +172,7 @@ async fn a_piece_that_nobody_takes_is_waited_for_no_longer_than_may_be() {
     pace.stalls(patience).await;
     assert_eq!(clock::now() - began, Duration::from_secs(70));
     drop((taken, third, ending));
-    let why = "the client took nothing of it for too long";
+    let why = "the client read nothing for too long";
     assert_eq!(*left.borrow(), [Some(why.to_owned())]);
 }
 

@@ -47,7 +47,7 @@ impl<'a> Subscribers<'a> {
                 tracing::warn!(
                     upstream,
                     most,
-                    "more clients than may listen to a link do, and those miss what the server tells to all"
+                    "subscriber limit of the link reached; further clients miss notifications for all clients"
                 );
                 self.standing.on_delivery(Delivery::QueueFull);
             }
@@ -127,7 +127,7 @@ impl<'a> Subscribers<'a> {
             let upstream = self.upstream;
             tracing::warn!(
                 upstream,
-                "a client is too slow for what the server tells, and misses some"
+                "a client is too slow; notifications to it are dropped"
             );
         }
         fate

@@ -199,7 +199,7 @@ impl<T: Transport> LinkTask<'_, T> {
         }
         tracing::info!(
             upstream = self.name,
-            "the link takes no more calls: its upstream was changed or removed"
+            "the link accepts no more calls: its upstream was changed or removed"
         );
         inbox.asks.close();
     }
@@ -227,7 +227,7 @@ impl<T: Transport> LinkTask<'_, T> {
         }
         self.line.close();
         self.lose(LostBy::Client);
-        self.lost("its client does not take what the server tells");
+        self.lost("its client does not read notifications");
     }
 
     /// Marks the link of the only client as lost: the state that the server kept for it is gone.
@@ -415,7 +415,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 hearers,
             } => {
                 self.used = clock::now();
-                tracing::debug!(upstream = self.name, method, "the server tells something");
+                tracing::debug!(upstream = self.name, method, "received a notification from the server");
                 self.on_notification(message, hearers);
             }
         }

@@ -133,7 +133,7 @@ impl PostClient {
         tracing::warn!(
             upstream,
             limit,
-            "an event on the server's own stream is too large; what followed it may be missed"
+            "an event on the server's GET stream is too large; later events may be lost"
         );
         place.last = None;
     }
@@ -165,7 +165,7 @@ impl PostClient {
                 let upstream = &self.plan().name;
                 tracing::warn!(
                     upstream,
-                    "the server's own stream has a content coding; such a stream is not read"
+                    "the server's GET stream has a content coding; it is ignored"
                 );
                 return OpenResult::End(StreamEnd::Refused);
             }
@@ -182,7 +182,7 @@ impl PostClient {
             NoStream::Doubtful => StreamEnd::Doubtful,
         };
         let upstream = &self.plan().name;
-        tracing::info!(upstream, status, "the server has no stream of its own");
+        tracing::info!(upstream, status, "the server offers no GET stream");
         OpenResult::End(followed)
     }
 }

@@ -217,7 +217,7 @@ impl PostClient {
         };
         sent.await.map_err(|error| {
             let upstream = &self.http.plan().name;
-            tracing::warn!(upstream, error = chain(&error), "a message reached nobody");
+            tracing::warn!(upstream, error = chain(&error), "cannot deliver a message");
             match error {
                 UpstreamError::Unreachable { .. } | UpstreamError::Resting { .. } => {
                     RequestError::Unreachable

@@ -178,7 +178,7 @@ impl Session {
             waiting.push_back(letter);
         } else {
             let upstream = &self.door.plan().name;
-            tracing::debug!(upstream, "a message of the link itself is dropped");
+            tracing::debug!(upstream, "dropped a message of the link itself");
         }
         self.told.push_back(Event::Written);
     }
@@ -347,7 +347,7 @@ impl Session {
                     self.follow();
                 }
                 PostOutcome::Forgotten | PostOutcome::Failed(_) | PostOutcome::Refused(_) => {
-                    self.lost("it did not take the end of the handshake");
+                    self.lost("it rejected `notifications/initialized`");
                 }
             },
             PostKind::Call(id) => {

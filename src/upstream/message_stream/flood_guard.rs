@@ -59,7 +59,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for FloodGuard<S> {
     ) -> Poll<io::Result<()>> {
         let own = self.get_mut();
         if own.is_flooded() {
-            return Poll::Ready(Err(io::Error::other("too many frames that bring nothing")));
+            return Poll::Ready(Err(io::Error::other("too many useless frames")));
         }
         let before = buf.filled().len();
         let polled = Pin::new(&mut own.socket).poll_read(cx, buf);

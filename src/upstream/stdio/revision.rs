@@ -90,11 +90,11 @@ impl Transport for Stdio {
                 Ok(child)
             }
             (DiscoverResult::Unknown(versions), _) => Err(format!(
-                "it speaks the revisions {}, and none that is known here",
+                "it supports the revisions {}, none of which this proxy supports",
                 versions.escape_debug()
             )),
             (DiscoverResult::Sessions, Some(Revision::Stateless(wanted))) => Err(format!(
-                "it does not say that it speaks the revision {wanted}"
+                "it does not list the revision {wanted}"
             )),
             (DiscoverResult::Sessions, None | Some(Revision::Auto | Revision::Sessions(_))) => {
                 Ok(child)
@@ -118,21 +118,21 @@ impl Stdio {
             (ProbeResult::Ended, ProbeHistory::Answers) => {
                 tracing::warn!(
                     upstream,
-                    "a child has ended at `server/discover`; it is replaced, and the next one is asked once more"
+                    "the child process exited at `server/discover`; its replacement is probed once more"
                 );
                 ProbeHistory::Ended
             }
             (ProbeResult::Ended, ProbeHistory::Ended | ProbeHistory::Silent) => {
                 tracing::warn!(
                     upstream,
-                    "a second child in a row ended at `server/discover`, and none is asked again"
+                    "a second child process in a row exited at `server/discover`; probing stops"
                 );
                 ProbeHistory::Silent
             }
             (ProbeResult::Nothing, _) => {
                 tracing::info!(
                     upstream,
-                    "a child does not answer `server/discover`, and none is asked again"
+                    "the child process does not answer `server/discover`; probing stops"
                 );
                 ProbeHistory::Silent
             }

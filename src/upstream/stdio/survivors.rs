@@ -102,11 +102,11 @@ pub(super) fn report(upstream: &str, group: u32, (known, pipes): (&[Process], &[
             upstream,
             pid,
             program = &**name,
-            "a process of the child has left its group and survives it"
+            "a descendant of the child process left its process group and survived"
         );
     }
     if let Some(more) = survivors.len().checked_sub(LOGGED).filter(|more| *more > 0) {
-        tracing::warn!(upstream, more, "more processes of the child survive it");
+        tracing::warn!(upstream, more, "more descendants of the child process survived");
     }
 }
 

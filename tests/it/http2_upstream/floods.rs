@@ -50,10 +50,10 @@ fn a_server_that_floods_before_its_answer_is_cut_and_the_next_call_has_a_fresh_c
     }
     proxy.log_line(&[
         "upstream=old",
-        "a server of HTTP/2 was cut",
+        "closed an abusive HTTP/2 upstream connection",
         "too many frames",
     ]);
-    proxy.log_line(&["path=/a ", "too many frames that bring no call further"]);
+    proxy.log_line(&["path=/a ", "too many useless frames"]);
     let mut next = proxy.connect();
     next.send("GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
     let mut fresh = Frames::begin(server.accept());

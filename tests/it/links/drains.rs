@@ -230,7 +230,7 @@ fn a_call_of_a_child_is_answered_within_the_drain() {
     assert_eq!(client.read_answer().json()["result"], "late");
     let stopped = proxy.wait();
     assert!(stopped.status.success(), "{stopped:?}");
-    assert!(!stopped.log.contains("does not end"), "{stopped:?}");
+    assert!(!stopped.log.contains("does not exit"), "{stopped:?}");
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn a_client_whose_server_is_planned_no_more_is_let_go_and_says_nothing_to_any_ot
             _ => &elsewhere,
         };
         reload(&proxy, (planned.address(), name, keys));
-        proxy.log_line(&["takes no more calls", "socket"]);
+        proxy.log_line(&["accepts no more calls", "socket"]);
         ask(&mut client, 2);
         assert_eq!(
             rpc_failure(&client.hear()).1,
@@ -263,7 +263,7 @@ fn a_client_whose_upstream_takes_posts_now_asks_nothing_there_before_it_is_let_g
     let heard = server.hear();
     let url = format!("http://{}/rpc", http.address());
     plan(&proxy, (&url, "socket", "[rpc]\nwebsocket = true\n"));
-    proxy.log_line(&["takes no more calls", "socket"]);
+    proxy.log_line(&["accepts no more calls", "socket"]);
     ask(&mut client, 2);
     assert_eq!(rpc_failure(&client.hear()).1, "upstream_unreachable");
     http.expect_no_connection();

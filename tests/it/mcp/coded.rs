@@ -70,7 +70,7 @@ fn an_own_stream_with_a_content_coding_is_not_read() {
     );
     let proxy = before(&server, "");
     assert_eq!(proxy.rpc(call("do", "{}")).json()["result"], 7);
-    proxy.log_line(&["the server's own stream has a content coding"]);
+    proxy.log_line(&["the server's GET stream has a content coding"]);
     assert_eq!(listened(&server).len(), 1);
 }
 

@@ -117,7 +117,7 @@ fn a_server_that_refuses_the_get_alone_keeps_its_session() {
         let proxy = before(&server, "");
         assert_eq!(ask(&proxy, "any")["result"], 1);
         let code = format!("status={}", status.split(' ').next().unwrap());
-        proxy.log_line(&["the server has no stream of its own", "upstream=m", &code]);
+        proxy.log_line(&["the server offers no GET stream", "upstream=m", &code]);
         assert_eq!(ask(&proxy, "any")["result"], 1);
         assert_eq!(proxy.metrics().value(STARTS), 1.0, "{status}");
         assert_eq!(listened(&server).len(), 1, "{status}");

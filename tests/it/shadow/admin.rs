@@ -207,7 +207,7 @@ fn since_leaves_out_what_was_met_before() {
     assert_eq!(told.output, expected, "{told:?}");
     let told = mismatches(&scene, &["--since", "yesterday"]);
     assert_eq!(told.code, Some(1), "{told:?}");
-    assert!(told.errors.contains("`since` is no time"), "{told:?}");
+    assert!(told.errors.contains("`since` is not a time"), "{told:?}");
 }
 
 #[test]

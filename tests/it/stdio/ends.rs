@@ -48,7 +48,7 @@ fn a_child_that_ignores_the_end_of_its_input_is_told_by_signals_with_its_whole_g
                 assert!(stopped.status.success(), "{stopped:?}");
                 let told = |signal: &str| {
                     let lines = stopped.log.lines();
-                    let mut lines = lines.filter(|line| line.contains("the child does not end"));
+                    let mut lines = lines.filter(|line| line.contains("the child process does not exit"));
                     lines.any(|line| line.contains(signal))
                 };
                 assert!(told("TERM"), "{stopped:?}");
@@ -94,7 +94,7 @@ fn processes_of_a_child_that_leave_its_group_and_survive_it_are_logged() {
         let told = format!("pid={pid}");
         let mut lines = stopped.log.lines();
         assert!(
-            lines.any(|line| line.contains("survives it") && line.contains(&told)),
+            lines.any(|line| line.contains("left its process group and survived") && line.contains(&told)),
             "{stopped:?}"
         );
     }
@@ -111,7 +111,7 @@ fn a_child_that_cannot_be_started_at_first_is_tried_again() {
     // It fails soon, and not after the time of a call.
     let failure = ask(&proxy, "echo");
     assert_eq!(rpc_failure(&failure), (-31021, "upstream_unreachable"));
-    proxy.log_line(&["the link is lost", "cannot be started"]);
+    proxy.log_line(&["the link is lost", "cannot start"]);
     becomes(|| metric(&proxy, STARTS) >= 2.0, &true);
     let program = std::env::current_exe().unwrap();
     let script = format!(

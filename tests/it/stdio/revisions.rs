@@ -110,7 +110,7 @@ fn a_revision_that_is_named_is_not_asked_for() {
     );
     proxy.log_line(&[
         "the link is lost",
-        "does not say that it speaks the revision 2026-07-28",
+        "does not list the revision 2026-07-28",
     ]);
 }
 
@@ -130,14 +130,14 @@ fn an_early_death_does_not_decide_the_revision_for_good() {
     );
     assert_eq!(seen(&proxy)[0], "server/discover");
     proxy.log_line(&["has ended at `server/discover`", "the next one is asked"]);
-    assert_eq!(proxy.log().matches("none is asked again").count(), 0);
+    assert_eq!(proxy.log().matches("probing stops").count(), 0);
 }
 
 #[test]
 fn children_that_end_at_the_question_twice_are_asked_no_more() {
     let proxy = before("mortal", "");
     let deaths = "has ended at `server/discover`";
-    let last = "none is asked again";
+    let last = "probing stops";
     let first = pid(&proxy);
     becomes(|| proxy.log().matches(deaths).count(), &1);
     assert_eq!(proxy.log().matches(last).count(), 0);
