@@ -254,7 +254,10 @@ fn is_cut(error: &hyper::Error) -> bool {
 
 fn tell_cut(worker: &Worker, why: FloodReason) {
     worker.count(|shard| shard.cut_connection(why));
-    tracing::debug!(why = why.as_str(), "closed an abusive HTTP/2 client connection");
+    tracing::debug!(
+        why = why.as_str(),
+        "closed an abusive HTTP/2 client connection"
+    );
 }
 
 fn builder(streams: &Rc<Http2Connection>, head: usize) -> Builder<TaskExecutor> {

@@ -224,7 +224,10 @@ impl Endpoints {
             }
             HealthEvent::Closed => {
                 self.count(|counts| counts.open = 0);
-                tracing::info!(upstream, "circuit breaker closed: the upstream responds again");
+                tracing::info!(
+                    upstream,
+                    "circuit breaker closed: the upstream responds again"
+                );
             }
         }
     }

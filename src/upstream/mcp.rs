@@ -146,9 +146,9 @@ impl Mcp {
                 "it supports the revisions {}, none of which this proxy supports",
                 versions.escape_debug()
             )),
-            (DiscoverResult::Sessions, Revision::Stateless(wanted)) => Err(format!(
-                "it does not list the revision {wanted}"
-            )),
+            (DiscoverResult::Sessions, Revision::Stateless(wanted)) => {
+                Err(format!("it does not list the revision {wanted}"))
+            }
             (DiscoverResult::Sessions, Revision::Auto | Revision::Sessions(_)) => {
                 Ok(SessionMode::Sessions)
             }

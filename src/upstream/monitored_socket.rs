@@ -44,7 +44,11 @@ impl AbuseCounter {
         self.count.set(self.count.get() + 1);
         let upstream = &*self.upstream;
         let why = chain(why);
-        tracing::warn!(upstream, why, "closed an abusive HTTP/2 upstream connection");
+        tracing::warn!(
+            upstream,
+            why,
+            "closed an abusive HTTP/2 upstream connection"
+        );
     }
 }
 

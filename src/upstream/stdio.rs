@@ -265,7 +265,11 @@ impl Link for RunningChild {
         self.stdin = None;
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
             if let Some(signal) = signal {
-                tracing::warn!(upstream = &*self.name, ?signal, "the child process does not exit");
+                tracing::warn!(
+                    upstream = &*self.name,
+                    ?signal,
+                    "the child process does not exit"
+                );
                 self.group.signal(signal);
             }
             if timeout(STEP, self.end()).await.is_ok() {

@@ -415,7 +415,11 @@ impl<T: Transport> LinkTask<'_, T> {
                 hearers,
             } => {
                 self.used = clock::now();
-                tracing::debug!(upstream = self.name, method, "received a notification from the server");
+                tracing::debug!(
+                    upstream = self.name,
+                    method,
+                    "received a notification from the server"
+                );
                 self.on_notification(message, hearers);
             }
         }

@@ -93,9 +93,9 @@ impl Transport for Stdio {
                 "it supports the revisions {}, none of which this proxy supports",
                 versions.escape_debug()
             )),
-            (DiscoverResult::Sessions, Some(Revision::Stateless(wanted))) => Err(format!(
-                "it does not list the revision {wanted}"
-            )),
+            (DiscoverResult::Sessions, Some(Revision::Stateless(wanted))) => {
+                Err(format!("it does not list the revision {wanted}"))
+            }
             (DiscoverResult::Sessions, None | Some(Revision::Auto | Revision::Sessions(_))) => {
                 Ok(child)
             }

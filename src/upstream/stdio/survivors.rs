@@ -106,7 +106,11 @@ pub(super) fn report(upstream: &str, group: u32, (known, pipes): (&[Process], &[
         );
     }
     if let Some(more) = survivors.len().checked_sub(LOGGED).filter(|more| *more > 0) {
-        tracing::warn!(upstream, more, "more descendants of the child process survived");
+        tracing::warn!(
+            upstream,
+            more,
+            "more descendants of the child process survived"
+        );
     }
 }
 

@@ -48,7 +48,8 @@ fn a_child_that_ignores_the_end_of_its_input_is_told_by_signals_with_its_whole_g
                 assert!(stopped.status.success(), "{stopped:?}");
                 let told = |signal: &str| {
                     let lines = stopped.log.lines();
-                    let mut lines = lines.filter(|line| line.contains("the child process does not exit"));
+                    let mut lines =
+                        lines.filter(|line| line.contains("the child process does not exit"));
                     lines.any(|line| line.contains(signal))
                 };
                 assert!(told("TERM"), "{stopped:?}");
@@ -94,7 +95,9 @@ fn processes_of_a_child_that_leave_its_group_and_survive_it_are_logged() {
         let told = format!("pid={pid}");
         let mut lines = stopped.log.lines();
         assert!(
-            lines.any(|line| line.contains("left its process group and survived") && line.contains(&told)),
+            lines
+                .any(|line| line.contains("left its process group and survived")
+                    && line.contains(&told)),
             "{stopped:?}"
         );
     }

@@ -108,10 +108,7 @@ fn a_revision_that_is_named_is_not_asked_for() {
         rpc_failure(&ask(&proxy, "echo")),
         (-31021, "upstream_unreachable")
     );
-    proxy.log_line(&[
-        "the link is lost",
-        "does not list the revision 2026-07-28",
-    ]);
+    proxy.log_line(&["the link is lost", "does not list the revision 2026-07-28"]);
 }
 
 #[test]
