@@ -239,7 +239,7 @@ impl Control {
         let settings = StoreSettings::new(&config.rollout);
         let mut store = match tenure {
             Tenure::Own => Store::open(&settings).await?,
-            Tenure::Awaited => Store::await_turn(&settings).await?,
+            Tenure::Awaited => Store::open_unlocked(&settings).await?,
         };
         let begun = replication::begin(&mut store, (&config, tenure)).await?;
         let reporting = Reporting::from_config(&config);

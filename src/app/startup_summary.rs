@@ -45,7 +45,7 @@ impl SummaryLine {
             ("state", shown(&config.rollout.state.value)),
         ];
         if let StoreSettings::Shared(store) = StoreSettings::new(&config.rollout) {
-            rows.push(("store", store.place()));
+            rows.push(("store", store.identity()));
         }
         SummaryLine { rows }
     }

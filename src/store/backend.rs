@@ -75,11 +75,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns a [`StoreError`] if the operating system reports an error, or a file is damaged.
-    pub async fn await_turn(settings: &StoreSettings) -> Result<Store, StoreError> {
+    pub async fn open_unlocked(settings: &StoreSettings) -> Result<Store, StoreError> {
         match settings {
             StoreSettings::File { folder } => {
                 let folder = folder.clone();
-                let read = within(START_LIMIT, move || FileStore::await_turn(&folder));
+                let read = within(START_LIMIT, move || FileStore::open_unlocked(&folder));
                 Ok(Store::File(read.await??))
             }
             StoreSettings::Shared(_) => Store::open(settings).await,
@@ -108,7 +108,7 @@ impl Store {
 
     /// Returns true if the folder is still owned by the other process of a restart.
     #[must_use]
-    pub const fn is_elsewhere(&self) -> bool {
+    pub const fn is_owned_elsewhere(&self) -> bool {
         match self {
             Store::File(store) => !store.is_owned(),
             Store::Shared(_) => false,
@@ -129,11 +129,11 @@ impl Store {
 
     /// Marks a state as known because it was read earlier, by another process. [`Store::read`] then returns only a
     /// different one.
-    pub fn recall(&mut self, good: &Versioned) {
+    pub fn mark_known(&mut self, good: &Versioned) {
         match self {
             // No other process writes the file.
             Store::File(_) => {}
-            Store::Shared(store) => store.recall(good),
+            Store::Shared(store) => store.mark_known(good),
         }
     }
 

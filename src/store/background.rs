@@ -36,10 +36,10 @@ fn shown(file: Option<&PathBuf>) -> String {
 
 /// A background thread for file operations, one at a time.
 #[derive(Debug)]
-pub struct Background<T>(Option<UnderWay<T>>);
+pub struct Background<T>(Option<Running<T>>);
 
 #[derive(Debug)]
-struct UnderWay<T> {
+struct Running<T> {
     work: JoinHandle<T>,
     progress: Progress,
     since: Instant,
@@ -64,13 +64,13 @@ impl<T: Send + 'static> Background<T> {
             return;
         }
         let progress = Progress::default();
-        let followed = progress.clone();
+        let tracker = progress.clone();
         #[expect(
             clippy::disallowed_methods,
-            reason = "no call waits for it; `is_idle` bounds how much there is"
+            reason = "no call waits for it, and `is_idle` allows one at a time"
         )]
-        let work = spawn_blocking(move || followed.follow(work));
-        self.0 = Some(UnderWay {
+        let work = spawn_blocking(move || tracker.follow(work));
+        self.0 = Some(Running {
             work,
             progress,
             since: now(),
@@ -80,19 +80,20 @@ impl<T: Send + 'static> Background<T> {
     /// Waits for the running operation and returns its result, or `None` if it panicked. Never completes if none is
     /// running. Cancel-safe: the operation continues.
     pub async fn ended(&mut self) -> Option<T> {
-        let Some(UnderWay { work, .. }) = &mut self.0 else {
+        let Some(Running { work, .. }) = &mut self.0 else {
             return std::future::pending().await;
         };
-        let done = work.await;
+        let result = work.await;
         self.0 = None;
-        done.inspect_err(|error| tracing::error!(%error, "a file operation panicked"))
+        result
+            .inspect_err(|error| tracing::error!(%error, "a file operation panicked"))
             .ok()
     }
 
     /// Returns the result of an operation that has ended, or `None` at once if it has not.
     pub async fn ended_by_now(&mut self) -> Option<T> {
         match &self.0 {
-            Some(under_way) if under_way.work.is_finished() => self.ended().await,
+            Some(running) if running.work.is_finished() => self.ended().await,
             Some(_) | None => None,
         }
     }
@@ -100,7 +101,7 @@ impl<T: Send + 'static> Background<T> {
     /// Returns an error if the operation has been running for at least `limit`.
     #[must_use]
     pub fn late(&self, limit: Duration) -> Option<Late> {
-        let UnderWay {
+        let Running {
             progress, since, ..
         } = self.0.as_ref()?;
         (now() - *since >= limit).then(|| Late {
@@ -126,8 +127,8 @@ pub async fn within<T: Send + 'static>(
 ) -> Result<T, Late> {
     let mut background = Background::default();
     background.begin(work);
-    let done = timeout_at(now() + limit, background.ended()).await;
-    done.ok().flatten().ok_or_else(|| Late {
+    let result = timeout_at(now() + limit, background.ended()).await;
+    result.ok().flatten().ok_or_else(|| Late {
         file: background.file(),
         limit,
     })
@@ -145,7 +146,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(3);
 
-    /// Work that turns to a file and hangs until the other end is dropped.
+    /// Returns an operation that accesses a file and hangs until the sender is dropped.
     fn hanging() -> (Sender<()>, impl FnOnce() -> u8) {
         let (release, hangs): (Sender<()>, Receiver<()>) = channel();
         let work = move || {
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_hangs_keeps_nobody_waiting_and_is_the_only_one() {
+    async fn a_hanging_operation_blocks_no_caller_and_no_other_starts() {
         let (release, work) = hanging();
         let mut background = Background::default();
         background.begin(work);
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_start_waits_for_so_long_and_names_the_file() {
+    async fn within_waits_up_to_the_limit() {
         assert_eq!(within(LIMIT, || 4).await, Ok(4));
         let (release, work) = hanging();
         let limit = Duration::from_millis(50);

@@ -84,7 +84,7 @@ pub enum StoreError {
     },
     /// The text is not JSON.
     #[error("only JSON can be stored: {0}")]
-    NoJson(JsonFault),
+    InvalidJson(JsonFault),
 }
 
 /// The reason why a shared store is unavailable.
@@ -106,7 +106,7 @@ pub enum Unreachable {
 pub enum Corruption {
     /// The file is not JSON, or has unexpected members.
     #[error(transparent)]
-    Form(#[from] serde_json::Error),
+    Json(#[from] serde_json::Error),
     /// This version does not know the file's format version.
     #[error("the format version is {found}; this program supports version {known}")]
     Version {
@@ -129,7 +129,7 @@ pub enum Corruption {
     Percent(String),
     /// One flag has two flips.
     #[error("the flag `{0}` has two flips")]
-    Twice(String),
+    Duplicate(String),
 }
 
 /// The reason why a text was not replaced.

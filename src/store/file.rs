@@ -27,7 +27,7 @@ use contents::WatchContents;
 const ROLLOUT: &str = "rollout.json";
 const WATCH: &str = "watch.json";
 /// The time to wait for a folder that the previous process may just have released; later attempts follow.
-const MOMENT: Duration = Duration::from_millis(100);
+const LOCK_WAIT: Duration = Duration::from_millis(100);
 /// The number of attempts to write pending data at the end of the process.
 const LAST_ATTEMPTS: usize = 3;
 
@@ -38,9 +38,9 @@ pub struct FileStore {
     state: Versioned,
     flushed: Flushed,
     watch: WatchContents,
-    kept: Kept,
+    written: Written,
     work: Background<Done>,
-    faring: HealthTracker,
+    health_tracker: HealthTracker,
 }
 
 /// The durability of the state: `Yes` if it survives a power failure.
@@ -53,7 +53,7 @@ enum Flushed {
 
 /// The state of `watch.json`: `NotYet` if it must be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Written {
     Yes,
     NotYet,
 }
@@ -68,11 +68,11 @@ enum Done {
     /// `watch.json` was to be written.
     Watch(Result<(), StoreError>),
     /// The folder was to be locked. Contains its contents, or `None` if another process still owns it.
-    Taken(Result<Option<(StateDir, Versioned, WatchContents)>, StoreError>),
+    Locked(Result<Option<(StateDir, Versioned, WatchContents)>, StoreError>),
 }
 
 /// Sets a damaged `watch.json` aside for people and starts with empty counts: losing them is no reason not to serve.
-fn begin_anew(folder: &StateDir, damage: &Corruption) -> Result<WatchContents, StoreError> {
+fn reset_damaged(folder: &StateDir, damage: &Corruption) -> Result<WatchContents, StoreError> {
     let aside = folder.set_aside(WATCH)?;
     tracing::warn!(
         error = %damage,
@@ -83,7 +83,9 @@ fn begin_anew(folder: &StateDir, damage: &Corruption) -> Result<WatchContents, S
 }
 
 /// Locks the folder if it is free, and reads its contents.
-fn take(mut folder: StateDir) -> Result<Option<(StateDir, Versioned, WatchContents)>, StoreError> {
+fn lock_and_load(
+    mut folder: StateDir,
+) -> Result<Option<(StateDir, Versioned, WatchContents)>, StoreError> {
     if !folder.acquire()? {
         return Ok(None);
     }
@@ -107,7 +109,7 @@ fn load(folder: &StateDir) -> Result<(Versioned, WatchContents), StoreError> {
     };
     let watch = match folder.read(WATCH)?.map(|text| contents::read_watch(&text)) {
         Some(Ok(watch)) => watch,
-        Some(Err(damage)) if folder.is_owned() => begin_anew(folder, &damage)?,
+        Some(Err(damage)) if folder.is_owned() => reset_damaged(folder, &damage)?,
         Some(Err(_)) | None => WatchContents::default(),
     };
     Ok((state, watch))
@@ -120,15 +122,15 @@ impl FileStore {
     /// Returns a [`StoreError`] if another process owns the folder, the operating system reports an error, or the state
     /// is damaged.
     pub fn open(folder: &Path) -> Result<FileStore, StoreError> {
-        FileStore::new(StateDir::take(folder)?)
+        FileStore::new(StateDir::lock(folder)?)
     }
 
     /// Reads a state folder that the previous process still owns. Nothing can be written until `acquire` has locked it.
     ///
     /// # Errors
     /// Returns a [`StoreError`] if the operating system reports an error, or the state is damaged.
-    pub fn await_turn(folder: &Path) -> Result<FileStore, StoreError> {
-        FileStore::new(StateDir::await_turn(folder))
+    pub fn open_unlocked(folder: &Path) -> Result<FileStore, StoreError> {
+        FileStore::new(StateDir::open_unlocked(folder))
     }
 
     /// Locks the folder if the previous process has released it, and reads what that process wrote.
@@ -139,8 +141,8 @@ impl FileStore {
         if self.is_owned() || !self.work.is_idle() {
             return Ok(());
         }
-        self.begin(|folder| Done::Taken(take(folder)));
-        match timeout(MOMENT, self.work.ended()).await {
+        self.begin(|folder| Done::Locked(lock_and_load(folder)));
+        match timeout(LOCK_WAIT, self.work.ended()).await {
             Ok(done) => self.settle(done),
             Err(_) => Ok(()),
         }
@@ -162,9 +164,9 @@ impl FileStore {
             state,
             flushed: Flushed::Yes,
             watch,
-            kept: Kept::Yes,
+            written: Written::Yes,
             work: Background::default(),
-            faring: HealthTracker::default(),
+            health_tracker: HealthTracker::default(),
         })
     }
 
@@ -216,13 +218,15 @@ impl FileStore {
         if !self.is_owned() {
             return Err(StoreError::Elsewhere(self.folder.path().to_path_buf()));
         }
-        self.watch.reports.retain(|report| !report.is_of(own));
+        self.watch
+            .reports
+            .retain(|report| !report.has_same_boot(own));
         self.watch.reports.push_front(own.clone());
-        self.keep().await;
-        let told = self.watch.reports.iter().take(MOST_REPORTS);
+        self.schedule_watch().await;
+        let reports = self.watch.reports.iter().take(MOST_REPORTS);
         Ok(Reports {
             archive: self.watch.archive.clone(),
-            reports: told.cloned().collect(),
+            reports: reports.cloned().collect(),
         })
     }
 
@@ -233,20 +237,20 @@ impl FileStore {
         folded: &[ReplicaReport],
     ) -> Result<(), CommitError> {
         check(text)?;
-        let as_it_was = |report: &ReplicaReport| {
-            let mut there = self.watch.reports.iter();
-            there.any(|other| other.is_of(report) && other.at == report.at)
+        let is_unchanged = |report: &ReplicaReport| {
+            let mut current = self.watch.reports.iter();
+            current.any(|other| other.has_same_boot(report) && other.at == report.at)
         };
-        if self.watch.archive.revision != expected || !folded.iter().all(as_it_was) {
+        if self.watch.archive.revision != expected || !folded.iter().all(is_unchanged) {
             return Err(CommitError::Conflict(self.watch.archive.clone()));
         }
-        let left = &mut self.watch.reports;
-        left.retain(|report| !folded.iter().any(|gone| gone.is_of(report)));
+        let reports = &mut self.watch.reports;
+        reports.retain(|report| !folded.iter().any(|folded| folded.has_same_boot(report)));
         self.watch.archive = Versioned {
             revision: expected + 1,
             text: text.to_owned(),
         };
-        self.keep().await;
+        self.schedule_watch().await;
         Ok(())
     }
 
@@ -254,13 +258,13 @@ impl FileStore {
         check(&good.text)?;
         if self.watch.archive.revision == 0 {
             self.watch.archive = good.clone();
-            self.keep().await;
+            self.schedule_watch().await;
         }
         Ok(())
     }
 
     pub(super) fn health(&self) -> Health {
-        self.faring.health()
+        self.health_tracker.health()
     }
 
     /// Collects the result of a file operation and starts the next due one, without waiting.
@@ -270,19 +274,19 @@ impl FileStore {
             let _ = self.settle(Some(done));
         }
         if self.work.late(LIMIT).is_some() {
-            let _ = self.is_late();
+            let _ = self.record_late();
         }
         if !self.work.is_idle() || !self.is_owned() {
             return;
         }
         if self.flushed == Flushed::NotYet {
             self.begin(|folder| Done::Flushed(folder.flush(ROLLOUT)));
-        } else if self.kept == Kept::NotYet {
-            self.kept = Kept::Yes;
+        } else if self.written == Written::NotYet {
+            self.written = Written::Yes;
             let watch = self.watch.clone();
             self.begin(move |folder| {
-                let written = folder.replace(WATCH, &contents::watch(&watch));
-                Done::Watch(written.and_then(|()| folder.flush(WATCH)))
+                let replaced = folder.replace(WATCH, &contents::watch(&watch));
+                Done::Watch(replaced.and_then(|()| folder.flush(WATCH)))
             });
         }
     }
@@ -292,14 +296,14 @@ impl FileStore {
         let until = now() + LIMIT;
         for _ in 0..LAST_ATTEMPTS {
             self.tend().await;
-            if self.idle(until).await.is_err() || self.kept == Kept::Yes {
+            if self.idle(until).await.is_err() || self.written == Written::Yes {
                 return;
             }
         }
     }
 
-    async fn keep(&mut self) {
-        self.kept = Kept::NotYet;
+    async fn schedule_watch(&mut self) {
+        self.written = Written::NotYet;
         self.tend().await;
     }
 
@@ -327,7 +331,7 @@ impl FileStore {
     async fn wait(&mut self, until: Instant) -> Result<(), StoreError> {
         match timeout_at(until, self.work.ended()).await {
             Ok(done) => self.settle(done),
-            Err(_) => Err(self.is_late()),
+            Err(_) => Err(self.record_late()),
         }
     }
 
@@ -341,23 +345,23 @@ impl FileStore {
         while !self.work.is_idle() {
             match timeout_at(until, self.work.ended()).await {
                 Ok(done) => drop(self.settle(done)),
-                Err(_) => return Err(self.is_late()),
+                Err(_) => return Err(self.record_late()),
             }
         }
         Ok(())
     }
 
     /// Records that the folder does not respond.
-    fn is_late(&mut self) -> StoreError {
+    fn record_late(&mut self) -> StoreError {
         let late = || {
             StoreError::Late(Late {
                 file: self.work.file(),
                 limit: LIMIT,
             })
         };
-        let (noted, told) = (late(), late());
-        drop(self.faring.note(Err::<(), _>(noted), wall()));
-        told
+        let (recorded, returned) = (late(), late());
+        drop(self.health_tracker.note(Err::<(), _>(recorded), wall()));
+        returned
     }
 
     /// Processes the result of a file operation.
@@ -379,12 +383,12 @@ impl FileStore {
             }
             Some(Done::Watch(written)) => {
                 if written.is_err() {
-                    self.kept = Kept::NotYet;
+                    self.written = Written::NotYet;
                 }
                 written
             }
-            Some(Done::Taken(taken)) => {
-                if let Some((folder, state, watch)) = taken? {
+            Some(Done::Locked(locked)) => {
+                if let Some((folder, state, watch)) = locked? {
                     self.folder = folder;
                     self.state = state;
                     self.watch = watch;
@@ -397,6 +401,6 @@ impl FileStore {
                 source: std::io::Error::other("internal error"),
             }),
         };
-        self.faring.note(result, wall())
+        self.health_tracker.note(result, wall())
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::regular;
 use crate::domain::rollout::{Percent, Stage};
 use crate::store::error::{Corruption, StoreError};
-use crate::store::state_dir::refused;
+use crate::store::state_dir::io_error;
 
 /// The name of the file.
 pub(super) const FLIPS: &str = "flips.json";
@@ -77,7 +77,7 @@ pub(super) fn read(path: &Path) -> Result<Option<(u64, Vec<Flip>)>, StoreError> 
     let text = match regular::read(path, regular::LONGEST_STATE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(refused(path, "read")(error)),
+        Err(error) => return Err(io_error(path, "read")(error)),
     };
     let flips = parse(&text).map_err(|source| StoreError::Damaged {
         path: path.to_path_buf(),
@@ -99,7 +99,7 @@ fn parse(text: &[u8]) -> Result<(u64, Vec<Flip>), Corruption> {
     for record in contents.flips {
         let flip = flip(record)?;
         if flips.iter().any(|other| other.flag == flip.flag) {
-            return Err(Corruption::Twice(flip.flag));
+            return Err(Corruption::Duplicate(flip.flag));
         }
         flips.push(flip);
     }

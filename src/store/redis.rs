@@ -25,7 +25,7 @@ use crate::store::error::{CommitError, StoreError};
 use crate::store::record::{Record, beginning, record};
 use crate::store::state::{
     HIGHEST_REVISION, Health, HealthTracker, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports,
-    Versioned, boot, check, unforeseen,
+    Versioned, boot, check, random_u64,
 };
 use crate::telemetry::clock::wall;
 use connect::Connector;
@@ -53,13 +53,13 @@ pub struct RedisSettings {
 
 /// The state and the counts on a server.
 pub struct RedisStore {
-    line: RedisConnection,
+    connection: RedisConnection,
     keys: RedisKeys,
     /// Identifies the commits of this store.
     writer: String,
     /// The state that was last read or stored.
     seen: Option<SeenRevision>,
-    faring: HealthTracker,
+    health_tracker: HealthTracker,
 }
 
 /// A known state.
@@ -109,9 +109,9 @@ impl RedisKeys {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("address", &self.line.address())
+            .field("address", &self.connection.address())
             .field("keys", &self.keys)
-            .field("faring", &self.faring)
+            .field("health", &self.health_tracker)
             .finish_non_exhaustive()
     }
 }
@@ -119,7 +119,7 @@ impl fmt::Debug for RedisStore {
 impl RedisSettings {
     /// Returns the identity of the store: its address, database and key prefix. Contains no secrets.
     #[must_use]
-    pub fn place(&self) -> String {
+    pub fn identity(&self) -> String {
         let database = self.server.redis_settings().db();
         format!("{} {database} {}", self.server.addr(), self.prefix)
     }
@@ -128,23 +128,23 @@ impl RedisSettings {
 impl RedisStore {
     /// Creates the store without connecting.
     pub fn open(settings: &RedisSettings) -> Result<RedisStore, StoreError> {
-        let door = Connector::new(settings).map_err(|error| StoreError::Away {
+        let connector = Connector::new(settings).map_err(|error| StoreError::Away {
             address: settings.server.addr().to_string(),
             source: error.into(),
         })?;
         Ok(RedisStore {
-            line: RedisConnection::new(door, settings.timeout, unforeseen()),
+            connection: RedisConnection::new(connector, settings.timeout, random_u64()),
             keys: RedisKeys::new(&settings.prefix),
             writer: boot(),
             seen: None,
-            faring: HealthTracker::default(),
+            health_tracker: HealthTracker::default(),
         })
     }
 
     pub(super) async fn read(&mut self, known: u64) -> Result<Option<Versioned>, StoreError> {
         let mut command = Script::Read.on(&self.keys.state());
         command.arg(self.stored(known)).arg(LONGEST_TEXT);
-        let found: Option<(String, Option<String>)> = self.ask(&command).await?;
+        let found: Option<(String, Option<String>)> = self.call(&command).await?;
         let Some((revision, text)) = found else {
             return Ok(None);
         };
@@ -154,12 +154,12 @@ impl RedisStore {
             let found = found.revision;
             return Err(StoreError::Forgot { known, found });
         }
-        self.see(&found, stored);
+        self.record_seen(&found, stored);
         Ok(Some(found))
     }
 
-    pub(super) fn recall(&mut self, good: &Versioned) {
-        self.see(good, with_digest(good.revision, &good.text));
+    pub(super) fn mark_known(&mut self, good: &Versioned) {
+        self.record_seen(good, with_digest(good.revision, &good.text));
     }
 
     pub(super) async fn commit(&mut self, expected: u64, text: &str) -> Result<u64, CommitError> {
@@ -171,8 +171,8 @@ impl RedisStore {
         command.arg(LONGEST_TEXT).arg(self.stored(expected));
         command.arg(&stored).arg(text);
         command.arg(self.mark(expected, text)).arg(MARKS);
-        let outcome: CommitOutcome = self.ask(&command).await?;
-        self.settle(StorePart::State, expected, outcome)?;
+        let outcome: CommitOutcome = self.call(&command).await?;
+        self.check_outcome(StorePart::State, expected, outcome)?;
         self.seen = Some(SeenRevision { revision, stored });
         Ok(revision)
     }
@@ -184,7 +184,7 @@ impl RedisStore {
             .arg(good.revision)
             .arg(with_digest(good.revision, &good.text))
             .arg(&good.text);
-        self.ask::<u8>(&command).await.map(drop)
+        self.call::<u8>(&command).await.map(drop)
     }
 
     pub(super) async fn exchange(&mut self, own: &ReplicaReport) -> Result<Reports, StoreError> {
@@ -192,8 +192,8 @@ impl RedisStore {
         let mut command = Script::Exchange.on(&self.keys.watch());
         command.arg(LONGEST_TEXT).arg(field(own)).arg(record(own));
         command.arg(MOST_REPORTS - 1).arg(MOST_REPORTED);
-        let told: (String, Option<String>, Vec<String>) = self.ask(&command).await?;
-        let (revision, archive, records) = told;
+        let replied: (String, Option<String>, Vec<String>) = self.call(&command).await?;
+        let (revision, archive, records) = replied;
         let archive = self.versioned(StorePart::Archive, &revision, archive)?;
         let mut reports = vec![own.clone()];
         for record in &records {
@@ -218,8 +218,8 @@ impl RedisStore {
         for report in folded {
             command.arg(field(report)).arg(beginning(report));
         }
-        let outcome: CommitOutcome = self.ask(&command).await?;
-        self.settle(StorePart::Archive, expected, outcome)
+        let outcome: CommitOutcome = self.call(&command).await?;
+        self.check_outcome(StorePart::Archive, expected, outcome)
     }
 
     pub(super) async fn restore_archive(&mut self, good: &Versioned) -> Result<(), StoreError> {
@@ -227,20 +227,20 @@ impl RedisStore {
         let [archive, revision, _] = self.keys.watch();
         let mut command = Script::Restore.on(&[archive, revision]);
         command.arg(1).arg(good.revision).arg(&good.text);
-        self.ask::<u8>(&command).await.map(drop)
+        self.call::<u8>(&command).await.map(drop)
     }
 
     pub(super) fn health(&self) -> Health {
-        self.faring.health()
+        self.health_tracker.health()
     }
 
-    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, StoreError> {
-        let answer = self.line.ask(command).await;
-        let answer = answer.map_err(|source| StoreError::Away {
-            address: self.line.address(),
+    async fn call<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, StoreError> {
+        let reply = self.connection.call(command).await;
+        let reply = reply.map_err(|source| StoreError::Away {
+            address: self.connection.address(),
             source,
         });
-        self.faring.note(answer, wall())
+        self.health_tracker.note(reply, wall())
     }
 
     /// Returns the mark of a commit: the same for a repetition by this store, different for all others.
@@ -252,14 +252,14 @@ impl RedisStore {
         ])
     }
 
-    fn settle(
+    fn check_outcome(
         &mut self,
         part: StorePart,
         expected: u64,
         outcome: CommitOutcome,
     ) -> Result<(), CommitError> {
-        let (word, revision, text) = outcome;
-        if word == "done" {
+        let (status, revision, text) = outcome;
+        if status == "done" {
             return Ok(());
         }
         let stored = revision;
@@ -269,7 +269,7 @@ impl RedisStore {
                 let (known, found) = (expected, found.revision);
                 return Err(CommitError::Store(StoreError::Forgot { known, found }));
             }
-            StorePart::State => self.see(&found, stored),
+            StorePart::State => self.record_seen(&found, stored),
             StorePart::Archive => {}
         }
         Err(CommitError::Conflict(found))
@@ -277,7 +277,7 @@ impl RedisStore {
 
     /// Records a state that is returned to the caller. A state behind the known one is not recorded: if the known one
     /// returns with another text, its digest must show the difference.
-    fn see(&mut self, found: &Versioned, stored: String) {
+    fn record_seen(&mut self, found: &Versioned, stored: String) {
         let revision = found.revision;
         self.seen = Some(SeenRevision { revision, stored });
     }
@@ -304,14 +304,14 @@ impl RedisStore {
         let parsed = number.parse().ok();
         let Some(revision) = parsed.filter(|found| *found <= HIGHEST_REVISION) else {
             let error = foreign(revision_key, "something other than a revision");
-            return self.faring.note(Err(error), wall());
+            return self.health_tracker.note(Err(error), wall());
         };
         if revision == 0 {
             return Ok(Versioned::default());
         }
         let Some(text) = text else {
             let error = foreign(text_key, "a text beyond the size limit");
-            return self.faring.note(Err(error), wall());
+            return self.health_tracker.note(Err(error), wall());
         };
         Ok(Versioned { revision, text })
     }
@@ -323,7 +323,7 @@ impl RedisStore {
             report.map_err(|_| foreign(&self.keys.reports, "something other than a report"));
         match report {
             Ok(report) => Ok(report),
-            Err(error) => self.faring.note(Err(error), wall()),
+            Err(error) => self.health_tracker.note(Err(error), wall()),
         }
     }
 }

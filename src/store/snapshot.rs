@@ -27,8 +27,8 @@ const VERSION: u32 = 1;
 pub struct SnapshotDir {
     folder: Option<StateDir>,
     /// The identity of the store, without secrets.
-    of: String,
-    fares: SnapshotHealth,
+    store_id: String,
+    health: SnapshotHealth,
     /// The state to copy, and the time at which it was noted.
     due: Option<(Versioned, String)>,
     work: Background<Done>,
@@ -37,19 +37,19 @@ pub struct SnapshotDir {
 /// The result of the last copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SnapshotHealth {
-    Well,
-    Badly,
+    Good,
+    Failing,
 }
 
 /// The result of writing a copy.
 #[derive(Debug)]
 enum Done {
     /// This process owns the folder; the copy was written, or failed.
-    Tried(StateDir, Result<(), StoreError>),
+    Written(StateDir, Result<(), StoreError>),
     /// Another process still owns the folder.
-    Elsewhere(Versioned, String),
+    NotOwned(Versioned, String),
     /// The folder cannot be locked.
-    Refused(StoreError),
+    LockFailed(StoreError),
 }
 
 /// A copied state.
@@ -76,19 +76,19 @@ struct SnapshotFile<'t> {
 impl SnapshotDir {
     /// Locks the folder. If that fails, for instance because another replica uses it, this process keeps no copies.
     #[must_use]
-    pub fn open(folder: &Path, of: String) -> SnapshotDir {
-        let taken = StateDir::take(folder).and_then(|folder| {
+    pub fn open(folder: &Path, store_id: String) -> SnapshotDir {
+        let locked = StateDir::lock(folder).and_then(|folder| {
             folder.clean(COPY)?;
             Ok(folder)
         });
-        if let Err(error) = &taken {
+        if let Err(error) = &locked {
             let error = chain(error);
             tracing::warn!(error, "no local copy of runtime changes is kept");
         }
         SnapshotDir {
-            folder: taken.ok(),
-            of,
-            fares: SnapshotHealth::Well,
+            folder: locked.ok(),
+            store_id,
+            health: SnapshotHealth::Good,
             due: None,
             work: Background::default(),
         }
@@ -96,30 +96,30 @@ impl SnapshotDir {
 
     /// Opens the folder while the previous process still owns it, and locks it as soon as it is free.
     #[must_use]
-    pub fn await_turn(folder: &Path, of: String) -> SnapshotDir {
+    pub fn open_unlocked(folder: &Path, store_id: String) -> SnapshotDir {
         SnapshotDir {
-            folder: Some(StateDir::await_turn(folder)),
-            of,
-            fares: SnapshotHealth::Well,
+            folder: Some(StateDir::open_unlocked(folder)),
+            store_id,
+            health: SnapshotHealth::Good,
             due: None,
             work: Background::default(),
         }
     }
 
     /// Opens the folder in the background. If the folder does not respond, this process keeps no copies.
-    pub async fn begin(
+    pub async fn open_in_background(
         folder: PathBuf,
-        of: String,
+        store_id: String,
         open: impl FnOnce(&Path, String) -> SnapshotDir + Send + 'static,
     ) -> SnapshotDir {
-        let named = of.clone();
-        let opened = within(START_LIMIT, move || open(&folder, of)).await;
+        let id = store_id.clone();
+        let opened = within(START_LIMIT, move || open(&folder, store_id)).await;
         opened.unwrap_or_else(|late| {
             tracing::warn!(error = %late, "no local copy of runtime changes is kept");
             SnapshotDir {
                 folder: None,
-                of: named,
-                fares: SnapshotHealth::Badly,
+                store_id: id,
+                health: SnapshotHealth::Failing,
                 due: None,
                 work: Background::default(),
             }
@@ -127,9 +127,9 @@ impl SnapshotDir {
     }
 
     /// Reads the copy in the background: see [`SnapshotDir::read`].
-    pub async fn recall(&self) -> Option<SnapshotContents> {
-        let (folder, of) = (self.folder.clone()?, self.of.clone());
-        match within(START_LIMIT, move || read(&folder, &of)).await {
+    pub async fn load(&self) -> Option<SnapshotContents> {
+        let (folder, id) = (self.folder.clone()?, self.store_id.clone());
+        match within(START_LIMIT, move || read(&folder, &id)).await {
             Ok(copied) => copied,
             Err(late) => {
                 tracing::warn!(error = %late, "the local copy of runtime changes cannot be read");
@@ -146,7 +146,7 @@ impl SnapshotDir {
     /// Returns the copy, if there is one of this store. A damaged one is set aside.
     #[must_use]
     pub fn read(&self) -> Option<SnapshotContents> {
-        read(self.folder.as_ref()?, &self.of)
+        read(self.folder.as_ref()?, &self.store_id)
     }
 
     /// Schedules a copy of a state, in place of one that is still pending.
@@ -162,10 +162,10 @@ impl SnapshotDir {
             self.settle(done);
         }
         if let Some(late) = self.work.late(LIMIT)
-            && self.fares == SnapshotHealth::Well
+            && self.health == SnapshotHealth::Good
         {
             tracing::warn!(error = %late, "the local copy of runtime changes cannot be written");
-            self.fares = SnapshotHealth::Badly;
+            self.health = SnapshotHealth::Failing;
         }
         self.start();
     }
@@ -177,9 +177,9 @@ impl SnapshotDir {
             let Ok(Some(done)) = timeout(LIMIT, self.work.ended()).await else {
                 return;
             };
-            let is_elsewhere = matches!(done, Done::Elsewhere(..));
+            let is_not_owned = matches!(done, Done::NotOwned(..));
             self.settle(done);
-            if is_elsewhere {
+            if is_not_owned {
                 return;
             }
             self.start();
@@ -191,45 +191,45 @@ impl SnapshotDir {
             return;
         };
         if let Some((state, at)) = self.due.take() {
-            let of = self.of.clone();
-            self.work.begin(move || copy(folder, &of, (state, at)));
+            let id = self.store_id.clone();
+            self.work.begin(move || copy(folder, &id, (state, at)));
         }
     }
 
     /// Processes the result of a copy. A failure is logged once, until a copy succeeds again.
     fn settle(&mut self, done: Done) {
-        let tried = match done {
-            Done::Elsewhere(state, at) => {
+        let result = match done {
+            Done::NotOwned(state, at) => {
                 self.due.get_or_insert((state, at));
                 return;
             }
-            Done::Refused(error) => {
+            Done::LockFailed(error) => {
                 let error = chain(&error);
                 tracing::warn!(error, "no local copy of runtime changes is kept");
                 self.folder = None;
                 return;
             }
             // A folder that was released meanwhile stays released.
-            Done::Tried(folder, tried) => {
+            Done::Written(folder, result) => {
                 self.folder = self.folder.take().map(|_| folder);
-                tried
+                result
             }
         };
-        match tried {
-            Ok(()) => self.fares = SnapshotHealth::Well,
+        match result {
+            Ok(()) => self.health = SnapshotHealth::Good,
             Err(error) => {
-                if self.fares == SnapshotHealth::Well {
+                if self.health == SnapshotHealth::Good {
                     let error = chain(&error);
                     tracing::warn!(error, "the local copy of runtime changes cannot be written");
                 }
-                self.fares = SnapshotHealth::Badly;
+                self.health = SnapshotHealth::Failing;
             }
         }
     }
 }
 
 /// Reads the copy in a folder, if it belongs to this store.
-fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
+fn read(folder: &StateDir, store_id: &str) -> Option<SnapshotContents> {
     let text = match folder.read(COPY) {
         Ok(text) => text?,
         Err(error) => {
@@ -241,17 +241,17 @@ fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
         }
     };
     match parse(&text) {
-        Ok((found, copied)) if found == of => Some(copied),
-        Ok((of, _)) => {
+        Ok((found, copied)) if found == store_id => Some(copied),
+        Ok((other, _)) => {
             tracing::warn!(
-                of,
+                of = other,
                 "the local copy belongs to another store and is not used"
             );
             None
         }
         Err(damage) => {
-            let own = Some(folder).filter(|folder| folder.is_owned());
-            let aside = own.and_then(|folder| folder.set_aside(COPY).ok());
+            let owned = Some(folder).filter(|folder| folder.is_owned());
+            let aside = owned.and_then(|folder| folder.set_aside(COPY).ok());
             let aside = aside.map(|path| path.display().to_string());
             tracing::warn!(error = %damage, aside, "`{COPY}` is damaged and was set aside");
             None
@@ -260,25 +260,30 @@ fn read(folder: &StateDir, of: &str) -> Option<SnapshotContents> {
 }
 
 /// Locks the folder if the previous process has released it, and copies a state.
-fn copy(mut folder: StateDir, of: &str, (state, at): (Versioned, String)) -> Done {
+fn copy(mut folder: StateDir, store_id: &str, (state, at): (Versioned, String)) -> Done {
     match folder.acquire() {
         Ok(_) if folder.is_owned() => {
-            let tried = write(&folder, of, &state, at);
-            Done::Tried(folder, tried)
+            let result = write(&folder, store_id, &state, at);
+            Done::Written(folder, result)
         }
-        Ok(_) => Done::Elsewhere(state, at),
-        Err(error) => Done::Refused(error),
+        Ok(_) => Done::NotOwned(state, at),
+        Err(error) => Done::LockFailed(error),
     }
 }
 
-fn write(folder: &StateDir, of: &str, state: &Versioned, at: String) -> Result<(), StoreError> {
+fn write(
+    folder: &StateDir,
+    store_id: &str,
+    state: &Versioned,
+    at: String,
+) -> Result<(), StoreError> {
     let not_json = |error: serde_json::Error| StoreError::Damaged {
         path: folder.file(COPY),
         source: error.into(),
     };
     let file = SnapshotFile {
         version: VERSION,
-        store: of.to_owned(),
+        store: store_id.to_owned(),
         at,
         revision: state.revision,
         state: serde_json::from_str(&state.text).map_err(not_json)?,
@@ -327,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_copy_is_found_by_the_next_process_with_the_same_store() {
+    async fn the_next_process_with_the_same_store_reads_the_last_copy() {
         let folder = tempdir().unwrap();
         let mut copies = SnapshotDir::open(folder.path(), "here".to_owned());
         assert_eq!(copies.read(), None);
@@ -343,7 +348,7 @@ mod tests {
             at: AT.to_owned(),
         };
         assert_eq!(copies.read(), Some(expected.clone()));
-        // A folder has one owner; whoever comes second goes without.
+        // A folder has one owner, so a second process keeps no copy.
         let mut second = SnapshotDir::open(folder.path(), "here".to_owned());
         second.note(&good(7), AT.to_owned());
         second.flush().await;
@@ -352,12 +357,12 @@ mod tests {
         let next = SnapshotDir::open(folder.path(), "here".to_owned());
         assert_eq!(next.read(), Some(expected));
         drop(next);
-        let elsewhere = SnapshotDir::open(folder.path(), "elsewhere".to_owned());
-        assert_eq!(elsewhere.read(), None);
+        let other = SnapshotDir::open(folder.path(), "elsewhere".to_owned());
+        assert_eq!(other.read(), None);
     }
 
     #[tokio::test]
-    async fn a_damaged_copy_is_set_aside_and_the_next_one_takes_its_place() {
+    async fn a_damaged_copy_is_set_aside_and_replaced_by_the_next_one() {
         let folder = tempdir().unwrap();
         fs::write(folder.path().join(COPY), r#"{"version":1,"#).unwrap();
         let mut copies = SnapshotDir::open(folder.path(), "here".to_owned());

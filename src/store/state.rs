@@ -105,7 +105,7 @@ impl HealthTracker {
             // The store has responded.
             StoreError::Forgot { .. } => self.away = None,
             // The store was not called.
-            StoreError::Elsewhere(_) | StoreError::TooLong { .. } | StoreError::NoJson(_) => {}
+            StoreError::Elsewhere(_) | StoreError::TooLong { .. } | StoreError::InvalidJson(_) => {}
         }
     }
 }
@@ -113,11 +113,11 @@ impl HealthTracker {
 /// Returns an id that no other start of any process has.
 #[must_use]
 pub fn boot() -> String {
-    format!("{:016x}{:016x}", unforeseen(), unforeseen())
+    format!("{:016x}{:016x}", random_u64(), random_u64())
 }
 
 /// Returns an unpredictable number: each hasher has its own random keys.
-pub(super) fn unforeseen() -> u64 {
+pub(super) fn random_u64() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
 }
@@ -131,12 +131,12 @@ pub(super) fn check(text: &str) -> Result<(), StoreError> {
         });
     }
     let parsed = Json::parse(Bytes::copy_from_slice(text.as_bytes()), DEPTH);
-    parsed.map(drop).map_err(StoreError::NoJson)
+    parsed.map(drop).map_err(StoreError::InvalidJson)
 }
 
 impl ReplicaReport {
     /// Returns true if both reports are from the same start of the same process.
-    pub(super) fn is_of(&self, other: &ReplicaReport) -> bool {
+    pub(super) fn has_same_boot(&self, other: &ReplicaReport) -> bool {
         self.replica == other.replica && self.boot == other.boot
     }
 }

@@ -13,9 +13,9 @@ use crate::store::error::StoreError;
 
 const LOCK: &str = "lock";
 /// The maximum number of damaged files kept per name; the last one is overwritten.
-const MOST_ASIDE: u32 = 9;
+const MAX_DAMAGED: u32 = 9;
 /// The maximum number of symlinks followed to a file.
-const MOST_LINKS: usize = 16;
+const MAX_SYMLINKS: usize = 16;
 
 /// The state folder, owned by this process or waiting to be. Clones are for background operations; the folder is free
 /// once the last clone is dropped.
@@ -28,17 +28,17 @@ pub(super) struct StateDir {
 
 impl StateDir {
     /// Locks the folder, which is created if missing.
-    pub(super) fn take(path: &Path) -> Result<StateDir, StoreError> {
+    pub(super) fn lock(path: &Path) -> Result<StateDir, StoreError> {
         progress::note(path);
-        fs::create_dir_all(path).map_err(refused(path, "created"))?;
+        fs::create_dir_all(path).map_err(io_error(path, "created"))?;
         Ok(StateDir {
             path: path.to_path_buf(),
-            lock: Some(Arc::new(lock(path)?)),
+            lock: Some(Arc::new(lock_file(path)?)),
         })
     }
 
     /// Opens a folder that the previous process still owns.
-    pub(super) fn await_turn(path: &Path) -> StateDir {
+    pub(super) fn open_unlocked(path: &Path) -> StateDir {
         StateDir {
             path: path.to_path_buf(),
             lock: None,
@@ -55,8 +55,8 @@ impl StateDir {
         if self.is_owned() {
             return Ok(false);
         }
-        match StateDir::take(&self.path) {
-            Ok(taken) => *self = taken,
+        match StateDir::lock(&self.path) {
+            Ok(locked) => *self = locked,
             Err(StoreError::InUse(_)) => return Ok(false),
             Err(error) => return Err(error),
         }
@@ -85,7 +85,7 @@ impl StateDir {
     fn target(&self, name: &str) -> Result<PathBuf, StoreError> {
         let mut path = self.file(name);
         progress::note(&path);
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_SYMLINKS {
             // Not a symlink, or missing: the following operation reports it.
             let Ok(next) = fs::read_link(&path) else {
                 return Ok(path);
@@ -93,7 +93,7 @@ impl StateDir {
             path = folder_of(&path).join(next);
         }
         let error = io::Error::other("too many symlinks");
-        Err(refused(&self.file(name), "followed")(error))
+        Err(io_error(&self.file(name), "followed")(error))
     }
 
     /// Removes an unfinished replacement, which was never confirmed.
@@ -101,7 +101,7 @@ impl StateDir {
         let unfinished = unfinished(&self.target(name)?);
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(refused(&unfinished, "removed")(error))
+                Err(io_error(&unfinished, "removed")(error))
             }
             Ok(()) | Err(_) => Ok(()),
         }
@@ -113,18 +113,20 @@ impl StateDir {
         match regular::read(&path, regular::LONGEST_STATE) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(refused(&path, "read")(error)),
+            Err(error) => Err(io_error(&path, "read")(error)),
         }
     }
 
     /// Renames a damaged file, so that people can examine it. Returns its new path.
     pub(super) fn set_aside(&self, name: &str) -> Result<PathBuf, StoreError> {
         let path = self.target(name)?;
-        let free = (1..MOST_ASIDE).map(|number| aside(&path, number));
+        let free = (1..MAX_DAMAGED).map(|number| damaged_path(&path, number));
         let mut free = free.filter(|path| !path.exists());
-        let aside = free.next().unwrap_or_else(|| aside(&path, MOST_ASIDE));
-        fs::rename(&path, &aside).map_err(refused(&aside, "replaced"))?;
-        Ok(aside)
+        let damaged = free
+            .next()
+            .unwrap_or_else(|| damaged_path(&path, MAX_DAMAGED));
+        fs::rename(&path, &damaged).map_err(io_error(&damaged, "replaced"))?;
+        Ok(damaged)
     }
 
     /// Replaces a file atomically; on failure it is unchanged. The replacement survives a power failure once
@@ -135,8 +137,8 @@ impl StateDir {
         }
         let path = self.target(name)?;
         let unfinished = unfinished(&path);
-        write(&unfinished, text).map_err(refused(&unfinished, "written"))?;
-        fs::rename(&unfinished, &path).map_err(refused(&path, "replaced"))
+        write(&unfinished, text).map_err(io_error(&unfinished, "written"))?;
+        fs::rename(&unfinished, &path).map_err(io_error(&path, "replaced"))
     }
 
     /// Makes the replacement of a file durable.
@@ -146,7 +148,7 @@ impl StateDir {
         progress::note(folder);
         File::open(folder)
             .and_then(|folder| folder.sync_all())
-            .map_err(refused(folder, "flushed"))
+            .map_err(io_error(folder, "flushed"))
     }
 }
 
@@ -160,22 +162,22 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Returns the path of an unfinished replacement.
 fn unfinished(path: &Path) -> PathBuf {
-    beside(path, ".new")
+    with_suffix(path, ".new")
 }
 
-fn aside(path: &Path, number: u32) -> PathBuf {
-    beside(path, &format!(".damaged-{number}"))
+fn damaged_path(path: &Path, number: u32) -> PathBuf {
+    with_suffix(path, &format!(".damaged-{number}"))
 }
 
 /// Returns the path with a suffix.
-fn beside(path: &Path, more: &str) -> PathBuf {
-    let mut longer = path.as_os_str().to_owned();
-    longer.push(more);
-    PathBuf::from(longer)
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut suffixed = path.as_os_str().to_owned();
+    suffixed.push(suffix);
+    PathBuf::from(suffixed)
 }
 
 /// Returns a function that adds the path and the action to an I/O error.
-pub(super) fn refused(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> StoreError {
+pub(super) fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_path_buf();
     move |source| StoreError::Io {
         path,
@@ -184,16 +186,16 @@ pub(super) fn refused(path: &Path, action: &'static str) -> impl FnOnce(io::Erro
     }
 }
 
-fn lock(folder: &Path) -> Result<File, StoreError> {
+fn lock_file(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK);
     progress::note(&path);
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
-    let file = options.open(&path).map_err(refused(&path, "opened"))?;
+    let file = options.open(&path).map_err(io_error(&path, "opened"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::InUse(folder.to_path_buf())),
-        Err(TryLockError::Error(error)) => Err(refused(&path, "locked")(error)),
+        Err(TryLockError::Error(error)) => Err(io_error(&path, "locked")(error)),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn begin(
             Store::File(_) => return Err(error.into()),
             Store::Shared(_) => {
                 let copied = match &copies {
-                    Some(copies) => copies.recall().await,
+                    Some(copies) => copies.load().await,
                     None => None,
                 };
                 without_store(store, copied, &error)
@@ -73,9 +73,9 @@ async fn copies(config: &RawConfig, tenure: Tenure) -> Option<SnapshotDir> {
     let folder = config.rollout.state.value.clone();
     let open = match tenure {
         Tenure::Own => SnapshotDir::open,
-        Tenure::Awaited => SnapshotDir::await_turn,
+        Tenure::Awaited => SnapshotDir::open_unlocked,
     };
-    Some(SnapshotDir::begin(folder, settings.place(), open).await)
+    Some(SnapshotDir::open_in_background(folder, settings.identity(), open).await)
 }
 
 /// Returns the state that applies until a shared store responds.
@@ -89,7 +89,7 @@ fn without_store(
             Ok(standing) => {
                 let revision = state.revision;
                 tracing::error!(%error, revision, at, "the store is away; a copy of its last good flags holds");
-                store.recall(&state);
+                store.mark_known(&state);
                 return (standing, revision, Known::Copied { at });
             }
             Err(damage) => {
@@ -138,7 +138,7 @@ impl Control {
     /// Returns true if the stored state may change elsewhere: in other replicas, or in the other process of a restart.
     #[must_use]
     pub const fn follows_store(&self) -> bool {
-        self.is_shared() || self.store.is_elsewhere()
+        self.is_shared() || self.store.is_owned_elsewhere()
     }
 
     /// Releases the stored state for the next process. Nothing is changed here any more.
@@ -287,7 +287,7 @@ impl Control {
             let note = format!("the store is away, and {hold}: {error}");
             readiness.notes.push(note);
         }
-        if self.store.is_elsewhere() {
+        if self.store.is_owned_elsewhere() {
             readiness.notes.push(
                 "what is changed at run time is with the other process of a restart; it cannot be changed here now"
                     .to_owned(),

@@ -1,7 +1,7 @@
-//! The state folder: what is there after a restart, and what is refused.
+//! The state folder: data after a restart, and refused files.
 
+mod blocking_store;
 mod symlinks;
-mod waiting;
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::store::error::{CommitError, StoreError, chain};
 use crate::store::pretty_json::pretty;
 use crate::store::record::record;
 use crate::store::state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Versioned};
-use waiting::Waiting;
+use blocking_store::BlockingStore;
 
-fn open(folder: &TempDir) -> Waiting {
-    Waiting::on(FileStore::open(folder.path()).unwrap())
+fn open(folder: &TempDir) -> BlockingStore {
+    BlockingStore::new(FileStore::open(folder.path()).unwrap())
 }
 
 fn at(revision: u64, text: &str) -> Versioned {
@@ -42,11 +42,11 @@ fn written(folder: &TempDir, name: &str) -> String {
 }
 
 #[test]
-fn what_is_committed_is_there_after_a_restart() {
+fn committed_data_survives_a_restart() {
     let folder = tempdir().unwrap();
     let state = folder.path().join("deep/state");
     {
-        let mut store = Waiting::on(FileStore::open(&state).unwrap());
+        let mut store = BlockingStore::new(FileStore::open(&state).unwrap());
         assert_eq!(store.read(0).unwrap(), None);
         assert_eq!(store.commit(0, "[1]").unwrap(), 1);
         assert_eq!(store.commit(1, "[1,2]").unwrap(), 2);
@@ -57,12 +57,12 @@ fn what_is_committed_is_there_after_a_restart() {
 }
 
 #[test]
-fn the_files_are_laid_out_for_people() {
+fn the_files_are_indented() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     let text = r#"{"a":[],"b":{"c":[1.10,"{\"x\":[2]}\\"]},"d":{}}"#;
     store.commit(0, text).unwrap();
-    let laid_out = r#"{
+    let indented = r#"{
   "version": 1,
   "revision": 1,
   "state": {
@@ -77,9 +77,9 @@ fn the_files_are_laid_out_for_people() {
   }
 }
 "#;
-    assert_eq!(written(&folder, "rollout.json"), laid_out);
+    assert_eq!(written(&folder, "rollout.json"), indented);
     store.exchange(&report("b", 7)).unwrap();
-    let laid_out = r#"{
+    let indented = r#"{
   "version": 1,
   "archive": null,
   "reports": [
@@ -94,11 +94,11 @@ fn the_files_are_laid_out_for_people() {
   ]
 }
 "#;
-    assert_eq!(written(&folder, "watch.json"), laid_out);
+    assert_eq!(written(&folder, "watch.json"), indented);
 }
 
 #[test]
-fn nobody_overwrites_what_he_has_not_seen() {
+fn a_commit_on_an_outdated_revision_is_a_conflict() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     store.commit(0, "1").unwrap();
@@ -114,14 +114,14 @@ fn nobody_overwrites_what_he_has_not_seen() {
 }
 
 #[test]
-fn a_store_that_has_forgotten_says_so_and_takes_the_state_back() {
+fn a_store_with_lost_data_reports_it_and_can_be_restored() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     store.commit(0, "1").unwrap();
     let forgot = |error: &StoreError| matches!(error, StoreError::Forgot { known: 5, found: 1 });
     assert!(forgot(&store.read(5).unwrap_err()));
     let Err(CommitError::Store(error)) = store.commit(5, "6") else {
-        panic!("it has forgotten");
+        panic!("the data is lost");
     };
     assert!(forgot(&error));
     store.restore(&at(5, "5")).unwrap();
@@ -143,7 +143,7 @@ fn a_second_process_on_the_same_folder_is_refused() {
 }
 
 #[test]
-fn a_replacement_that_was_cut_anywhere_is_cleaned_away() {
+fn an_unfinished_replacement_is_removed() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     store.commit(0, r#"{"a":1}"#).unwrap();
@@ -162,7 +162,7 @@ fn a_replacement_that_was_cut_anywhere_is_cleaned_away() {
 }
 
 #[test]
-fn a_file_that_was_cut_anywhere_is_refused_with_a_way_out_and_stays() {
+fn a_truncated_file_is_refused_with_a_remedy_and_kept() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     store.commit(0, r#"{"a":1}"#).unwrap();
@@ -173,12 +173,12 @@ fn a_file_that_was_cut_anywhere_is_refused_with_a_way_out_and_stays() {
     let whole = written(&folder, name);
     for length in 0..whole.len() - 1 {
         fs::write(&path, &whole[..length]).unwrap();
-        let said = chain(&FileStore::open(folder.path()).unwrap_err());
+        let message = chain(&FileStore::open(folder.path()).unwrap_err());
         assert!(
-            said.contains("is damaged; repair it, or move it away"),
-            "{said}"
+            message.contains("is damaged; repair it, or move it away"),
+            "{message}"
         );
-        assert!(said.contains(name), "{said}");
+        assert!(message.contains(name), "{message}");
         assert_eq!(written(&folder, name), whole[..length]);
     }
     fs::write(&path, &whole).unwrap();
@@ -186,7 +186,7 @@ fn a_file_that_was_cut_anywhere_is_refused_with_a_way_out_and_stays() {
 }
 
 #[test]
-fn what_was_watched_is_set_aside_where_it_is_damaged_and_begins_anew() {
+fn a_damaged_watch_file_is_set_aside_and_counts_start_from_zero() {
     let cases = [
         "",
         "{",
@@ -199,15 +199,15 @@ fn what_was_watched_is_set_aside_where_it_is_damaged_and_begins_anew() {
         let mut store = open(&folder);
         store.commit(0, r#"{"a":1}"#).unwrap();
         drop(store);
-        // More often than damaged files are kept.
+        // More often than the number of damaged files that are kept.
         for time in 1..12_u32 {
             fs::write(folder.path().join("watch.json"), text).unwrap();
             let mut store = open(&folder);
             assert_eq!(store.read(0).unwrap(), Some(at(1, r#"{"a":1}"#)));
             let own = report("own", 3);
-            let told = store.exchange(&own).unwrap();
+            let reports = store.exchange(&own).unwrap();
             assert_eq!(
-                (told.archive, told.reports),
+                (reports.archive, reports.reports),
                 (Versioned::default(), vec![own])
             );
             let aside = format!("watch.json.damaged-{}", time.min(9));
@@ -218,7 +218,7 @@ fn what_was_watched_is_set_aside_where_it_is_damaged_and_begins_anew() {
 }
 
 #[test]
-fn a_file_of_another_form_is_refused() {
+fn a_file_of_another_format_is_refused() {
     let cases = [
         (
             "rollout.json",
@@ -249,27 +249,27 @@ fn a_file_of_another_form_is_refused() {
     for (name, text, expected) in cases {
         let folder = tempdir().unwrap();
         fs::write(folder.path().join(name), text).unwrap();
-        let said = chain(&FileStore::open(folder.path()).unwrap_err());
-        assert!(said.contains(expected), "{text}: {said}");
+        let message = chain(&FileStore::open(folder.path()).unwrap_err());
+        assert!(message.contains(expected), "{text}: {message}");
         assert_eq!(written(&folder, name), text);
     }
 }
 
 #[test]
-fn what_cannot_be_stored_leaves_the_state_of_before_and_shows() {
+fn a_failed_write_keeps_the_old_state_and_is_visible_in_the_health() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     store.commit(0, "1").unwrap();
     assert_eq!(store.health(), Health::Fine);
-    // A folder in the place of the unfinished file: no user can write there, not even root.
+    // A folder instead of the unfinished file: not even root can write there.
     let obstacle = folder.path().join("rollout.json.new");
     fs::create_dir(&obstacle).unwrap();
     let Err(CommitError::Store(error)) = store.commit(1, "2") else {
-        panic!("the system refuses");
+        panic!("the write fails");
     };
     assert!(chain(&error).contains("cannot be written: "), "{error}");
     let Health::Away { error, .. } = store.health() else {
-        panic!("it shows");
+        panic!("the store is unavailable");
     };
     assert!(
         error.starts_with("the state folder (`rollout.state`): `"),
@@ -283,7 +283,7 @@ fn what_cannot_be_stored_leaves_the_state_of_before_and_shows() {
 }
 
 #[test]
-fn counts_that_cannot_be_written_show_and_are_written_later() {
+fn counts_that_cannot_be_written_are_written_later() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     let obstacle = folder.path().join("watch.json.new");
@@ -291,7 +291,7 @@ fn counts_that_cannot_be_written_show_and_are_written_later() {
     let own = report("own", 3);
     assert_eq!(store.exchange(&own).unwrap().reports, [own]);
     let Health::Away { error, .. } = store.health() else {
-        panic!("it shows");
+        panic!("the store is unavailable");
     };
     assert!(
         error.contains("watch.json.new` cannot be written: "),
@@ -311,7 +311,7 @@ fn only_json_up_to_a_size_is_stored() {
         let refused = store.commit(0, text);
         assert!(matches!(
             refused,
-            Err(CommitError::Store(StoreError::NoJson(_)))
+            Err(CommitError::Store(StoreError::InvalidJson(_)))
         ));
     }
     let long = format!("\"{}\"", "x".repeat(LONGEST_TEXT - 1));
@@ -324,7 +324,7 @@ fn only_json_up_to_a_size_is_stored() {
 }
 
 #[test]
-fn reports_of_earlier_starts_stay_until_they_are_folded() {
+fn reports_of_earlier_starts_remain_until_they_are_folded() {
     let folder = tempdir().unwrap();
     let (old, older) = (report("old", 2), report("older", 1));
     for report in [&older, &old] {
@@ -332,14 +332,14 @@ fn reports_of_earlier_starts_stay_until_they_are_folded() {
     }
     let mut store = open(&folder);
     let own = report("own", 3);
-    let told = store.exchange(&own).unwrap();
-    assert_eq!(told.archive, Versioned::default());
-    assert_eq!(told.reports, [own.clone(), old.clone(), older.clone()]);
+    let reports = store.exchange(&own).unwrap();
+    assert_eq!(reports.archive, Versioned::default());
+    assert_eq!(reports.reports, [own.clone(), old.clone(), older.clone()]);
 
     let folded = [old.clone(), older];
     store.fold(0, "[3]", &folded).unwrap();
     let Err(CommitError::Conflict(archive)) = store.fold(0, "[4]", &[]) else {
-        panic!("somebody was first");
+        panic!("another writer was first");
     };
     assert_eq!(archive, at(1, "[3]"));
     let again = store.fold(1, "[6]", &folded);
@@ -348,15 +348,18 @@ fn reports_of_earlier_starts_stay_until_they_are_folded() {
 
     let mut store = open(&folder);
     let newer = report("own", 4);
-    let told = store.exchange(&newer).unwrap();
-    assert_eq!((told.archive, told.reports), (at(1, "[3]"), vec![newer]));
-    // What was left since is not thrown away by somebody who has not seen it.
+    let reports = store.exchange(&newer).unwrap();
+    assert_eq!(
+        (reports.archive, reports.reports),
+        (at(1, "[3]"), vec![newer])
+    );
+    // A report that was replaced since is not removed by a fold that has not seen it.
     let refused = store.fold(1, "[6]", &[own]);
     assert!(matches!(refused, Err(CommitError::Conflict(_))));
 }
 
 #[test]
-fn no_more_reports_are_told_than_can_be_read_and_the_own_is_among_them() {
+fn the_number_of_returned_reports_is_limited_and_includes_the_own_one() {
     let folder = tempdir().unwrap();
     let reports: Vec<_> = (0..MOST_REPORTS + 5)
         .map(|n| record(&report(&n.to_string(), 1)))
@@ -365,14 +368,14 @@ fn no_more_reports_are_told_than_can_be_read_and_the_own_is_among_them() {
     fs::write(folder.path().join("watch.json"), file).unwrap();
     let mut store = open(&folder);
     let own = report("own", 3);
-    let told = store.exchange(&own).unwrap().reports;
-    assert_eq!((told.len(), &told[0]), (MOST_REPORTS, &own));
-    store.fold(0, "1", &told[1..]).unwrap();
+    let reports = store.exchange(&own).unwrap().reports;
+    assert_eq!((reports.len(), &reports[0]), (MOST_REPORTS, &own));
+    store.fold(0, "1", &reports[1..]).unwrap();
     assert_eq!(store.exchange(&own).unwrap().reports.len(), 7);
 }
 
 #[test]
-fn an_archive_is_given_back_only_where_there_is_none() {
+fn an_archive_is_restored_only_if_there_is_none() {
     let folder = tempdir().unwrap();
     let mut store = open(&folder);
     store.restore_archive(&at(4, "[4]")).unwrap();
@@ -425,7 +428,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_compact_text_comes_back_byte_for_byte(text in any_json()) {
+    fn a_compact_text_is_read_back_byte_for_byte(text in any_json()) {
         let folder = tempdir().unwrap();
         let mut store = open(&folder);
         store.commit(0, &text).unwrap();
@@ -436,24 +439,24 @@ proptest! {
         let mut store = open(&folder);
         prop_assert_eq!(store.read(0).unwrap(), Some(at(1, &text)));
         let next = report("next", 2);
-        let told = store.exchange(&next).unwrap();
-        prop_assert_eq!(told.archive, at(1, &text));
-        prop_assert_eq!(told.reports, [next, own]);
+        let reports = store.exchange(&next).unwrap();
+        prop_assert_eq!(reports.archive, at(1, &text));
+        prop_assert_eq!(reports.reports, [next, own]);
     }
 
     #[test]
-    fn what_is_laid_out_is_not_laid_out_again(text in any_json()) {
+    fn indentation_is_idempotent(text in any_json()) {
         let once = pretty(&text);
         prop_assert_eq!(pretty(&once), once);
     }
 }
 
 #[test]
-fn the_next_process_reads_beside_the_last_one_and_takes_over_what_that_wrote_until_it_let_go() {
+fn the_next_process_reads_at_once_and_owns_the_folder_after_its_release() {
     let folder = tempdir().unwrap();
     let mut last = open(&folder);
     last.commit(0, "[1]").unwrap();
-    let mut next = Waiting::on(FileStore::await_turn(folder.path()).unwrap());
+    let mut next = BlockingStore::new(FileStore::open_unlocked(folder.path()).unwrap());
     assert_eq!(next.read(0).unwrap(), Some(at(1, "[1]")));
     next.acquire().unwrap();
     let refused = next.commit(1, "[2]").unwrap_err();
@@ -469,6 +472,6 @@ fn the_next_process_reads_beside_the_last_one_and_takes_over_what_that_wrote_unt
     next.acquire().unwrap();
     assert_eq!(next.read(1).unwrap(), Some(at(2, "[1,2]")));
     assert_eq!(next.commit(2, "[4]").unwrap(), 3);
-    let told = next.exchange(&report("next", 2)).unwrap().reports;
-    assert_eq!(told, [report("next", 2), report("last", 1)]);
+    let reports = next.exchange(&report("next", 2)).unwrap().reports;
+    assert_eq!(reports, [report("next", 2), report("last", 1)]);
 }

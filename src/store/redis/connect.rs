@@ -26,9 +26,9 @@ use crate::store::redis::RedisSettings;
 /// The address of a server and the way to connect.
 pub(super) enum Connector {
     /// A plain connection.
-    Open(Client),
+    Plain(Client),
     /// A connection with TLS.
-    Secured(Tls),
+    Tls(Tls),
 }
 
 /// The settings of a TLS connection.
@@ -43,9 +43,9 @@ pub(super) struct Tls {
 /// An authenticated connection.
 pub(super) enum Connection {
     /// The library's task ends when this is dropped.
-    Open(MultiplexedConnection),
+    Plain(MultiplexedConnection),
     /// The connection and its driver, which runs only during a call.
-    Secured(MultiplexedConnection, Driver),
+    Tls(MultiplexedConnection, Driver),
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -55,21 +55,21 @@ impl Connector {
     pub(super) fn new(settings: &RedisSettings) -> Result<Connector, RedisError> {
         let server = settings.server.clone();
         let Some(tls) = &settings.tls else {
-            return Client::open(server).map(Connector::Open);
+            return Client::open(server).map(Connector::Plain);
         };
         let ConnectionAddr::Tcp(host, port) = server.addr() else {
             let message = "TLS requires TCP";
             return Err(io::Error::other(message).into());
         };
         let login = server.redis_settings().clone();
-        Tls::new((host, *port), tls, login).map(Connector::Secured)
+        Tls::new((host, *port), tls, login).map(Connector::Tls)
     }
 
     /// Returns the address of the server, without secrets.
     pub(super) fn address(&self) -> String {
         match self {
-            Connector::Open(client) => client.get_connection_info().addr().to_string(),
-            Connector::Secured(door) => format!("{}:{}", door.host, door.port),
+            Connector::Plain(client) => client.get_connection_info().addr().to_string(),
+            Connector::Tls(tls) => format!("{}:{}", tls.host, tls.port),
         }
     }
 
@@ -79,11 +79,11 @@ impl Connector {
             .set_connection_timeout(None)
             .set_response_timeout(None);
         match self {
-            Connector::Open(client) => {
+            Connector::Plain(client) => {
                 let connecting = client.get_multiplexed_async_connection_with_config(&config);
-                connecting.await.map(Connection::Open)
+                connecting.await.map(Connection::Plain)
             }
-            Connector::Secured(door) => door.open(config).await,
+            Connector::Tls(tls) => tls.open(config).await,
         }
     }
 }
@@ -111,19 +111,19 @@ impl Tls {
         let stream = connector.connect(self.name.clone(), stream).await?;
         let opened = MultiplexedConnection::new_with_config(&self.login, stream, config);
         let (connection, driver) = opened.await?;
-        Ok(Connection::Secured(connection, Box::pin(driver)))
+        Ok(Connection::Tls(connection, Box::pin(driver)))
     }
 }
 
 impl Connection {
     /// Sends a command and reads its reply. A connection that has failed must not be used again.
-    pub(super) async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
+    pub(super) async fn call<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
         match self {
-            Connection::Open(connection) => command.query_async(connection).await,
-            Connection::Secured(connection, driver) => {
+            Connection::Plain(connection) => command.query_async(connection).await,
+            Connection::Tls(connection, driver) => {
                 // If this wait is cancelled, the caller drops the whole connection, so no later call reads this reply.
                 tokio::select! {
-                    answer = command.query_async(connection) => answer,
+                    reply = command.query_async(connection) => reply,
                     () = driver => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 }
             }

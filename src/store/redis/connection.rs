@@ -1,7 +1,7 @@
 //! The connection to the server, opened on demand, with a timeout for every call.
 //!
 //! Laws: a call ends within the timeout, including the connection setup; a connection that failed is not reused; after
-//! a failure the server is retried with a backoff of up to [`LONGEST_PAUSE`], and calls in between fail at once.
+//! a failure the server is retried with a backoff of up to [`MAX_BACKOFF`], and calls in between fail at once.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::store::error::{Unreachable, chain};
 use crate::store::redis::connect::{Connection, Connector};
 use crate::telemetry::clock::now;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 /// The maximum backoff, short so that a recovered server is used within a second.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_millis(500);
 
 /// The connection to the server.
 pub(super) struct RedisConnection {
-    door: Connector,
+    connector: Connector,
     timeout: Duration,
     connection: Option<Connection>,
-    pause: Option<Backoff>,
+    backoff: Option<Backoff>,
     /// Desynchronizes the retries of replicas that lost the same server.
     seed: u64,
 }
@@ -34,71 +34,74 @@ struct Backoff {
 }
 
 impl RedisConnection {
-    pub(super) fn new(door: Connector, timeout: Duration, seed: u64) -> Self {
+    pub(super) fn new(connector: Connector, timeout: Duration, seed: u64) -> Self {
         RedisConnection {
-            door,
+            connector,
             timeout,
             connection: None,
-            pause: None,
+            backoff: None,
             seed,
         }
     }
 
     /// Returns the address of the server, without secrets.
     pub(super) fn address(&self) -> String {
-        self.door.address()
+        self.connector.address()
     }
 
-    /// Sends a command and reads its reply. The command must be safe to run twice: if a kept connection broke, before
+    /// Sends a command and reads its reply. The command must be safe to run twice: if an existing connection broke, before
     /// or after the server read the command, it is replaced and the command is sent again.
-    pub(super) async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, Unreachable> {
-        if let Some(pause) = &self.pause
-            && now() < pause.until
+    pub(super) async fn call<T: FromRedisValue>(
+        &mut self,
+        command: &Cmd,
+    ) -> Result<T, Unreachable> {
+        if let Some(backoff) = &self.backoff
+            && now() < backoff.until
         {
-            return Err(Unreachable::Waiting(pause.error.clone()));
+            return Err(Unreachable::Waiting(backoff.error.clone()));
         }
-        let answer = timeout_at(now() + self.timeout, Box::pin(self.send(command)));
-        let answer = match answer.await {
-            Ok(Ok(answer)) => Ok(answer),
+        let reply = timeout_at(now() + self.timeout, Box::pin(self.send(command)));
+        let reply = match reply.await {
+            Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => Err(Unreachable::Redis(error)),
             Err(_) => Err(Unreachable::Timeout(self.timeout)),
         };
-        match &answer {
-            Ok(_) => self.pause = None,
-            Err(error) => self.rest(chain(error)),
+        match &reply {
+            Ok(_) => self.backoff = None,
+            Err(error) => self.back_off(chain(error)),
         }
-        answer
+        reply
     }
 
     /// Sends a command. The connection is taken out meanwhile, so that a cancelled call drops it.
     async fn send<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
-        if let Some(mut kept) = self.connection.take()
-            && let Ok(answer) = kept.ask(command).await
+        if let Some(mut existing) = self.connection.take()
+            && let Ok(reply) = existing.call(command).await
         {
-            self.connection = Some(kept);
-            return Ok(answer);
+            self.connection = Some(existing);
+            return Ok(reply);
         }
-        let mut fresh = self.door.open().await?;
-        let answer = fresh.ask(command).await?;
+        let mut fresh = self.connector.open().await?;
+        let reply = fresh.call(command).await?;
         self.connection = Some(fresh);
-        Ok(answer)
+        Ok(reply)
     }
 
-    fn rest(&mut self, error: String) {
-        let failures = self.pause.as_ref().map_or(0, |pause| pause.failures);
-        self.pause = Some(Backoff {
+    fn back_off(&mut self, error: String) {
+        let failures = self.backoff.as_ref().map_or(0, |backoff| backoff.failures);
+        self.backoff = Some(Backoff {
             failures: failures.saturating_add(1),
-            until: now() + pause_after(failures, self.seed),
+            until: now() + backoff_after(failures, self.seed),
             error,
         });
     }
 }
 
 /// Returns the backoff: doubled after each failure, and shortened by up to a quarter.
-fn pause_after(failures: u32, seed: u64) -> Duration {
-    let whole = FIRST_PAUSE
+fn backoff_after(failures: u32, seed: u64) -> Duration {
+    let whole = FIRST_BACKOFF
         .saturating_mul(1 << failures.min(10))
-        .min(LONGEST_PAUSE);
+        .min(MAX_BACKOFF);
     let share = seed.rotate_left(failures) % 256;
     whole - whole.mul_f64(share as f64 / 1024.0)
 }
@@ -110,11 +113,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pauses_grow_to_their_bound_and_never_vanish(failures in any::<u32>(), seed in any::<u64>()) {
-            let pause = pause_after(failures, seed);
-            prop_assert!(pause <= LONGEST_PAUSE);
-            prop_assert!(pause >= FIRST_PAUSE.mul_f64(0.75));
-            prop_assert!(pause_after(failures.max(10), seed) >= LONGEST_PAUSE.mul_f64(0.75));
+        fn a_backoff_grows_to_its_maximum_and_is_never_zero(failures in any::<u32>(), seed in any::<u64>()) {
+            let backoff = backoff_after(failures, seed);
+            prop_assert!(backoff <= MAX_BACKOFF);
+            prop_assert!(backoff >= FIRST_BACKOFF.mul_f64(0.75));
+            prop_assert!(backoff_after(failures.max(10), seed) >= MAX_BACKOFF.mul_f64(0.75));
         }
     }
 }

@@ -10,19 +10,15 @@ use crate::store::error::chain;
 use crate::store::file::FileStore;
 
 #[test]
-fn a_file_that_is_a_symlink_stays_one_and_its_target_is_replaced() {
-    let (folder, elsewhere) = (tempdir().unwrap(), tempdir().unwrap());
-    let rollout = elsewhere.path().join("kept.json");
+fn a_symlink_stays_a_symlink_and_its_target_is_replaced() {
+    let (folder, target) = (tempdir().unwrap(), tempdir().unwrap());
+    let rollout = target.path().join("kept.json");
     symlink(&rollout, folder.path().join("rollout.json")).unwrap();
-    // A relative one, over another symlink.
+    // A relative symlink to another symlink.
     symlink("next", folder.path().join("watch.json")).unwrap();
-    symlink(
-        elsewhere.path().join("watch.json"),
-        folder.path().join("next"),
-    )
-    .unwrap();
+    symlink(target.path().join("watch.json"), folder.path().join("next")).unwrap();
 
-    // Nothing is at their ends yet.
+    // The targets do not exist yet.
     let mut store = open(&folder);
     assert_eq!(store.commit(0, "[1]").unwrap(), 1);
     assert_eq!(store.commit(1, "[1,2]").unwrap(), 2);
@@ -35,11 +31,11 @@ fn a_file_that_is_a_symlink_stays_one_and_its_target_is_replaced() {
     assert!(fs::read_to_string(&rollout).unwrap().contains('2'));
     assert_eq!(open(&folder).read(0).unwrap(), Some(at(2, "[1,2]")));
 
-    // Neither what is unfinished nor what is damaged stays in its place.
-    fs::write(elsewhere.path().join("kept.json.new"), "[").unwrap();
-    fs::write(elsewhere.path().join("watch.json"), "{").unwrap();
+    // Unfinished files are removed, and damaged ones renamed.
+    fs::write(target.path().join("kept.json.new"), "[").unwrap();
+    fs::write(target.path().join("watch.json"), "{").unwrap();
     drop(open(&folder));
-    let mut names: Vec<_> = fs::read_dir(elsewhere.path())
+    let mut names: Vec<_> = fs::read_dir(target.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -48,12 +44,12 @@ fn a_file_that_is_a_symlink_stays_one_and_its_target_is_replaced() {
 }
 
 #[test]
-fn a_symlink_that_leads_nowhere_is_refused_with_the_reason() {
+fn a_symlink_cycle_is_refused_with_the_reason() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("rollout.json");
     symlink("rollout.json", &path).unwrap();
     let error = FileStore::open(folder.path()).unwrap_err();
-    let said = chain(&error);
-    assert!(said.contains("rollout.json"), "{said}");
-    assert!(said.contains("too many symlinks"), "{said}");
+    let message = chain(&error);
+    assert!(message.contains("rollout.json"), "{message}");
+    assert!(message.contains("too many symlinks"), "{message}");
 }

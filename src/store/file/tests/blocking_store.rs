@@ -1,4 +1,4 @@
-//! A store whose calls return once its work on the folder has ended.
+//! A store with blocking calls, which return after its file operations.
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -6,16 +6,16 @@ use crate::store::error::{CommitError, StoreError};
 use crate::store::file::FileStore;
 use crate::store::state::{Health, ReplicaReport, Reports, Versioned};
 
-/// A store, and the runtime on which its work is waited for.
-pub(super) struct Waiting {
+/// A store and the runtime that runs its calls.
+pub(super) struct BlockingStore {
     store: FileStore,
     runtime: Runtime,
 }
 
-impl Waiting {
-    pub(super) fn on(store: FileStore) -> Waiting {
+impl BlockingStore {
+    pub(super) fn new(store: FileStore) -> BlockingStore {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-        Waiting { store, runtime }
+        BlockingStore { store, runtime }
     }
 
     pub(super) fn read(&self, known: u64) -> Result<Option<Versioned>, StoreError> {
@@ -44,9 +44,9 @@ impl Waiting {
 
     pub(super) fn exchange(&mut self, own: &ReplicaReport) -> Result<Reports, StoreError> {
         self.runtime.block_on(async {
-            let told = self.store.exchange(own).await;
+            let reports = self.store.exchange(own).await;
             self.store.flush().await;
-            told
+            reports
         })
     }
 
@@ -57,9 +57,9 @@ impl Waiting {
         folded: &[ReplicaReport],
     ) -> Result<(), CommitError> {
         self.runtime.block_on(async {
-            let told = self.store.fold(expected, text, folded).await;
+            let reports = self.store.fold(expected, text, folded).await;
             self.store.flush().await;
-            told
+            reports
         })
     }
 
