@@ -40,7 +40,7 @@ use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
     FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, StoreState, Sunset, render,
-    standings,
+    address_counts,
 };
 use crate::upstream::MemoryBudget;
 
@@ -226,7 +226,7 @@ fn counting((workers, names): (&Workers, &Arc<LabelNames>), control: &Control) -
         (workers.remote(), names.clone()),
         control.replica().to_owned(),
         &control.plan(),
-        clock::moment(clock::wall()),
+        clock::timestamp(clock::wall()),
     )
 }
 
@@ -309,9 +309,9 @@ struct MetricsSources {
 impl MetricsSources {
     /// Returns the state of the upstreams. The workers are asked only if the result depends on them.
     async fn upstreams(&self, plan: &Plan) -> Readiness {
-        let standings = match plan.ready.iter().all(|name| self.links.is_linked(name)) {
+        let addresses = match plan.ready.iter().all(|name| self.links.is_linked(name)) {
             true => BTreeMap::new(),
-            false => standings(&self.names, &self.remote.snapshots().await),
+            false => address_counts(&self.names, &self.remote.snapshots().await),
         };
         let (mut obstacles, mut notes) = (Vec::new(), Vec::new());
         for name in self.links.down() {
@@ -322,9 +322,9 @@ impl MetricsSources {
             }
         }
         for name in plan.ready.iter().filter(|name| !self.links.is_linked(name)) {
-            if standings
+            if addresses
                 .get(name)
-                .is_none_or(|addresses| addresses.well == 0)
+                .is_none_or(|addresses| addresses.healthy == 0)
             {
                 obstacles.push(format!(
                     "no address of the upstream `{name}` passes its health checks"
@@ -390,7 +390,7 @@ async fn operate(
     let hooks = Hooks {
         install: async |plan: Arc<Plan>| {
             page.open_files.check(&plan);
-            page.counting.follow(&plan, clock::moment(clock::wall()));
+            page.counting.follow(&plan, clock::timestamp(clock::wall()));
             let links = page.links.follow(&plan).await;
             let tls = page.certificates.follow(&plan);
             page.remote.install((plan, links), tls).await;

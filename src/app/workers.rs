@@ -21,7 +21,7 @@ use crate::domain::rollout::{Generation, Glob};
 use crate::domain::trace::IdGenerator;
 use crate::gateway::{Offload, Sessions, Shared, Worker};
 use crate::server::listen::{self, Listeners, WorkerCommand, WorkerConfig};
-use crate::telemetry::log::{hand_over, handing_over, keep_lines};
+use crate::telemetry::log::{buffer_lines, flush_lines, flushing_lines};
 use crate::telemetry::metrics::{BufferedBytes, LabelNames, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::MemoryBudget;
@@ -212,7 +212,7 @@ impl WorkersHandle {
     #[must_use]
     pub fn buffered(&self) -> BufferedBytes {
         BufferedBytes {
-            held: self.memory.reserved() as u64,
+            used: self.memory.reserved() as u64,
             limit: self.memory.limit() as u64,
         }
     }
@@ -276,13 +276,13 @@ fn work(
     serves: (Arc<Plan>, Links),
     common: Shared,
 ) -> io::Result<()> {
-    keep_lines();
+    buffer_lines();
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .on_thread_park(hand_over)
+        .on_thread_park(flush_lines)
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let worker = Worker::new(serves, common);
-        handing_over(listen::run(worker, entrance, commands)).await
+        flushing_lines(listen::run(worker, entrance, commands)).await
     })
 }

@@ -146,7 +146,7 @@ impl Record {
                 head: line.took,
                 body: Duration::ZERO,
             },
-            wall_time: clock::moment(clock::wall()),
+            wall_time: clock::timestamp(clock::wall()),
             side,
             method: line.method,
             version: line.version,

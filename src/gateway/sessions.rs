@@ -75,7 +75,7 @@ impl Sessions {
         let mut counts = SessionCounts::default();
         for stripe in &self.shards {
             let stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.begun += stripe.begun;
+            counts.started += stripe.begun;
             counts.remembered += (stripe.young.len() + stripe.old.len()) as u64;
         }
         counts
@@ -228,7 +228,7 @@ mod tests {
             );
         }
         let counts = sessions.counts();
-        assert_eq!((counts.begun, counts.remembered), (6, 6));
+        assert_eq!((counts.started, counts.remembered), (6, 6));
     }
 
     #[test]

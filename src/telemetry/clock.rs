@@ -11,11 +11,11 @@ use crate::domain::time::{Timestamp, civil_from_days};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Returns the monotonic time, which stands still in a test that has paused it.
+/// Returns the monotonic time, which tests can pause.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place that reads the monotonic clock"
+    reason = "the only reader of the monotonic clock"
 )]
 pub fn now() -> Instant {
     Instant::now()
@@ -42,7 +42,7 @@ pub fn cpu() -> Duration {
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place that reads the time of day"
+    reason = "the only reader of the time of day"
 )]
 pub fn wall() -> SystemTime {
     SystemTime::now()
@@ -68,8 +68,8 @@ impl Rfc3339 {
             (17, of_day % 60, 2),
             (20, milliseconds.rem_euclid(1000), 3),
         ];
-        for (place, value, digits) in parts {
-            put(&mut written[place..place + digits], value);
+        for (start, value, digits) in parts {
+            put(&mut written[start..start + digits], value);
         }
         let rest = match year {
             0..=9999 => {
@@ -88,10 +88,10 @@ impl Rfc3339 {
 
 /// A formatter of times as [`Rfc3339`]. Within one second it only rewrites the milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct TimestampCache(Option<Stamped>);
+pub struct TimestampCache(Option<CachedSecond>);
 
 #[derive(Debug, Clone, Copy)]
-struct Stamped {
+struct CachedSecond {
     second: i64,
     text: [u8; 24],
 }
@@ -111,7 +111,7 @@ impl TimestampCache {
         Rfc3339(time).push_to(text);
         // A year with more than four digits is not cached.
         let whole = text.as_bytes()[start..].try_into();
-        self.0 = whole.ok().map(|text| Stamped { second, text });
+        self.0 = whole.ok().map(|text| CachedSecond { second, text });
     }
 }
 
@@ -168,7 +168,7 @@ pub fn millis(at: SystemTime) -> u64 {
 
 /// Returns the whole second that contains a time.
 #[must_use]
-pub fn moment(at: SystemTime) -> Timestamp {
+pub fn timestamp(at: SystemTime) -> Timestamp {
     Timestamp::from_unix(unix_milliseconds(at).div_euclid(1000))
 }
 
@@ -221,8 +221,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_writes_each_time_as_it_is() {
-        let mut stamp = TimestampCache::default();
+    fn cached_timestamps_equal_formatted_ones() {
+        let mut cache = TimestampCache::default();
         for milliseconds in [
             7,
             999,
@@ -240,7 +240,7 @@ mod tests {
                 _ => UNIX_EPOCH + distance,
             };
             let mut text = "at ".to_owned();
-            stamp.push(time, &mut text);
+            cache.push(time, &mut text);
             assert_eq!(text, format!("at {}", Rfc3339(time)));
         }
     }

@@ -31,14 +31,14 @@ use format::LogLayer;
 use writer::{Queue, WriterGuard};
 
 pub use call::CallLine;
-pub use writer::{hand_over, handing_over, keep_lines};
+pub use writer::{buffer_lines, flush_lines, flushing_lines};
 
 /// Default levels for libraries that report every fault of a peer: a peer could fill the log. Such faults are counted
 /// where they matter.
 const QUIET: &str = "h2=error,hyper=error";
 
 /// The capacity of the queue in bytes: the lines of one second of a busy proxy.
-const QUEUE: usize = 8 * 1024 * 1024;
+const QUEUE_SIZE: usize = 8 * 1024 * 1024;
 
 /// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum LogError {
     Thread(#[source] io::Error),
     /// A global subscriber exists already.
     #[error("the log is set up already")]
-    Taken(#[source] SetGlobalDefaultError),
+    AlreadySet(#[source] SetGlobalDefaultError),
 }
 
 /// Keeps the log running. Dropping it writes the queued lines, waiting about a second at most.
@@ -104,9 +104,9 @@ impl DroppedLines {
 /// Fails if the level is invalid, the thread cannot be started, or the process has a log already.
 pub fn init(format: LogFormat, level: &str) -> Result<LogGuard, LogError> {
     let filter = filter(level)?;
-    let (queue, flush) = Queue::new(io::stderr(), QUEUE).map_err(LogError::Thread)?;
+    let (queue, flush) = Queue::new(io::stderr(), QUEUE_SIZE).map_err(LogError::Thread)?;
     let written = subscriber(format, filter, queue.clone(), clock::wall);
-    set_global_default(written).map_err(LogError::Taken)?;
+    set_global_default(written).map_err(LogError::AlreadySet)?;
     Ok(LogGuard {
         queue,
         _flush: flush,

@@ -36,7 +36,7 @@ mod tests;
 mod upstream_calls;
 mod usage;
 
-pub use addresses::{AddressCounts, standings};
+pub use addresses::{AddressCounts, address_counts};
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkNeed, LinkState, Notifications,
     SessionCounts, StoreState, Sunset,

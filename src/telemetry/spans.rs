@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::domain::trace::Trace;
 
 /// The capacity of the queue.
-const WAITING: usize = 8192;
+const CAPACITY: usize = 8192;
 
 /// A call as a trace span.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ impl Spans {
     /// Creates a queue and its receiver.
     #[must_use]
     pub fn open() -> (Spans, mpsc::Receiver<Span>) {
-        let (queue, spans) = mpsc::channel(WAITING);
+        let (queue, spans) = mpsc::channel(CAPACITY);
         let dropped = Arc::default();
         (Spans { queue, dropped }, spans)
     }

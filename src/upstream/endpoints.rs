@@ -145,7 +145,7 @@ impl Endpoints {
     pub(super) fn counts(&self) -> AddressCounts {
         AddressCounts {
             left_out: self.core.borrow().avoided(self.now()) as u64,
-            well: self.core.borrow().healthy() as u64,
+            healthy: self.core.borrow().healthy() as u64,
             cut: self.cuts.count(),
             ..self.counts.get()
         }

@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use crate::server::admin::{
     AdminCommand, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
 };
-use crate::telemetry::clock::{millis, moment, now, wall};
+use crate::telemetry::clock::{millis, timestamp, now, wall};
 
 /// The interval of file checks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -273,7 +273,7 @@ where
     /// Takes the counts of the workers. Counts that are not reported in time are part of the next ones.
     async fn take_counts(&mut self) {
         let at = wall();
-        let counts = (self.hooks.counts)(self.control.plan(), moment(at));
+        let counts = (self.hooks.counts)(self.control.plan(), timestamp(at));
         if let Ok(counts) = time::timeout(WORKERS_TIMEOUT, counts).await {
             self.control.report(counts, at).await;
         }
@@ -333,7 +333,7 @@ where
     /// Reports the usage of routes by client on all replicas, including the latest counts.
     async fn usage(&mut self, (route, idle): (Glob, u64), reply: oneshot::Sender<UsageReport>) {
         self.take_counts().await;
-        let (plan, at) = (self.control.plan(), moment(wall()));
+        let (plan, at) = (self.control.plan(), timestamp(wall()));
         let mut usage = self.control.usage();
         usage.keep(&plan);
         tell(

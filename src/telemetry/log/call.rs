@@ -87,13 +87,13 @@ impl CallLine<'_> {
     /// The filter is checked as for any event, with all fields. The line then bypasses tracing, which would pass each
     /// field separately: that costs more than writing them.
     pub fn emit(&self) {
-        let is_asked_for = tracing::event_enabled!(
+        let is_enabled = tracing::event_enabled!(
             target: TARGET,
             Level::INFO,
             side, method, path, rpc_method, route, client, proof, stage, decision, outcome, blame, status, code, reason,
             upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, message
         );
-        if is_asked_for {
+        if is_enabled {
             get_default(|log| {
                 if let Some(lines) = log.downcast_ref::<LogLayer>() {
                     lines.write((&Level::INFO, TARGET), self);
@@ -104,7 +104,7 @@ impl CallLine<'_> {
 }
 
 impl LogFields for CallLine<'_> {
-    fn show<L: LineFormat>(&self, fields: &mut Fields<'_, L>) {
+    fn write<L: LineFormat>(&self, fields: &mut Fields<'_, L>) {
         fields.word(label!("side"), self.side.as_str());
         fields.text(label!("method"), &cut(self.method, CALLER_TEXT));
         fields.text(label!("path"), &cut(without_query(self.path), CALLER_TEXT));
@@ -127,16 +127,16 @@ impl LogFields for CallLine<'_> {
             fields.word(label!("blame"), blame.as_str());
         }
         if let Some(status) = self.status {
-            fields.whole(label!("status"), status);
+            fields.integer(label!("status"), status);
         }
         if let Some(code) = self.code {
-            fields.whole(label!("code"), code);
+            fields.integer(label!("code"), code);
         }
         if let Some(reason) = self.reason {
             fields.word(label!("reason"), reason.row().label);
         }
         if let Some(status) = self.upstream_status {
-            fields.whole(label!("upstream_status"), status);
+            fields.integer(label!("upstream_status"), status);
         }
         if let Some(cause) = self.cause {
             fields.text(label!("cause"), &cut(cause, CAUSE));
@@ -149,7 +149,7 @@ impl LogFields for CallLine<'_> {
             fields.word(label!("trace_id"), &format!("{trace:032x}"));
         }
         if let Some(dropped) = self.dropped {
-            fields.whole(label!("dropped"), dropped);
+            fields.integer(label!("dropped"), dropped);
         }
         if let Some(fault) = self.message {
             fields.word(label!("message"), fault.as_str());

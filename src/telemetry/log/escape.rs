@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_plain_up_to_where_a_look_at_each_byte_says(
+        fn plain_length_matches_a_bytewise_search(
             text in prop::collection::vec(prop_oneof![
                 20 => 0x20..0x7F_u8,
                 1 => prop::sample::select(&b"\"\\\x1F\x7F\xC3"[..]),

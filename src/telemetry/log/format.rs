@@ -17,18 +17,18 @@ use crate::telemetry::clock::TimestampCache;
 const MESSAGE: &str = "message";
 
 /// The buffer capacity that a thread keeps for the next line.
-const ROOM: usize = 8 * 1024;
+const MAX_RETAINED: usize = 8 * 1024;
 
 thread_local! {
     /// The line buffer of a thread. It is taken while in use, so that a value may log while it is formatted.
-    static DESK: Cell<LineBuffer> = Cell::default();
+    static BUFFER: Cell<LineBuffer> = Cell::default();
 }
 
 /// A buffer for formatting lines.
 #[derive(Default)]
 pub(super) struct LineBuffer {
     line: String,
-    stamp: TimestampCache,
+    timestamp: TimestampCache,
 }
 
 /// A subscriber layer that formats events as lines and queues them.
@@ -41,11 +41,11 @@ pub(super) struct LogLayer {
 /// The content of a line.
 pub(super) trait LogFields {
     /// Writes the fields.
-    fn show<L: LineFormat>(&self, fields: &mut Fields<'_, L>);
+    fn write<L: LineFormat>(&self, fields: &mut Fields<'_, L>);
 }
 
 impl LogFields for Event<'_> {
-    fn show<L: LineFormat>(&self, fields: &mut Fields<'_, L>) {
+    fn write<L: LineFormat>(&self, fields: &mut Fields<'_, L>) {
         self.record(fields);
     }
 }
@@ -62,7 +62,7 @@ pub(super) trait LineFormat {
     /// Returns a label in this format.
     fn label(label: FieldLabel) -> &'static str;
     /// Writes the beginning of a line, up to its first field.
-    fn begin(desk: &mut LineBuffer, time: SystemTime, about: (&Level, &str));
+    fn begin(buffer: &mut LineBuffer, time: SystemTime, about: (&Level, &str));
     /// Writes a value that may come from outside.
     fn escaped(line: &mut String, value: &str) -> fmt::Result;
     /// Writes the message of an event, if the format treats it differently from other fields.
@@ -82,11 +82,11 @@ impl LineFormat for Text {
     }
 
     fn begin(
-        LineBuffer { line, stamp }: &mut LineBuffer,
+        LineBuffer { line, timestamp }: &mut LineBuffer,
         time: SystemTime,
         (level, target): (&Level, &str),
     ) {
-        stamp.push(time, line);
+        timestamp.push(time, line);
         for word in [level.as_str(), target] {
             line.push(' ');
             line.push_str(word);
@@ -116,12 +116,12 @@ impl LineFormat for Json {
     }
 
     fn begin(
-        LineBuffer { line, stamp }: &mut LineBuffer,
+        LineBuffer { line, timestamp }: &mut LineBuffer,
         time: SystemTime,
         (level, target): (&Level, &str),
     ) {
         line.push_str(r#"{"time":""#);
-        stamp.push(time, line);
+        timestamp.push(time, line);
         line.push_str(r#"","level":""#);
         line.push_str(level.as_str());
         line.push_str(r#"","target":""#);
@@ -147,30 +147,30 @@ impl<S: Subscriber> Layer<S> for LogLayer {
 
 impl LogLayer {
     /// Formats one line and queues it.
-    pub(super) fn write(&self, about: (&Level, &str), said: &impl LogFields) {
+    pub(super) fn write(&self, about: (&Level, &str), content: &impl LogFields) {
         match self.format {
-            LogFormat::Text => self.make::<Text>(about, said),
-            LogFormat::Json => self.make::<Json>(about, said),
+            LogFormat::Text => self.write_as::<Text>(about, content),
+            LogFormat::Json => self.write_as::<Json>(about, content),
         }
     }
 
-    fn make<L: LineFormat>(&self, about: (&Level, &str), said: &impl LogFields) {
-        let mut desk = DESK.take();
-        L::begin(&mut desk, (self.wall)(), about);
+    fn write_as<L: LineFormat>(&self, about: (&Level, &str), content: &impl LogFields) {
+        let mut buffer = BUFFER.take();
+        L::begin(&mut buffer, (self.wall)(), about);
         let mut fields = Fields::<L> {
-            line: &mut desk.line,
+            line: &mut buffer.line,
             written: Ok(()),
-            look: PhantomData,
+            format: PhantomData,
         };
-        said.show(&mut fields);
-        // A line with a value that cannot be formatted is dropped: there is no place to report it.
+        content.write(&mut fields);
+        // A line with a value that cannot be formatted is dropped: an error cannot be reported here.
         if fields.written.is_ok() {
-            desk.line.push_str(L::END);
-            self.queue.offer(&desk.line);
+            buffer.line.push_str(L::END);
+            self.queue.queue_line(&buffer.line);
         }
-        desk.line.clear();
-        if desk.line.capacity() <= ROOM {
-            DESK.set(desk);
+        buffer.line.clear();
+        if buffer.line.capacity() <= MAX_RETAINED {
+            BUFFER.set(buffer);
         }
     }
 }
@@ -197,7 +197,7 @@ pub(super) use label;
 pub(super) struct Fields<'l, L> {
     line: &'l mut String,
     written: fmt::Result,
-    look: PhantomData<L>,
+    format: PhantomData<L>,
 }
 
 impl<L: LineFormat> Fields<'_, L> {
@@ -219,7 +219,7 @@ impl<L: LineFormat> Fields<'_, L> {
 
     /// Writes an integer.
     #[inline]
-    pub(super) fn whole(&mut self, label: FieldLabel, value: impl itoa::Integer) {
+    pub(super) fn integer(&mut self, label: FieldLabel, value: impl itoa::Integer) {
         self.line.push_str(L::label(label));
         self.line.push_str(itoa::Buffer::new().format(value));
     }
@@ -234,10 +234,10 @@ impl<L: LineFormat> Fields<'_, L> {
 
     /// Writes the name of an event's field.
     fn name(&mut self, field: &Field) {
-        let (before, behind) = L::NAME;
+        let (before, after) = L::NAME;
         self.line.push_str(before);
         self.line.push_str(field.name());
-        self.line.push_str(behind);
+        self.line.push_str(after);
     }
 
     /// Writes a number or a boolean, which look the same in both formats.
@@ -324,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whole_thousandths_look_as_numbers_do(micros in 0..10_u64.pow(12)) {
+        fn thousandths_are_formatted_like_floats(micros in 0..10_u64.pow(12)) {
             let mut text = String::new();
             Millis(micros).push_to(&mut text);
             prop_assert_eq!(text, (micros as f64 / 1000.0).to_string());

@@ -30,12 +30,12 @@ impl Write for Captured {
     }
 }
 
-/// What is written while something happens.
-fn logged(format: LogFormat, level: &str, happening: impl FnOnce()) -> String {
+/// Returns the lines that are logged while a function runs.
+fn logged(format: LogFormat, level: &str, action: impl FnOnce()) -> String {
     let captured = Captured::default();
-    let (queue, flush) = Queue::new(captured.clone(), QUEUE).unwrap();
+    let (queue, flush) = Queue::new(captured.clone(), QUEUE_SIZE).unwrap();
     let subscriber = subscriber(format, filter(level).unwrap(), queue, noon);
-    tracing::subscriber::with_default(subscriber, happening);
+    tracing::subscriber::with_default(subscriber, action);
     drop(flush);
     let bytes = captured.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
@@ -117,7 +117,7 @@ fn a_call_is_one_object_of_json() {
 }
 
 #[test]
-fn other_events_are_written_in_the_same_way() {
+fn other_events_have_the_same_format() {
     let event = || {
         let address = "127.0.0.1:8080";
         tracing::warn!(target: "dualgauge::app", %address, left = 3, ratio = f64::NAN, ok = true, "drain\nends");
@@ -143,9 +143,9 @@ fn nothing_is_written_below_the_level() {
     assert_eq!(lines.lines().count(), 1);
 }
 
-/// Whoever sends what nobody asked for must not be able to fill the log.
+/// A peer must not be able to fill the log with invalid frames.
 #[test]
-fn what_libraries_of_http_warn_of_is_not_written_unless_they_are_named() {
+fn warnings_of_http_libraries_are_logged_only_on_request() {
     let count = |level| {
         let warn = || {
             tracing::warn!(target: "h2::proto::ping_pong", "recv PING ack that we never sent");
@@ -162,12 +162,12 @@ fn what_libraries_of_http_warn_of_is_not_written_unless_they_are_named() {
 }
 
 #[test]
-fn a_level_that_is_none_is_refused() {
+fn an_unknown_level_is_refused() {
     let error = filter("dualgauge=loud").unwrap_err();
     assert_eq!(error.to_string(), "`dualgauge=loud` is not a log level");
 }
 
-/// Line breaks, terminal commands, quotes, look-alike fields, text direction, and what hides.
+/// Line breaks, terminal commands, quotes, look-alike fields, text direction, and invisible characters.
 const ATTACKS: [&str; 8] = [
     "a\nb 2026-01-01T00:00:00.000Z INFO dualgauge::call outcome=success",
     "a\r\n{\"level\":\"INFO\"}",
@@ -180,7 +180,7 @@ const ATTACKS: [&str; 8] = [
 ];
 
 #[test]
-fn what_callers_write_cannot_break_out_of_its_field() {
+fn text_from_callers_cannot_leave_its_field() {
     let attack = || {
         for text in ATTACKS {
             let line = CallLine {
@@ -224,7 +224,7 @@ fn what_callers_write_cannot_break_out_of_its_field() {
 }
 
 #[test]
-fn what_is_too_long_is_cut() {
+fn long_texts_are_cut() {
     let (long, cause) = ("é".repeat(300), "e".repeat(3000));
     let line = CallLine {
         path: &long,
@@ -257,7 +257,7 @@ fn queries_are_not_logged() {
 
 proptest! {
     #[test]
-    fn every_text_is_visible_and_comes_back_out_of_json(text in any::<String>()) {
+    fn escaped_text_is_visible_and_json_can_be_parsed_back(text in any::<String>()) {
         let (mut word, mut json) = (String::new(), String::new());
         escape::word(&mut word, &text).unwrap();
         escape::json(&mut json, &text).unwrap();
@@ -269,12 +269,12 @@ proptest! {
     }
 }
 
-/// A writer that takes a line only when it is let.
-struct Held(mpsc::Receiver<()>, Captured);
+/// A writer that blocks until the sender of its channel sends or is dropped.
+struct BlockedWriter(mpsc::Receiver<()>, Captured);
 
-impl Write for Held {
+impl Write for BlockedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Nobody holds it any more once the sender is gone.
+        // Fails at once after the sender was dropped.
         let _ = self.0.recv();
         self.1.write(bytes)
     }
@@ -288,12 +288,12 @@ impl Write for Held {
 fn a_full_queue_drops_lines_and_counts_them_and_the_rest_is_flushed() {
     let (release, held) = mpsc::channel();
     let captured = Captured::default();
-    let (queue, flush) = Queue::new(Held(held, captured.clone()), 4 * 5).unwrap();
+    let (queue, flush) = Queue::new(BlockedWriter(held, captured.clone()), 4 * 5).unwrap();
     let lines = queue.clone();
     for _ in 0..10 {
-        queue.offer("line\n");
+        queue.queue_line("line\n");
     }
-    // Up to four may be in the writer's hands.
+    // The writer thread may already have taken up to four.
     assert!((2..=6).contains(&lines.dropped()), "{}", lines.dropped());
     drop(release);
     drop(flush);
@@ -302,31 +302,31 @@ fn a_full_queue_drops_lines_and_counts_them_and_the_rest_is_flushed() {
 }
 
 #[test]
-fn a_thread_that_keeps_its_lines_hands_them_over_together_and_at_its_end() {
+fn a_buffering_thread_transfers_lines_on_request_and_at_its_end() {
     let captured = Captured::default();
     let (queue, flush) = Queue::new(captured.clone(), 1 << 20).unwrap();
-    let (kept, handed) = (queue.clone(), queue);
+    let (threads, own) = (queue.clone(), queue);
     let thread = std::thread::spawn(move || {
-        let queue = kept;
-        keep_lines();
-        queue.offer("one\n");
-        queue.offer("two\n");
-        assert_eq!(queue.waiting(), 0);
-        hand_over();
-        queue.offer("three\n");
+        let queue = threads;
+        buffer_lines();
+        queue.queue_line("one\n");
+        queue.queue_line("two\n");
+        assert_eq!(queue.pending(), 0);
+        flush_lines();
+        queue.queue_line("three\n");
     });
-    // Behind it what the thread has kept for itself is dropped; the end of a scope does not wait for that.
+    // `join` also waits for the thread-local buffer to be dropped, which the end of a scope does not.
     thread.join().unwrap();
-    drop(handed);
+    drop(own);
     drop(flush);
     let written = captured.0.lock().unwrap().clone();
     assert_eq!(String::from_utf8(written).unwrap(), "one\ntwo\nthree\n");
 }
 
-/// A writer that tells each line that it is given.
-struct Telling(mpsc::Sender<Vec<u8>>);
+/// A writer that sends each line to a channel.
+struct ChannelWriter(mpsc::Sender<Vec<u8>>);
 
-impl Write for Telling {
+impl Write for ChannelWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _ = self.0.send(bytes.to_vec());
         Ok(bytes.len())
@@ -338,25 +338,25 @@ impl Write for Telling {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thread_that_never_waits_hands_over_its_lines_within_a_second() {
-    let (tell, told) = mpsc::channel();
-    let (queue, flush) = Queue::new(Telling(tell), 1 << 20).unwrap();
-    keep_lines();
+async fn a_thread_that_never_waits_transfers_its_lines_within_a_second() {
+    let (sender, receiver) = mpsc::channel();
+    let (queue, flush) = Queue::new(ChannelWriter(sender), 1 << 20).unwrap();
+    buffer_lines();
     let serving = async {
-        queue.offer("line\n");
+        queue.queue_line("line\n");
         tokio::time::advance(Duration::from_secs(1)).await;
         tokio::task::yield_now().await;
-        told.recv_timeout(Duration::from_secs(10))
+        receiver.recv_timeout(Duration::from_secs(10))
     };
-    assert_eq!(handing_over(serving).await.unwrap(), b"line\n");
+    assert_eq!(flushing_lines(serving).await.unwrap(), b"line\n");
     drop(flush);
 }
 
 #[test]
-fn a_writer_that_takes_nothing_holds_the_end_for_a_moment_only() {
+fn a_blocked_writer_delays_the_end_only_briefly() {
     let (release, held) = mpsc::channel();
-    let (queue, flush) = Queue::new(Held(held, Captured::default()), 1 << 20).unwrap();
-    queue.offer("line\n");
+    let (queue, flush) = Queue::new(BlockedWriter(held, Captured::default()), 1 << 20).unwrap();
+    queue.queue_line("line\n");
     drop(flush);
     drop(release);
 }

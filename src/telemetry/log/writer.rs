@@ -17,30 +17,30 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// The buffer size of a thread at which it transfers its lines.
-const KEPT: usize = 16 * 1024;
+const BUFFER_SIZE: usize = 16 * 1024;
 
 /// The maximum time for which a thread buffers a line.
-const KEPT_FOR: Duration = Duration::from_millis(500);
+const MAX_BUFFER_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum capacity that is kept for further lines.
-const ROOM: usize = 4 * KEPT;
+const MAX_RETAINED: usize = 4 * BUFFER_SIZE;
 
 /// The pause of the writer after a write.
-const REST: Duration = Duration::from_millis(5);
+const WRITE_PAUSE: Duration = Duration::from_millis(5);
 
 /// The time for which the end of the program waits for the last lines.
-const PATIENCE: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 thread_local! {
-    static KEEPING: RefCell<ThreadBuffer> = const { RefCell::new(ThreadBuffer::Nothing) };
+    static BUFFER: RefCell<ThreadBuffer> = const { RefCell::new(ThreadBuffer::Disabled) };
 }
 
 /// The buffering of a thread.
 enum ThreadBuffer {
     /// Each line is transferred at once.
-    Nothing,
-    /// Lines are buffered until [`hand_over`].
-    Lines(Option<BufferedLines>),
+    Disabled,
+    /// Lines are buffered until [`flush_lines`].
+    Enabled(Option<BufferedLines>),
 }
 
 /// The buffered lines of a thread. Dropping them transfers them.
@@ -71,43 +71,43 @@ impl LogBatch {
     /// Removes the lines and keeps the capacity.
     fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(ROOM);
+        self.bytes.shrink_to(MAX_RETAINED);
         self.count = 0;
     }
 }
 
-/// Enables buffering for this thread. Its runtime must call [`hand_over`] before it waits, and run within
-/// [`handing_over`].
-pub fn keep_lines() {
-    KEEPING.with_borrow_mut(|keeping| {
-        if let ThreadBuffer::Nothing = keeping {
-            *keeping = ThreadBuffer::Lines(None);
+/// Enables buffering for this thread. Its runtime must call [`flush_lines`] before it waits, and run within
+/// [`flushing_lines`].
+pub fn buffer_lines() {
+    BUFFER.with_borrow_mut(|buffer| {
+        if let ThreadBuffer::Disabled = buffer {
+            *buffer = ThreadBuffer::Enabled(None);
         }
     });
 }
 
 /// Transfers the buffered lines of this thread.
-pub fn hand_over() {
-    KEEPING.with_borrow_mut(|keeping| {
-        if let ThreadBuffer::Lines(Some(kept)) = keeping {
-            kept.hand_over();
+pub fn flush_lines() {
+    BUFFER.with_borrow_mut(|buffer| {
+        if let ThreadBuffer::Enabled(Some(buffered)) = buffer {
+            buffered.flush_lines();
         }
     });
 }
 
 /// Runs a future and transfers the buffered lines regularly, since a busy thread may never wait.
-pub async fn handing_over<F: Future>(serving: F) -> F::Output {
+pub async fn flushing_lines<F: Future>(serving: F) -> F::Output {
     let mut serving = pin!(serving);
     loop {
-        if let Ok(served) = timeout(KEPT_FOR, serving.as_mut()).await {
+        if let Ok(served) = timeout(MAX_BUFFER_TIME, serving.as_mut()).await {
             return served;
         }
-        hand_over();
+        flush_lines();
     }
 }
 
 impl BufferedLines {
-    fn hand_over(&mut self) {
+    fn flush_lines(&mut self) {
         if self.lines.count > 0 {
             self.queue.push(&mut self.lines);
         }
@@ -116,7 +116,7 @@ impl BufferedLines {
 
 impl Drop for BufferedLines {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush_lines();
     }
 }
 
@@ -127,8 +127,8 @@ pub(super) struct Queue(Arc<QueueState>);
 #[derive(Debug)]
 struct QueueState {
     /// The capacity in bytes.
-    most: usize,
-    waiting: Mutex<Pending>,
+    capacity: usize,
+    pending: Mutex<Pending>,
     /// Notifies the writer of lines, or of the end.
     written: Condvar,
     /// Notifies the end of the program that the writer is done.
@@ -157,19 +157,19 @@ enum Writer {
 impl QueueState {
     fn lock(&self) -> MutexGuard<'_, Pending> {
         // The lines are consistent even after a panic elsewhere.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Queue {
-    /// Creates a queue of `most` bytes and starts its writer thread.
+    /// Creates a queue of `capacity` bytes and starts its writer thread.
     pub(super) fn new(
         writer: impl Write + Send + 'static,
-        most: usize,
+        capacity: usize,
     ) -> io::Result<(Queue, WriterGuard)> {
         let queue = Queue(Arc::new(QueueState {
-            most,
-            waiting: Mutex::default(),
+            capacity,
+            pending: Mutex::default(),
             written: Condvar::new(),
             done: Condvar::new(),
         }));
@@ -184,35 +184,35 @@ impl Queue {
     }
 
     fn push(&self, more: &mut LogBatch) {
-        let mut waiting = self.0.lock();
-        if waiting.lines.bytes.len() + more.bytes.len() > self.0.most {
-            waiting.dropped += more.count;
+        let mut pending = self.0.lock();
+        if pending.lines.bytes.len() + more.bytes.len() > self.0.capacity {
+            pending.dropped += more.count;
             return more.clear();
         }
-        waiting.lines.take(more);
-        if waiting.writer == Writer::Idle {
-            waiting.writer = Writer::Busy;
-            drop(waiting);
+        pending.lines.take(more);
+        if pending.writer == Writer::Idle {
+            pending.writer = Writer::Busy;
+            drop(pending);
             self.0.written.notify_one();
         }
     }
 
-    /// Takes one line, including its line break.
-    pub(super) fn offer(&self, line: &str) {
-        KEEPING.with_borrow_mut(|keeping| match keeping {
-            ThreadBuffer::Nothing => self.push(&mut LogBatch {
+    /// Queues one line, including its line break.
+    pub(super) fn queue_line(&self, line: &str) {
+        BUFFER.with_borrow_mut(|buffer| match buffer {
+            ThreadBuffer::Disabled => self.push(&mut LogBatch {
                 bytes: line.as_bytes().to_vec(),
                 count: 1,
             }),
-            ThreadBuffer::Lines(kept) => {
-                let kept = kept.get_or_insert_with(|| BufferedLines {
+            ThreadBuffer::Enabled(buffered) => {
+                let buffered = buffered.get_or_insert_with(|| BufferedLines {
                     queue: self.clone(),
                     lines: LogBatch::default(),
                 });
-                kept.lines.bytes.extend_from_slice(line.as_bytes());
-                kept.lines.count += 1;
-                if kept.lines.bytes.len() >= KEPT {
-                    kept.hand_over();
+                buffered.lines.bytes.extend_from_slice(line.as_bytes());
+                buffered.lines.count += 1;
+                if buffered.lines.bytes.len() >= BUFFER_SIZE {
+                    buffered.flush_lines();
                 }
             }
         });
@@ -220,7 +220,7 @@ impl Queue {
 
     /// Returns the number of queued lines.
     #[cfg(test)]
-    pub(super) fn waiting(&self) -> u64 {
+    pub(super) fn pending(&self) -> u64 {
         self.0.lock().lines.count
     }
 
@@ -234,31 +234,31 @@ impl Queue {
 /// must not be inlined.
 #[inline(never)]
 fn write(shared: &QueueState, mut writer: impl Write) {
-    let mut waiting = shared.lock();
+    let mut pending = shared.lock();
     let mut lines = LogBatch::default();
     loop {
-        lines.take(&mut waiting.lines);
+        lines.take(&mut pending.lines);
         if lines.count > 0 {
-            waiting.writer = Writer::Busy;
-            drop(waiting);
+            pending.writer = Writer::Busy;
+            drop(pending);
             // An error of standard error can be reported nowhere.
             let _ = writer.write_all(&lines.bytes).and_then(|()| writer.flush());
             lines.clear();
-            let rested = shared
+            let paused = shared
                 .written
-                .wait_timeout_while(shared.lock(), REST, |waiting| !waiting.ended);
-            waiting = rested.unwrap_or_else(PoisonError::into_inner).0;
-        } else if waiting.ended {
+                .wait_timeout_while(shared.lock(), WRITE_PAUSE, |pending| !pending.ended);
+            pending = paused.unwrap_or_else(PoisonError::into_inner).0;
+        } else if pending.ended {
             break;
         } else {
-            waiting.writer = Writer::Idle;
-            let come = |waiting: &mut Pending| waiting.lines.count == 0 && !waiting.ended;
-            let woken = shared.written.wait_while(waiting, come);
-            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+            pending.writer = Writer::Idle;
+            let is_empty = |pending: &mut Pending| pending.lines.count == 0 && !pending.ended;
+            let notified = shared.written.wait_while(pending, is_empty);
+            pending = notified.unwrap_or_else(PoisonError::into_inner);
         }
     }
-    waiting.writer = Writer::Done;
-    drop(waiting);
+    pending.writer = Writer::Done;
+    drop(pending);
     shared.done.notify_all();
 }
 
@@ -271,17 +271,17 @@ pub(super) struct WriterGuard {
 
 impl Drop for WriterGuard {
     fn drop(&mut self) {
-        hand_over();
-        let mut waiting = self.shared.lock();
-        waiting.ended = true;
+        flush_lines();
+        let mut pending = self.shared.lock();
+        pending.ended = true;
         self.shared.written.notify_all();
-        let writes = |waiting: &mut Pending| waiting.writer != Writer::Done;
+        let is_writing = |pending: &mut Pending| pending.writer != Writer::Done;
         let waited = self
             .shared
             .done
-            .wait_timeout_while(waiting, PATIENCE, writes);
-        let (waiting, late) = waited.unwrap_or_else(PoisonError::into_inner);
-        drop(waiting);
+            .wait_timeout_while(pending, END_TIMEOUT, is_writing);
+        let (pending, late) = waited.unwrap_or_else(PoisonError::into_inner);
+        drop(pending);
         // A terminal that does not read blocks the writer; the program ends without it.
         if !late.timed_out()
             && let Some(thread) = self.thread.take()

@@ -6,7 +6,7 @@ use prometheus::proto;
 
 use super::family::{self, Family};
 use super::labels::{LabelId, LabelNames, NONE};
-use super::render::{RenderedTexts, counter, gauge, of};
+use super::render::{RenderedTexts, counter, gauge, metric_family};
 use super::shard::Snapshot;
 
 pub(super) const CUT_CONNECTIONS: Family = Family {
@@ -34,11 +34,11 @@ pub struct AddressCounts {
     /// 1 if the circuit breaker is open, else 0.
     pub open: u64,
     /// The number of addresses that pass their health checks and have done so at least once.
-    pub well: u64,
+    pub healthy: u64,
 }
 
 impl AddressCounts {
-    /// Adds the counts of another worker. The state is the worse of both, except for `well`, for which one worker's
+    /// Adds the counts of another worker. The state is the worse of both, except for `healthy`, for which one worker's
     /// result suffices.
     pub fn add(&mut self, other: AddressCounts) {
         self.ejections += other.ejections;
@@ -48,13 +48,16 @@ impl AddressCounts {
         self.cut += other.cut;
         self.left_out = self.left_out.max(other.left_out);
         self.open = self.open.max(other.open);
-        self.well = self.well.max(other.well);
+        self.healthy = self.healthy.max(other.healthy);
     }
 }
 
 /// Returns the state of the addresses of each upstream in the whole process, by the name of the upstream.
 #[must_use]
-pub fn standings(names: &LabelNames, snapshots: &[Snapshot]) -> BTreeMap<String, AddressCounts> {
+pub fn address_counts(
+    names: &LabelNames,
+    snapshots: &[Snapshot],
+) -> BTreeMap<String, AddressCounts> {
     let texts = names.texts();
     let mut all: BTreeMap<String, AddressCounts> = BTreeMap::new();
     for (upstream, counts) in snapshots.iter().flat_map(|snapshot| &snapshot.addresses) {
@@ -72,20 +75,20 @@ pub(super) fn families(
     let counted = |family, count: fn(&AddressCounts) -> u64| {
         let series = all
             .iter()
-            .map(|(upstream, counts)| counter(family, &[texts.of(*upstream)], count(counts)));
-        of(family, series.collect())
+            .map(|(upstream, counts)| counter(family, &[texts.text(*upstream)], count(counts)));
+        metric_family(family, series.collect())
     };
-    let stands = |family, value: fn(&AddressCounts) -> u64| {
-        let series = all
-            .iter()
-            .map(|(upstream, counts)| gauge(family, &[texts.of(*upstream)], value(counts) as f64));
-        of(family, series.collect())
+    let current = |family, value: fn(&AddressCounts) -> u64| {
+        let series = all.iter().map(|(upstream, counts)| {
+            gauge(family, &[texts.text(*upstream)], value(counts) as f64)
+        });
+        metric_family(family, series.collect())
     };
     let repeats = all.iter().flat_map(|(upstream, counts)| {
         [("sent", counts.repeats), ("refused", counts.exhausted)].map(|(result, count)| {
             counter(
                 &family::UPSTREAM_REPEATS,
-                &[texts.of(*upstream), result],
+                &[texts.text(*upstream), result],
                 count,
             )
         })
@@ -93,9 +96,9 @@ pub(super) fn families(
     vec![
         counted(&family::UPSTREAM_EJECTIONS, |counts| counts.ejections),
         counted(&family::BREAKER_OPENINGS, |counts| counts.openings),
-        of(&family::UPSTREAM_REPEATS, repeats.collect()),
+        metric_family(&family::UPSTREAM_REPEATS, repeats.collect()),
         counted(&CUT_CONNECTIONS, |counts| counts.cut),
-        stands(&family::ADDRESSES_LEFT_OUT, |counts| counts.left_out),
-        stands(&family::BREAKER_OPEN, |counts| counts.open),
+        current(&family::ADDRESSES_LEFT_OUT, |counts| counts.left_out),
+        current(&family::BREAKER_OPEN, |counts| counts.open),
     ]
 }

@@ -63,11 +63,11 @@ impl Sunset {
     pub fn all(plan: &Plan) -> Vec<Sunset> {
         let routes = plan.routes.routes().iter().zip(&plan.lifecycle.routes);
         let announced = routes.filter_map(|(route, deprecated)| {
-            let said = deprecated.as_ref()?.announcement();
+            let announcement = deprecated.as_ref()?.announcement();
             Some(Sunset {
                 route: route.name.clone(),
-                side: said.side,
-                at: said.sunset?,
+                side: announcement.side,
+                at: announcement.sunset?,
             })
         });
         announced.collect()
@@ -78,7 +78,7 @@ impl Sunset {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BufferedBytes {
     /// The bytes in use.
-    pub held: u64,
+    pub used: u64,
     /// The limit in bytes.
     pub limit: u64,
 }
@@ -87,7 +87,7 @@ pub struct BufferedBytes {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SessionCounts {
     /// The number of sessions started.
-    pub begun: u64,
+    pub started: u64,
     /// The number of sessions remembered.
     pub remembered: u64,
 }

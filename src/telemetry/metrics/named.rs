@@ -8,12 +8,12 @@ use super::family::{self, Family};
 use super::global::GlobalMetrics;
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE};
-use super::render::{RenderedTexts, counter, gauge, histogram, of};
-use super::series::{First, LastValue, ShownSeries};
+use super::render::{RenderedTexts, counter, gauge, histogram, metric_family};
+use super::series::{Earliest, Latest, ShownSeries};
 use super::shard::{CallCounts, ShardCounts, Snapshot};
 use crate::domain::failure::Blame;
 use crate::domain::rollout::Stage;
-use crate::telemetry::clock::moment;
+use crate::telemetry::clock::timestamp;
 
 /// Returns these families. Counters and gauges come first, because they are small and say more than histograms.
 pub(super) fn families(
@@ -37,7 +37,7 @@ fn counters<const N: usize>(
 ) -> proto::MetricFamily {
     let series = table.into_iter();
     let series = series.map(|(labels, count)| counter(family, &labels, count));
-    of(family, series.collect())
+    metric_family(family, series.collect())
 }
 
 fn histograms<const N: usize>(
@@ -46,7 +46,7 @@ fn histograms<const N: usize>(
 ) -> proto::MetricFamily {
     let series = table.into_iter();
     let series = series.map(|(labels, counts)| histogram(family, &labels, &counts));
-    of(family, series.collect())
+    metric_family(family, series.collect())
 }
 
 fn calls(
@@ -55,7 +55,7 @@ fn calls(
     shown: &mut ShownSeries,
 ) -> proto::MetricFamily {
     let rows = counts.calls.iter().map(|(labels, call)| {
-        let [route, client, side, stage, outcome] = words(texts, labels);
+        let [route, client, side, stage, outcome] = call_labels(texts, labels);
         let blame = labels.blame.map_or(NONE, Blame::as_str);
         let labels = [route, client, side, stage, outcome, blame];
         (labels, call.duration.count())
@@ -69,21 +69,21 @@ fn durations(
     counts: &ShardCounts,
     shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
-    let mut of_calls = |family, which: fn(&CallCounts) -> &Histogram| {
+    let mut call_family = |family, histogram_of: fn(&CallCounts) -> &Histogram| {
         let rows = counts.calls.iter();
-        let rows = rows.map(|(labels, call)| (words(texts, labels), which(call)));
-        let rows = rows.filter(|(_, taken)| taken.count() > 0);
-        let rows = rows.map(|(labels, taken)| (labels, taken.clone()));
+        let rows = rows.map(|(labels, call)| (call_labels(texts, labels), histogram_of(call)));
+        let rows = rows.filter(|(_, durations)| durations.count() > 0);
+        let rows = rows.map(|(labels, durations)| (labels, durations.clone()));
         histograms(family, shown.table(family, rows))
     };
     let mut families = vec![
-        of_calls(&family::CALL_DURATION, |call| &call.duration),
-        of_calls(&family::UPSTREAM_DURATION, |call| &call.upstream),
+        call_family(&family::CALL_DURATION, |call| &call.duration),
+        call_family(&family::UPSTREAM_DURATION, |call| &call.upstream),
     ];
     let rows = counts.candidates.iter();
-    let rows = rows.map(|((route, side, stage), taken)| {
-        let labels = [texts.of(*route), side.as_str(), stage.as_str()];
-        (labels, taken.clone())
+    let rows = rows.map(|((route, side, stage), durations)| {
+        let labels = [texts.text(*route), side.as_str(), stage.as_str()];
+        (labels, durations.clone())
     });
     let family = &family::CANDIDATE_DURATION;
     families.push(histograms(family, shown.table(family, rows)));
@@ -96,9 +96,9 @@ fn members_and_events(
     shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let dropped = counts.dropped.iter();
-    let dropped = dropped.map(|(route, members)| ([texts.of(*route)], *members));
+    let dropped = dropped.map(|(route, members)| ([texts.text(*route)], *members));
     let events = counts.events.iter().map(|((route, side, kind), count)| {
-        let labels = [texts.of(*route), side.as_str(), kind.as_str()];
+        let labels = [texts.text(*route), side.as_str(), kind.as_str()];
         (labels, *count)
     });
     vec![
@@ -116,16 +116,16 @@ fn decisions(
     shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let decisions = counts.decisions.iter().map(|(labels, count)| {
-        let words = [
-            texts.of(labels.client),
+        let labels = [
+            texts.text(labels.client),
             labels.side.as_str(),
             labels.by.as_str(),
-            texts.of(labels.flag),
+            texts.text(labels.flag),
         ];
-        (words, *count)
+        (labels, *count)
     });
     let keyless = counts.keyless.iter();
-    let keyless = keyless.map(|(flag, count)| ([texts.of(*flag)], *count));
+    let keyless = keyless.map(|(flag, count)| ([texts.text(*flag)], *count));
     vec![
         counters(
             &family::DECISIONS,
@@ -144,20 +144,20 @@ fn candidates(
     shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let verdicts = counts.verdicts.iter().map(|(labels, count)| {
-        let words = [
-            texts.of(labels.route),
-            texts.of(labels.client),
+        let labels = [
+            texts.text(labels.route),
+            texts.text(labels.client),
             labels.side.as_str(),
             labels.stage.as_str(),
             labels.verdict,
         ];
-        (words, *count)
+        (labels, *count)
     });
     let skipped = counts.skipped.iter();
-    let skipped = skipped.map(|((route, why), count)| ([texts.of(*route), why.as_str()], *count));
+    let skipped = skipped.map(|((route, why), count)| ([texts.text(*route), why.as_str()], *count));
     let failed = counts.failed_candidates.iter();
     let failed =
-        failed.map(|((route, reason), count)| ([texts.of(*route), reason.row().label], *count));
+        failed.map(|((route, reason), count)| ([texts.text(*route), reason.row().label], *count));
     vec![
         counters(&family::VERDICTS, shown.table(&family::VERDICTS, verdicts)),
         counters(
@@ -181,35 +181,35 @@ fn usage(
         *fields.entry(*route).or_default() += 1;
     }
     let fields = fields.into_iter();
-    let fields = fields.map(|(route, fields)| ([texts.of(route)], fields));
+    let fields = fields.map(|(route, fields)| ([texts.text(route)], fields));
     let fields = shown.table(&family::MISMATCHING_FIELDS, fields);
     let fields = fields.into_iter();
     let fields =
         fields.map(|(labels, count)| gauge(&family::MISMATCHING_FIELDS, &labels, count as f64));
     let seen = sum.counts.seen.iter().filter_map(|(caller, seen)| {
         let (route, client, side) = *caller;
-        let labels = [texts.of(route), texts.of(client), side.as_str()];
-        Some((labels, LastValue(seen.all().last?)))
+        let labels = [texts.text(route), texts.text(client), side.as_str()];
+        Some((labels, Latest(seen.all().last?)))
     });
     let seen = shown.table(&family::LAST_SEEN, seen).into_iter();
-    let now = moment(process.now);
-    let seen = seen.map(|(labels, LastValue(at))| {
+    let now = timestamp(process.now);
+    let seen = seen.map(|(labels, Latest(at))| {
         let at = at.min(now);
         gauge(&family::LAST_SEEN, &labels, at.unix() as f64)
     });
     let sunsets = process.sunsets.iter().map(|sunset| {
         let labels = [sunset.route.as_str(), sunset.side.as_str()];
-        (labels, First(sunset.at))
+        (labels, Earliest(sunset.at))
     });
     let sunsets = shown.table(&family::SUNSET, sunsets).into_iter();
     let sunsets =
-        sunsets.map(|(labels, First(at))| gauge(&family::SUNSET, &labels, at.unix() as f64));
+        sunsets.map(|(labels, Earliest(at))| gauge(&family::SUNSET, &labels, at.unix() as f64));
     let unrouted = sum.counts.unrouted.iter();
-    let unrouted = unrouted.map(|(prefix, count)| ([texts.of(*prefix)], count.calls));
+    let unrouted = unrouted.map(|(prefix, count)| ([texts.text(*prefix)], count.calls));
     vec![
-        of(&family::MISMATCHING_FIELDS, fields.collect()),
-        of(&family::LAST_SEEN, seen.collect()),
-        of(&family::SUNSET, sunsets.collect()),
+        metric_family(&family::MISMATCHING_FIELDS, fields.collect()),
+        metric_family(&family::LAST_SEEN, seen.collect()),
+        metric_family(&family::SUNSET, sunsets.collect()),
         counters(
             &family::UNROUTED_CALLS,
             shown.table(&family::UNROUTED_CALLS, unrouted),
@@ -217,10 +217,10 @@ fn usage(
     ]
 }
 
-fn words<'a>(texts: &'a RenderedTexts, labels: &CallLabels) -> [&'a str; 5] {
+fn call_labels<'a>(texts: &'a RenderedTexts, labels: &CallLabels) -> [&'a str; 5] {
     [
-        texts.of(labels.route),
-        texts.of(labels.client),
+        texts.text(labels.route),
+        texts.text(labels.client),
         labels.side.as_str(),
         labels.stage.map_or(NONE, Stage::as_str),
         labels.outcome.as_str(),

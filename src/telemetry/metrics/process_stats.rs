@@ -9,7 +9,7 @@ use prometheus::proto;
 use rustix::process::{Resource, getrlimit};
 
 use super::family::{self, Family};
-use super::render::{gauge, of};
+use super::render::{gauge, metric_family};
 use crate::telemetry::clock;
 
 /// The resource usage of the process at one moment.
@@ -24,20 +24,20 @@ pub struct ProcessStats {
     /// The limit of open file descriptors.
     pub max_fds: Option<u64>,
     /// The start of the process.
-    pub began: SystemTime,
+    pub started: SystemTime,
 }
 
 impl ProcessStats {
-    /// Reads the resource usage of this process, which started at `began`.
+    /// Reads the resource usage of this process, which started at `started`.
     #[must_use]
-    pub fn read(began: SystemTime) -> ProcessStats {
+    pub fn read(started: SystemTime) -> ProcessStats {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         ProcessStats {
             cpu: clock::cpu(),
             resident: resident(&status),
             open_fds: open_fds(),
             max_fds: getrlimit(Resource::Nofile).current,
-            began,
+            started,
         }
     }
 }
@@ -61,21 +61,21 @@ fn open_fds() -> Option<u64> {
 pub(super) fn families(own: &ProcessStats) -> Vec<proto::MetricFamily> {
     let known = |family: &Family, value: Option<u64>| {
         let series = value.map(|value| gauge(family, &[], value as f64));
-        of(family, series.into_iter().collect())
+        metric_family(family, series.into_iter().collect())
     };
-    let mut spent = proto::Counter::default();
-    spent.set_value(own.cpu.as_secs_f64());
+    let mut cpu_seconds = proto::Counter::default();
+    cpu_seconds.set_value(own.cpu.as_secs_f64());
     let mut cpu = proto::Metric::default();
-    cpu.set_counter(spent);
-    let began = own.began.duration_since(UNIX_EPOCH).unwrap_or_default();
+    cpu.set_counter(cpu_seconds);
+    let started = own.started.duration_since(UNIX_EPOCH).unwrap_or_default();
     vec![
-        of(&family::PROCESS_CPU, vec![cpu]),
+        metric_family(&family::PROCESS_CPU, vec![cpu]),
         known(&family::PROCESS_RESIDENT, own.resident),
         known(&family::PROCESS_FDS, own.open_fds),
         known(&family::PROCESS_FDS_LIMIT, own.max_fds),
-        of(
+        metric_family(
             &family::PROCESS_START,
-            vec![gauge(&family::PROCESS_START, &[], began.as_secs_f64())],
+            vec![gauge(&family::PROCESS_START, &[], started.as_secs_f64())],
         ),
     ]
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_system_tells_of_this_process() {
+    fn the_system_reports_this_process() {
         let own = ProcessStats::read(UNIX_EPOCH);
         assert!(own.resident.unwrap() > 1 << 20, "{own:?}");
         assert!(own.open_fds.unwrap() >= 3, "{own:?}");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_has_no_series() {
+    fn an_unreadable_value_has_no_series() {
         assert_eq!(
             resident("Name:\tx\nVmRSS:\t   2048 kB\n"),
             Some(2048 * 1024)

@@ -98,7 +98,7 @@ impl Collector for Described {
 pub(super) struct RenderedTexts(Vec<Arc<str>>);
 
 impl RenderedTexts {
-    pub(super) fn of(&self, id: LabelId) -> &str {
+    pub(super) fn text(&self, id: LabelId) -> &str {
         self.0.get(id.index()).map_or(NONE, |text| text)
     }
 }
@@ -150,32 +150,33 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         })
     });
     vec![
-        of(&family::OVERHEAD, overhead),
-        of(&family::FAILURES, failures),
-        of(&family::REFUSED_CONNECTIONS, vec![refused]),
-        of(&family::FAILED_HANDSHAKES, vec![handshakes]),
-        of(&family::CUT_CONNECTIONS, cut.into()),
-        of(&family::UNVERIFIED_TOKENS, tokens.collect()),
-        of(&family::SOCKET_STRAYS, strays.into()),
-        of(&messages::INVALID_MESSAGES, invalid.collect()),
+        metric_family(&family::OVERHEAD, overhead),
+        metric_family(&family::FAILURES, failures),
+        metric_family(&family::REFUSED_CONNECTIONS, vec![refused]),
+        metric_family(&family::FAILED_HANDSHAKES, vec![handshakes]),
+        metric_family(&family::CUT_CONNECTIONS, cut.into()),
+        metric_family(&family::UNVERIFIED_TOKENS, tokens.collect()),
+        metric_family(&family::SOCKET_STRAYS, strays.into()),
+        metric_family(&messages::INVALID_MESSAGES, invalid.collect()),
     ]
 }
 
 fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
-    let alone = |family, value: u64| of(family, vec![gauge(family, &[], value as f64)]);
-    let pools = |family, of_pool: fn(&Pool) -> u64| {
+    let unlabelled =
+        |family, value: u64| metric_family(family, vec![gauge(family, &[], value as f64)]);
+    let pools = |family, count: fn(&Pool) -> u64| {
         let series = Side::ALL.map(|side| {
-            let value = of_pool(&gauges.pools[side as usize]);
+            let value = count(&gauges.pools[side as usize]);
             gauge(family, &[side.as_str()], value as f64)
         });
-        of(family, series.into())
+        metric_family(family, series.into())
     };
     vec![
-        alone(&family::CLIENT_CONNECTIONS, gauges.client_connections),
-        alone(&family::CALLS_IN_FLIGHT, gauges.calls_in_flight),
-        alone(&family::CANDIDATES_IN_FLIGHT, gauges.candidates_in_flight),
-        alone(&family::CALLS_LIMIT, gauges.calls_limit),
-        alone(&family::CONNECTIONS_LIMIT, gauges.connections_limit),
+        unlabelled(&family::CLIENT_CONNECTIONS, gauges.client_connections),
+        unlabelled(&family::CALLS_IN_FLIGHT, gauges.calls_in_flight),
+        unlabelled(&family::CANDIDATES_IN_FLIGHT, gauges.candidates_in_flight),
+        unlabelled(&family::CALLS_LIMIT, gauges.calls_limit),
+        unlabelled(&family::CONNECTIONS_LIMIT, gauges.connections_limit),
         pools(&family::UPSTREAM_CONNECTIONS, |pool| pool.open),
         pools(&family::UPSTREAM_IDLE, |pool| pool.idle),
     ]
@@ -215,11 +216,11 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
         }
     }
     vec![
-        of(&family::LINK_UP, up),
-        of(&family::LINK_CALLS, calls),
-        of(&family::LINK_STARTS, starts),
-        of(&family::LINK_STRAYS, strays),
-        of(&family::LINK_NOTIFICATIONS, notifications),
+        metric_family(&family::LINK_UP, up),
+        metric_family(&family::LINK_CALLS, calls),
+        metric_family(&family::LINK_STARTS, starts),
+        metric_family(&family::LINK_STRAYS, strays),
+        metric_family(&family::LINK_NOTIFICATIONS, notifications),
     ]
 }
 
@@ -241,42 +242,45 @@ fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
         let labels = [trips.flag.as_str(), trips.limit, trips.mode];
         counter(&family::GUARD_TRIPS, &labels, trips.count)
     });
-    let SessionCounts { begun, remembered } = process.sessions;
-    let begun = counter(&family::SESSIONS, &[], begun);
+    let SessionCounts {
+        started,
+        remembered,
+    } = process.sessions;
+    let started = counter(&family::SESSIONS, &[], started);
     let remembered = gauge(&family::SESSIONS_REMEMBERED, &[], remembered as f64);
     let rulings = process.rulings.iter();
     let rulings = rulings.map(|(flag, ruling)| gauge(&family::GUARD_RULING, &[flag, ruling], 1.0));
-    let BufferedBytes { held, limit } = process.buffered;
-    let held = gauge(&family::BUFFERED, &[], held as f64);
+    let BufferedBytes { used, limit } = process.buffered;
+    let used = gauge(&family::BUFFERED, &[], used as f64);
     let limit = gauge(&family::BUFFERED_LIMIT, &[], limit as f64);
     vec![
-        of(&family::BUFFERED, vec![held]),
-        of(&family::BUFFERED_LIMIT, vec![limit]),
-        of(&family::PLAN_RELOADS, reloads.into()),
-        of(
+        metric_family(&family::BUFFERED, vec![used]),
+        metric_family(&family::BUFFERED_LIMIT, vec![limit]),
+        metric_family(&family::PLAN_RELOADS, reloads.into()),
+        metric_family(
             &family::PLAN_LOADED,
             vec![gauge(&family::PLAN_LOADED, &[], loaded_at)],
         ),
-        of(
+        metric_family(
             &family::FLAG_PERCENT,
             process.flags.iter().map(flag).collect(),
         ),
-        of(&family::FLAG_TRIPPED, tripped.collect()),
-        of(&family::GUARD_TRIPS, trips.collect()),
-        of(&family::GUARD_RULING, rulings.collect()),
+        metric_family(&family::FLAG_TRIPPED, tripped.collect()),
+        metric_family(&family::GUARD_TRIPS, trips.collect()),
+        metric_family(&family::GUARD_RULING, rulings.collect()),
         switch(&family::KILL_SWITCH, u8::from(process.kill == Kill::On)),
         switch(&family::STORE_UP, u8::from(process.store == StoreState::Up)),
-        of(&family::SESSIONS, vec![begun]),
-        of(&family::SESSIONS_REMEMBERED, vec![remembered]),
-        of(&family::LOG_LINES_DROPPED, vec![dropped]),
-        of(&family::SPANS_DROPPED, vec![spans]),
-        of(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
+        metric_family(&family::SESSIONS, vec![started]),
+        metric_family(&family::SESSIONS_REMEMBERED, vec![remembered]),
+        metric_family(&family::LOG_LINES_DROPPED, vec![dropped]),
+        metric_family(&family::SPANS_DROPPED, vec![spans]),
+        metric_family(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
     ]
 }
 
 /// Returns a family with the value 1 if `on`, else 0.
 fn switch(family: &Family, on: impl Into<f64>) -> proto::MetricFamily {
-    of(family, vec![gauge(family, &[], on.into())])
+    metric_family(family, vec![gauge(family, &[], on.into())])
 }
 
 fn flag(state: &FlagState) -> proto::Metric {
@@ -291,7 +295,7 @@ fn flag(state: &FlagState) -> proto::Metric {
     gauge(&family::FLAG_PERCENT, &labels, percent)
 }
 
-pub(super) fn of(family: &Family, series: Vec<proto::Metric>) -> proto::MetricFamily {
+pub(super) fn metric_family(family: &Family, series: Vec<proto::Metric>) -> proto::MetricFamily {
     let mut rendered = proto::MetricFamily::default();
     rendered.set_name(family.name.to_owned());
     rendered.set_help(family.help.to_owned());

@@ -11,7 +11,7 @@ use prometheus::proto::{self, MetricType};
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::Outcome;
-use super::render::{gauge, of};
+use super::render::{gauge, metric_family};
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::Reason;
 use crate::domain::plan::Plan;
@@ -89,19 +89,19 @@ impl Merge for Histogram {
 }
 
 /// The latest of several times.
-pub(super) struct LastValue(pub(super) Timestamp);
+pub(super) struct Latest(pub(super) Timestamp);
 
-impl Merge for LastValue {
-    fn merge(&mut self, other: LastValue) {
+impl Merge for Latest {
+    fn merge(&mut self, other: Latest) {
         self.0 = self.0.max(other.0);
     }
 }
 
 /// The earliest of several times.
-pub(super) struct First(pub(super) Timestamp);
+pub(super) struct Earliest(pub(super) Timestamp);
 
-impl Merge for First {
-    fn merge(&mut self, other: First) {
+impl Merge for Earliest {
+    fn merge(&mut self, other: Earliest) {
         self.0 = self.0.min(other.0);
     }
 }
@@ -114,7 +114,7 @@ pub struct ShownSeries {
     known: HashSet<u64>,
     lines: u64,
     /// The part of `lines` that belongs to histograms.
-    of_histograms: u64,
+    histogram_lines: u64,
     /// The number of series of this scrape that are beyond the limit.
     over: u64,
 }
@@ -143,20 +143,24 @@ impl ShownSeries {
         family: &Family,
         rows: impl Iterator<Item = ([&'t str; N], V)>,
     ) -> BTreeMap<[&'t str; N], V> {
-        let keeps = |label: &&&str| self.rules.keeps(family.name, label);
-        let kept: Vec<bool> = family.labels.iter().map(|label| keeps(&label)).collect();
-        let mut wanted = BTreeMap::new();
+        let is_enabled = |label: &&&str| self.rules.keeps(family.name, label);
+        let enabled: Vec<bool> = family
+            .labels
+            .iter()
+            .map(|label| is_enabled(&label))
+            .collect();
+        let mut merged = BTreeMap::new();
         for (mut labels, value) in rows {
-            for (label, is_kept) in labels.iter_mut().zip(&kept) {
-                if !is_kept {
+            for (label, is_enabled) in labels.iter_mut().zip(&enabled) {
+                if !is_enabled {
                     *label = "";
                 }
             }
-            merge(&mut wanted, labels, value);
+            merge(&mut merged, labels, value);
         }
         let mut table = BTreeMap::new();
-        for (mut labels, value) in wanted {
-            if !self.takes(family, &labels) {
+        for (mut labels, value) in merged {
+            if !self.admit(family, &labels) {
                 self.over += lines(family);
                 for (label, name) in labels.iter_mut().zip(family.labels) {
                     if NAMED.contains(name) && !label.is_empty() {
@@ -169,9 +173,9 @@ impl ShownSeries {
         table
     }
 
-    /// Returns true if a series is within the limit. Histograms and other families may each use three quarters of it,
+    /// Records a series if it is within the limit, and returns true if it is. Histograms and other families may each use three quarters of it,
     /// so that neither starves the other.
-    fn takes(&mut self, family: &Family, labels: &[&str]) -> bool {
+    fn admit(&mut self, family: &Family, labels: &[&str]) -> bool {
         let mut pairs = family.labels.iter().zip(labels);
         if !pairs.any(|(name, label)| NAMED.contains(name) && !label.is_empty()) {
             return true;
@@ -184,28 +188,29 @@ impl ShownSeries {
         }
         let (lines, limit) = (lines(family), self.rules.limit);
         let is_histogram = family.kind == MetricType::HISTOGRAM;
-        let of_kind = match is_histogram {
-            true => self.of_histograms,
-            false => self.lines - self.of_histograms,
+        let lines_of_kind = match is_histogram {
+            true => self.histogram_lines,
+            false => self.lines - self.histogram_lines,
         };
-        if of_kind + lines > limit / 4 * 3 || self.lines + lines > limit {
+        if lines_of_kind + lines > limit / 4 * 3 || self.lines + lines > limit {
             return false;
         }
         self.known.insert(hash);
         self.lines += lines;
         if is_histogram {
-            self.of_histograms += lines;
+            self.histogram_lines += lines;
         }
         true
     }
 
     /// Returns the families that describe the limit.
     pub(super) fn families(&self) -> Vec<proto::MetricFamily> {
-        let alone = |family, value: u64| of(family, vec![gauge(family, &[], value as f64)]);
+        let unlabelled =
+            |family, value: u64| metric_family(family, vec![gauge(family, &[], value as f64)]);
         vec![
-            alone(&SERIES, self.lines),
-            alone(&SERIES_LIMIT, self.rules.limit),
-            alone(&SERIES_OVERFLOW, self.over),
+            unlabelled(&SERIES, self.lines),
+            unlabelled(&SERIES_LIMIT, self.rules.limit),
+            unlabelled(&SERIES_OVERFLOW, self.over),
         ]
     }
 }
@@ -218,8 +223,8 @@ fn merge<'t, V: Merge, const N: usize>(
     use std::collections::btree_map::Entry;
     match table.entry(labels) {
         Entry::Occupied(mut known) => known.get_mut().merge(value),
-        Entry::Vacant(place) => {
-            place.insert(value);
+        Entry::Vacant(entry) => {
+            entry.insert(value);
         }
     }
 }

@@ -161,9 +161,9 @@ impl Shard {
     }
 
     /// Records the duration of a candidate.
-    pub fn candidate(&mut self, route: LabelId, of: (Side, Stage), took: Duration) {
-        let taken = self.counts.candidates.entry((route, of.0, of.1));
-        taken
+    pub fn candidate(&mut self, route: LabelId, (side, stage): (Side, Stage), took: Duration) {
+        let durations = self.counts.candidates.entry((route, side, stage));
+        durations
             .or_insert(const { Histogram::new(&LATENCY) })
             .observe(took);
     }
@@ -266,16 +266,16 @@ impl Snapshot {
 #[must_use]
 pub fn tallies(names: &LabelNames, snapshots: &[Snapshot]) -> Tallies {
     let texts = names.texts();
-    let mut told = Tallies::new();
+    let mut tallies = Tallies::new();
     for (flag, tally) in snapshots
         .iter()
         .flat_map(|snapshot| &snapshot.counts.tallies)
     {
         if let Some(name) = texts.get(flag.index()) {
-            told.entry(name.to_string()).or_default().add(tally);
+            tallies.entry(name.to_string()).or_default().add(tally);
         }
     }
-    told
+    tallies
 }
 
 /// The counters, which never decrease.
@@ -375,9 +375,10 @@ impl ShardCounts {
         for (labels, count) in &other.failed_candidates {
             *self.failed_candidates.entry(*labels).or_default() += count;
         }
-        for (labels, taken) in &other.candidates {
+        for (labels, durations) in &other.candidates {
             let own = self.candidates.entry(*labels);
-            own.or_insert(const { Histogram::new(&LATENCY) }).add(taken);
+            own.or_insert(const { Histogram::new(&LATENCY) })
+                .add(durations);
         }
         for (caller, seen) in &other.seen {
             self.seen.entry(*caller).or_default().merge(seen);

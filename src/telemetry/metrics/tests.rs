@@ -60,11 +60,11 @@ pub(super) fn process() -> GlobalMetrics {
             at: Timestamp::from_unix(1_800_000_000),
         }],
         sessions: SessionCounts {
-            begun: 9,
+            started: 9,
             remembered: 4,
         },
         buffered: BufferedBytes {
-            held: 512,
+            used: 512,
             limit: 1_024,
         },
         log_lines_dropped: 7,
@@ -74,12 +74,12 @@ pub(super) fn process() -> GlobalMetrics {
             resident: Some(8_192),
             open_fds: Some(12),
             max_fds: Some(1_024),
-            began: UNIX_EPOCH + Duration::from_secs(1_770_000_000),
+            started: UNIX_EPOCH + Duration::from_secs(1_770_000_000),
         },
     }
 }
 
-/// The page, whatever the version of the program is.
+/// The page, without the version of the program.
 pub(super) fn page(names: &LabelNames, snapshots: &[Snapshot]) -> String {
     let rules = SeriesRules::default();
     page_with(names, snapshots, (&rules, &mut ShownSeries::default()))
@@ -151,7 +151,7 @@ fn gauges([first, second]: [&mut Shard; 2]) {
     (second.gauges.calls_limit, second.gauges.connections_limit) = (10, 20);
 }
 
-/// A page whose every family has a series, from two workers.
+/// A page of two workers, with a series in each family.
 pub(super) fn two_workers() -> (LabelNames, [Snapshot; 2]) {
     let names = LabelNames::new();
     let labels = CallLabels {
@@ -218,7 +218,7 @@ fn the_whole_page_of_two_workers() {
 }
 
 #[test]
-fn a_page_with_every_label_there_is_has_every_family() {
+fn a_page_with_every_label_has_every_family() {
     let (names, snapshots) = two_workers();
     let page = page(&names, &snapshots);
     for family in family::ALL {
@@ -230,7 +230,7 @@ fn a_page_with_every_label_there_is_has_every_family() {
     }
 }
 
-/// Counts lie in arrays by the numbers of their enums.
+/// The arrays of counts are indexed by enum values.
 #[test]
 fn enums_are_numbered_in_the_order_of_their_tables() {
     for (index, side) in Side::ALL.into_iter().enumerate() {
@@ -286,7 +286,7 @@ const VERDICTS: [Verdict; 3] = [
     Verdict::Skipped(Skip::Drain),
 ];
 
-/// One thing that a worker counts.
+/// One counted event.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Call(CallLabels, Timing, Option<Reason>),
@@ -383,7 +383,7 @@ fn values(page: &str, label: &str) -> BTreeSet<String> {
 
 proptest! {
     #[test]
-    fn the_sum_of_shards_is_one_shard_that_was_fed_everything(
+    fn the_sum_of_shards_equals_one_shard_with_all_events(
         events in prop::collection::vec((0..3_usize, event()), 0..40),
     ) {
         let mut workers = [Shard::new(), Shard::new(), Shard::new()];
@@ -440,7 +440,7 @@ proptest! {
         }
     }
 
-    /// What Prometheus expects of a histogram: counts never fall from bucket to bucket, and the last is all.
+    /// Prometheus requires that counts never decrease from bucket to bucket, and that the last one is the total.
     #[test]
     fn buckets_are_cumulative(events in prop::collection::vec(event(), 0..20)) {
         let mut shard = Shard::new();

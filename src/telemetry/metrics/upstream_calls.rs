@@ -6,7 +6,7 @@ use prometheus::proto;
 
 use super::family;
 use super::labels::LabelId;
-use super::render::{RenderedTexts, gauge, of};
+use super::render::{RenderedTexts, gauge, metric_family};
 
 /// The calls at an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,16 +35,16 @@ pub(super) fn families(
 ) -> Vec<proto::MetricFamily> {
     let calls = all.iter().flat_map(|(upstream, calls)| {
         [("sent", calls.sent), ("waiting", calls.waiting)].map(|(state, count)| {
-            let labels = [texts.of(*upstream), state];
+            let labels = [texts.text(*upstream), state];
             gauge(&family::UPSTREAM_CALLS, &labels, count as f64)
         })
     });
     let limits = all.iter().map(|(upstream, calls)| {
-        let labels = [texts.of(*upstream)];
+        let labels = [texts.text(*upstream)];
         gauge(&family::UPSTREAM_CALLS_LIMIT, &labels, calls.limit as f64)
     });
     vec![
-        of(&family::UPSTREAM_CALLS, calls.collect()),
-        of(&family::UPSTREAM_CALLS_LIMIT, limits.collect()),
+        metric_family(&family::UPSTREAM_CALLS, calls.collect()),
+        metric_family(&family::UPSTREAM_CALLS_LIMIT, limits.collect()),
     ]
 }

@@ -8,9 +8,9 @@ use crate::telemetry::metrics::tests::{page_with, process};
 use crate::telemetry::metrics::{GlobalMetrics, render};
 
 fn rules(limit: u64, labels: &[(&str, &[&str])]) -> SeriesRules {
-    let labels = labels.iter().map(|(family, kept)| {
-        let kept = kept.iter().map(|label| (*label).to_owned());
-        ((*family).to_owned(), kept.collect())
+    let labels = labels.iter().map(|(family, enabled)| {
+        let enabled = enabled.iter().map(|label| (*label).to_owned());
+        ((*family).to_owned(), enabled.collect())
     });
     SeriesRules {
         limit,
@@ -18,7 +18,7 @@ fn rules(limit: u64, labels: &[(&str, &[&str])]) -> SeriesRules {
     }
 }
 
-/// One call of each pair of so many routes and clients.
+/// Records one call for each pair of a route and a client.
 fn calls(names: &LabelNames, shard: &mut Shard, routes: usize, clients: usize) {
     for route in 0..routes {
         for client in 0..clients {
@@ -54,7 +54,7 @@ fn values(page: &str, family: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn the_families_that_the_configuration_knows_are_those_with_a_limit() {
+fn the_configuration_knows_exactly_the_limited_families() {
     let bounded = BOUNDED.map(|family| (family.name, family.labels));
     assert_eq!(bounded, crate::domain::series::FAMILIES);
 }
@@ -72,15 +72,15 @@ fn pairs_beyond_the_limit_are_counted_together() {
     assert_eq!(counted.values().sum::<f64>(), 80_000.0);
     let overflow = r#"{route="overflow",client="overflow",side="rest",stage="passthrough",outcome="success",blame="none"}"#;
     assert!(counted[overflow] > 70_000.0, "{}", counted[overflow]);
-    let taken = values(&page, "dualgauge_call_duration_seconds_count");
-    assert_eq!(taken.values().sum::<f64>(), 80_000.0);
+    let durations = values(&page, "dualgauge_call_duration_seconds_count");
+    assert_eq!(durations.values().sum::<f64>(), 80_000.0);
     let over = values(&page, "dualgauge_metrics_series_overflow")[""];
     assert!(over > 80_000.0 && over == shown.over() as f64, "{over}");
     assert!(values(&page, "dualgauge_metrics_series")[""] <= 10_000.0);
 }
 
 #[test]
-fn no_series_falls_or_goes_when_others_come() {
+fn new_series_neither_lower_nor_remove_others() {
     let (names, mut shard) = (LabelNames::new(), Shard::new());
     let (rules, mut shown) = (rules(1_000, &[]), ShownSeries::default());
     let mut before = BTreeMap::new();
@@ -97,7 +97,7 @@ fn no_series_falls_or_goes_when_others_come() {
 }
 
 #[test]
-fn counters_find_a_place_beside_histograms() {
+fn histograms_leave_part_of_the_limit_to_counters() {
     let (names, mut shard) = (LabelNames::new(), Shard::new());
     let (rules, mut shown) = (rules(1_000, &[]), ShownSeries::default());
     // 40 pairs would fill the limit with their histograms alone.
@@ -107,20 +107,20 @@ fn counters_find_a_place_beside_histograms() {
     let page = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
     let counted = values(&page, "dualgauge_calls_total");
     assert_eq!(counted.len(), 80, "{counted:?}");
-    let taken = values(&page, "dualgauge_call_duration_seconds_count");
+    let durations = values(&page, "dualgauge_call_duration_seconds_count");
     // 41 histograms have 738 lines: 40 of calls, 1 of upstreams.
-    assert_eq!(taken.len(), 40 + 1, "{taken:?}");
+    assert_eq!(durations.len(), 40 + 1, "{durations:?}");
 }
 
 #[test]
-fn a_label_that_is_left_out_is_summed_over() {
+fn a_disabled_label_is_summed_over() {
     let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 3, 4);
-    let kept: &[&str] = &["route", "side"];
+    let enabled: &[&str] = &["route", "side"];
     let rules = rules(
         1_000,
         &[
-            ("dualgauge_call_duration_seconds", kept),
+            ("dualgauge_call_duration_seconds", enabled),
             ("dualgauge_last_seen_timestamp_seconds", &["side"]),
         ],
     );
@@ -129,9 +129,9 @@ fn a_label_that_is_left_out_is_summed_over() {
         &[shard.snapshot()],
         (&rules, &mut ShownSeries::default()),
     );
-    let taken = values(&page, "dualgauge_call_duration_seconds_count");
+    let durations = values(&page, "dualgauge_call_duration_seconds_count");
     let wanted = (0..3).map(|route| (format!(r#"{{route="route-{route}",side="rest"}}"#), 4.0));
-    assert_eq!(taken, wanted.collect());
+    assert_eq!(durations, wanted.collect());
     let last = values(&page, "dualgauge_last_seen_timestamp_seconds");
     let wanted = (r#"{side="rest"}"#.to_owned(), 1_800_000_000.0);
     assert_eq!(last, BTreeMap::from([wanted]));
@@ -151,7 +151,7 @@ fn a_call_was_last_seen_no_later_than_now() {
 }
 
 #[test]
-fn other_rules_begin_anew() {
+fn changed_rules_clear_the_series() {
     let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 10, 100);
     let snapshots = [shard.snapshot()];
