@@ -23,7 +23,7 @@ pub enum StoreError {
         "the state folder `{}` (`rollout.state`) still belongs to the other process of a restart; retry in a second",
         .0.display()
     )]
-    Elsewhere(PathBuf),
+    NotOwned(PathBuf),
     /// The operating system reports an error.
     #[error("the state folder (`rollout.state`): `{}` cannot be {action}", path.display())]
     Io {

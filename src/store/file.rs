@@ -216,7 +216,7 @@ impl FileStore {
     pub(super) async fn exchange(&mut self, own: &ReplicaReport) -> Result<Reports, StoreError> {
         check(&own.text)?;
         if !self.is_owned() {
-            return Err(StoreError::Elsewhere(self.folder.path().to_path_buf()));
+            return Err(StoreError::NotOwned(self.folder.path().to_path_buf()));
         }
         self.watch
             .reports

@@ -105,7 +105,7 @@ impl HealthTracker {
             // The store has responded.
             StoreError::Forgot { .. } => self.away = None,
             // The store was not called.
-            StoreError::Elsewhere(_) | StoreError::TooLong { .. } | StoreError::InvalidJson(_) => {}
+            StoreError::NotOwned(_) | StoreError::TooLong { .. } | StoreError::InvalidJson(_) => {}
         }
     }
 }

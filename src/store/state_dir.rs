@@ -133,7 +133,7 @@ impl StateDir {
     /// [`StateDir::flush`] has returned as well.
     pub(super) fn replace(&self, name: &str, text: &[u8]) -> Result<(), StoreError> {
         if !self.is_owned() {
-            return Err(StoreError::Elsewhere(self.path.clone()));
+            return Err(StoreError::NotOwned(self.path.clone()));
         }
         let path = self.target(name)?;
         let unfinished = unfinished(&path);

@@ -460,7 +460,7 @@ fn the_next_process_reads_at_once_and_owns_the_folder_after_its_release() {
     assert_eq!(next.read(0).unwrap(), Some(at(1, "[1]")));
     next.acquire().unwrap();
     let refused = next.commit(1, "[2]").unwrap_err();
-    let elsewhere = CommitError::Store(StoreError::Elsewhere(folder.path().to_path_buf()));
+    let elsewhere = CommitError::Store(StoreError::NotOwned(folder.path().to_path_buf()));
     assert_eq!(refused.to_string(), elsewhere.to_string());
     assert!(next.exchange(&report("next", 1)).is_err());
     assert_eq!(next.health(), Health::Fine);

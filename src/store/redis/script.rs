@@ -65,15 +65,15 @@ const EXCHANGE: &str = "\
 redis.call('HSET', KEYS[3], ARGV[2], ARGV[3])
 local fields = redis.call('HKEYS', KEYS[3])
 table.sort(fields)
-local told, size = {}, 0
+local reports, size = {}, 0
 for _, field in ipairs(fields) do
   if field ~= ARGV[2] then
     size = size + redis.call('HSTRLEN', KEYS[3], field)
-    if #told >= tonumber(ARGV[4]) or size > tonumber(ARGV[5]) then break end
-    told[#told + 1] = redis.call('HGET', KEYS[3], field)
+    if #reports >= tonumber(ARGV[4]) or size > tonumber(ARGV[5]) then break end
+    reports[#reports + 1] = redis.call('HGET', KEYS[3], field)
   end
 end
-return {revision(KEYS[1], KEYS[2]), bounded(KEYS[1], ARGV[1]), told}
+return {revision(KEYS[1], KEYS[2]), bounded(KEYS[1], ARGV[1]), reports}
 ";
 
 /// Keys: archive, its revision, reports. Arguments: maximum length, expected revision, next revision, text, then the

@@ -122,17 +122,17 @@ fn units_are_of_a_closed_list_and_what_the_names_say() {
     for row in rows() {
         let (name, unit) = (row[0].trim_matches('`'), row[3]);
         assert!(UNITS.contains(&unit), "{name}: {unit}");
-        let said = if name.ends_with("_timestamp_seconds") || name.ends_with("_start_time_seconds")
-        {
-            "second since 1970"
-        } else if name.ends_with("_seconds") {
-            "second"
-        } else if name.ends_with("_percent") {
-            "percent"
-        } else {
-            continue;
-        };
-        assert_eq!(unit, said, "{name}");
+        let expected =
+            if name.ends_with("_timestamp_seconds") || name.ends_with("_start_time_seconds") {
+                "second since 1970"
+            } else if name.ends_with("_seconds") {
+                "second"
+            } else if name.ends_with("_percent") {
+                "percent"
+            } else {
+                continue;
+            };
+        assert_eq!(unit, expected, "{name}");
     }
 }
 

@@ -12,7 +12,7 @@ use crate::store::file::FileStore;
 #[test]
 fn a_symlink_stays_a_symlink_and_its_target_is_replaced() {
     let (folder, target) = (tempdir().unwrap(), tempdir().unwrap());
-    let rollout = target.path().join("kept.json");
+    let rollout = target.path().join("target.json");
     symlink(&rollout, folder.path().join("rollout.json")).unwrap();
     // A relative symlink to another symlink.
     symlink("next", folder.path().join("watch.json")).unwrap();
@@ -32,7 +32,7 @@ fn a_symlink_stays_a_symlink_and_its_target_is_replaced() {
     assert_eq!(open(&folder).read(0).unwrap(), Some(at(2, "[1,2]")));
 
     // Unfinished files are removed, and damaged ones renamed.
-    fs::write(target.path().join("kept.json.new"), "[").unwrap();
+    fs::write(target.path().join("target.json.new"), "[").unwrap();
     fs::write(target.path().join("watch.json"), "{").unwrap();
     drop(open(&folder));
     let mut names: Vec<_> = fs::read_dir(target.path())
@@ -40,7 +40,7 @@ fn a_symlink_stays_a_symlink_and_its_target_is_replaced() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["kept.json", "watch.json.damaged-1"]);
+    assert_eq!(names, ["target.json", "watch.json.damaged-1"]);
 }
 
 #[test]
