@@ -39,8 +39,8 @@ use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
-    FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, StoreState, Sunset, render,
-    address_counts,
+    FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, StoreState, Sunset,
+    address_counts, render,
 };
 use crate::upstream::MemoryBudget;
 

@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use crate::server::admin::{
     AdminCommand, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
 };
-use crate::telemetry::clock::{millis, timestamp, now, wall};
+use crate::telemetry::clock::{millis, now, timestamp, wall};
 
 /// The interval of file checks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
