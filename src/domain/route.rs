@@ -434,7 +434,7 @@ impl<H> HeaderItem<H> {
         let trimmed = text.trim_matches([' ', '\t']) == text;
         let fits = trimmed && (!self.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
         let value = HeaderValue::from_str(text).ok().filter(|_| fits);
-        value.ok_or("its value cannot stand in a header (RFC 9110 §5.5)")
+        value.ok_or("its value is not allowed in a header (RFC 9110 §5.5)")
     }
 }
 

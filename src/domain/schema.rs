@@ -59,7 +59,7 @@ pub enum SchemaError {
     #[error(transparent)]
     Violation(SchemaViolation),
     /// Validation exceeded its budget.
-    #[error("checking it against the schema takes more than the budget of one validation")]
+    #[error("validation against the schema exceeds its budget")]
     Exceeded(Exceeded),
 }
 
@@ -140,7 +140,7 @@ impl Schema {
         }
         SchemaViolation {
             pointer: String::new(),
-            what: "it does not fit the schema, at more places than are searched".to_owned(),
+            what: "it violates the schema in more places than are reported".to_owned(),
         }
     }
 }
@@ -173,13 +173,13 @@ fn refusal(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Referencing(error) = error.kind() {
         if let ReferencingError::Unretrievable { uri, .. } = error {
             return format!(
-                "`$ref` leads to `{uri}`, out of the schema; write what it names under `$defs`, and `#/$defs/NAME`"
+                "`$ref` points to `{uri}`, outside the schema; copy its target to `$defs` and write `#/$defs/NAME`"
             );
         }
         return format!("the schema cannot be resolved: {error}");
     }
     let place = error.instance_path();
-    format!("is no JSON Schema: at `{place}`, {error}")
+    format!("is not a JSON Schema: at `{place}`, {error}")
 }
 
 #[cfg(test)]

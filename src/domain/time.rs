@@ -30,7 +30,7 @@ pub enum TimestampError {
     #[error("there is no such day or time in the years 1970 to 9999")]
     NoSuchDay,
     /// A time of day without an offset from UTC.
-    #[error("the offset from UTC is missing; write it behind the time, such as `Z` or `+02:00`")]
+    #[error("the offset from UTC is missing; write it after the time, such as `Z` or `+02:00`")]
     NoOffset,
 }
 

@@ -120,7 +120,7 @@ pub(in crate::domain) fn read_headers(
         let mut texts = Vec::new();
         for value in headers.get_all(&item.name) {
             let text = std::str::from_utf8(value.as_bytes())
-                .map_err(|_| BindError::new(place(), "it is no UTF-8 text"))?;
+                .map_err(|_| BindError::new(place(), "it is not UTF-8"))?;
             texts.push(text);
         }
         let read = item.words.read(&texts, reading);
@@ -191,7 +191,7 @@ fn unexpected_body(
     };
     if let Some(member) = members.iter().find(|member| is_foreign(&member.name)) {
         let place = format!("body/{}", member.name);
-        return Err(BindError::new(place, "the route does not take it"));
+        return Err(BindError::new(place, "the route does not accept it"));
     }
     match (route.extra, members.first()) {
         (Extra::Reject, Some(member)) => {
@@ -251,7 +251,7 @@ fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> 
     match body.member(PROTOCOL_MEMBER) {
         None => Ok(()),
         Some(_) => {
-            let what = "a member of this name belongs to the protocol on the other side, and is not carried";
+            let what = "the protocol of the other side reserves this member name";
             Err(BindError::new(format!("body/{PROTOCOL_MEMBER}"), what))
         }
     }

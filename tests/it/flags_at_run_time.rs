@@ -232,7 +232,7 @@ fn a_stage_that_cannot_run_is_422_and_changes_nothing() {
     assert_eq!(part(&answer, 422, "/problems/0/place"), "flip of `all`");
     let message = part(&answer, 422, "/problems/0/message");
     assert!(
-        message.as_str().unwrap().contains("there is none"),
+        message.as_str().unwrap().contains("none is configured"),
         "{message}"
     );
     assert_eq!(proxy.rest("GET", "/a", &[], "").status(), 204);

@@ -201,7 +201,7 @@ fn a_side_without_an_upstream_translates_unless_it_says_otherwise() {
 #[test]
 fn a_default_needs_its_upstream() {
     let main = "rollout.default = { rest = 'translate', rpc = 'passthrough' }\n";
-    let no_rpc = "and there is none\n  hint: add `[upstream.NAME]` with `side = \"rpc\"`, or choose another stage";
+    let no_rpc = "but none is configured\n  hint: add `[upstream.NAME]` with `side = \"rpc\"`, or choose another stage";
     assert_eq!(
         problems(&format!("{main}{OLD}{ROUTE}")),
         format!(
@@ -371,9 +371,9 @@ rpc = 'd'
     );
     assert_eq!(
         problems(&main),
-        "7: route[0].rest: `get` is no HTTP method; methods are case-sensitive, such as `GET` or `POST`\n\
+        "7: route[0].rest: `get` is not an HTTP method; methods are case-sensitive, such as `GET` or `POST`\n\
          16: route[2].rpc: the hole `y` stands on the rpc side only; name it on the rest side as well, write `{_}` to forget it, or `{>y}` where the call has it\n\
-         19: route[3].rest: shares calls with the route `a`, and neither is more specific: name a query parameter or a literal that tells them apart, let one be entered `from` one side only, or remove one\n\
+         19: route[3].rest: shares calls with the route `a`, and neither is more specific: name a query parameter or a literal that distinguishes them, enter one `from` one side only, or remove one\n\
          23: route[4].rest: write an HTTP method, one space and a path, such as `GET /items/{id}`"
     );
 }

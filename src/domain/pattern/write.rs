@@ -194,7 +194,7 @@ impl ObjectPattern {
         }
         let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
         if self.foreign.iter().any(is_foreign) {
-            return Err(MatchError::new(name, "the route does not take it"));
+            return Err(MatchError::new(name, "the route does not accept it"));
         }
         Ok(())
     }

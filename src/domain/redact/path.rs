@@ -44,7 +44,7 @@ impl PathMask {
         }
         let segments = Segments::split(text);
         if segments.irregular().is_some() {
-            return Err("a path has no empty segments, and no dot segments");
+            return Err("a path must not have empty or dot segments");
         }
         // A trailing slash does not matter here.
         let segments = segments.iter().filter(|segment| !segment.is_empty());
@@ -54,13 +54,13 @@ impl PathMask {
         }
         let behind = steps.iter().rev().skip(1);
         if behind.clone().any(|step| step.fits == Fits::Rest) {
-            return Err("`**` stands at the end only");
+            return Err("`**` is allowed only at the end");
         }
         if steps
             .iter()
             .any(|step| matches!(&step.fits, Fits::Text(text) if text.contains('*')))
         {
-            return Err("`*` stands for a whole segment");
+            return Err("`*` must be a whole segment");
         }
         Ok(PathMask(steps))
     }

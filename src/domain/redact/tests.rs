@@ -109,13 +109,13 @@ fn pieces_of_paths_are_hidden_by_their_place() {
 fn a_mask_that_says_nothing_is_refused() {
     for (text, why) in [
         ("reset/*", "a path begins with a slash, such as `/reset/*`"),
-        ("/a//*", "a path has no empty segments, and no dot segments"),
+        ("/a//*", "a path must not have empty or dot segments"),
         (
             "/a",
             "it hides nothing; write `*` for a segment, or `**` for the rest",
         ),
-        ("/a/**/b", "`**` stands at the end only"),
-        ("/a*/*", "`*` stands for a whole segment"),
+        ("/a/**/b", "`**` is allowed only at the end"),
+        ("/a*/*", "`*` must be a whole segment"),
     ] {
         assert_eq!(PathMask::parse(text), Err(why), "{text}");
     }

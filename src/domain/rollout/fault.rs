@@ -6,7 +6,7 @@ use crate::domain::side::Side;
 /// A stage that cannot run because an upstream is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` sends calls of the `{calls}` side to an upstream of the `{needs}` side, and there is none",
+    "`{}` sends calls of the `{calls}` side to an upstream of the `{needs}` side, but none is configured",
     stage.as_str()
 )]
 pub struct StageFault {
@@ -52,23 +52,21 @@ impl RouteEntry<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagFault {
     /// The flag matches no client.
-    #[error("`{0}` fits no client")]
+    #[error("`{0}` matches no client")]
     NoClient(String),
     /// The flag matches no route.
-    #[error("`{0}` fits no route")]
+    #[error("`{0}` matches no route")]
     NoRoute(String),
     /// The routes of the flag accept no calls from its side.
     #[error(
-        "no call of the `{0}` side is of a route that the flag fits: each is entered from the other side only"
+        "the flag matches no route that accepts calls of the `{0}` side: each is entered from the other side only"
     )]
     NotEntered(Side),
     /// The flag assigns a stage that cannot run.
     #[error(transparent)]
     Stage(#[from] StageFault),
     /// The flag has a percentage, but its callers have no keys.
-    #[error(
-        "{percent} % of the callers cannot be told from the others: there is no key for {clients}"
-    )]
+    #[error("{percent} % of the callers cannot be selected: there is no key for {clients}")]
     NoKey {
         /// The share.
         percent: Percent,

@@ -149,7 +149,7 @@ impl Percent {
 
 /// The error for a text that is not a share of callers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no percentage from 0 to 100 in steps of 0.001")]
+#[error("`{0}` is not a percentage from 0 to 100 in steps of 0.001")]
 pub struct NoPercent(String);
 
 /// The stored form is a string: a JSON number would be parsed as `f64`.

@@ -41,7 +41,7 @@ struct RouteDraft {
 /// Returns all faults, each with its key.
 pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> {
     if source.notify == Notify::Yes && source.from == Some(Side::Rest) && !source.rows.is_empty() {
-        let what = "nobody waits for the answer of a notification, so no outcome can be used";
+        let what = "a notification has no answer, so no outcome can be used";
         return Err(vec![
             PatternError::new(what).under("notify").under(&source.key),
         ]);
@@ -99,7 +99,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         (None, None) if speech == Wire::Http => RouteForm::Short,
         (None, None) => RouteForm::Full,
         (None, Some(_)) => {
-            let what = "a route that names `body` names `params` as well; write `params = { … }`";
+            let what = "a route with `body` needs `params`; write `params = { … }`";
             return Err(vec![PatternError::new(what).under("body")]);
         }
         (Some(_), _) => RouteForm::Full,
@@ -194,7 +194,7 @@ fn header_name(name: &str) -> Result<HeaderName, PatternError> {
         parsed.map_err(|_| PatternError::new(format!("`{name}` is no name of an HTTP header")))?;
     if OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-") {
         return Err(PatternError::new(format!(
-            "`{name}` belongs to a single connection or is written by the proxy, so no pattern has it"
+            "`{name}` belongs to a single connection or is written by the proxy, so no pattern may name it"
         )));
     }
     Ok(parsed)
@@ -207,9 +207,9 @@ pub(in crate::domain) fn words(tree: &SourceTree) -> Result<TextPatterns<HoleRef
         SourceTree::Literal(json) => Ok(TextPatterns::Literal(
             String::from_utf8_lossy(json.as_bytes()).into_owned(),
         )),
-        SourceTree::Table(_) | SourceTree::List(_) => Err(PatternError::new(
-            "it is a text, so neither a table nor a list can stand here",
-        )),
+        SourceTree::Table(_) | SourceTree::List(_) => {
+            Err(PatternError::new("it must be text, not a table or a list"))
+        }
     }
 }
 
@@ -253,7 +253,7 @@ impl RouteDraft {
                 Ok(())
             }
             _ => Err(PatternError::new(
-                "only the members of a `body` that is a table can be carried to `params` that are one, and neither may name `...`; write `\"...\" = \"{others}\"` where they go",
+                "members are carried only from a `body` table to a `params` table, and neither may name `...`; write `\"...\" = \"{others}\"` where they go",
             )
             .under("extra")),
         }
@@ -393,13 +393,13 @@ impl RouteDraft {
         let fault = |what: String| Err(PatternError::new(what).under("affinity"));
         let Some(hole) = facts.find(name) else {
             return fault(format!(
-                "`{name}` is no hole that both sides of the route share"
+                "`{name}` is not a hole that both sides of the route share"
             ));
         };
         let in_head = self.head_mentions().any(|mention| mention.name == *name);
         if !in_head && source.from != Some(Side::Rpc) {
             return fault(format!(
-                "`{name}` is read from the body only, which comes after the decision; name a hole of the path, the query or the headers, or write `from = \"rpc\"`"
+                "`{name}` is read only from the body, which arrives after the decision; name a hole of the path, the query or the headers, or write `from = \"rpc\"`"
             ));
         }
         Ok(Some(hole))

@@ -94,7 +94,7 @@ pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
         | SourceTree::Text(_)
         | SourceTree::Literal(_)
         | SourceTree::List(_) => {
-            let what = "a frame is an object with a member that tells it from others, such as `{ command = \"run\" }`";
+            let what = "a frame must be an object with a member that identifies it, such as `{ command = \"run\" }`";
             Err(PatternError::new(what).under("frame"))
         }
     }
@@ -109,7 +109,7 @@ pub(super) fn refuse_other_speech(
     let errors = strange.map(|row| {
         let what = match speech {
             Wire::Http if row.rest.body.is_none() => "`rest` is missing",
-            Wire::Http => "the route has `rest`, so its answers are no frames; write `rest`",
+            Wire::Http => "the route has `rest`, so its answers are not frames; write `rest`",
             Wire::Frame => "the route has `frame`, so its answers are frames, or nothing; write `frame`, or leave it out",
         };
         PatternError::new(what).under(&row.key)
@@ -128,8 +128,7 @@ pub(super) fn hears_silence(route: &Route) -> Result<(), PatternError> {
     if route.silence.is_none() || rows.any(|row| matches!(row.rest.body, BodyPattern::Nothing)) {
         return Ok(());
     }
-    let what =
-        "no outcome says what a silence means; write one without `frame`, or leave `silence` out";
+    let what = "no outcome covers silence; write one without `frame`, or leave `silence` out";
     Err(PatternError::new(what).under("silence"))
 }
 

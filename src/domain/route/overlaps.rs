@@ -80,7 +80,7 @@ pub(super) fn duplicate_names(routes: &[Route]) -> Vec<TableError> {
     let mut errors = Vec::new();
     for (index, route) in routes.iter().enumerate() {
         if seen.insert(&route.name, index).is_some() {
-            let what = format!("the name `{}` is given to two routes", route.name);
+            let what = format!("two routes have the name `{}`", route.name);
             errors.push(TableError {
                 route: index,
                 key: "name",
@@ -249,7 +249,7 @@ fn literals_differ(one: &Pattern, other: &Pattern) -> bool {
 
 fn overlap(routes: &[Route], first: usize, second: usize, side: Side) -> TableError {
     let what = format!(
-        "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that tells them apart, let one be entered `from` one side only, or remove one",
+        "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that distinguishes them, enter one `from` one side only, or remove one",
         routes[first].name
     );
     TableError {

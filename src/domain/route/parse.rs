@@ -41,7 +41,7 @@ fn parse_method(text: &str) -> Result<Method, PatternError> {
         )),
         Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => Ok(method),
         Ok(_) | Err(_) => Err(PatternError::new(format!(
-            "`{text}` is no HTTP method; methods are case-sensitive, such as `GET` or `POST`"
+            "`{text}` is not an HTTP method; methods are case-sensitive, such as `GET` or `POST`"
         ))),
     }
 }
@@ -97,9 +97,7 @@ fn parse_path(path: &str) -> Result<Template<HoleRef>, PatternError> {
     let last = segments.len() - 1;
     for (at, segment) in segments.into_iter().enumerate() {
         if template.segments.last() == Some(&SegmentPattern::Rest) {
-            return Err(PatternError::new(
-                "nothing but a verb may stand behind `**`",
-            ));
+            return Err(PatternError::new("only a verb may follow `**`"));
         }
         if segment.is_empty() && at > 0 && at == last && template.verb.is_none() {
             // The trailing slash of `/items/`.
@@ -115,7 +113,7 @@ fn parse_path(path: &str) -> Result<Template<HoleRef>, PatternError> {
 fn parse_segment(segment: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
     match &tokens(segment)?[..] {
         [] => Err(PatternError::new(
-            "the path has an empty segment, which only its last one may be, as in `/items/`",
+            "only the last segment of a path may be empty, as in `/items/`",
         )),
         [Token::Hole(inside)] => parse_path_hole(inside, template),
         [Token::Text(text)] => {
@@ -125,7 +123,7 @@ fn parse_segment(segment: &str, template: &mut Template<HoleRef>) -> Result<(), 
             Ok(())
         }
         _ => Err(PatternError::new(format!(
-            "`{segment}`: text beside a hole in a path segment; a hole takes a whole segment"
+            "`{segment}`: text next to a hole in a path segment; a hole must be a whole segment"
         ))),
     }
 }
@@ -134,12 +132,12 @@ fn parse_segment(segment: &str, template: &mut Template<HoleRef>) -> Result<(), 
 fn literal(text: &str) -> Result<String, PatternError> {
     if text.is_empty() || text == "." || text == ".." {
         return Err(PatternError::new(format!(
-            "the path segment `{text}` cannot be told from no segment"
+            "the path segment `{text}` cannot be distinguished from an absent one"
         )));
     }
     if text == "*" || text == "**" {
         return Err(PatternError::new(format!(
-            "`{text}` has no name to be known by; write `{{name={text}}}`"
+            "`{text}` needs a name; write `{{name={text}}}`"
         )));
     }
     let mut escaped = String::new();
@@ -175,7 +173,7 @@ fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(),
     }
     if typed == ":json" {
         return Err(wrong(
-            "JSON does not stand in a path; put it into the query or the body",
+            "a path cannot contain JSON; put it into the query or the body",
         ));
     }
     let shape = parse_type(typed, inside)?;
@@ -189,9 +187,7 @@ fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(),
     }
     let spanned = &template.segments[start..];
     if spanned[..spanned.len() - 1].contains(&SegmentPattern::Rest) {
-        return Err(PatternError::new(
-            "nothing but a verb may stand behind `**`",
-        ));
+        return Err(PatternError::new("only a verb may follow `**`"));
     }
     if spanned.len() > 1 && !typed.is_empty() && typed != ":string" {
         return Err(wrong("several segments are a string"));

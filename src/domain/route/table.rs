@@ -367,10 +367,7 @@ impl RouteTable {
         {
             return Err(BindError::new(
                 "params",
-                format!(
-                    "these values would make it a call of the route `{}`",
-                    self.route(taken).name
-                ),
+                format!("these values select the route `{}`", self.route(taken).name),
             ));
         }
         Ok(written)

@@ -199,7 +199,7 @@ fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
     let call = &route.rest_call;
     let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
     if call.foreign.iter().any(is_foreign) {
-        let what = format!("the route `{}` does not take it", route.name);
+        let what = format!("the route `{}` does not accept it", route.name);
         return Err(BindError::new(in_query(name), what));
     }
     let mut keys = call.query.iter().map(|item| &item.key);
@@ -293,7 +293,9 @@ fn joined(raw: &[&str]) -> Result<String, String> {
     let mut text = String::new();
     for segment in raw {
         if percent::normalise(segment).contains("%2F") {
-            return Err("`%2F` in a value of several segments cannot be told from a slash".into());
+            return Err(
+                "`%2F` in a value of several segments cannot be distinguished from a slash".into(),
+            );
         }
         let decoded = percent::decode(segment, Plus::Literal).map_err(|error| error.to_string())?;
         if !text.is_empty() {

@@ -90,7 +90,7 @@ fn a_reference_stays_within_the_schema() {
     assert_eq!(deep, r#"/next/next/at | it is not of type "string""#);
     for out in ["other.json", "http://h/other.json", "file:///etc/passwd"] {
         let expected = format!(
-            "`$ref` leads to `{out}`, out of the schema; write what it names under `$defs`, and `#/$defs/NAME`"
+            "`$ref` points to `{out}`, outside the schema; copy its target to `$defs` and write `#/$defs/NAME`"
         );
         assert_eq!(refused(&json!({ "allOf": [{ "$ref": out }] })), expected);
     }
@@ -341,7 +341,7 @@ fn the_draft_is_2020_12_unless_the_schema_names_another() {
     let tuple = json!({ "prefixItems": [{ "type": "string" }] });
     assert!(schema(&tuple).check(&json("[1]")).is_err());
     let mut old = json!({ "items": [{ "type": "string" }] });
-    assert!(refused(&old).starts_with("is no JSON Schema: at `/items`"));
+    assert!(refused(&old).starts_with("is not a JSON Schema: at `/items`"));
     old["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     assert!(schema(&old).check(&json("[1]")).is_err());
 }
@@ -352,7 +352,7 @@ fn a_regular_expression_takes_linear_time_and_bounded_space() {
     for bad in ["(", "(?=a)b", r"(a)\1", "((a{1000}){1000}){1000}"] {
         let shown = refused(&pattern(bad));
         assert!(
-            shown.starts_with("is no JSON Schema: at `/properties/a/pattern`"),
+            shown.starts_with("is not a JSON Schema: at `/properties/a/pattern`"),
             "{shown}"
         );
     }
@@ -376,7 +376,7 @@ fn what_two_parsers_could_read_differently_is_refused() {
     assert!(fault(&any, r#"{"\ud800":1}"#).contains("lone surrogate"));
     assert_eq!(
         fault(&any, r#"{"~/":[1e400]}"#),
-        "/~0~1/0 | it is no number of 64 bits"
+        "/~0~1/0 | it is not a 64-bit number"
     );
     assert_eq!(any.check(&json("123456789012345678901234567890")), Ok(()));
     let whole = schema(&json!({ "type": "integer" }));

@@ -71,7 +71,7 @@ impl ValueReader<'_, '_> {
             JsonKind::Boolean => Ok(ValueItem::Boolean(value.as_bytes() == b"true")),
             JsonKind::Number => match serde_json::from_slice::<Number>(value.as_bytes()) {
                 Ok(number) => Ok(ValueItem::Number(number)),
-                Err(_) => Err(self.fault("it is no number of 64 bits")),
+                Err(_) => Err(self.fault("it is not a 64-bit number")),
             },
             JsonKind::String => {
                 self.pay(0, length + ALLOCATION)?;

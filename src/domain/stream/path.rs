@@ -26,10 +26,10 @@ pub enum StreamPathError {
     #[error("it has {0}; write it in its normal form")]
     Irregular(crate::domain::route::AmbiguousPath),
     /// A misplaced brace.
-    #[error("`{0}` is no segment; a hole is a whole one with a name, such as `{{id}}`")]
+    #[error("`{0}` is not a segment; a hole must be a whole segment with a name, such as `{{id}}`")]
     Segment(String),
     /// A repeated name.
-    #[error("the hole `{0}` is there twice")]
+    #[error("the hole `{0}` occurs twice")]
     Twice(String),
 }
 

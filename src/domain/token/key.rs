@@ -137,13 +137,13 @@ pub enum KeyFault {
         least: usize,
     },
     /// Not a key of this algorithm.
-    #[error("it is no public key of this algorithm in PEM form")]
+    #[error("it is not a PEM public key for this algorithm")]
     NoPublicKey,
     /// Not a JWK set.
-    #[error("it is no JWK set: an object whose `keys` is a list")]
+    #[error("it is not a JWK set: an object with a list `keys`")]
     NoSet,
     /// A JWK set without a usable key.
-    #[error("none of its keys can verify a signature with an algorithm that is known")]
+    #[error("none of its keys can verify a signature with a supported algorithm")]
     NoKeys,
 }
 

@@ -281,7 +281,7 @@ fn a_member_that_only_a_sibling_takes_is_refused() {
         .find(|route| route.name == "all")
         .unwrap();
     let error = rpc_to_rest(all, ("s/delete", Some(&json(r#"{"id":""}"#))), TERMS).unwrap_err();
-    assert_eq!(error.to_string(), "params/id: the route does not take it");
+    assert_eq!(error.to_string(), "params/id: the route does not accept it");
 }
 
 fn value() -> impl Strategy<Value = serde_json::Value> {

@@ -132,10 +132,10 @@ pub enum BodyEnd {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFraming {
     /// `Content-Length` is not a number, or has more than one value.
-    #[error("its Content-Length is `{0}`, where one number of up to 2^63 - 1 is allowed")]
+    #[error("its Content-Length is `{0}`, but must be one number up to 2^63 - 1")]
     Length(String),
     /// A `Transfer-Encoding` that the proxy does not decode. It is hop-by-hop, so no later recipient could decode it.
-    #[error("its Transfer-Encoding is `{0}`, where `chunked` alone is read")]
+    #[error("its Transfer-Encoding is `{0}`, but only `chunked` is supported")]
     Coding(String),
 }
 

@@ -40,23 +40,23 @@ fn a_flag_speaks_of_somebody_and_something() {
     let cases = [
         (
             "client = 'ios-ap'",
-            "3: flag[0].client: `ios-ap` fits no client\n  hint: did you mean `ios-app`?",
+            "3: flag[0].client: `ios-ap` matches no client\n  hint: did you mean `ios-app`?",
         ),
         (
             "client = 'oother'",
-            "3: flag[0].client: `oother` fits no client\n  hint: did you mean `other`?",
+            "3: flag[0].client: `oother` matches no client\n  hint: did you mean `other`?",
         ),
         (
             "client = 'android'",
-            "3: flag[0].client: `android` fits no client",
+            "3: flag[0].client: `android` matches no client",
         ),
         (
             "route = 'agnt.*'",
-            "3: flag[0].route: `agnt.*` fits no route\n  hint: did you mean `agent.*`?",
+            "3: flag[0].route: `agnt.*` matches no route\n  hint: did you mean `agent.*`?",
         ),
         (
             "route = 'tool.list'",
-            "3: flag[0].route: `tool.list` fits no route\n  hint: did you mean `tools.list`?",
+            "3: flag[0].route: `tool.list` matches no route\n  hint: did you mean `tools.list`?",
         ),
     ];
     for (flag, expected) in cases {
@@ -78,7 +78,7 @@ fn a_flag_without_any_route_has_the_place_of_its_table() {
         Fixture::new(&main).file("flags.toml", "\n[[flag]]\nname = 'f'\nstage = 'retired'\n");
     assert_eq!(
         problems_of(&fixture),
-        "flags.toml:2: flag[0].route: `*` fits no route"
+        "flags.toml:2: flag[0].route: `*` matches no route"
     );
 }
 
@@ -86,12 +86,12 @@ fn a_flag_without_any_route_has_the_place_of_its_table() {
 fn a_stage_that_cannot_run_is_refused_with_a_way_out() {
     assert_eq!(
         wrong(OLD, "stage = 'translate'"),
-        "3: flag[0].stage: `translate` sends calls of the `rest` side to an upstream of the `rpc` side, and there is none\n  \
+        "3: flag[0].stage: `translate` sends calls of the `rest` side to an upstream of the `rpc` side, but none is configured\n  \
          hint: add `[upstream.NAME]` with `side = \"rpc\"`, or limit the flag by `side = \"rpc\"`"
     );
     assert_eq!(
         wrong(NEW, "stage = 'passthrough'\nside = 'rest'\npercent = 0"),
-        "3: flag[0].stage: `passthrough` sends calls of the `rest` side to an upstream of the `rest` side, and there is none\n  \
+        "3: flag[0].stage: `passthrough` sends calls of the `rest` side to an upstream of the `rest` side, but none is configured\n  \
          hint: add `[upstream.NAME]` with `side = \"rest\"`, or choose another stage"
     );
     right(OLD, "stage = 'translate'\nside = 'rpc'");
@@ -109,7 +109,7 @@ fn a_share_needs_callers_who_can_be_told_apart() {
     assert_eq!(
         wrong(BOTH, &share("batch", "")),
         format!(
-            "4: flag[0].percent: 25 % of the callers cannot be told from the others: there is no key for `batch`\n  {hint}"
+            "4: flag[0].percent: 25 % of the callers cannot be selected: there is no key for `batch`\n  {hint}"
         )
     );
     assert_eq!(
@@ -120,7 +120,7 @@ fn a_share_needs_callers_who_can_be_told_apart() {
     assert_eq!(
         wrong(BOTH, &share("*t*h*", "")),
         format!(
-            "4: flag[0].percent: 25 % of the callers cannot be told from the others: there is no key for `batch`, `other`\n  {hint}"
+            "4: flag[0].percent: 25 % of the callers cannot be selected: there is no key for `batch`, `other`\n  {hint}"
         )
     );
     right(BOTH, &share("*", ""));
@@ -172,7 +172,7 @@ fn a_flag_of_one_side_needs_a_route_that_is_entered_from_it() {
     };
     assert_eq!(
         problems("rest", flag("tools.*", "side = 'rpc'", "translate")).unwrap(),
-        "flags.toml:4: flag[0].side: no call of the `rpc` side is of a route that the flag fits: each is entered from the other side only\n  \
+        "flags.toml:4: flag[0].side: the flag matches no route that accepts calls of the `rpc` side: each is entered from the other side only\n  \
          hint: write `side = \"rest\"`, or name another route"
     );
     // The other route is entered from both sides.

@@ -36,7 +36,7 @@ fn what_is_wrong_with_a_frame_has_its_key() {
         ),
         (
             format!("{STOP}silence = '1s'\n"),
-            "route[0].silence: no outcome says what a silence means",
+            "route[0].silence: no outcome covers silence",
         ),
         (
             STOP.replace("'{id?}'", "'{other}'"),
@@ -208,7 +208,7 @@ fn what_is_wrong_with_a_local_answer_to_a_frame_has_its_key() {
         ),
         (
             "[[local]]\nframe = 7\nanswer = 'none'\n".to_owned(),
-            "local[0].frame: a frame is an object",
+            "local[0].frame: a frame must be an object",
         ),
         (
             "[[local]]\nrpc = 'a'\nanswer = { frame = { a = 1 } }\n".to_owned(),

@@ -93,7 +93,7 @@ deprecated = {{ since = '2026-02-30', sunset = 1, link = '/here', brownouts = [ 
     assert_eq!(
         problems(&main),
         "\
-2: deprecated.since: `2026-01-01T00:00:00` is not a date or time: the offset from UTC is missing; write it behind the time, such as `Z` or `+02:00`
+2: deprecated.since: `2026-01-01T00:00:00` is not a date or time: the offset from UTC is missing; write it after the time, such as `Z` or `+02:00`
 3: deprecated.side: `rst` is not allowed here; write `rest` or `rpc`
   hint: did you mean `rest`?
 4: deprecated.until: unknown key

@@ -78,14 +78,14 @@ pub enum Inconclusive {
     },
     /// The old path is no longer called, and no earlier window had enough calls.
     #[error(
-        "nothing to compare with: no calls of the old way, and no earlier window that had enough"
+        "nothing to compare with: no calls of the old way, and no earlier window with enough calls"
     )]
     NoOld,
     /// Both paths fail: a rollback would not help.
-    #[error("both ways fail, so the fault lies behind both")]
+    #[error("both ways fail, so the cause is common to both")]
     BothFail,
     /// A limit seems to be exceeded; further slices will confirm it or not.
-    #[error("the limit of {0} seems to be exceeded, and it is not yet sure")]
+    #[error("the limit of {0} seems to be exceeded, but this is not yet certain")]
     Suspect(Limit),
 }
 

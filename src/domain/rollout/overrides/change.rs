@@ -89,7 +89,7 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeFault {
     /// The flag of a guard's change is already tripped or at another step.
-    #[error("the flag stands otherwise by now")]
+    #[error("the flag has changed in the meantime")]
     Overtaken,
     /// The flag is armed.
     #[error("the flag is not tripped, so there is nothing to re-arm")]

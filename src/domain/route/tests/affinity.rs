@@ -29,11 +29,15 @@ fn the_hole_of_affinity_is_shared_and_known_before_the_decision() {
     assert!(
         affinity("text", None)
             .unwrap_err()
-            .contains("read from the body only")
+            .contains("read only from the body")
     );
     assert_eq!(
         affinity("text", Some(Side::Rpc)),
         Ok(Some("text".to_owned()))
     );
-    assert!(affinity("chats", None).unwrap_err().contains("is no hole"));
+    assert!(
+        affinity("chats", None)
+            .unwrap_err()
+            .contains("is not a hole")
+    );
 }

@@ -64,14 +64,14 @@ fn a_header_that_cannot_be_written_without_its_value_is_refused() {
             .map(drop)
             .map_err(|mut errors| errors.remove(0).to_string())
     };
-    let cannot = "the default of `a`: its value cannot stand in a header";
+    let cannot = "the default of `a`: its value is not allowed in a header";
     for (header, param, words) in [
         // The space behind a name is not part of a value: nothing would read what is written.
         ("Bearer {a=}", "{a=x}", cannot),
         ("Bearer {a=x}", "{a=}", cannot),
         ("{a= x}", "{a}", cannot),
         ("{a?=x}", "{a=y\nz}", cannot),
-        ("Bearer {a} ", "{a}", "its value cannot stand in a header"),
+        ("Bearer {a} ", "{a}", "its value is not allowed in a header"),
         ("{a:string[,]=[\"x,y\"]}", "{a}", "it contains a comma"),
     ] {
         let error = parsed(header, param).unwrap_err();

@@ -160,9 +160,9 @@ fn headers_are_texts_with_holes() {
         &[
             (
                 "m {\"key\":\"a\\nb\"}",
-                Err("header `x-key`: its value cannot stand in a header"),
+                Err("header `x-key`: its value is not allowed in a header"),
             ),
-            ("m {\"key\":\"k \"}", Err("cannot stand in a header")),
+            ("m {\"key\":\"k \"}", Err("is not allowed in a header")),
         ],
     );
 }
