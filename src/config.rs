@@ -1,25 +1,24 @@
 //! The configuration: files, environment and command line, read into a plan, or every problem at once.
 //!
 //! ```text
-//! load      merges defaults, files, variables and arguments (figment); their only reader
-//!   toml, include, layer    TOML 1.1 with the location of each key; included files; the origin of each key
-//! decode    decodes the merged tree with `table_reader` and `value`
-//! replica   the machine-dependent part of a shared store: a name, the password file
-//! beside    problems of other files while the main file is not valid TOML
-//! schema    schema files that routes name
-//! secret_files  files of keys, certificates and header values
-//! regular   reads regular files up to a size limit
-//! progress  the file that a thread is working on
-//! raw       the decoded values
-//! flags     the flags file, a separate document
-//! compile   compiles the raw configuration into a plan, or every problem
-//! configuration  all steps in one
-//! problem   location, key, value found, allowed values
+//! load                    merges defaults, files, variables and arguments (figment); their only reader
+//!   toml, include, layer  TOML 1.1 with the location of each key; included files; the origin of each key
+//! decode                  decodes the merged tree with `table_reader` and `value`
+//! replica                 the machine-dependent part of a shared store: a name, the password file
+//! other_files             problems of other files while the main file is not valid TOML
+//! schema                  schema files that routes name
+//! secret_files            files of keys, certificates and header values
+//! regular                 reads regular files up to a size limit
+//! progress                the file that a thread is working on
+//! raw                     the decoded values
+//! flags                   the flags file, a separate document
+//! compile                 compiles the raw configuration into a plan, or every problem
+//! configuration           all steps in one
+//! problem                 location, key, value found, allowed values
 //! ```
 //!
 //! Only `compile` interprets patterns, flags and limits.
 
-mod beside;
 pub mod compile;
 pub mod configuration;
 mod decode;
@@ -28,6 +27,7 @@ pub mod flags;
 mod include;
 mod layer;
 pub mod load;
+mod other_files;
 pub mod problem;
 pub mod progress;
 pub mod raw;

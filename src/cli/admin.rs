@@ -297,7 +297,7 @@ fn words(problem: &Value) -> String {
 /// Returns the location of a fault; `None` for defaults and flips, which are in no file.
 fn place(fault: &Value) -> Option<String> {
     let place = fault.get("place").and_then(Value::as_str)?;
-    (!SourceLocation::is_unsaid(place)).then(|| place.to_owned())
+    (!SourceLocation::is_implicit(place)).then(|| place.to_owned())
 }
 
 fn token(arguments: &AdminArguments) -> Result<Option<String>, AdminFault> {

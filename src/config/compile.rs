@@ -77,7 +77,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let routes = routes::compile(raw, &mut problems);
     let of_routes = raw.routes.iter();
     let of_routes =
-        of_routes.map(|route| upstreams::of_route((raw, &upstreams), route, &mut problems));
+        of_routes.map(|route| upstreams::for_route((raw, &upstreams), route, &mut problems));
     upstreams.of_routes = of_routes.collect();
     let streams = streams::streams(raw, (&routes, &mut upstreams), &mut problems);
     let events = streams::events(raw, &mut problems);
@@ -86,7 +86,11 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let workers = raw.listen.workers.value;
     let candidates = candidates::compile(&raw.rollout.candidates, workers, &mut problems);
     let locals = local::compile(raw, (&routes, &face), &mut problems);
-    face.sockets = sockets(&raw.rpc, &upstreams, tongue((&routes, &locals), &events));
+    face.sockets = sockets(
+        &raw.rpc,
+        &upstreams,
+        socket_protocol((&routes, &locals), &events),
+    );
     let cors = raw.cors.as_ref();
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
@@ -96,7 +100,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let redaction = Arc::new(redaction(raw));
     let plan = Plan {
         tls,
-        preface: preface(raw, &mut problems),
+        preface: proxy_protocol(raw, &mut problems),
         forwarding: forwarding(raw),
         identity_headers: identity::headers(raw, &mut problems),
         trace,
@@ -137,20 +141,24 @@ fn irregular(
 
 /// Compiles the forwarding headers for upstreams.
 fn forwarding(raw: &RawConfig) -> Forwarding {
-    let writes = raw.listen.forwarded.iter().map(|told| told.value);
+    let headers = raw.listen.forwarded.iter().map(|header| header.value);
     Forwarding {
         trust: raw.listen.forwarded_from.value,
-        writes: writes.collect(),
+        writes: headers.collect(),
     }
 }
 
 /// Compiles the redaction rules.
 fn redaction(raw: &RawConfig) -> Redaction {
-    let said = &raw.log.redact;
+    let rules = &raw.log.redact;
     Redaction {
-        headers: said.headers.iter().map(|name| name.value.clone()).collect(),
-        keys: said.keys.iter().map(|key| key.value.clone()).collect(),
-        paths: said.paths.iter().map(|path| path.value.clone()).collect(),
+        headers: rules
+            .headers
+            .iter()
+            .map(|name| name.value.clone())
+            .collect(),
+        keys: rules.keys.iter().map(|key| key.value.clone()).collect(),
+        paths: rules.paths.iter().map(|path| path.value.clone()).collect(),
     }
 }
 
@@ -164,31 +172,31 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
         return;
     }
     // The problem is reported at the address that was set explicitly.
-    let (said, other) = match admin.place {
+    let (explicit, other) = match admin.place {
         SourceLocation::Default => (listen, admin),
         SourceLocation::File { .. }
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
         | SourceLocation::Flip(_) => (admin, listen),
     };
-    problems.push(said.problem(format!(
+    problems.push(explicit.problem(format!(
         "`{}` conflicts with `{}` of {}; write another port",
-        said.value, other.value, other.key
+        explicit.value, other.value, other.key
     )));
 }
 
 /// Checks the PROXY protocol: without trusted proxies, any peer could claim any client address.
-fn preface(raw: &RawConfig, problems: &mut Vec<Problem>) -> ProxyProtocolUse {
-    let Some(said) = &raw.listen.proxy_protocol else {
+fn proxy_protocol(raw: &RawConfig, problems: &mut Vec<Problem>) -> ProxyProtocolUse {
+    let Some(configured) = &raw.listen.proxy_protocol else {
         return ProxyProtocolUse::Off;
     };
-    if said.value == ProxyProtocolUse::Required && raw.listen.trusted.is_empty() {
+    if configured.value == ProxyProtocolUse::Required && raw.listen.trusted.is_empty() {
         let message =
             "the PROXY protocol is accepted only from trusted proxies, and none is configured";
         let hint = "add the networks of the load balancers to `trusted` of `[listen]`";
-        problems.push(said.problem(message).hint(hint));
+        problems.push(configured.problem(message).hint(hint));
     }
-    said.value
+    configured.value
 }
 
 fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
@@ -222,11 +230,14 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
 }
 
 /// Returns the protocol that clients may use over WebSockets.
-fn tongue((routes, locals): (&RouteTable, &LocalReplies), events: &Events) -> SocketProtocol {
+fn socket_protocol(
+    (routes, locals): (&RouteTable, &LocalReplies),
+    events: &Events,
+) -> SocketProtocol {
     let mut events = events.all().iter();
-    let told = events.any(|event| event.pattern_for(EventForm::Frame).is_some());
-    let taken = locals.answers_frames() || routes.routes().iter().any(Route::is_frame);
-    match told || taken {
+    let has_events = events.any(|event| event.pattern_for(EventForm::Frame).is_some());
+    let has_frames = locals.answers_frames() || routes.routes().iter().any(Route::is_frame);
+    match has_events || has_frames {
         true => SocketProtocol::Both,
         false => SocketProtocol::Rpc,
     }
@@ -237,22 +248,22 @@ fn tongue((routes, locals): (&RouteTable, &LocalReplies), events: &Events) -> So
 fn sockets(
     raw: &RawRpc,
     upstreams: &Upstreams,
-    tongue: SocketProtocol,
+    protocol: SocketProtocol,
 ) -> Option<ClientSocketPlan> {
     let usual = upstreams.of(None, Side::Rpc);
     let usual = usual.and_then(|place| upstreams.all.get(place));
-    let served = match raw.websocket.as_ref().map(|said| said.value) {
+    let served = match raw.websocket.as_ref().map(|websocket| websocket.value) {
         Some(SocketsWord::Served) => true,
         Some(SocketsWord::Passed) => false,
         None => {
-            tongue == SocketProtocol::Both
+            protocol == SocketProtocol::Both
                 || usual.is_some_and(|usual| usual.transport.link().is_some())
         }
     };
     served.then_some(ClientSocketPlan {
         concurrency: raw.socket_concurrency.value,
         idle_timeout: raw.socket_idle_timeout.value,
-        tongue,
+        tongue: protocol,
     })
 }
 

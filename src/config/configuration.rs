@@ -67,7 +67,7 @@ impl Configuration {
         problems.extend(found);
         let (plan, found) = compile_parts(&raw, &flags);
         let found = found.into_iter();
-        problems.extend(found.filter(|problem| stands(&problem.key, &incomplete)));
+        problems.extend(found.filter(|problem| is_independent(&problem.key, &incomplete)));
         if problems.is_empty() {
             return Ok(Configuration { raw, flags, plan });
         }
@@ -101,7 +101,7 @@ fn incomplete(problems: &[Problem]) -> BTreeSet<String> {
 }
 
 /// Returns whether a problem found by compilation is independent of the incomplete tables.
-fn stands(key: &str, incomplete: &BTreeSet<String>) -> bool {
+fn is_independent(key: &str, incomplete: &BTreeSet<String>) -> bool {
     match refers_to(key) {
         Some(tables) => !tables.iter().any(|table| incomplete.contains(*table)),
         None => incomplete.is_empty(),
@@ -153,8 +153,8 @@ mod tests {
         ];
         for (key, table, expected) in cases {
             let incomplete = BTreeSet::from([table.to_owned()]);
-            assert_eq!(stands(key, &incomplete), expected, "{key}, {table}");
-            assert!(stands(key, &BTreeSet::new()), "{key}");
+            assert_eq!(is_independent(key, &incomplete), expected, "{key}, {table}");
+            assert!(is_independent(key, &BTreeSet::new()), "{key}");
         }
     }
 }

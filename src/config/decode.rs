@@ -71,18 +71,18 @@ const IRREGULAR: &[(&str, IrregularWord)] = &[
     ("pass", IrregularWord::Pass),
     ("reject", IrregularWord::Reject),
 ];
-const PREFACES: &[(&str, ProxyProtocolUse)] = &[
+const PROXY_PROTOCOL: &[(&str, ProxyProtocolUse)] = &[
     ("off", ProxyProtocolUse::Off),
     ("required", ProxyProtocolUse::Required),
 ];
-const TOLD: &[(&str, ForwardingHeader)] = &[
+const FORWARDING_HEADERS: &[(&str, ForwardingHeader)] = &[
     ("forwarded", ForwardingHeader::Forwarded),
     ("x-forwarded-for", ForwardingHeader::For),
     ("x-forwarded-proto", ForwardingHeader::Proto),
     ("x-forwarded-host", ForwardingHeader::Host),
     ("x-real-ip", ForwardingHeader::RealIp),
 ];
-const BELIEVED: &[(&str, TrustForwarded)] = &[
+const TRUST_FORWARDED: &[(&str, TrustForwarded)] = &[
     ("trusted", TrustForwarded::Trusted),
     ("everyone", TrustForwarded::Everyone),
 ];
@@ -197,11 +197,11 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let workers = table.require("workers", whole(1..=MOST_WORKERS));
     let hosts = table.list("hosts", cors::host);
     let trusted = table.list("trusted", identity::network);
-    let forwarded = table.list("forwarded", word(TOLD, &[]));
-    let forwarded_from = table.require("forwarded_from", word(BELIEVED, &[]));
+    let forwarded = table.list("forwarded", word(FORWARDING_HEADERS, &[]));
+    let forwarded_from = table.require("forwarded_from", word(TRUST_FORWARDED, &[]));
     let remove_headers = table.list("remove_headers", identity::header_pattern);
     let set_headers = identity::set_headers(table);
-    let proxy_protocol = table.get("proxy_protocol", word(PREFACES, &[]));
+    let proxy_protocol = table.get("proxy_protocol", word(PROXY_PROTOCOL, &[]));
     let tls = table.table("tls", identity::tls);
     Some(RawListen {
         address: address?,

@@ -63,12 +63,12 @@ fn matches(pattern: &str, name: &str) -> bool {
                 from += 1;
             }
             _ => {
-                let Some((star_at, taken)) = star else {
+                let Some((star_at, matched)) = star else {
                     return false;
                 };
-                star = Some((star_at, taken + 1));
+                star = Some((star_at, matched + 1));
                 at = star_at + 1;
-                from = taken + 1;
+                from = matched + 1;
             }
         }
     }

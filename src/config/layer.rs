@@ -16,7 +16,7 @@ use crate::domain::pattern::as_key;
 pub(super) struct Layer {
     name: &'static str,
     pub(super) values: Dict,
-    said: HashMap<String, KeyOrigin>,
+    origins: HashMap<String, KeyOrigin>,
 }
 
 /// The origin of a key.
@@ -47,26 +47,26 @@ impl Layer {
 
     /// Records the location of a key, with its offset in the text; the first location wins.
     pub(super) fn note(&mut self, key: &str, place: &SourceLocation, at: usize) {
-        if !self.said.contains_key(key) {
-            self.said.insert(key.to_owned(), said(place, at));
+        if !self.origins.contains_key(key) {
+            self.origins.insert(key.to_owned(), origin(place, at));
         }
     }
 
     /// Records the kind of a value.
     pub(super) fn note_kind(&mut self, key: &str, kind: ValueKind) {
-        if let Some(said) = self.said.get_mut(key) {
-            said.kind = kind;
+        if let Some(origin) = self.origins.get_mut(key) {
+            origin.kind = kind;
         }
     }
 
     /// Returns the location of a key in this layer.
     pub(super) fn place(&self, key: &str) -> Option<SourceLocation> {
-        self.said.get(key).map(|said| said.place.clone())
+        self.origins.get(key).map(|origin| origin.place.clone())
     }
 
     /// Removes all locations: defaults have none.
-    pub(super) fn placeless(mut self) -> Self {
-        self.said.clear();
+    pub(super) fn without_locations(mut self) -> Self {
+        self.origins.clear();
         self
     }
 
@@ -82,7 +82,7 @@ impl Layer {
             self.note(&key, place, 0);
         }
         // The last layer that sets a leaf determines its location.
-        self.said.insert(join(&key, last), said(place, 0));
+        self.origins.insert(join(&key, last), origin(place, 0));
         let mut values = &mut self.values;
         for name in tables {
             let entry = values.entry(name.clone()).or_insert_with(empty_table);
@@ -96,7 +96,7 @@ impl Layer {
     }
 }
 
-fn said(place: &SourceLocation, at: usize) -> KeyOrigin {
+fn origin(place: &SourceLocation, at: usize) -> KeyOrigin {
     KeyOrigin {
         place: place.clone(),
         at,
@@ -136,7 +136,7 @@ impl Merged {
         });
         let mut profiles = figment
             .data()
-            .map_err(|error| Problem::of_file(SourceLocation::Default, error.to_string()))?;
+            .map_err(|error| Problem::for_file(SourceLocation::Default, error.to_string()))?;
         Ok(Merged {
             values: profiles.remove(&Profile::Default).unwrap_or_default(),
             uppermost_first: layers.into_iter().rev().collect(),
@@ -145,18 +145,19 @@ impl Merged {
 
     /// Returns the location of a key.
     pub(super) fn place(&self, key: &str) -> SourceLocation {
-        self.said(key)
-            .map_or(SourceLocation::Default, |said| said.place.clone())
+        self.origin(key)
+            .map_or(SourceLocation::Default, |origin| origin.place.clone())
     }
 
     /// Returns the kind of a value.
     pub(super) fn kind(&self, key: &str) -> ValueKind {
-        self.said(key).map_or(ValueKind::Plain, |said| said.kind)
+        self.origin(key)
+            .map_or(ValueKind::Plain, |origin| origin.kind)
     }
 
     /// Returns the members of the table under a key, in the order of the file.
     pub(super) fn in_order<'v>(&self, entries: &'v Dict, key: &str) -> Vec<(&'v str, &'v Value)> {
-        let at = |name: &str| self.said(&join(key, name)).map_or(0, |said| said.at);
+        let at = |name: &str| self.origin(&join(key, name)).map_or(0, |origin| origin.at);
         let mut members: Vec<_> = entries
             .iter()
             .map(|(name, value)| (name.as_str(), value))
@@ -166,21 +167,21 @@ impl Merged {
     }
 
     /// Returns the locations of the keys that begin with one of these roots, for compilation.
-    pub(super) fn into_places(self, roots: &[&str]) -> SourceMap {
+    pub(super) fn into_source_map(self, roots: &[&str]) -> SourceMap {
         let mut places = HashMap::new();
         for layer in self.uppermost_first.into_iter().rev() {
-            let said = layer.said.into_iter();
-            let below = said.filter(|(key, _)| roots.iter().any(|root| key.starts_with(root)));
-            places.extend(below.map(|(key, said)| (key, said.place)));
+            let origins = layer.origins.into_iter();
+            let below = origins.filter(|(key, _)| roots.iter().any(|root| key.starts_with(root)));
+            places.extend(below.map(|(key, origin)| (key, origin.place)));
         }
         places.shrink_to_fit();
         SourceMap(places)
     }
 
-    fn said(&self, key: &str) -> Option<&KeyOrigin> {
+    fn origin(&self, key: &str) -> Option<&KeyOrigin> {
         self.uppermost_first
             .iter()
-            .find_map(|layer| layer.said.get(key))
+            .find_map(|layer| layer.origins.get(key))
     }
 }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use figment::value::{Dict, Value};
 
-use crate::config::beside;
 use crate::config::decode;
 use crate::config::digest::Digests;
 use crate::config::include;
 use crate::config::layer::{Layer, Merged, element, join};
+use crate::config::other_files;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::config::raw::{RawConfig, RawServer, RawStdio};
 use crate::config::replica::read_password;
@@ -145,7 +145,7 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
         let config = None;
         return Ok(Loaded { config, problems });
     };
-    config.places = merged.into_places(&["route", "outcomes", "event"]);
+    config.places = merged.into_source_map(&["route", "outcomes", "event"]);
     if let Some(file) = &sources.file {
         config.resolve(file.parent().unwrap_or(Path::new("")));
     }
@@ -174,7 +174,7 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
 fn without_main(unreadable: Problem, main: &Path, sources: &Sources) -> Problems {
     let mut problems = vec![unreadable];
     match defaults(&mut Vec::new()) {
-        Ok(defaults) => problems.extend(beside::problems(main, defaults)),
+        Ok(defaults) => problems.extend(other_files::problems(main, defaults)),
         Err(problem) => problems.push(problem),
     }
     variables(&sources.environment, &mut problems);
@@ -241,7 +241,7 @@ impl RawConfig {
                 resolve_child(child, folder);
             }
         }
-        for file in secret_files::of(self) {
+        for file in secret_files::all(self) {
             file.path.value = folder.join(&file.path.value);
         }
     }
@@ -270,7 +270,7 @@ fn defaults(problems: &mut Vec<Problem>) -> Result<Layer, Problem> {
     let cores = i64::try_from(cores).unwrap_or(1);
     let workers = ["listen".to_owned(), "workers".to_owned()];
     layer.put(&workers, Value::from(cores), &SourceLocation::Default);
-    Ok(layer.placeless())
+    Ok(layer.without_locations())
 }
 
 /// Reads the main file and its includes as one layer; returns it with their paths.
@@ -373,11 +373,11 @@ fn is_service_link(rest: &str) -> bool {
 
 fn arguments(sources: &Sources) -> Layer {
     let mut layer = Layer::new("arguments");
-    let said = [
+    let addresses = [
         ("listen", "--listen", &sources.listen),
         ("admin", "--admin", &sources.admin),
     ];
-    for (table, argument, text) in said {
+    for (table, argument, text) in addresses {
         if let Some(text) = text {
             let path = [table.to_owned(), "address".to_owned()];
             layer.put(

@@ -55,7 +55,7 @@ const FLIP: &str = "flip of";
 impl SourceLocation {
     /// Returns whether a location's text stands for a default or a flip: a value without a line in a file.
     #[must_use]
-    pub fn is_unsaid(written: &str) -> bool {
+    pub fn is_implicit(written: &str) -> bool {
         written == DEFAULT || written.starts_with(FLIP)
     }
 }
@@ -160,7 +160,7 @@ pub struct Problem {
 impl Problem {
     /// Returns a problem with a whole file, or with text that has no key.
     #[must_use]
-    pub fn of_file(place: SourceLocation, message: impl Into<String>) -> Self {
+    pub fn for_file(place: SourceLocation, message: impl Into<String>) -> Self {
         Problem {
             place,
             key: String::new(),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_sorted_by_place_and_said_once() {
+    fn problems_are_sorted_by_location_and_reported_once() {
         let problems = Problems::new(vec![
             problem(SourceLocation::Argument("--listen"), "listen.address"),
             problem(at(10), "b"),

@@ -1,7 +1,7 @@
-//! What the files say, key by key: decoded and in range, but not yet understood.
+//! The decoded values of the files, key by key: typed and in range, but not compiled.
 //!
-//! Whatever a later step may find a fault in is [`Spanned`], so that its problem names file and line. No value
-//! here has been compared with another one, except that names are not given twice.
+//! A value that a later step may reject is [`Spanned`], so that the problem names its file and line. Values have not
+//! been compared with each other, except that names are unique.
 
 mod addresses;
 mod answers;
@@ -43,7 +43,7 @@ use crate::domain::side::Side;
 
 pub use addresses::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
 pub use answers::{
-    LocalWord, RawAnswer, RawCors, RawGreeting, RawLocal, RawLocalCall, RawOrigin, RawReply,
+    LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply, RawServerInfo,
 };
 pub use compare::RawCompare;
 pub use guard::{RawGuard, RawRamp};
@@ -69,17 +69,17 @@ pub use words::{
 pub struct RawConfig {
     /// The main file.
     pub file: Option<PathBuf>,
-    /// Every file that was read: the main file first, then the included ones in order.
+    /// All files read: the main file first, then the included ones in order.
     pub files: Vec<PathBuf>,
     /// `[listen]`
     pub listen: RawListen,
     /// `[admin] address`
     pub admin: Spanned<SocketAddr>,
-    /// `[admin] tokens`: whom they were given to, and their SHA-256.
+    /// `[admin] tokens`: the name of each holder, and the SHA-256 of the token.
     pub admin_tokens: Vec<(String, [u8; 32])>,
     /// `[admin] ready_upstreams`
     pub ready: Vec<Spanned<String>>,
-    /// Those variables of the process that children get as well.
+    /// The environment variables of the process that child processes inherit.
     pub inherited: Vec<(String, String)>,
     /// `[upstream.NAME]`, sorted by name.
     pub upstreams: Vec<RawUpstream>,
@@ -93,7 +93,7 @@ pub struct RawConfig {
     pub unrouted: Spanned<UnroutedWord>,
     /// `unrouted_irregular`
     pub unrouted_irregular: Spanned<IrregularWord>,
-    /// `ignore_query`: of the routes that have none of their own.
+    /// `ignore_query`: for routes without their own.
     pub ignore_query: Vec<Spanned<String>>,
     /// `[[client]]`, in order.
     pub clients: Vec<RawClient>,
@@ -111,13 +111,13 @@ pub struct RawConfig {
     pub cors: Option<RawCors>,
     /// `[compare]`
     pub compare: RawCompare,
-    /// `[deprecated]`: of the routes that say nothing of their own end.
+    /// `[deprecated]`: for routes without their own.
     pub deprecated: Option<RawDeprecated>,
     /// `[trace]`
     pub trace: Option<RawTrace>,
     /// `[metrics]`
     pub metrics: RawMetrics,
-    /// Where the keys of routes, of sets and of events were said.
+    /// The locations of the keys of routes, sets and events.
     pub places: SourceMap,
     /// `[log]`
     pub log: RawLog,
@@ -128,21 +128,21 @@ pub struct RawConfig {
 pub struct RawListen {
     /// `address`
     pub address: Spanned<SocketAddr>,
-    /// `workers`: one thread each; the number of cores unless said.
+    /// `workers`: one thread each; by default the number of cores.
     pub workers: Spanned<usize>,
-    /// `hosts`: any where there are none.
+    /// `hosts`: any host if empty.
     pub hosts: Vec<Spanned<HostName>>,
-    /// `trusted`: the hops whose word is taken for what came before them.
+    /// `trusted`: the proxies whose forwarding headers are trusted.
     pub trusted: Vec<Spanned<Network>>,
-    /// `forwarded`: by which fields servers are told of the hop before this one.
+    /// `forwarded`: the forwarding headers that the proxy writes for upstreams.
     pub forwarded: Vec<Spanned<ForwardingHeader>>,
-    /// `forwarded_from`: whose word on the hops before it goes on.
+    /// `forwarded_from`: the peers whose forwarding headers pass.
     pub forwarded_from: Spanned<TrustForwarded>,
-    /// `remove_headers`: of those that no trusted hop has sent.
+    /// `remove_headers`: removed from requests of peers that are not trusted.
     pub remove_headers: Vec<Spanned<HeaderPattern>>,
     /// `set_headers`: by name.
     pub set_headers: Vec<(Spanned<HeaderName>, Spanned<HeaderTemplate>)>,
-    /// `proxy_protocol`: `off` unless said.
+    /// `proxy_protocol`: `off` by default.
     pub proxy_protocol: Option<Spanned<ProxyProtocolUse>>,
     /// `tls`
     pub tls: Option<RawTls>,
@@ -151,7 +151,7 @@ pub struct RawListen {
 /// `[upstream.NAME]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawUpstream {
-    /// `NAME`, with the place of the table.
+    /// `NAME`, with the location of the table.
     pub name: Spanned<String>,
     /// `side`
     pub side: Spanned<Side>,
@@ -163,40 +163,40 @@ pub struct RawUpstream {
     pub connect_timeout: Spanned<Duration>,
     /// `queue_timeout`: not zero. Without it an upstream over HTTP has the timeout of the call, a link `connect_timeout`.
     pub queue_timeout: Option<Spanned<Duration>>,
-    /// `keep_alive`: how long an unused connection is kept; zero keeps none.
+    /// `keep_alive`: the idle time after which a connection is closed; zero closes it at once.
     pub keep_alive: Spanned<Duration>,
-    /// `idle_timeout`: how long a stream or an upgraded connection may be silent.
+    /// `idle_timeout`: of a stream or an upgraded connection.
     pub idle_timeout: Spanned<Duration>,
-    /// `http2`: off unless said.
+    /// `http2`: off by default.
     pub http2: Option<Spanned<Multiplexing>>,
-    /// `max_age`: not zero; none unless said.
+    /// `max_age`: not zero; unlimited by default.
     pub max_age: Option<Spanned<Duration>>,
-    /// `connections`: calls of one worker at a time.
+    /// `connections`: concurrent calls of one worker.
     pub connections: Spanned<usize>,
-    /// `queue`: of a server over HTTP.
+    /// `queue`: only of an HTTP upstream.
     pub queue: Option<Spanned<usize>>,
     /// `credentials`
     pub credentials: Spanned<CredentialsWord>,
-    /// `forward`: further headers that go along with a translated call.
+    /// `forward`: additional headers of translated calls.
     pub forward: Vec<Spanned<HeaderName>>,
     /// `envelope`, in place of that of `[rpc]`.
     pub envelope: Option<Vec<RawEnvelopeHeader>>,
     /// `tls`: only with an `https` or `wss` url.
     pub tls: Option<RawClientTls>,
-    /// `urls` and how they are watched: only of an HTTP upstream.
+    /// `urls` and their load balancing: only of an HTTP upstream.
     pub addresses: RawAddresses,
-    /// `default`: whether it takes calls whose route names no upstream, where its side has several.
+    /// `default`: whether it receives the calls of routes that name no upstream, if its side has several.
     pub usual: Option<Spanned<IsDefault>>,
 }
 
-/// What an upstream is.
+/// The kind of an upstream, with its keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawServer {
     /// `url`: scheme `http` or `https`, with a host, without user or fragment.
     Url(Spanned<Uri>),
     /// `command`
     Command(Box<RawStdio>),
-    /// `url`: scheme `ws` or `wss`, and else the same.
+    /// `url`: scheme `ws` or `wss`, otherwise the same.
     Socket(Box<RawWebSocket>),
     /// `url` with `protocol = "mcp"`
     Mcp(Box<RawMcp>),
@@ -205,7 +205,7 @@ pub enum RawServer {
 /// One member of `envelope`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawEnvelopeHeader {
-    /// Its name.
+    /// The name of the member.
     pub member: Spanned<String>,
     /// `header`
     pub header: Spanned<HeaderName>,
@@ -216,9 +216,9 @@ pub struct RawEnvelopeHeader {
 /// `default` of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IsDefault {
-    /// It takes what no route has sent elsewhere.
+    /// It receives the calls of routes that name no upstream.
     Yes,
-    /// It takes what a route sends there.
+    /// It receives only the calls of routes that name it.
     No,
 }
 
@@ -237,7 +237,8 @@ pub struct RawRpc {
     pub tool_error_status: Spanned<u16>,
     /// `batch_concurrency`
     pub batch_concurrency: Spanned<usize>,
-    /// `websocket`: whether WebSockets of clients are served; as the upstream has it, unless said.
+    /// `websocket`: whether the proxy serves WebSockets of clients; by default, if the upstream is a link or there are
+    /// frames.
     pub websocket: Option<Spanned<SocketsWord>>,
     /// `socket_concurrency`
     pub socket_concurrency: Spanned<usize>,
@@ -250,11 +251,11 @@ pub struct RawRpc {
 /// `[limits]`: sizes in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawLimits {
-    /// `body`: of a request that is read.
+    /// `body`: of a buffered request.
     pub body: Spanned<usize>,
-    /// `answer`: of an upstream's answer that is read.
+    /// `answer`: of a buffered upstream response.
     pub answer: Spanned<usize>,
-    /// `head`: of a request; at least 8 KiB, which is the least that hyper takes.
+    /// `head`: of a request; at least 8 KiB, the minimum of hyper.
     pub head: Spanned<usize>,
     /// `target`: of a request.
     pub target: Spanned<usize>,
@@ -264,9 +265,9 @@ pub struct RawLimits {
     pub depth: Spanned<usize>,
     /// `in_flight`: calls in the whole process.
     pub in_flight: Spanned<usize>,
-    /// `connections`: of callers, in the whole process.
+    /// `connections`: of clients, in the whole process.
     pub connections: Spanned<usize>,
-    /// `memory`: of bodies that are held in the whole process.
+    /// `memory`: of buffered bodies in the whole process.
     pub memory: Spanned<usize>,
     /// `header_timeout`: not zero.
     pub header_timeout: Spanned<Duration>,
@@ -274,17 +275,17 @@ pub struct RawLimits {
     pub idle_timeout: Spanned<Duration>,
     /// `body_timeout`: not zero.
     pub body_timeout: Spanned<Duration>,
-    /// `body_rate`: bytes a second that a request body needs; 0 for no minimum.
+    /// `body_rate`: the minimum rate of a request body, in bytes per second; 0 for none.
     pub body_rate: Spanned<usize>,
-    /// `body_grace`: the time that a request body has in any case.
+    /// `body_grace`: the time before `body_rate` applies.
     pub body_grace: Spanned<Duration>,
-    /// `total_timeout`: not zero; none unless said.
+    /// `total_timeout`: not zero; none by default.
     pub total_timeout: Option<Spanned<Duration>>,
-    /// `write_timeout`: how long a client may take nothing of an answer.
+    /// `write_timeout`: the longest time without progress in writing a response.
     pub write_timeout: Spanned<Duration>,
-    /// `drain`: how long a shutdown waits for calls.
+    /// `drain`: the longest time that a shutdown waits for calls.
     pub drain: Spanned<Duration>,
-    /// `error_text`: of an upstream's failure, kept for the caller.
+    /// `error_text`: of an upstream's error text that is passed to the client.
     pub error_text: Spanned<usize>,
 }
 
@@ -295,17 +296,17 @@ pub struct RawRollout {
     pub flags: Option<Spanned<PathBuf>>,
     /// `state`: a folder, resolved against the folder of the main file.
     pub state: Spanned<PathBuf>,
-    /// `store`: the server that replicas share, in place of files in `state`.
+    /// `store`: the shared server of replicas, instead of files in `state`.
     pub store: Option<RawStore>,
     /// `default.rest`
     pub default_rest: Option<Spanned<Stage>>,
     /// `default.rpc`
     pub default_rpc: Option<Spanned<Stage>>,
-    /// `api_key.header`: where a caller's API key is found.
+    /// `api_key.header`: the header with the caller's API key.
     pub api_key_header: Spanned<HeaderName>,
-    /// `decision_header`: by which an answer tells its decision.
+    /// `decision_header`: the response header with the decision.
     pub decision_header: Option<Spanned<HeaderName>>,
-    /// `session_grace`: how long a session keeps the decision that it began with after a flag was changed.
+    /// `session_grace`: after a flag change, the time that a session keeps its first decision.
     pub session_grace: Spanned<Duration>,
     /// `bearer`
     pub bearer: Option<RawBearer>,
@@ -333,13 +334,13 @@ pub struct RawCandidates {
 /// `[[route]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRoute {
-    /// Where the table begins.
+    /// The location of the table.
     pub place: SourceLocation,
     /// `route[3]`
     pub key: String,
     /// `name`
     pub name: Spanned<String>,
-    /// `rest`: an HTTP method and a URL pattern, not parsed yet; or a line that stands for `frame`.
+    /// `rest`: an HTTP method and a URL pattern, not parsed yet; or a line that represents `frame`.
     pub rest: Spanned<String>,
     /// `frame`: a pattern, not parsed yet.
     pub frame: Option<SourceTree>,
@@ -367,15 +368,15 @@ pub struct RawRoute {
     pub effect: Option<Spanned<EffectWord>>,
     /// `timeout`: not zero.
     pub timeout: Option<Spanned<Duration>>,
-    /// `affinity`: the hole whose value tells sessions apart.
+    /// `affinity`: the hole whose value identifies a session.
     pub affinity: Option<Spanned<String>>,
-    /// `successor`: what to call instead once the route is retired.
+    /// `successor`: the replacement of the route once it is retired.
     pub successor: Option<Spanned<String>>,
     /// `deprecated`
     pub deprecated: Option<RawEnd>,
-    /// `lossy`: why the route may lose something.
+    /// `lossy`: the reason why the route may lose data.
     pub lossy: Option<Spanned<String>>,
-    /// `upstream`: a name for the side that it is of, or one for each side.
+    /// `upstream`: one name, for the side of that upstream, or one for each side.
     pub upstreams: Vec<(Option<Side>, Spanned<String>)>,
     /// `[[route.outcome]]`, in order.
     pub rows: Vec<RowSource>,
@@ -385,7 +386,7 @@ pub struct RawRoute {
     pub examples: Vec<Example>,
     /// `schema`
     pub schema: RawSchemas,
-    /// `compare`, over that of all routes.
+    /// `compare`, in addition to the global one.
     pub compare: RawCompare,
 }
 
@@ -401,16 +402,16 @@ pub struct RawSchemas {
 /// A JSON Schema, not compiled yet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawSchema {
-    /// As it is written.
+    /// The schema itself.
     Written(Value),
-    /// The file that holds it, relative to the file that names it; it is read when all is decoded.
+    /// The file with the schema, relative to the file that names it; read after decoding.
     File(PathBuf),
 }
 
 /// `[[outcomes.NAME]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawSet {
-    /// `NAME`, with the place of its first row.
+    /// `NAME`, with the location of the first row.
     pub name: Spanned<String>,
     /// Its rows, in order.
     pub rows: Vec<RowSource>,
@@ -427,7 +428,7 @@ pub struct RawLog {
     pub redact: RawRedact,
 }
 
-/// `[log.redact]`: what is hidden beside that which always is.
+/// `[log.redact]`: redaction rules in addition to the built-in ones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawRedact {
     /// `headers`
@@ -441,7 +442,7 @@ pub struct RawRedact {
 /// `[[flag]]` of the flags file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawFlag {
-    /// Where the table begins.
+    /// The location of the table.
     pub place: SourceLocation,
     /// `flag[3]`
     pub key: String,
@@ -451,9 +452,9 @@ pub struct RawFlag {
     pub client: Spanned<String>,
     /// `route`: a glob.
     pub route: Spanned<String>,
-    /// `side`: both unless said.
+    /// `side`: both by default.
     pub side: Option<Spanned<Side>>,
-    /// `header`: each one named must fit.
+    /// `header`: all must match.
     pub headers: Vec<RawHeaderGlob>,
     /// `stage`
     pub stage: Spanned<Stage>,
@@ -467,8 +468,8 @@ pub struct RawFlag {
     pub guard: Option<Box<RawGuard>>,
     /// `ramp`
     pub ramp: Option<Box<RawRamp>>,
-    /// Whether its guard has taken it back. No file says so.
+    /// Whether its guard has tripped. Not from a file.
     pub arming: Arming,
-    /// The same text as long as the flag means the same, whatever its spelling, comments, place and order.
+    /// A hash of the flag's meaning, independent of its spelling, comments, location and order.
     pub text_hash: String,
 }

@@ -12,7 +12,7 @@ use crate::config::regular;
 const LONGEST: u64 = 1024 * 1024;
 
 /// Iterates over all secret files.
-pub(super) fn of(config: &mut RawConfig) -> impl Iterator<Item = &mut RawFile> {
+pub(super) fn all(config: &mut RawConfig) -> impl Iterator<Item = &mut RawFile> {
     let bearer = config.rollout.bearer.iter_mut();
     let tokens = bearer.flat_map(|bearer| &mut bearer.keys);
     let tls = config.listen.tls.iter_mut();
@@ -20,22 +20,22 @@ pub(super) fn of(config: &mut RawConfig) -> impl Iterator<Item = &mut RawFile> {
         let own = [&mut tls.certificate, &mut tls.key];
         own.into_iter().chain(&mut tls.client_ca)
     });
-    let upstreams = config.upstreams.iter_mut().flat_map(of_upstream);
+    let upstreams = config.upstreams.iter_mut().flat_map(in_upstream);
     let store = config.rollout.store.iter_mut();
-    let store = store.flat_map(|store| of_client(&mut store.tls));
+    let store = store.flat_map(|store| in_client_tls(&mut store.tls));
     let tokens = tokens.map(|key| &mut key.file);
     tokens.chain(tls).chain(upstreams).chain(store)
 }
 
-fn of_client(tls: &mut Option<RawClientTls>) -> impl Iterator<Item = &mut RawFile> {
+fn in_client_tls(tls: &mut Option<RawClientTls>) -> impl Iterator<Item = &mut RawFile> {
     tls.iter_mut().flat_map(|tls| {
         let files = [&mut tls.ca, &mut tls.certificate, &mut tls.key];
         files.into_iter().flatten()
     })
 }
 
-fn of_upstream(upstream: &mut RawUpstream) -> impl Iterator<Item = &mut RawFile> {
-    let tls = of_client(&mut upstream.tls);
+fn in_upstream(upstream: &mut RawUpstream) -> impl Iterator<Item = &mut RawFile> {
+    let tls = in_client_tls(&mut upstream.tls);
     let headers = match &mut upstream.server {
         RawServer::Socket(socket) => Some(&mut socket.headers),
         RawServer::Mcp(server) => Some(&mut server.headers),
@@ -52,7 +52,7 @@ fn of_upstream(upstream: &mut RawUpstream) -> impl Iterator<Item = &mut RawFile>
 /// Reads the content of each; returns the files that were read.
 pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for file in of(config) {
+    for file in all(config) {
         match read(&file.path.value) {
             Ok(content) => {
                 file.content.0 = content;

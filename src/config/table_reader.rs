@@ -375,10 +375,10 @@ impl<'t> Table<'t> {
 fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> {
     let mut tables = name.match_indices('_').map(|(at, _)| name.split_at(at));
     let (table, key) = tables.rfind(|(table, _)| known.contains(table))?;
-    let (said, meant) = (name.to_uppercase(), format!("{table}_{key}").to_uppercase());
+    let (written, meant) = (name.to_uppercase(), format!("{table}_{key}").to_uppercase());
     let meant = variable
-        .contains(&said)
-        .then(|| variable.replacen(&said, &meant, 1))?;
+        .contains(&written)
+        .then(|| variable.replacen(&written, &meant, 1))?;
     Some(format!(
         "did you mean `{meant}`? `__` separates a table from its key"
     ))
@@ -387,11 +387,11 @@ fn with_separator(variable: &str, name: &str, known: &[&str]) -> Option<String> 
 /// Returns a key as in a TOML table header: `route[3].reply` becomes `route.reply`.
 fn without_indexes(key: &str) -> String {
     let pieces = key.split('[');
-    let kept = pieces.map(|piece| match piece.split_once(']') {
+    let names = pieces.map(|piece| match piece.split_once(']') {
         Some((index, rest)) if index.bytes().all(|byte| byte.is_ascii_digit()) => rest,
         Some(_) | None => piece,
     });
-    kept.collect()
+    names.collect()
 }
 
 /// The shape of the value under a key.

@@ -29,7 +29,7 @@ mod store;
 mod tls;
 mod websocket;
 
-/// A folder with a configuration, and what else is said.
+/// A folder with a configuration and other files, with variables and arguments.
 pub(super) struct Fixture {
     folder: tempfile::TempDir,
     pub(super) sources: Sources,
@@ -351,8 +351,8 @@ fn a_main_file_that_is_no_toml_hides_no_problem_of_other_files() {
         .variable("DUALGAUGE_RPC__PATHS", "[")
         .variable("DUALGAUGE_UPSTREAM__OLD__TIMEOUT", "1s");
     let problems = fixture.problems();
-    let told = problems.lines().filter(|line| !line.starts_with(' '));
-    let told: Vec<_> = told.collect();
+    let reported = problems.lines().filter(|line| !line.starts_with(' '));
+    let reported: Vec<_> = reported.collect();
     let expected = [
         "dualgauge.toml:3:8: ",
         "flags.toml:3: flag[0].stage: ",
@@ -360,9 +360,9 @@ fn a_main_file_that_is_no_toml_hides_no_problem_of_other_files() {
         "r.toml:3: route[0].rset: unknown key",
         "DUALGAUGE_RPC__PATHS: rpc.paths: ",
     ];
-    assert_eq!(told.len(), expected.len(), "{problems}");
-    for (told, expected) in told.iter().zip(expected) {
-        assert!(told.starts_with(expected), "{problems}");
+    assert_eq!(reported.len(), expected.len(), "{problems}");
+    for (reported, expected) in reported.iter().zip(expected) {
+        assert!(reported.starts_with(expected), "{problems}");
     }
 }
 

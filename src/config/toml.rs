@@ -40,7 +40,7 @@ impl TomlDocument {
     /// Reads a file, and records its digest.
     pub(super) fn read(path: &Path, digests: &mut Digests) -> Result<Self, Problem> {
         let bytes = regular::read(path, regular::LONGEST).map_err(|error| {
-            Problem::of_file(
+            Problem::for_file(
                 SourceLocation::file(path),
                 format!("cannot be read: {error}"),
             )
@@ -58,7 +58,7 @@ impl TomlDocument {
                 let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
                 let end = before.len();
                 let place = TomlDocument::new(path, before).column(end);
-                Problem::of_file(place, "is not UTF-8 text")
+                Problem::for_file(place, "is not UTF-8 text")
             })
     }
 
@@ -84,7 +84,7 @@ impl TomlDocument {
     pub(super) fn add_to(&self, layer: &mut Layer, part: KeyPath) -> Result<Vec<Problem>, Problem> {
         let (table, errors) = DeTable::parse_recoverable(&self.text);
         if let Some((at, message)) = first(&errors) {
-            return Err(Problem::of_file(self.column(at), message));
+            return Err(Problem::for_file(self.column(at), message));
         }
         let mut graft = Graft {
             layer,
@@ -178,7 +178,7 @@ pub(super) fn parse_value(
 ) -> Result<Value, Vec<Problem>> {
     let (value, errors) = DeValue::parse_recoverable(text);
     if let Some((_, message)) = first(&errors) {
-        let mut problem = Problem::of_file(place.clone(), message);
+        let mut problem = Problem::for_file(place.clone(), message);
         key.clone_into(&mut problem.key);
         return Err(vec![problem]);
     }
@@ -228,10 +228,10 @@ impl Graft<'_> {
         let KeyPath::Included(allowed) = part else {
             return table;
         };
-        let mut kept = DeTable::new();
+        let mut included = DeTable::new();
         for (name, value) in table {
             if allowed.contains(&name.get_ref().as_ref()) {
-                kept.insert(name, value);
+                included.insert(name, value);
             } else {
                 let message =
                     "an included file can contain only routes; write this key in the main file";
@@ -239,7 +239,7 @@ impl Graft<'_> {
                 self.report(start(&name, &value), &key, message.to_owned());
             }
         }
-        kept
+        included
     }
 
     fn table(&mut self, mut into: Dict, table: DeTable<'_>, key: &str) -> Dict {

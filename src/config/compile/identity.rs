@@ -47,8 +47,8 @@ pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
 pub(super) fn headers(raw: &RawConfig, problems: &mut Vec<Problem>) -> IdentityHeaders {
     for pattern in &raw.listen.remove_headers {
         let mut framing = NOT_FORWARDED.iter();
-        let taken = framing.find(|name| pattern.value.fits(&HeaderName::from_static(name)));
-        if let Some(name) = taken {
+        let removed = framing.find(|name| pattern.value.fits(&HeaderName::from_static(name)));
+        if let Some(name) = removed {
             let message =
                 format!("it would remove `{name}`, which the proxy needs to read requests");
             problems.push(pattern.problem(message));

@@ -23,9 +23,9 @@ pub(super) fn compile(
     }
     let mut routes = Vec::with_capacity(raw.routes.len());
     for (index, route) in raw.routes.iter().enumerate() {
-        let said = match &route.deprecated {
+        let announced = match &route.deprecated {
             Some(RawEnd::Never) => None,
-            Some(RawEnd::Said(own)) => {
+            Some(RawEnd::Table(own)) => {
                 check(own, problems);
                 check_side(route, own, problems);
                 Some(&**own)
@@ -37,9 +37,9 @@ pub(super) fn compile(
         };
         // If the table could not be built, its problems are reported, and this plan is never used.
         let compiled = table.routes().get(index);
-        routes.push(said.zip(compiled).map(|(said, route)| {
-            let successor = successor_link(route, said.side.value, &face.paths);
-            Deprecated::new(announcement(said, successor))
+        routes.push(announced.zip(compiled).map(|(announced, route)| {
+            let successor = successor_link(route, announced.side.value, &face.paths);
+            Deprecated::new(announcement(announced, successor))
         }));
     }
     Lifecycle {
@@ -70,40 +70,40 @@ fn enters(route: &RawRoute, side: Side) -> bool {
 }
 
 /// Reports an announcement that no client would ever receive.
-fn check_side(route: &RawRoute, said: &RawDeprecated, problems: &mut Vec<Problem>) {
-    let side = said.side.value;
+fn check_side(route: &RawRoute, announced: &RawDeprecated, problems: &mut Vec<Problem>) {
+    let side = announced.side.value;
     if !enters(route, side) {
         let message =
             format!("no {side} client calls this route, so no client would receive the notice");
         let hint = format!("write `side = \"{}\"`", side.other());
         // A default has no line in a file.
         let problem = Problem {
-            place: said.here.place.clone(),
-            ..said.side.problem(message)
+            place: announced.here.place.clone(),
+            ..announced.side.problem(message)
         };
         problems.push(problem.hint(hint));
     }
 }
 
-fn check(said: &RawDeprecated, problems: &mut Vec<Problem>) {
-    if let Some(sunset) = &said.sunset
-        && sunset.value < said.since.value
+fn check(announced: &RawDeprecated, problems: &mut Vec<Problem>) {
+    if let Some(sunset) = &announced.sunset
+        && sunset.value < announced.since.value
     {
         let message = format!(
             "`{}` is before `since`, which is {}; a sunset cannot precede its deprecation (RFC 9745 §4)",
-            sunset.value, said.since.value
+            sunset.value, announced.since.value
         );
         problems.push(sunset.problem(message));
     }
-    if said.brownouts.len() > MOST_WINDOWS {
+    if announced.brownouts.len() > MOST_WINDOWS {
         let message = format!(
             "{} brownouts are too many; at most {MOST_WINDOWS} are allowed",
-            said.brownouts.len()
+            announced.brownouts.len()
         );
-        problems.push(said.here.problem(message));
+        problems.push(announced.here.problem(message));
     }
     let mut before: Option<&Spanned<Timestamp>> = None;
-    for window in &said.brownouts {
+    for window in &announced.brownouts {
         check_window(window, before, problems);
         before = before
             .into_iter()

@@ -19,7 +19,7 @@ use crate::domain::plan::RpcFace;
 use crate::domain::route::{RouteTable, Segments, TOOL_CALL};
 
 /// Headers that HTTP itself sets, or that would change the framing.
-const NOT_SAID: [HeaderName; 8] = [
+const NOT_ALLOWED: [HeaderName; 8] = [
     http::header::CONNECTION,
     CONTENT_LENGTH,
     http::header::DATE,
@@ -36,13 +36,13 @@ pub(super) fn compile(
     (routes, face): (&RouteTable, &RpcFace),
     problems: &mut Vec<Problem>,
 ) -> LocalReplies {
-    let mut said: Vec<&RawLocal> = Vec::new();
+    let mut sources: Vec<&RawLocal> = Vec::new();
     let mut locals = Vec::new();
     for local in &raw.locals {
         let compiled = match &local.call {
             RawLocalCall::Rest(call) => {
                 check_path(call, face, problems);
-                mcp_server_info::unless_greeting(local, problems);
+                mcp_server_info::check_keys(local, problems);
                 rest(call, (&local.answer, routes), problems).map(LocalReply::Rest)
             }
             RawLocalCall::Rpc(method) => {
@@ -54,13 +54,13 @@ pub(super) fn compile(
             RawLocalCall::Frame(_) => None,
         };
         if let Some(compiled) = compiled {
-            said.push(local);
+            sources.push(local);
             locals.push(compiled);
         }
     }
     let locals = LocalReplies::build(locals).unwrap_or_else(|overlaps| {
         problems.extend(overlaps.into_iter().map(|overlap| {
-            let (local, with) = (said[overlap.local], said[overlap.with]);
+            let (local, with) = (sources[overlap.local], sources[overlap.with]);
             clash(local, with)
         }));
         LocalReplies::default()
@@ -194,7 +194,7 @@ fn header(
     value: &Spanned<String>,
 ) -> Result<(HeaderName, HeaderValue), Problem> {
     let header = header_named(&name.value).map_err(|wrong| name.problem(wrong.message))?;
-    if NOT_SAID.contains(&header) {
+    if NOT_ALLOWED.contains(&header) {
         let message = format!("`{header}` is set by the proxy in each response; remove it");
         return Err(name.problem(message));
     }
@@ -209,17 +209,17 @@ fn rpc(
     routes: &RouteTable,
     problems: &mut Vec<Problem>,
 ) -> Option<LocalAnswer> {
-    mcp_server_info::unless_greeting(local, problems);
+    mcp_server_info::check_keys(local, problems);
     let answer = &local.answer;
     match &answer.value {
         RawAnswer::Word(LocalWord::Initialize) => {
-            let greeting = mcp_server_info::greeting(raw, (local, routes), &HANDSHAKES);
-            Some(LocalAnswer::Initialize(Box::new(greeting)))
+            let info = mcp_server_info::info(raw, (local, routes), &HANDSHAKES);
+            Some(LocalAnswer::Initialize(Box::new(info)))
         }
         RawAnswer::Word(LocalWord::Discover) => {
             let all = [&HANDSHAKES[..], &STATELESS].concat();
-            let greeting = mcp_server_info::greeting(raw, (local, routes), &all);
-            Some(LocalAnswer::Discover(Box::new(greeting)))
+            let info = mcp_server_info::info(raw, (local, routes), &all);
+            Some(LocalAnswer::Discover(Box::new(info)))
         }
         RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(rendered(&openapi(
             routes.routes(),

@@ -13,18 +13,18 @@ pub(super) const MISPLACED: &str =
 
 /// Compiles the local replies to frames.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
-    let (mut said, mut routes) = (Vec::new(), Vec::new());
+    let (mut frames, mut routes) = (Vec::new(), Vec::new());
     for (place, local) in raw.locals.iter().enumerate() {
         let RawLocalCall::Frame(frame) = &local.call else {
             continue;
         };
-        mcp_server_info::unless_greeting(local, problems);
+        mcp_server_info::check_keys(local, problems);
         let Some(answer) = answer(&local.answer, problems) else {
             continue;
         };
         match parse_route(source((place, frame), (&local.answer.key, answer))) {
             Ok(route) => {
-                said.push(frame);
+                frames.push(frame);
                 routes.push(route);
             }
             Err(errors) => {
@@ -45,7 +45,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
     }
     RouteTable::build(routes).unwrap_or_else(|errors| {
         let errors = errors.into_iter();
-        problems.extend(errors.map(|error| said[error.route].problem(error.what)));
+        problems.extend(errors.map(|error| frames[error.route].problem(error.what)));
         RouteTable::default()
     })
 }

@@ -17,39 +17,42 @@ const OFFERS: [(&str, &str); 4] = [
 ];
 
 /// Rejects server-information keys of other local replies.
-pub(super) fn unless_greeting(local: &RawLocal, problems: &mut Vec<Problem>) {
-    let greets = matches!(
+pub(super) fn check_keys(local: &RawLocal, problems: &mut Vec<Problem>) {
+    let has_info = matches!(
         local.answer.value,
         RawAnswer::Word(LocalWord::Initialize | LocalWord::Discover)
     );
-    if let (false, Some(said)) = (greets, local.greeting.said()) {
+    if let (false, Some(key)) = (has_info, local.server_info.first_key()) {
         let message = "`server`, `capabilities`, `instructions` and `versions` need `answer = \"initialize\"` or `answer = \"discover\"`";
-        problems.push(said.problem(message));
+        problems.push(key.problem(message));
     }
 }
 
 /// Compiles the server information of a local reply.
-pub(super) fn greeting(
+pub(super) fn info(
     raw: &RawConfig,
     (local, routes): (&RawLocal, &RouteTable),
     versions: &[&str],
 ) -> McpServerInfo {
-    let said = &local.greeting;
-    let versions = match said.versions.as_slice() {
+    let raw_info = &local.server_info;
+    let versions = match raw_info.versions.as_slice() {
         [] => versions
             .iter()
             .map(|version| (*version).to_owned())
             .collect(),
-        said => said.iter().map(|version| version.value.clone()).collect(),
+        versions => versions
+            .iter()
+            .map(|version| version.value.clone())
+            .collect(),
     };
     let table = |table: &Map<String, Value>| table.clone();
-    let capabilities = said.capabilities.as_ref().map(|said| table(&said.value));
-    let server = said.server.as_ref().map(|said| table(&said.value));
+    let capabilities = raw_info.capabilities.as_ref().map(|raw| table(&raw.value));
+    let server = raw_info.server.as_ref().map(|raw| table(&raw.value));
     McpServerInfo {
         versions,
         capabilities: capabilities.unwrap_or_else(|| offers(raw, routes)),
         server: named(server.unwrap_or_default()),
-        instructions: said.instructions.as_ref().map(|said| said.value.clone()),
+        instructions: raw_info.instructions.as_ref().map(|raw| raw.value.clone()),
     }
 }
 

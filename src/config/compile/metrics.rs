@@ -38,7 +38,7 @@ pub(super) fn compile(raw: &RawMetrics, problems: &mut Vec<Problem>) -> SeriesRu
         limit: raw
             .series
             .as_ref()
-            .map_or(SeriesRules::LIMIT, |said| said.value),
+            .map_or(SeriesRules::LIMIT, |series| series.value),
         labels: labels.collect(),
     }
 }

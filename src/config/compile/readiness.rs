@@ -11,12 +11,12 @@ pub(super) fn compile(
     problems: &mut Vec<Problem>,
 ) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for said in &raw.ready {
-        let name = &said.value;
+    for entry in &raw.ready {
+        let name = &entry.value;
         let mut all = upstreams.all.iter();
         let Some(upstream) = all.find(|upstream| upstream.name == *name) else {
             let near = nearest(name, upstreams.all.iter().map(|upstream| &*upstream.name));
-            let problem = said.problem(format!("there is no upstream `{name}`"));
+            let problem = entry.problem(format!("there is no upstream `{name}`"));
             problems.push(match near {
                 Some(near) => problem.hint(format!("did you mean `{near}`?")),
                 None => problem,
@@ -34,10 +34,10 @@ pub(super) fn compile(
         };
         if let Some(hint) = hint {
             let message = format!("the upstream `{name}` has no health state");
-            problems.push(said.problem(message).hint(hint));
+            problems.push(entry.problem(message).hint(hint));
         }
         if names.contains(name) {
-            problems.push(said.problem(format!("`{name}` is listed twice; remove it")));
+            problems.push(entry.problem(format!("`{name}` is listed twice; remove it")));
         }
         names.push(name.clone());
     }

@@ -16,7 +16,7 @@ use crate::domain::side::Side;
 pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) -> Rollout {
     let upstreams = upstreams::sides(raw);
     let clients = identity::clients(raw, problems);
-    let ground = FlagContext {
+    let context = FlagContext {
         routes: raw
             .routes
             .iter()
@@ -38,9 +38,9 @@ pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Pro
         clients: &clients,
         upstreams: &upstreams,
     };
-    let flags = flags.iter().map(|flag| ground.flag(flag, problems));
+    let flags = flags.iter().map(|flag| context.flag(flag, problems));
     let flags: Vec<Flag> = flags.collect();
-    let [rest, rpc] = Side::ALL.map(|side| ground.default(raw, side, problems));
+    let [rest, rpc] = Side::ALL.map(|side| context.default(raw, side, problems));
     Rollout {
         flags: flags.into(),
         defaults: Defaults { rest, rpc },
@@ -111,10 +111,10 @@ impl FlagContext<'_> {
                 (raw.route.problem(message), did_you_mean(glob, &names))
             }
             FlagFault::NotEntered(side) => {
-                let said = raw.side.as_ref().map(|side| side.problem(&*message));
+                let on_side = raw.side.as_ref().map(|side| side.problem(&*message));
                 let hint = format!("write `side = \"{}\"`, or name another route", side.other());
                 (
-                    said.unwrap_or_else(|| raw.name.problem(message)),
+                    on_side.unwrap_or_else(|| raw.name.problem(message)),
                     Some(hint),
                 )
             }
@@ -131,43 +131,43 @@ impl FlagContext<'_> {
                 (raw.percent.problem(message), Some(hint))
             }
         };
-        let problem = said_or_table(problem, raw);
+        let problem = located_or_at_flag(problem, raw);
         Problem { hint, ..problem }
     }
 
     /// Returns the default stage: passthrough if the side has an upstream, else translate, unless configured.
     fn default(&self, raw: &RawConfig, side: Side, problems: &mut Vec<Problem>) -> Stage {
-        let said: Option<&Spanned<Stage>> = match side {
+        let configured: Option<&Spanned<Stage>> = match side {
             Side::Rest => raw.rollout.default_rest.as_ref(),
             Side::Rpc => raw.rollout.default_rpc.as_ref(),
         };
-        let Some(said) = said else {
+        let Some(configured) = configured else {
             return if self.upstreams.contains(&side) {
                 Stage::Passthrough
             } else {
                 Stage::Translate
             };
         };
-        let stage = said.value;
+        let stage = configured.value;
         // Only calls of a route are ever translated.
         let entered = self.routes.iter().any(|route| route.enters_from(side));
         let never = stage.needs(side).any(|needed| needed != side) && !entered;
         if let Some(fault) = stage.fault(side, self.upstreams).filter(|_| !never) {
             let hint = format!("{}, or choose another stage", add_upstream(fault));
-            problems.push(said.problem(fault.to_string()).hint(hint));
+            problems.push(configured.problem(fault.to_string()).hint(hint));
         }
         stage
     }
 }
 
 /// Moves a problem with a default of the flags file to the flag, since a default has no line.
-fn said_or_table(problem: Problem, raw: &RawFlag) -> Problem {
+fn located_or_at_flag(problem: Problem, raw: &RawFlag) -> Problem {
     let place = match problem.place {
         SourceLocation::Default => raw.place.clone(),
-        said @ (SourceLocation::File { .. }
+        place @ (SourceLocation::File { .. }
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_)) => said,
+        | SourceLocation::Flip(_)) => place,
     };
     Problem { place, ..problem }
 }

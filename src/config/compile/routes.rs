@@ -45,7 +45,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
             let rest = without(raw, &refused.collect());
             let located = errors.into_iter().map(|error| {
                 let source = sources[error.route];
-                of_key(source, error.key, &raw.places).problem(error.what)
+                spanned_key(source, error.key, &raw.places).problem(error.what)
             });
             problems.extend(located);
             // The partial table is for `check`; the problems are already reported.
@@ -100,21 +100,21 @@ fn ignored(raw: &RawRoute, usual: &[Spanned<String>]) -> Vec<Glob> {
         .collect()
 }
 
-fn text(said: Option<&Spanned<String>>) -> Option<String> {
-    said.map(|text| text.value.clone())
+fn text(configured: Option<&Spanned<String>>) -> Option<String> {
+    configured.map(|text| text.value.clone())
 }
 
 fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
-    let mut schema = |said: &Option<Spanned<RawSchema>>| {
-        let said = said.as_ref()?;
+    let mut schema = |configured: &Option<Spanned<RawSchema>>| {
+        let configured = configured.as_ref()?;
         // An unreadable file is already reported.
-        let RawSchema::Written(value) = &said.value else {
+        let RawSchema::Written(value) = &configured.value else {
             return None;
         };
         match Schema::compile(value) {
             Ok(schema) => Some(Arc::new(schema)),
             Err(message) => {
-                problems.push(said.problem(message));
+                problems.push(configured.problem(message));
                 None
             }
         }
@@ -126,7 +126,7 @@ fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
 }
 
 /// Returns the value that a table error concerns.
-fn of_key(raw: &RawRoute, key: &str, places: &SourceMap) -> Spanned<()> {
+fn spanned_key(raw: &RawRoute, key: &str, places: &SourceMap) -> Spanned<()> {
     let known = match key {
         "rest" => &raw.rest,
         "rpc" => &raw.rpc,
@@ -156,10 +156,10 @@ fn check_rpc_paths(
     let Some(own) = route.rest_call.path.literal() else {
         return;
     };
-    let taken = |path: &&Spanned<String>| {
+    let is_same = |path: &&Spanned<String>| {
         without_slash(&Segments::split(&path.value).normal()) == without_slash(&own)
     };
-    if let Some(path) = paths.iter().find(taken) {
+    if let Some(path) = paths.iter().find(is_same) {
         let message = format!(
             "`POST {own}` is matched by {}, so the route is never called",
             path.key

@@ -53,8 +53,8 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         ),
     };
     let revision = child.revision.as_ref().map(|revision| revision.value);
-    let said = revision.map(Revision::initialize);
-    let initialize = child.initialize.clone().or(said);
+    let of_revision = revision.map(Revision::initialize);
+    let initialize = child.initialize.clone().or(of_revision);
     let greeting = greeting(child.handshake.value, initialize.as_ref());
     let settings = LinkSettings {
         order,

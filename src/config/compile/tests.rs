@@ -218,7 +218,7 @@ fn a_default_needs_its_upstream() {
 }
 
 #[test]
-fn without_any_upstream_that_alone_is_said() {
+fn without_any_upstream_only_that_is_reported() {
     let main = format!("rollout.default.rest = 'translate'\n{ROUTE}");
     assert_eq!(
         problems_of(&Fixture::new(&main)),
@@ -240,7 +240,7 @@ fn of_several_upstreams_of_a_side_one_says_that_it_takes_what_no_route_sends_els
         problems_of(&Fixture::new(&format!(
             "{BOTH}{more}default = true\n{wrong}"
         ))),
-        "dualgauge.toml:15: route[0].upstream.rest: the upstream `a` is of the `rpc` side\n\
+        "dualgauge.toml:15: route[0].upstream.rest: the upstream `a` is on the `rpc` side\n\
          dualgauge.toml:15: route[0].upstream.rpc: there is no upstream `ab`"
     );
 }
@@ -304,7 +304,7 @@ fn headers_of_a_connection_or_a_body_are_never_forwarded() {
 }
 
 #[test]
-fn the_console_has_an_address_of_its_own() {
+fn the_admin_listener_needs_another_address() {
     let with = |text: &str| problems(&format!("{text}\n{BOTH}"));
     assert_eq!(
         with("listen.address = '127.0.0.1:7000'\nadmin.address = '127.0.0.1:7000'"),
@@ -323,7 +323,7 @@ fn the_console_has_an_address_of_its_own() {
 }
 
 #[test]
-fn a_path_of_the_rpc_face_is_said_once_and_is_no_route() {
+fn an_rpc_path_is_listed_once_and_is_no_route() {
     assert_eq!(
         problems(&format!("rpc.paths = ['/', '/rpc', '/%72pc']\n{OLD}")),
         "1: rpc.paths[2]: the path `/%72pc` is given twice; see rpc.paths[1]"
@@ -418,7 +418,7 @@ fn candidates_are_bounded_for_the_process_and_split_among_workers() {
 }
 
 #[test]
-fn queue_timeout_bounds_how_long_a_call_waits_for_a_place_or_a_turn() {
+fn queue_timeout_bounds_the_wait_for_a_connection_or_the_queue() {
     let second = Duration::from_secs(1);
     let upstream = |keys: &str| {
         let plan = plan(&format!("{OLD}connect_timeout = '5s'\n{keys}"));

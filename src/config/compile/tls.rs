@@ -135,22 +135,25 @@ pub fn client(
 /// Compiles `[listen.tls]`, and reports every part that is invalid.
 pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
     let tls = ServerTls {
-        own: shown(&raw.certificate, &raw.key),
+        own: identity(&raw.certificate, &raw.key),
         client_ca: raw.client_ca.as_ref().map(pem),
-        http2: raw.http2.as_ref().map_or(Http2::Offered, |said| said.value),
+        http2: raw
+            .http2
+            .as_ref()
+            .map_or(Http2::Offered, |http2| http2.value),
     };
     let own = ServerTls {
         client_ca: None,
         ..tls.clone()
     };
     problems.extend(server(&own).err().map(|fault| match fault.part {
-        TlsPart::Key => useless(&raw.key, &fault),
+        TlsPart::Key => invalid_file(&raw.key, &fault),
         TlsPart::Certificate | TlsPart::Authorities | TlsPart::Name => {
-            useless(&raw.certificate, &fault)
+            invalid_file(&raw.certificate, &fault)
         }
     }));
     if let Some((file, ca)) = raw.client_ca.as_ref().zip(tls.client_ca.as_ref()) {
-        problems.extend(roots(ca).err().map(|fault| useless(file, &fault)));
+        problems.extend(roots(ca).err().map(|fault| invalid_file(file, &fault)));
     }
     tls
 }
@@ -162,35 +165,35 @@ pub(super) fn upstream<T>(
     (host, url): (&str, &Spanned<T>),
     problems: &mut Vec<Problem>,
 ) -> ClientTls {
-    let said = raw.and_then(|raw| raw.server_name.as_ref());
-    let named = said.map_or(host, |name| name.value.as_str());
+    let configured = raw.and_then(|raw| raw.server_name.as_ref());
+    let named = configured.map_or(host, |name| name.value.as_str());
     let own = raw.and_then(|raw| raw.certificate.as_ref().zip(raw.key.as_ref()));
     let ca = raw.and_then(|raw| raw.ca.as_ref());
     let tls = ClientTls {
         server_name: named.trim_matches(['[', ']']).to_owned(),
         ca: ca.map(pem),
-        own: own.map(|(certificate, key)| shown(certificate, key)),
+        own: own.map(|(certificate, key)| identity(certificate, key)),
     };
     if let Some((file, ca)) = ca.zip(tls.ca.as_ref()) {
-        problems.extend(roots(ca).err().map(|fault| useless(file, &fault)));
+        problems.extend(roots(ca).err().map(|fault| invalid_file(file, &fault)));
     }
     if server_name(&tls).is_err() {
-        problems.push(match said {
-            Some(said) => said.problem(format!("`{}` {NO_NAME}", said.value)),
+        problems.push(match configured {
+            Some(name) => name.problem(format!("`{}` {NO_NAME}", name.value)),
             None => url.problem(format!("its host, `{host}`, {NO_NAME}")),
         });
     }
     if let Some((certificate, key)) = own {
-        let only_shown = ClientTls {
+        let own_only = ClientTls {
             server_name: "localhost".to_owned(),
             ca: None,
             own: tls.own.clone(),
         };
-        let found = client(&only_shown, Alpn::Http).err();
+        let found = client(&own_only, Alpn::Http).err();
         problems.extend(found.map(|fault| match fault.part {
-            TlsPart::Key => useless(key, &fault),
+            TlsPart::Key => invalid_file(key, &fault),
             TlsPart::Certificate | TlsPart::Authorities | TlsPart::Name => {
-                useless(certificate, &fault)
+                invalid_file(certificate, &fault)
             }
         }));
     }
@@ -206,7 +209,7 @@ pub fn store(raw: &RawStore, problems: &mut Vec<Problem>) -> Option<ClientTls> {
 
 const NO_NAME: &str = "is neither a host name nor an IP address";
 
-fn shown(certificate: &RawFile, key: &RawFile) -> TlsIdentity {
+fn identity(certificate: &RawFile, key: &RawFile) -> TlsIdentity {
     TlsIdentity {
         certificate: pem(certificate),
         key: pem(key),
@@ -251,7 +254,7 @@ fn fault(part: TlsPart, why: impl ToString) -> TlsFault {
     }
 }
 
-fn useless(file: &RawFile, fault: &TlsFault) -> Problem {
+fn invalid_file(file: &RawFile, fault: &TlsFault) -> Problem {
     let shown = file.path.value.display();
     file.path.problem(format!("`{shown}` is invalid: {fault}"))
 }

@@ -66,8 +66,8 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
             .collect(),
         ..Upstreams::default()
     };
-    let takers = [UpstreamKind::Rest, UpstreamKind::Rpc, UpstreamKind::Frames];
-    let [rest, rpc, frames] = takers.map(|taker| usual(&raw.upstreams, taker, problems));
+    let kinds = [UpstreamKind::Rest, UpstreamKind::Rpc, UpstreamKind::Frames];
+    let [rest, rpc, frames] = kinds.map(|kind| usual(&raw.upstreams, kind, problems));
     upstreams.defaults = [rest, rpc];
     upstreams.frames = frames;
     upstreams
@@ -89,7 +89,7 @@ fn none(raw: &RawConfig) -> Problem {
         .file
         .as_deref()
         .map_or(SourceLocation::Default, SourceLocation::file);
-    let problem = Problem::of_file(place, "there is no upstream to send calls to")
+    let problem = Problem::for_file(place, "there is no upstream to send calls to")
         .hint("add `[upstream.NAME]` with `side` and `url`");
     Problem {
         key: "upstream".to_owned(),
@@ -97,7 +97,7 @@ fn none(raw: &RawConfig) -> Problem {
     }
 }
 
-/// The kind of calls that an upstream takes.
+/// The kind of calls that an upstream accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpstreamKind {
     /// HTTP calls.
@@ -131,19 +131,19 @@ impl UpstreamKind {
 /// Returns the default upstream: the only one, or the one marked so.
 fn usual(
     upstreams: &[RawUpstream],
-    taker: UpstreamKind,
+    kind: UpstreamKind,
     problems: &mut Vec<Problem>,
 ) -> Option<usize> {
-    let side = taker.describe();
+    let side = kind.describe();
     let ours: Vec<usize> = (0..upstreams.len())
-        .filter(|place| UpstreamKind::new(&upstreams[*place]) == taker)
+        .filter(|place| UpstreamKind::new(&upstreams[*place]) == kind)
         .collect();
-    let says = |place: &&usize| {
+    let is_default = |place: &&usize| {
         let usual = upstreams[**place].usual.as_ref();
         usual.is_some_and(|usual| usual.value == IsDefault::Yes)
     };
-    let mut said = ours.iter().filter(says);
-    match (&ours[..], said.next(), said.next()) {
+    let mut defaults = ours.iter().filter(is_default);
+    match (&ours[..], defaults.next(), defaults.next()) {
         ([], _, _) => None,
         ([only], _, _) => Some(*only),
         (_, Some(one), None) => Some(*one),
@@ -167,7 +167,7 @@ fn usual(
 }
 
 /// Returns the upstreams of a route: those that it names, else the defaults for its kinds of calls.
-pub(super) fn of_route(
+pub(super) fn for_route(
     (raw, upstreams): (&RawConfig, &Upstreams),
     route: &RawRoute,
     problems: &mut Vec<Problem>,
@@ -209,7 +209,7 @@ pub(super) fn named(
         let own = raw.upstreams[place].side.value;
         if side.is_some_and(|side| side != own) {
             problems.push(name.problem(format!(
-                "the upstream `{}` is of the `{own}` side",
+                "the upstream `{}` is on the `{own}` side",
                 name.value
             )));
             continue;
@@ -369,17 +369,17 @@ fn secured(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Option<Arc<ClientT
 
 /// Returns the use of HTTP/2; without TLS it cannot be negotiated.
 fn http2(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Multiplexing {
-    let Some(said) = &raw.http2 else {
+    let Some(http2) = &raw.http2 else {
         return Multiplexing::Off;
     };
     let is_plain = url(&raw.server).is_some_and(|url| !is_secured(&url.value));
-    if said.value == Multiplexing::Offered && is_plain {
+    if http2.value == Multiplexing::Offered && is_plain {
         let message =
             "`auto` negotiates the version over TLS, but the upstream has an `http://` url";
         let hint = "write `true` if the server supports HTTP/2 without TLS, else remove it";
-        problems.push(said.problem(message).hint(hint));
+        problems.push(http2.problem(message).hint(hint));
     }
-    said.value
+    http2.value
 }
 
 /// Compiles the envelope members that the upstream accepts as credentials.

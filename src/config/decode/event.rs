@@ -16,8 +16,8 @@ pub(super) fn event(table: &mut Table<'_>) -> Option<EventSource> {
     });
     let frame = table.tree("frame");
     let sse = table.table("sse", |sse| {
-        let mut said = |name| sse.get(name, string).map(|text| text.value);
-        let (event, id, text) = (said("event"), said("id"), said("text"));
+        let mut member = |name| sse.get(name, string).map(|text| text.value);
+        let (event, id, text) = (member("event"), member("id"), member("text"));
         Some(SseSource {
             event,
             id,

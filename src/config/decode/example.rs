@@ -49,7 +49,7 @@ pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
     let rest = if table.shape("frame") == Shape::Absent {
         table.require_table("rest", rest_half)
     } else {
-        frame::not_beside_rest(table, &["frame"]);
+        frame::reject_both(table, &["frame"]);
         table.json("frame").map(RestHalf::frame)
     };
     let rpc = table.require_table("rpc", |rpc| {
@@ -107,7 +107,7 @@ fn headers(table: &mut Table<'_>) -> Option<Vec<(String, String)>> {
 
 /// Decodes the reply to a frame: another frame, or silence.
 fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
-    frame::not_beside_rest(table, &["rest"]);
+    frame::reject_both(table, &["rest"]);
     let frame = table.json("frame");
     let rpc = table.require_table("rpc", rpc_reply);
     Some(ExampleReply {

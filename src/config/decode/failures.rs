@@ -13,7 +13,7 @@ const NAME: &str = "failure_codes";
 const BLOCK: i32 = 100;
 
 /// Codes that are already defined, with their owner.
-const TAKEN: [(RangeInclusive<i32>, &str); 4] = [
+const RESERVED: [(RangeInclusive<i32>, &str); 4] = [
     (-32700..=-32700, "JSON-RPC itself"),
     (-32603..=-32600, "JSON-RPC itself"),
     (-32022..=-32020, "MCP"),
@@ -42,10 +42,10 @@ fn number(found: RawValue<'_>) -> Result<i32, ValueError> {
 fn moved(table: &mut Table<'_>) -> Option<FailureCodes> {
     let base = table.get(NAME, number)?;
     let last = base.value - (BLOCK - 1);
-    let meets = |(taken, _): &&(RangeInclusive<i32>, &str)| {
-        base.value >= *taken.start() && last <= *taken.end()
+    let overlaps = |(reserved, _): &&(RangeInclusive<i32>, &str)| {
+        base.value >= *reserved.start() && last <= *reserved.end()
     };
-    if let Some((_, whose)) = TAKEN.iter().find(meets) {
+    if let Some((_, whose)) = RESERVED.iter().find(overlaps) {
         let what = format!(
             "the codes from {} to {last} overlap those of {whose}",
             base.value
@@ -78,12 +78,12 @@ fn set(table: &mut Table<'_>) -> Option<FailureCodes> {
     }
     for (reason, code) in &codes {
         let is_set = |other: &Reason| codes.iter().any(|(one, _)| one == other);
-        let taken = |other: &Reason| other.row().code == code.value && !is_set(other);
+        let has_code = |other: &Reason| other.row().code == code.value && !is_set(other);
         let is_default = reason.row().code == code.value;
         if is_default || code.value == SHARED {
             continue;
         }
-        if let Some(other) = Reason::ALL.into_iter().find(taken) {
+        if let Some(other) = Reason::ALL.into_iter().find(has_code) {
             let label = other.row().label;
             let what = format!("{} is already the code of `{label}`", code.value);
             let hint = format!("write another code, or set that of `{label}` as well");

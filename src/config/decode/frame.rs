@@ -85,7 +85,7 @@ pub(super) fn reply(table: &mut Table<'_>) -> Option<SourceTree> {
 }
 
 /// Reports keys that must not stand next to `rest` or `frame`.
-pub(super) fn not_beside_rest(table: &mut Table<'_>, keys: &[&'static str]) {
+pub(super) fn reject_both(table: &mut Table<'_>, keys: &[&'static str]) {
     for key in keys {
         let other = if *key == "rest" { "frame" } else { "rest" };
         let both = table.shape(key) != Shape::Absent

@@ -25,8 +25,8 @@ pub(super) fn headers(
     if table.shape("headers") == Shape::Absent {
         return Some(RawHeaders::default());
     }
-    let said = table.named_values("headers", said)?;
-    for (name, _) in &said {
+    let lines = table.named_values("headers", header_line)?;
+    for (name, _) in &lines {
         let lower = name.value.to_ascii_lowercase();
         if HeaderName::from_bytes(lower.as_bytes()).is_err() {
             table.add(name.problem("this is not a header name"));
@@ -34,7 +34,7 @@ pub(super) fn headers(
             table.add(name.problem(format!("`{lower}` is reserved in {of}; remove it")));
         }
     }
-    let pairs = said.into_iter().map(|(name, value)| {
+    let pairs = lines.into_iter().map(|(name, value)| {
         let Spanned { value, place, key } = value;
         let value = match value {
             HeaderLine::Here(text) => RawHeaderValue::Text(Secret(text.into_bytes())),
@@ -50,7 +50,7 @@ pub(super) fn headers(
 }
 
 /// Decodes a text, or a table with a file name. The value is never shown, since it may be a secret.
-fn said(found: RawValue<'_>) -> Result<HeaderLine, ValueError> {
+fn header_line(found: RawValue<'_>) -> Result<HeaderLine, ValueError> {
     if let Value::Dict(_, entries) = found.value {
         let mut entries = entries.iter();
         let only = (entries.next(), entries.next());

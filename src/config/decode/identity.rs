@@ -52,13 +52,13 @@ pub(super) fn client(table: &mut Table<'_>) -> Option<RawClient> {
 
 /// Decodes exactly one of [`SOURCES`].
 fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
-    let said: Vec<&'static str> = SOURCES
+    let present: Vec<&'static str> = SOURCES
         .into_iter()
         .filter(|source| table.shape(source) != Shape::Absent)
         .collect();
-    let [only] = said[..] else {
+    let [only] = present[..] else {
         let here = table.here();
-        table.add(match &said[..] {
+        table.add(match &present[..] {
             [] => here.problem(
                 "the client has no match rule; write `subject`, `api_key`, `claim`, `header`, `address` or `user_agent`",
             ),
@@ -251,10 +251,12 @@ fn named_key(key: &mut Table<'_>) -> Option<Spanned<RawKey>> {
     let header: Option<Spanned<HeaderName>> = key.get("header", header);
     let claim = key.get("claim", text);
     let cookie = key.get("cookie", cookie);
-    let said = ["header", "claim", "cookie"];
-    let said = said.into_iter();
-    let said = said.filter(|name| key.shape(name) != Shape::Absent).count();
-    if said != 1 {
+    let present = ["header", "claim", "cookie"];
+    let present = present.into_iter();
+    let present = present
+        .filter(|name| key.shape(name) != Shape::Absent)
+        .count();
+    if present != 1 {
         let here = key.here();
         key.add(here.problem("write one of `header`, `claim` and `cookie`"));
         return None;
@@ -306,10 +308,10 @@ fn token_key(table: &mut Table<'_>) -> Option<RawTokenKey> {
     let secret = table.get("secret_file", file);
     let public = table.get("public_key_file", file);
     let names = ["file", "secret_file", "public_key_file"].into_iter();
-    let said: Vec<_> = names
+    let present: Vec<_> = names
         .filter(|name| table.shape(name) != Shape::Absent)
         .collect();
-    let (kind, file) = match said[..] {
+    let (kind, file) = match present[..] {
         ["file"] => {
             if table.shape("algorithm") != Shape::Absent {
                 let message = "a JWK set names the algorithms of its keys; remove it";

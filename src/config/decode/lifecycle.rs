@@ -30,9 +30,9 @@ pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
 pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
     if table.shape("deprecated") == Shape::Table {
         let own = table.table("deprecated", deprecated)?;
-        return Some(RawEnd::Said(Box::new(own)));
+        return Some(RawEnd::Table(Box::new(own)));
     }
-    let said = table.get("deprecated", |found| {
+    let opted_out = table.get("deprecated", |found| {
         match boolean(false, true)(found) {
             Ok(false) => Ok(()),
             Ok(true) | Err(_) => Err(ValueError {
@@ -44,7 +44,7 @@ pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
             }),
         }
     });
-    said.map(|_| RawEnd::Never)
+    opted_out.map(|_| RawEnd::Never)
 }
 
 fn window(table: &mut Table<'_>) -> Option<RawWindow> {

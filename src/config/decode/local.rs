@@ -4,7 +4,7 @@ use http::Method;
 
 use super::outcome::not_exactly_one;
 use crate::config::problem::Spanned;
-use crate::config::raw::{LocalWord, RawAnswer, RawGreeting, RawLocal, RawLocalCall, RawReply};
+use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, cut, path, string, text, whole, word};
 use crate::domain::json::JsonKind;
@@ -23,9 +23,9 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
     let rest = table.get("rest", call);
     let rpc = table.get("rpc", |found| text(found).map(Glob::new));
     let frame = table.tree("frame");
-    let said = ["rest", "rpc", "frame"].map(|key| table.shape(key) != Shape::Absent);
+    let present = ["rest", "rpc", "frame"].map(|key| table.shape(key) != Shape::Absent);
     let here = table.here();
-    match said {
+    match present {
         [true, false, false] | [false, true, false] | [false, false, true] => {}
         [false, false, false] => table.add(here.problem("`rest`, `rpc` or `frame` is missing")),
         [true, true, false] => {
@@ -37,7 +37,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
         }
     }
     let answer = answer(table);
-    let greeting = greeting(table)?;
+    let server_info = server_info(table)?;
     let frame = frame.map(|frame| table.at("frame").map(|()| frame));
     let call = match (rest, rpc, frame) {
         (Some(rest), None, None) => RawLocalCall::Rest(rest),
@@ -48,15 +48,15 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
     Some(RawLocal {
         call,
         answer: answer?,
-        greeting,
+        server_info,
     })
 }
 
 /// Decodes the server information of the proxy as an MCP server.
-fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
+fn server_info(table: &mut Table<'_>) -> Option<RawServerInfo> {
     let [server, capabilities] = ["server", "capabilities"].map(|name| {
-        let said = table.json(name)?;
-        match serde_json::from_slice(said.as_bytes()) {
+        let json = table.json(name)?;
+        match serde_json::from_slice(json.as_bytes()) {
             Ok(object) => Some(table.at(name).map(|()| object)),
             Err(_) => {
                 table.report(name, ValueError::new("it is not a table"));
@@ -69,7 +69,7 @@ fn greeting(table: &mut Table<'_>) -> Option<RawGreeting> {
         Shape::Absent => Vec::new(),
         Shape::Value | Shape::Table => table.one_or_many("versions", text)?,
     };
-    Some(RawGreeting {
+    Some(RawServerInfo {
         server,
         capabilities,
         instructions,

@@ -15,7 +15,7 @@ pub(super) fn metrics(table: &mut Table<'_>) -> Option<RawMetrics> {
     let series = table.get("series", whole(LEAST..=MOST));
     let labels = match table.shape("labels") {
         Shape::Absent => Some(Vec::new()),
-        Shape::Table | Shape::Value => table.named_values("labels", kept),
+        Shape::Table | Shape::Value => table.named_values("labels", label_list),
     };
     Some(RawMetrics {
         series,
@@ -24,7 +24,7 @@ pub(super) fn metrics(table: &mut Table<'_>) -> Option<RawMetrics> {
 }
 
 /// Decodes the labels that a family keeps.
-fn kept(found: RawValue<'_>) -> Result<Vec<String>, ValueError> {
+fn label_list(found: RawValue<'_>) -> Result<Vec<String>, ValueError> {
     let Value::Array(_, items) = found.value else {
         return Err(ValueError::new(format!(
             "{} is not a list of labels; write the labels to keep, such as `[\"route\", \"side\"]`",

@@ -12,7 +12,7 @@ pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
         // A row without `frame` means silence. Later it is checked that its route has frames.
         Some(RestReplySource::frame(frame::reply(table)))
     } else {
-        frame::not_beside_rest(table, &["frame"]);
+        frame::reject_both(table, &["frame"]);
         table.require_table("rest", rest_reply)
     };
     let rpc = table.require_table("rpc", rpc_reply);
@@ -61,9 +61,9 @@ fn rpc_reply(table: &mut Table<'_>) -> Option<RpcReplySource> {
 
 /// Rejects an RPC response that does not have exactly one of `result` and `error` (JSON-RPC 2.0 §5).
 pub(super) fn not_exactly_one(table: &mut Table<'_>) -> Option<Problem> {
-    let said = ["result", "error"].map(|name| table.shape(name) != Shape::Absent);
+    let present = ["result", "error"].map(|name| table.shape(name) != Shape::Absent);
     let here = table.here();
-    match said {
+    match present {
         [true, false] | [false, true] => None,
         [false, false] => Some(here.problem("`result` or `error` is missing")),
         [true, true] => Some(here.problem("`result` and `error` exclude each other; write one")),

@@ -93,8 +93,8 @@ pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
     match table.shape("withhold") {
         Shape::Absent => Some(WITHHOLD.map(str::to_owned).to_vec()),
         Shape::Table | Shape::Value => {
-            let said = table.list("withhold", text);
-            said.map(|said| said.into_iter().map(|method| method.value).collect())
+            let methods = table.list("withhold", text);
+            methods.map(|methods| methods.into_iter().map(|method| method.value).collect())
         }
     }
 }
@@ -129,7 +129,7 @@ fn revision(
     handshake: Option<&Spanned<HandshakeWord>>,
     initialize: Option<&Json>,
 ) -> Option<Spanned<Revision>> {
-    let is_said = table.shape("revision") != Shape::Absent;
+    let is_set = table.shape("revision") != Shape::Absent;
     let is_none = handshake.is_some_and(|word| word.value == HandshakeWord::None);
     let revision = table.get_or("revision", mcp::revision, Revision::Auto);
     let wrong = match (is_none, initialize) {
@@ -137,7 +137,7 @@ fn revision(
         (false, Some(_)) => "`initialize` already contains the revision",
         (false, None) => return revision,
     };
-    if is_said {
+    if is_set {
         let wrong = ValueError::new(wrong);
         table.report("revision", wrong.hint("remove one of the two"));
     }
@@ -156,7 +156,7 @@ fn variables(table: &mut Table<'_>) -> Option<SecretMap> {
     if table.shape("env") == Shape::Absent {
         return Some(SecretMap::default());
     }
-    let said = table.named_values("env", |found| {
+    let variables = table.named_values("env", |found| {
         // The value is never shown: it may be a secret.
         let wrong = "the value of a variable must be a string; write it in quotes";
         let value = string(found).map_err(|_| ValueError::new(wrong))?;
@@ -167,12 +167,12 @@ fn variables(table: &mut Table<'_>) -> Option<SecretMap> {
         }
         Ok(value)
     })?;
-    for (name, _) in &said {
+    for (name, _) in &variables {
         if name.value.is_empty() || name.value.contains(['=', '\0']) {
             table.add(name.problem("this is not a variable name; write it without `=`"));
         }
     }
-    let pairs = said
+    let pairs = variables
         .into_iter()
         .map(|(name, value)| (name.value, value.value));
     Some(SecretMap::new(pairs))

@@ -1,4 +1,4 @@
-//! What belongs to the addresses of an HTTP upstream.
+//! The addresses of an HTTP upstream, and their load balancing.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use http::Uri;
 
 use crate::config::problem::Spanned;
 
-/// `urls` behind the first, and how all are watched.
+/// `urls` after the first, and the load-balancing keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawAddresses {
-    /// `urls`, but for the first.
+    /// `urls`, without the first.
     pub more: Vec<Spanned<Uri>>,
     /// `eject`
     pub eject: Option<RawEject>,

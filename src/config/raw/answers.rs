@@ -1,4 +1,4 @@
-//! What the proxy answers itself: `[cors]` and `[[local]]`.
+//! `[cors]` and `[[local]]`: responses by the proxy itself.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::domain::route::frame_line;
 pub struct RawCors {
     /// `origins`: at least one.
     pub origins: Vec<Spanned<RawOrigin>>,
-    /// `headers`; those that are asked for where it is absent.
+    /// `headers`; if absent, those that the browser requests.
     pub headers: Option<Vec<Spanned<HeaderName>>>,
     /// `expose`
     pub expose: Vec<Spanned<HeaderName>>,
@@ -44,13 +44,13 @@ pub struct RawLocal {
     pub call: RawLocalCall,
     /// `answer`
     pub answer: Spanned<RawAnswer>,
-    /// What is said beside `answer = "initialize"` and `answer = "discover"`.
-    pub greeting: RawGreeting,
+    /// The keys for `answer = "initialize"` and `answer = "discover"`.
+    pub server_info: RawServerInfo,
 }
 
-/// How the proxy presents itself as an MCP server.
+/// The server information of the proxy as an MCP server.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RawGreeting {
+pub struct RawServerInfo {
     /// `server`
     pub server: Option<Spanned<Map<String, Value>>>,
     /// `capabilities`
@@ -61,10 +61,10 @@ pub struct RawGreeting {
     pub versions: Vec<Spanned<String>>,
 }
 
-impl RawGreeting {
-    /// The first key that is said, with its place.
+impl RawServerInfo {
+    /// Returns the first key that is set, with its location.
     #[must_use]
-    pub fn said(&self) -> Option<Spanned<()>> {
+    pub fn first_key(&self) -> Option<Spanned<()>> {
         let server = self.server.as_ref().or(self.capabilities.as_ref());
         let table = server.map(|table| table.clone().map(|_| ()));
         let texts = self.instructions.as_ref().or(self.versions.first());
@@ -72,19 +72,19 @@ impl RawGreeting {
     }
 }
 
-/// Which calls a `[[local]]` answers.
+/// The calls that a `[[local]]` answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawLocalCall {
     /// `rest`: a method and a path.
     Rest(Spanned<(Method, String)>),
     /// `rpc`: a method, or a glob of methods.
     Rpc(Spanned<Glob>),
-    /// `frame`: what a client of frames says.
+    /// `frame`: a pattern for frames of clients.
     Frame(Spanned<SourceTree>),
 }
 
 impl RawLocalCall {
-    /// The calls, as they are written.
+    /// Returns the calls as text.
     #[must_use]
     pub fn line(&self) -> Spanned<String> {
         match self {
@@ -97,7 +97,7 @@ impl RawLocalCall {
     }
 }
 
-/// What a `[[local]]` answers.
+/// The answer of a `[[local]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawAnswer {
     /// A word.
@@ -117,7 +117,7 @@ pub enum RawAnswer {
 pub struct RawReply {
     /// `status`: 200 to 599.
     pub status: Spanned<u16>,
-    /// `body`: not beside `text`.
+    /// `body`: excludes `text`.
     pub body: Option<Json>,
     /// `text`
     pub text: Option<String>,
@@ -125,16 +125,16 @@ pub struct RawReply {
     pub headers: Vec<(Spanned<String>, Spanned<String>)>,
 }
 
-/// An answer that is made here.
+/// A built-in answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalWord {
-    /// The REST side of the routes.
+    /// The OpenAPI document of the routes.
     OpenApi,
-    /// The RPC side of the routes.
+    /// The OpenRPC document of the routes.
     OpenRpc,
-    /// Nothing: `null`, where an answer is due.
+    /// An empty result: `null`, if a response is required.
     Nothing,
-    /// The greeting of an MCP server, for `initialize`.
+    /// The server information, for `initialize`.
     Initialize,
     /// The same, for `server/discover`.
     Discover,

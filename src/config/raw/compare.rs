@@ -1,4 +1,4 @@
-//! How answers are compared: `[compare]`, and `compare` of a route.
+//! Comparison rules: `[compare]`, and `compare` of a route.
 
 use http::HeaderName;
 

@@ -8,7 +8,7 @@ use crate::domain::rollout::{Fast, Mode, Ratio, Share};
 /// `guard` of a flag.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawGuard {
-    /// Where the table begins.
+    /// The location of the table.
     pub place: SourceLocation,
     /// `flag[3].guard`
     pub key: String,
@@ -16,17 +16,17 @@ pub struct RawGuard {
     pub window: Spanned<Duration>,
     /// `min_calls`: at least ten.
     pub min_calls: Spanned<u64>,
-    /// `failure_delta`; none where it is off.
+    /// `failure_delta`; `None` if off.
     pub failure_delta: Spanned<Option<Share>>,
-    /// `refused_delta`; none where it is off.
+    /// `refused_delta`; `None` if off.
     pub refused_delta: Spanned<Option<Share>>,
-    /// `tool_error_delta`; none where it is off.
+    /// `tool_error_delta`; `None` if off.
     pub tool_error_delta: Spanned<Option<Share>>,
-    /// `latency_ratio`; none where it is off.
+    /// `latency_ratio`; `None` if off.
     pub latency_ratio: Spanned<Option<Ratio>>,
-    /// `mismatch`; none where it is off.
+    /// `mismatch`; `None` if off.
     pub mismatch: Spanned<Option<Share>>,
-    /// `fast`; none where it is off.
+    /// `fast`; `None` if off.
     pub fast: Option<Fast>,
     /// `dry_run`
     pub mode: Spanned<Mode>,
@@ -35,7 +35,7 @@ pub struct RawGuard {
 /// `ramp` of a flag.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRamp {
-    /// Where the table begins.
+    /// The location of the table.
     pub place: SourceLocation,
     /// `flag[3].ramp`
     pub key: String,

@@ -1,4 +1,4 @@
-//! What the files say of callers: clients, their keys, and the keys of tokens.
+//! Clients and their keys, token keys, TLS, and headers of upstreams.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,20 +19,20 @@ pub struct RawClient {
     pub name: Spanned<String>,
     /// `match`
     pub matches: RawMatch,
-    /// `key`: by what the callers of this client are told apart.
+    /// `key`: the value that identifies one caller of this client.
     pub key: Option<Spanned<RawKey>>,
 }
 
 /// `match` of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawMatch {
-    /// `subject`: every pattern must fit; at least one.
+    /// `subject`: all patterns must match; at least one.
     Subject(Spanned<Vec<SubjectPattern>>),
     /// `api_key`: the SHA-256 of one of these keys; at least one.
     ApiKeys(Vec<Spanned<[u8; 32]>>),
-    /// `claim`: every one named must fit; at least one.
+    /// `claim`: all must match; at least one.
     Claims(Spanned<Vec<(String, String)>>),
-    /// `header`: every one named must fit; at least one.
+    /// `header`: all must match; at least one.
     Headers(Vec<RawHeaderGlob>),
     /// `address`: one of these networks; at least one.
     Addresses(Vec<Spanned<Network>>),
@@ -40,12 +40,12 @@ pub enum RawMatch {
     UserAgent(Spanned<String>),
 }
 
-/// A header and the text that fits.
+/// A header, and a pattern for its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawHeaderGlob {
     /// The header.
     pub header: Spanned<HeaderName>,
-    /// What fits: text, with `*` for any.
+    /// The pattern: text, with `*` for any text.
     pub glob: Spanned<String>,
 }
 
@@ -67,13 +67,13 @@ pub enum RawKey {
 /// `[rollout.bearer]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawBearer {
-    /// Where `keys` stands.
+    /// The location of `keys`.
     pub place: Spanned<()>,
     /// `keys`
     pub keys: Vec<RawTokenKey>,
     /// `issuer`
     pub issuer: Option<Spanned<String>>,
-    /// `audience`: any where there are none.
+    /// `audience`: any if empty.
     pub audience: Vec<Spanned<String>>,
     /// `leeway`
     pub leeway: Spanned<Duration>,
@@ -82,9 +82,9 @@ pub struct RawBearer {
 /// An entry of `keys`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTokenKey {
-    /// What the file is.
+    /// The content of the file.
     pub kind: RawTokenKeyFile,
-    /// The file itself.
+    /// The file.
     pub file: RawFile,
 }
 
@@ -95,51 +95,51 @@ pub struct RawTls {
     pub certificate: RawFile,
     /// `key`
     pub key: RawFile,
-    /// `client_ca`: whose certificates of clients are believed.
+    /// `client_ca`: the trusted CAs of client certificates.
     pub client_ca: Option<RawFile>,
-    /// `http2`: offered unless said.
+    /// `http2`: offered by default.
     pub http2: Option<Spanned<Http2>>,
 }
 
 /// `[upstream.NAME.tls]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawClientTls {
-    /// Where the table begins.
+    /// The location of the table.
     pub place: Spanned<()>,
-    /// `ca`: whose certificates of servers are believed, in place of the public authorities.
+    /// `ca`: the trusted CAs of server certificates, instead of the public ones.
     pub ca: Option<RawFile>,
-    /// `certificate`: what is shown to the server, only with `key`.
+    /// `certificate`: the client certificate; only with `key`.
     pub certificate: Option<RawFile>,
     /// `key`
     pub key: Option<RawFile>,
-    /// `server_name`: that of the url unless said.
+    /// `server_name`: by default the host of the url.
     pub server_name: Option<Spanned<String>>,
 }
 
-/// `headers` of an upstream: names that may be sent, in lower case.
+/// `headers` of an upstream: allowed names, in lower case.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawHeaders(pub Vec<(Spanned<String>, RawHeaderValue)>);
 
 /// The value of a header.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawHeaderValue {
-    /// As it is written: it may stand in a header.
+    /// The value itself, valid in a header.
     Text(Secret),
-    /// `{ file = … }`: what the file holds, without the end of its line.
+    /// `{ file = … }`: the content of the file, without the trailing newline.
     File(RawFile),
 }
 
-/// A file that is read when all is decoded.
+/// A file that is read after decoding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawFile {
-    /// Its path, resolved against the folder of the main file.
+    /// The path, resolved against the folder of the main file.
     pub path: Spanned<PathBuf>,
-    /// What it holds.
+    /// The content.
     pub content: Secret,
 }
 
 impl RawFile {
-    /// A file that was not read yet.
+    /// Returns a file that has not been read yet.
     #[must_use]
     pub fn at(path: Spanned<PathBuf>) -> RawFile {
         RawFile {
@@ -149,10 +149,10 @@ impl RawFile {
     }
 }
 
-/// What the file of a key is.
+/// The kind of a key file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawTokenKeyFile {
-    /// `file`: a JWK set, whose keys have their algorithms.
+    /// `file`: a JWK set, which names the algorithms of its keys.
     Set,
     /// `secret_file`, for this `algorithm`.
     Secret(Algorithm),
@@ -160,7 +160,7 @@ pub enum RawTokenKeyFile {
     PublicKey(Algorithm),
 }
 
-/// What nobody may read from a log.
+/// A value that is never logged.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(pub Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! What the files say of the end of routes: `deprecated`.
+//! `deprecated`, global and of a route.
 
 use crate::config::problem::Spanned;
 use crate::domain::side::Side;
@@ -7,16 +7,16 @@ use crate::domain::time::Timestamp;
 /// `deprecated` of a route.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawEnd {
-    /// `false`: the default of all routes is not meant for this one.
+    /// `false`: the global table does not apply to this route.
     Never,
-    /// Its own.
-    Said(Box<RawDeprecated>),
+    /// The route's own table.
+    Table(Box<RawDeprecated>),
 }
 
-/// `[deprecated]`, or that of a route.
+/// `[deprecated]`, or `deprecated` of a route.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawDeprecated {
-    /// The table itself.
+    /// The location of the table.
     pub here: Spanned<()>,
     /// `side`
     pub side: Spanned<Side>,

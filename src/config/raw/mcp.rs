@@ -1,4 +1,4 @@
-//! An upstream that is an MCP server at an address: `protocol = "mcp"` and what belongs to it.
+//! An MCP upstream over Streamable HTTP: the keys for `protocol = "mcp"`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::domain::pending::LogMessages;
 /// The keys of `[upstream.NAME]` with `protocol = "mcp"`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawMcp {
-    /// `url`: as that of any server.
+    /// `url`: as of any HTTP upstream.
     pub url: Spanned<Uri>,
     /// `headers`
     pub headers: RawHeaders,

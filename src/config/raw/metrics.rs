@@ -7,6 +7,6 @@ use crate::config::problem::Spanned;
 pub struct RawMetrics {
     /// `series`: 1,000 or more.
     pub series: Option<Spanned<u64>>,
-    /// `labels`: families by name, each with the labels that it keeps.
+    /// `labels`: the names of metric families, each with the labels to keep.
     pub labels: Vec<(Spanned<String>, Spanned<Vec<String>>)>,
 }

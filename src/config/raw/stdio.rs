@@ -1,4 +1,4 @@
-//! An upstream that is a child: `command` and what belongs to it.
+//! A child-process upstream: the keys for `command`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct RawStdio {
     pub directory: Option<Spanned<PathBuf>>,
     /// `mode`
     pub mode: Spanned<ModeWord>,
-    /// `in_flight`: only where the mode is pipelined.
+    /// `in_flight`: only in pipelined mode.
     pub in_flight: Spanned<usize>,
     /// `queue`
     pub queue: Spanned<usize>,
@@ -46,17 +46,17 @@ pub struct RawStdio {
 /// `mode`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModeWord {
-    /// One call after another.
+    /// One call at a time.
     Serial,
-    /// Several at a time.
+    /// Several calls at a time.
     Pipelined,
 }
 
 /// `handshake`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeWord {
-    /// The `initialize` of MCP.
+    /// `initialize` of MCP.
     Mcp,
-    /// None.
+    /// No handshake.
     None,
 }

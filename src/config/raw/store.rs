@@ -1,4 +1,4 @@
-//! `[rollout.store]`, as the files say it.
+//! `[rollout.store]`
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,46 +9,46 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use crate::config::problem::Spanned;
 use crate::config::raw::RawClientTls;
 
-/// `[rollout.store]`: the server that many replicas share.
+/// `[rollout.store]`: the shared store of replicas.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawStore {
     /// `url`, with the password of `password_file`.
     pub url: Spanned<StoreUrl>,
     /// `password_file`, resolved against the folder of the main file.
     pub password_file: Option<Spanned<PathBuf>>,
-    /// `tls`: only where `url` asks for TLS.
+    /// `tls`: only if `url` requires TLS.
     pub tls: Option<RawClientTls>,
-    /// `prefix`: what the keys begin with.
+    /// `prefix` of all keys.
     pub prefix: Spanned<String>,
     /// `timeout`: not zero.
     pub timeout: Spanned<Duration>,
-    /// `replica`: what this process is called among the others; the name of the host unless said.
+    /// `replica`: the name of this process; by default the host name.
     pub replica: Spanned<String>,
 }
 
-/// The address of a shared store. It may hold a password, which its `Debug` does not show.
+/// The address of a shared store. It may contain a password, which `Debug` does not show.
 #[derive(Clone)]
 pub struct StoreUrl {
     text: String,
     server: ConnectionInfo,
 }
 
-/// Why a text is no address of a shared store.
+/// The reason why a text is not the address of a shared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreUrlError {
-    /// It asks for TLS to whoever answers.
+    /// It requests TLS without verification of the server.
     Unverified,
-    /// It is no address of Redis or Valkey.
+    /// It is not an address of Redis or Valkey.
     Shape,
 }
 
 impl StoreUrl {
-    /// Reads `redis://`, `valkey://` and `redis+unix://` addresses, and `rediss://` and `valkeys://` of TLS.
+    /// Parses `redis://`, `valkey://` and `redis+unix://` addresses, and with TLS `rediss://` and `valkeys://`.
     ///
     /// # Errors
-    /// [`StoreUrlError`], which says nothing of the text, since that may hold a password.
+    /// [`StoreUrlError`], which does not contain the text: it may contain a password.
     pub fn parse(text: &str) -> Result<StoreUrl, StoreUrlError> {
-        // TLS is this program's own, so what reads the rest of the address is shown the same one without it.
+        // The proxy does TLS itself, so the redis library parses the same address without it.
         let plain = match text.split_once(':') {
             Some((scheme, rest)) if is_secured(scheme) => {
                 if rest.contains('#') {
@@ -70,13 +70,13 @@ impl StoreUrl {
         })
     }
 
-    /// The server, with credentials and the number of the database.
+    /// Returns the server, with credentials and database number.
     #[must_use]
     pub fn server(&self) -> &ConnectionInfo {
         &self.server
     }
 
-    /// Whether connections to it are of TLS.
+    /// Returns whether connections use TLS.
     #[must_use]
     pub fn is_secured(&self) -> bool {
         self.text
@@ -84,7 +84,7 @@ impl StoreUrl {
             .is_some_and(|(scheme, _)| is_secured(scheme))
     }
 
-    /// The host whose certificate is asked for; empty for a socket in the file system.
+    /// Returns the host that the certificate must name; empty for a Unix socket.
     #[must_use]
     pub fn host(&self) -> &str {
         let ConnectionAddr::Tcp(host, _) = self.server.addr() else {
@@ -93,13 +93,13 @@ impl StoreUrl {
         host
     }
 
-    /// The password, if there is one.
+    /// Returns the password, if any.
     #[must_use]
     pub fn password(&self) -> Option<&str> {
         self.server.redis_settings().password()
     }
 
-    /// The same server with a password.
+    /// Returns the same server with a password.
     #[must_use]
     pub fn with_password(self, password: &str) -> StoreUrl {
         let settings = self.server.redis_settings().clone();

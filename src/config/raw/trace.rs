@@ -7,7 +7,7 @@ use crate::config::problem::Spanned;
 /// `[trace]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTrace {
-    /// `sample`: thousandths of a percent of the traces that begin here.
+    /// `sample`: of the traces that begin here, in thousandths of a percent.
     pub sample: Spanned<u32>,
     /// `endpoint`
     pub endpoint: Option<Spanned<Uri>>,

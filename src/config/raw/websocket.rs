@@ -1,4 +1,4 @@
-//! An upstream that is a WebSocket: a `ws://` or `wss://` url and what belongs to it.
+//! A WebSocket upstream: the keys for a `ws://` or `wss://` url.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct RawWebSocket {
     pub headers: RawHeaders,
     /// `sharing`
     pub sharing: Spanned<Sharing>,
-    /// `sockets`: how many all clients share.
+    /// `sockets`: the number of shared sockets.
     pub sockets: Spanned<usize>,
     /// `in_flight`
     pub in_flight: Spanned<usize>,

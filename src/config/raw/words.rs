@@ -1,24 +1,25 @@
-//! The closed sets of words that the files may say.
+//! Keys with a closed set of words.
 
-/// What happens to a REST call without a route.
+/// `unrouted`: the treatment of a REST call without a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnroutedWord {
-    /// It goes to the REST upstream.
+    /// It passes to the REST upstream.
     Passthrough,
-    /// It is answered by the proxy.
+    /// The proxy rejects it.
     Reject,
 }
 
-/// What happens to a REST call without a route whose path a lenient server may read as the path of one.
+/// `unrouted_irregular`: the treatment of a REST call without a route whose path a lenient server may read as the path
+/// of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IrregularWord {
-    /// It passes as any other call without a route.
+    /// It passes like any other call without a route.
     Pass,
-    /// It is refused.
+    /// The proxy rejects it.
     Reject,
 }
 
-/// What an upstream gets of the caller's credentials.
+/// `credentials`: whether an upstream receives the caller's credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialsWord {
     /// All.
@@ -27,18 +28,18 @@ pub enum CredentialsWord {
     Drop,
 }
 
-/// What a call does to the server behind.
+/// `effect`: the result of repeating a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectWord {
-    /// Nothing.
+    /// A call changes nothing.
     Safe,
-    /// Twice is the same as once.
+    /// A repeated call has the effect of one call.
     Idempotent,
-    /// Twice is not the same as once.
+    /// A repeated call may have another effect.
     Unsafe,
 }
 
-/// What a percentage means for a caller without a key.
+/// `without_key`: whether a flag with a percentage applies to a caller without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithoutKeyWord {
     /// The flag does not apply.
@@ -47,7 +48,7 @@ pub enum WithoutKeyWord {
     In,
 }
 
-/// How a line of the log is written.
+/// `format` of `[log]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormatWord {
     /// For people.
@@ -56,7 +57,7 @@ pub enum LogFormatWord {
     Json,
 }
 
-/// The least important line that is logged.
+/// `level` of `[log]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevelWord {
     /// `error`
@@ -72,7 +73,7 @@ pub enum LogLevelWord {
 }
 
 impl LogLevelWord {
-    /// The word itself.
+    /// Returns the word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,6 +91,6 @@ impl LogLevelWord {
 pub enum SocketsWord {
     /// The proxy serves WebSockets itself.
     Served,
-    /// Requests for them pass on.
+    /// Upgrade requests pass to the upstream.
     Passed,
 }

@@ -111,22 +111,22 @@ fn defaults(table: &Documented) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for line in lines.filter(|line| line.starts_with("| `")) {
         let mut cells = line.trim_start_matches("| ").split(" | ");
-        let (keys, told) = (quoted(cells.next().unwrap()), cells.next().unwrap());
-        let said = quoted(told);
+        let (keys, cell) = (quoted(cells.next().unwrap()), cells.next().unwrap());
+        let defaults = quoted(cell);
         let first = keys[0].replace("upstream.NAME.", "upstream.old.");
         for (place, key) in keys.iter().enumerate() {
             let key = match (key.strip_prefix('.'), first.rsplit_once('.')) {
                 (Some(last), Some((table, _))) => format!("{table}.{last}"),
                 _ => key.replace("upstream.NAME.", "upstream.old."),
             };
-            let value = match said.len() {
-                1 => said[0],
-                several if several == keys.len() => said[place],
+            let value = match defaults.len() {
+                1 => defaults[0],
+                several if several == keys.len() => defaults[place],
                 _ => continue,
             };
             if !["|", "that of", "revision"]
                 .iter()
-                .any(|words| told.starts_with(words))
+                .any(|words| cell.starts_with(words))
             {
                 found.push((format!("{}{key}", table.prefix), value.to_owned()));
             }
@@ -225,11 +225,11 @@ fn a_default_of_the_documentation_is_the_default() {
             }
             let mut mains = table.mains.iter();
             if !mains.any(|main| holds(main, &key, &default)) {
-                let told = plan(table.mains[0], &key, Some(&default)).err();
-                let told = told.unwrap_or_else(|| {
+                let reported = plan(table.mains[0], &key, Some(&default)).err();
+                let reported = reported.unwrap_or_else(|| {
                     format!("{default} is not the default, or nothing else is taken")
                 });
-                faults.push(format!("{} {key}: {told}", table.page));
+                faults.push(format!("{} {key}: {reported}", table.page));
             }
             held += 1;
         }

@@ -1,4 +1,4 @@
-//! The keys that are read are those of the documentation, and what may stand under each is what a wrong value is told.
+//! The documentation has every key that is read, with the accepted values from the message for an invalid value.
 //!
 //! `docs/keys.md` is made here. Where it is not what it should be, the test fails; with `INSTA_UPDATE=always` it is
 //! written anew.
@@ -18,7 +18,7 @@ use crate::config::table_reader::requested_keys;
 const MAIN: &str = include_str!("every_key.toml");
 const FLAGS: &str = include_str!("every_flag.toml");
 
-/// Names that the configurations above have chosen, and what stands for them.
+/// Names in the configurations above, and their placeholders.
 const CHOSEN: [(&str, &str); 8] = [
     ("upstream.old", "upstream.NAME"),
     ("upstream.new", "upstream.NAME"),
@@ -44,11 +44,11 @@ fn general(key: &str) -> String {
     CHOSEN.iter().fold(general, chosen)
 }
 
-/// All keys that are asked for, as they are and as the documentation writes them.
+/// All keys that are read, by their form in the documentation.
 fn keys() -> BTreeMap<String, BTreeSet<String>> {
     let _ = requested_keys::take();
     let main: Table = MAIN.parse().unwrap();
-    let _ = told(&main, "");
+    let _ = message(&main, "");
     let _ = parse_flags(Path::new("flags.toml"), FLAGS);
     let mut keys: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for key in requested_keys::take() {
@@ -57,8 +57,8 @@ fn keys() -> BTreeMap<String, BTreeSet<String>> {
     keys
 }
 
-/// What is told of a key.
-fn told(main: &Table, key: &str) -> Option<String> {
+/// The message of the first problem with a key.
+fn message(main: &Table, key: &str) -> Option<String> {
     let text = toml::to_string(main).unwrap();
     let problems = if key.starts_with("flag[") {
         parse_flags(Path::new("flags.toml"), &text).err()?
@@ -88,12 +88,12 @@ pub(super) fn put(at: &mut Value, key: &str, value: Value) {
     *at = value;
 }
 
-/// What a value under a key is told.
+/// The message for a value under a key.
 fn answer(key: &str, value: Value) -> Option<String> {
     answer_of(key, value, key)
 }
 
-fn answer_of(key: &str, value: Value, told_of: &str) -> Option<String> {
+fn answer_of(key: &str, value: Value, reported_key: &str) -> Option<String> {
     let text = if key.starts_with("flag[") {
         FLAGS
     } else {
@@ -101,15 +101,15 @@ fn answer_of(key: &str, value: Value, told_of: &str) -> Option<String> {
     };
     let mut main = Value::Table(text.parse().unwrap());
     put(&mut main, key, value);
-    told(main.as_table().unwrap(), told_of)
+    message(main.as_table().unwrap(), reported_key)
 }
 
-/// What takes everything, or has no place in one of several tables.
+/// Accepts everything, or is not allowed in one of several tables.
 const ANYTHING: &str = "a pattern, or any value";
 
-/// A number that hardly anything takes, and how it is shown.
+/// A number that hardly any key accepts, and its form in a message.
 const NUMBER: (f64, &str) = (-0.5, "the number `-0.5` ");
-/// The same of texts.
+/// The same for texts.
 const TEXT: (&str, &str) = ("? ?", "`? ?` ");
 
 /// The kind that a message expects: `string` of `is not a string`.
@@ -128,22 +128,22 @@ fn expected(message: &str) -> Option<&str> {
     kinds.next()
 }
 
-/// What may stand under a key, in the words by which another value is refused; nothing where it has no place.
+/// The accepted values of a key, in the words of the message for another value; `None` if it is not allowed there.
 fn allowed(key: &str) -> Option<String> {
-    let Some(told) = answer(key, Value::Float(NUMBER.0)) else {
+    let Some(message) = answer(key, Value::Float(NUMBER.0)) else {
         return Some(ANYTHING.to_owned());
     };
-    let words = match told.strip_prefix(NUMBER.1) {
+    let words = match message.strip_prefix(NUMBER.1) {
         Some(words) => words,
-        None if told.contains("` needs `") => "is not a string",
-        None if told.contains("is not a table") => "is not a table",
-        None if told.contains("written as its hash")
-            || told.contains("is a string")
-            || told.contains("must be a string") =>
+        None if message.contains("` needs `") => "is not a string",
+        None if message.contains("is not a table") => "is not a table",
+        None if message.contains("written as its hash")
+            || message.contains("is a string")
+            || message.contains("must be a string") =>
         {
-            return Some(told);
+            return Some(message);
         }
-        None if told.ends_with("exclude each other; write one") => {
+        None if message.ends_with("exclude each other; write one") => {
             return Some("a pattern".to_owned());
         }
         // It belongs to another table of this kind, or to none.
@@ -155,28 +155,28 @@ fn allowed(key: &str) -> Option<String> {
             .map(str::to_owned);
     };
     let (kind, more) = kind.split_once("; write ").unwrap_or((kind, ""));
-    let told = |value: &str| answer(key, Value::from(value));
+    let message = |value: &str| answer(key, Value::from(value));
     Some(match kind {
         "list" => list(key),
-        "string" => told(TEXT.0).map_or_else(|| kind.to_owned(), |told| text(&told)),
+        "string" => message(TEXT.0).map_or_else(|| kind.to_owned(), |message| text(&message)),
         "duration" => {
-            // What is too short, and what is too long, though a duration can be that long.
-            let short = told("1ms").or_else(|| told("0s"));
-            let mut limits: Vec<_> = [short, told("8760h")].into_iter().flatten().collect();
+            // The messages for a too short and a too long duration.
+            let short = message("1ms").or_else(|| message("0s"));
+            let mut limits: Vec<_> = [short, message("8760h")].into_iter().flatten().collect();
             limits.dedup();
             match &limits[..] {
                 [] => kind.to_owned(),
-                [told] if told.contains("at least `1ms`") => format!("{kind}, `1ms` or more"),
-                told => format!("{kind}: {}", told.join("; ").replace('|', "\\|")),
+                [message] if message.contains("at least `1ms`") => format!("{kind}, `1ms` or more"),
+                message => format!("{kind}: {}", message.join("; ").replace('|', "\\|")),
             }
         }
         "percentage" => more.to_owned(),
         size if size.starts_with("size") => {
-            let told = told("0").unwrap_or_default();
-            let least = told
+            let message = message("0").unwrap_or_default();
+            let least = message
                 .split("at least ")
                 .nth(1)
-                .and_then(|told| told.split(' ').next());
+                .and_then(|message| message.split(' ').next());
             least.map_or_else(
                 || size.to_owned(),
                 |least| format!("{size}, {least} bytes or more"),
@@ -187,13 +187,13 @@ fn allowed(key: &str) -> Option<String> {
     })
 }
 
-/// What a list takes, by what its first element is told.
+/// The accepted elements of a list, from the message for the first one.
 fn list(key: &str) -> String {
-    let told = |first: Value| answer_of(key, Value::Array(vec![first]), &format!("{key}[0]"));
-    let number = told(Value::Float(NUMBER.0)).unwrap_or_default();
+    let message = |first: Value| answer_of(key, Value::Array(vec![first]), &format!("{key}[0]"));
+    let number = message(Value::Float(NUMBER.0)).unwrap_or_default();
     let kind = number.strip_prefix(NUMBER.1).and_then(expected);
     match kind {
-        Some("string") => match told(Value::from(TEXT.0)).map(|told| text(&told)) {
+        Some("string") => match message(Value::from(TEXT.0)).map(|message| text(&message)) {
             Some(kind) if kind != "string" => format!("list of: {kind}"),
             Some(_) | None => "list of strings".to_owned(),
         },
@@ -209,10 +209,10 @@ fn list(key: &str) -> String {
     }
 }
 
-/// What a text is to be, by what another one is told.
-fn text(told: &str) -> String {
-    let told = told.strip_prefix(TEXT.1).unwrap_or(told);
-    match expected(told.strip_prefix("this ").unwrap_or(told)) {
+/// The accepted texts, from the message for another one.
+fn text(message: &str) -> String {
+    let message = message.strip_prefix(TEXT.1).unwrap_or(message);
+    match expected(message.strip_prefix("this ").unwrap_or(message)) {
         Some(kind) => [" and no ", " nor an ", " nor a "]
             .iter()
             .fold(kind.to_owned(), |kind, and| kind.replace(and, " or "))
@@ -244,7 +244,7 @@ fn page() -> String {
         }
         let words: BTreeSet<_> = asked.iter().filter_map(|key| allowed(key)).collect();
         if words.is_empty() {
-            // Keys that are known only to say that there is no such thing.
+            // Keys that are read only to reject them.
             continue;
         }
         let several = words.len() > 1;
@@ -415,7 +415,7 @@ fn every_key_that_is_read_is_in_the_documentation() {
     let nowhere: Vec<_> = keys
         .iter()
         .filter(|(key, asked)| {
-            // What stands in a table of its own is said where that is said; what has none, in an example.
+            // Keys of a table of its own are documented there; others in an example.
             let within = format!("{key}.");
             let mut known = documented.keys();
             let inside = known.any(|known| known == *key || known.starts_with(&within));

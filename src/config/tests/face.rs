@@ -47,7 +47,7 @@ max_age = "10m"
 }
 
 #[test]
-fn headers_are_mirrored_where_none_are_said() {
+fn headers_are_mirrored_if_none_are_configured() {
     let cors = |keys: &str| {
         let config = Fixture::new(&format!("[cors]\n{keys}\n")).config();
         config.cors.unwrap()
@@ -220,12 +220,12 @@ fn codes_of_failures_keep_out_of_those_that_have_a_meaning() {
         ("-31350", "the statuses of REST servers"),
         ("-31301", "the statuses of REST servers"),
     ] {
-        let said = problems(base).unwrap_or_default();
+        let message = problems(base).unwrap_or_default();
         assert!(
-            said.contains(&format!("overlap those of {whose}")),
-            "{base}: {said}"
+            message.contains(&format!("overlap those of {whose}")),
+            "{base}: {message}"
         );
-        assert!(said.contains("-31920 to -31500"), "{base}: {said}");
+        assert!(message.contains("-31920 to -31500"), "{base}: {message}");
     }
     for free in [
         "-32701", "-32500", "-32023", "-31920", "-31500", "-31300", "-31000", "0",
@@ -239,9 +239,9 @@ fn codes_of_failures_keep_out_of_those_that_have_a_meaning() {
         ("{ too_deep = -32700 }", "body_cut"),
         ("{ upstream_busy = -32020 }", "header_mismatch"),
     ] {
-        let said = problems(codes).unwrap_or_default();
+        let message = problems(codes).unwrap_or_default();
         let words = format!("is already the code of `{other}`");
-        assert!(said.contains(&words), "{codes}: {said}");
+        assert!(message.contains(&words), "{codes}: {message}");
     }
     for codes in [
         "{ upstream_cut = -31022, upstream_timeout = -31023 }",

@@ -25,7 +25,7 @@ fn plan(word: &str, upstreams: &str) -> Plan {
 }
 
 /// What a plan says of a call: the place of its route, `passes`, `near`, or the reason of a refusal.
-fn said(plan: &Plan, method: &Method, path: &str) -> String {
+fn outcome(plan: &Plan, method: &Method, path: &str) -> String {
     let uri: Uri = path.parse().unwrap();
     let head = RequestHead {
         method,
@@ -58,11 +58,11 @@ fn irregular_paths_of_no_route_are_refused_where_the_key_says_so() {
         (Method::POST, "/mcp%00"),
         (Method::DELETE, "/a/x%2fb"),
     ] {
-        let words = [&pass, &reject].map(|plan| said(plan, &method, path));
+        let words = [&pass, &reject].map(|plan| outcome(plan, &method, path));
         assert_eq!(words, ["passes", "irregular_path"], "{method} {path}");
     }
     for path in ["//a/b", "/x/../a/b", "/a//b", "/a/./b"] {
-        let words = [&pass, &reject].map(|plan| said(plan, &Method::GET, path));
+        let words = [&pass, &reject].map(|plan| outcome(plan, &Method::GET, path));
         assert_eq!(words, ["near", "irregular_path"], "{path}");
     }
     // A slash at the end is no irregularity, nor is an escape of a letter.
@@ -79,20 +79,20 @@ fn irregular_paths_of_no_route_are_refused_where_the_key_says_so() {
         ("/a.b", "passes"),
         ("/C/d%2Fe", "passes"),
     ] {
-        let words = [&pass, &reject].map(|plan| said(plan, &Method::GET, path));
+        let words = [&pass, &reject].map(|plan| outcome(plan, &Method::GET, path));
         assert_eq!(words, [word, word], "{path}");
     }
 }
 
 #[test]
-fn paths_that_pass_to_an_rpc_upstream_alone_are_looked_at_as_well() {
+fn paths_that_pass_to_an_rpc_upstream_only_are_checked_too() {
     let [pass, reject] = ["pass", "reject"].map(|word| plan(word, RPC));
     for (path, refused) in [
         ("/MCP", "irregular_path"),
         ("/A/b", "irregular_path"),
         ("/.well-known/agent.json", "passes"),
     ] {
-        let words = [&pass, &reject].map(|plan| said(plan, &Method::GET, path));
+        let words = [&pass, &reject].map(|plan| outcome(plan, &Method::GET, path));
         assert_eq!(words, ["passes", refused], "{path}");
     }
 }
@@ -103,7 +103,7 @@ fn what_is_rejected_in_any_case_keeps_its_reason() {
         unrouted: Unrouted::Reject,
         ..plan("reject", &format!("{REST}{RPC}"))
     };
-    assert_eq!(said(&plan, &Method::GET, "/A/b"), "route_not_found");
+    assert_eq!(outcome(&plan, &Method::GET, "/A/b"), "route_not_found");
 }
 
 #[test]
@@ -114,13 +114,13 @@ fn a_call_is_refused_only_if_it_belongs_to_no_route_and_its_path_is_irregular() 
     let path = "(/(a|b|x|events|[a-c.]{1,2}|%61|A|a%2[fF]b|a;x|\\.\\.|%5C)?){1,4}";
     let method = prop_oneof![Just(Method::GET), Just(Method::DELETE), Just(Method::HEAD)];
     proptest!(|(path in path, method in method)| {
-        let [strict, told] = [&pass, &reject].map(|plan| said(plan, &method, &path));
-        if told == irregular {
+        let [strict, lenient] = [&pass, &reject].map(|plan| outcome(plan, &method, &path));
+        if lenient == irregular {
             prop_assert!(strict == "passes" || strict == "near", "{} {}", path, strict);
             let is_odd = path.contains(['%', ';', 'A', '.']) || path.contains("//");
             prop_assert!(is_odd, "{}", path);
         } else {
-            prop_assert_eq!(strict, told, "{}", path);
+            prop_assert_eq!(strict, lenient, "{}", path);
         }
     });
 }

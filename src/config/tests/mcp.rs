@@ -64,7 +64,7 @@ fn a_server_is_what_its_keys_say() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_told() {
+fn values_that_exclude_each_other_are_reported() {
     let text = "[upstream.a]\nside = 'rpc'\nurl = 'http://h/mcp'\nprotocol = 'mcp'\nconnections = 3\nmode = 'serial'\n\
         revision = '2025'\n[upstream.b]\nside = 'rpc'\nurl = 'http://h'\nrevision = 'auto'\n\
         [upstream.c]\nside = 'rpc'\ncommand = ['x']\nprotocol = 'mcp'\n\

@@ -341,7 +341,7 @@ const EVERY_WRONG: &str = r#"4: route[0].rest: `rest` and `frame` exclude each o
 58: outcomes.four[0]: `rpc` is missing"#;
 
 #[test]
-fn every_wrong_value_is_told_at_its_line() {
+fn every_invalid_value_is_reported_at_its_line() {
     assert_eq!(
         Fixture::new(WRONG)
             .problems()
@@ -386,7 +386,7 @@ fn a_set_of_an_included_file_keeps_its_lines() {
 }
 
 #[test]
-fn a_schema_may_lie_in_a_file_beside_the_one_that_names_it() {
+fn a_schema_file_is_relative_to_the_file_that_names_it() {
     let route = |name: &str, schema: &str| {
         format!(
             "[[route]]\nname = '{name}'\nrest = 'GET /{name}'\nrpc = '{name}'\nschema = {schema}\n"

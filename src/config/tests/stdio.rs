@@ -63,12 +63,12 @@ fn a_child_is_what_its_keys_say() {
 }
 
 #[test]
-fn the_revision_of_a_child_is_found_out_unless_it_is_said() {
+fn the_revision_of_a_child_is_detected_unless_configured() {
     let asked = child("command = ['s']");
     assert_eq!(asked.revision, Some(Revision::Auto));
-    let said = child("command = ['s']\nrevision = '2025-03-26'");
-    assert_eq!(said.revision, Some(Revision::Sessions("2025-03-26")));
-    let greeting = said.link.settings.greeting.unwrap().into_bytes();
+    let configured = child("command = ['s']\nrevision = '2025-03-26'");
+    assert_eq!(configured.revision, Some(Revision::Sessions("2025-03-26")));
+    let greeting = configured.link.settings.greeting.unwrap().into_bytes();
     assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
     for keys in ["handshake = 'none'", "initialize = { a = 1 }"] {
         assert_eq!(child(&format!("command = ['s']\n{keys}")).revision, None);
@@ -89,7 +89,7 @@ fn the_revision_of_a_child_is_found_out_unless_it_is_said() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_told() {
+fn values_that_exclude_each_other_are_reported() {
     let text = "[upstream.a]\nside = 'rpc'\nurl = 'http://h'\ncommand = []\nconnections = 3\n\
         in_flight = 2\nhandshake = 'none'\ninitialize = { a = 1 }\nenv = { 'A=B' = 'x', C = 3 }\n\
         [upstream.b]\nside = 'rpc'\nurl = 'http://h'\nmode = 'serial'\n";

@@ -69,21 +69,21 @@ fn a_file_of_a_password_that_is_not_there_or_not_needed_is_a_problem() {
         let folder = format!("{}/", fixture.path("").display());
         fixture.problems().replace(&folder, "")
     };
-    let said = problem(Fixture::new(&main("a")));
+    let message = problem(Fixture::new(&main("a")));
     assert!(
-        said.starts_with(
+        message.starts_with(
             "dualgauge.toml:3: rollout.store.password_file: `secret` cannot be read: "
         ),
-        "{said}"
+        "{message}"
     );
-    let said = problem(Fixture::new(&main("a")).file("secret", "\n"));
+    let message = problem(Fixture::new(&main("a")).file("secret", "\n"));
     assert_eq!(
-        said,
+        message,
         "dualgauge.toml:3: rollout.store.password_file: `secret` is empty"
     );
-    let said = problem(Fixture::new(&main("a:b")).file("secret", "c"));
+    let message = problem(Fixture::new(&main("a:b")).file("secret", "c"));
     assert_eq!(
-        said,
+        message,
         "dualgauge.toml:3: rollout.store.password_file: `rollout.store.url` already has a password; write one of the two"
     );
 }
@@ -121,9 +121,9 @@ fn no_address_is_ever_shown() {
         let fixture = Fixture::new(&format!("[rollout.store]\nurl = \"{address}\"\n"));
         assert_eq!(fixture.problems(), key, "{address}");
     }
-    let said = Fixture::new("rollout.store = 'redis://:hunter2@h'\n").problems();
+    let message = Fixture::new("rollout.store = 'redis://:hunter2@h'\n").problems();
     let expected = "dualgauge.toml:1: rollout.store: this is not a table; write the address as `url` in `[rollout.store]`";
-    assert_eq!(said, expected);
+    assert_eq!(message, expected);
     let config = Fixture::new("rollout.store.url = 'redis://anna:hunter2@h'\n").config();
     let shown = format!("{config:?}");
     assert!(
@@ -153,7 +153,7 @@ fn an_address_may_ask_for_tls() {
 }
 
 #[test]
-fn what_is_said_of_tls_without_an_address_that_asks_for_it_is_a_problem() {
+fn tls_without_an_address_that_requires_it_is_a_problem() {
     let fixture =
         Fixture::new("[rollout.store]\nurl = 'redis://h'\n[rollout.store.tls]\nca = 'ca.pem'\n")
             .file("ca.pem", "");

@@ -59,7 +59,7 @@ fn the_scheme_says_whether_there_is_tls_and_the_port() {
 }
 
 #[test]
-fn what_is_said_of_tls_is_in_the_plan_and_shows_no_key() {
+fn tls_is_in_the_plan_and_shows_no_key() {
     let plan = plan(
         "[upstream.s]\nside = 'rest'\nurl = 'https://10.0.0.1'\n[upstream.s.tls]\nca = 'own.pem'\n\
          certificate = 'own.pem'\nkey = 'own.key'\nserver_name = 'a.example'\n",

@@ -87,7 +87,7 @@ fn sockets_of_clients_are_served_where_they_cannot_pass() {
 }
 
 #[test]
-fn what_a_socket_does_not_have_is_refused() {
+fn keys_that_a_socket_does_not_have_are_refused() {
     for (keys, wanted) in [
         (
             "keep_alive = '1s'",

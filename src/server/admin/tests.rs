@@ -123,7 +123,7 @@ fn changed(asked: &ChangeRequest) -> Result<FlagsView, Refusal> {
         })),
         "overtaken" => Err(Refusal::Lost),
         "invalid" => Err(Refusal::Invalid(Problems::from(
-            Problem::of_file(
+            Problem::for_file(
                 SourceLocation::Flip("invalid".into()),
                 "there is no upstream",
             )

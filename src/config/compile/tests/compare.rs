@@ -43,7 +43,7 @@ rpc = "b"
 }
 
 #[test]
-fn what_is_no_rule_is_told_with_its_place() {
+fn an_invalid_rule_is_reported_with_its_location() {
     let text = format!(
         r#"{BOTH}[compare]
 ignore = ["body/at", "/boddy/at", "/body/~x"]
@@ -54,7 +54,7 @@ ignroe = []
 compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
 "#
     );
-    let told = problems(&text);
+    let reported = problems(&text);
     for line in [
         "8: compare.ignore[0]: `body/at` is not a path in a response: a path begins with `/`, such as `/body/items/*/updated_at`",
         "8: compare.ignore[1]: `/boddy/at` is not a path in a response: `boddy` is not part of a response; a path begins with",
@@ -67,19 +67,19 @@ compare = {{ ignore = ["/result/at", "/body/at"], headers = ["a b"], show = 1 }}
         "17: route[0].compare.headers[0]: `a b` is not an HTTP header name",
         "17: route[0].compare.show: the number `1` is not a boolean; write `true` or `false`",
     ] {
-        assert!(told.contains(line), "{line}\n--- in\n{told}");
+        assert!(reported.contains(line), "{line}\n--- in\n{reported}");
     }
 }
 
 #[test]
-fn a_tolerance_is_of_something_in_a_value() {
+fn a_tolerance_applies_inside_a_value_only() {
     let text = format!("{BOTH}[compare]\ntolerance = {{ '/status' = 1, 'body' = 2 }}\n");
-    let told = problems(&text);
+    let reported = problems(&text);
     let status = "8: compare.tolerance./status: `/status` is not in a JSON value";
-    assert!(told.replace('"', "").contains(status), "{told}");
+    assert!(reported.replace('"', "").contains(status), "{reported}");
     assert!(
-        told.contains("`body` is not a path in a response"),
-        "{told}"
+        reported.contains("`body` is not a path in a response"),
+        "{reported}"
     );
 }
 

@@ -7,7 +7,7 @@ use super::{BOTH, ROUTE, plan, problems};
 use crate::config::compile::compile;
 use crate::config::load::load;
 use crate::config::problem::{SourceLocation, Spanned};
-use crate::config::raw::{LocalWord, RawAnswer, RawGreeting, RawLocal, RawLocalCall, RawReply};
+use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::tests::Fixture;
 use crate::domain::cors::{Origins, RequestHeaders, WithCredentials};
 use crate::domain::json::Json;
@@ -150,7 +150,7 @@ fn every_fault_is_told_at_once() {
 }
 
 #[test]
-fn a_local_answer_may_stand_before_a_route() {
+fn a_local_answer_may_precede_a_route() {
     let before = "[[local]]\nrest = 'GET /a'\nanswer = { status = 200 }\n[[local]]\nrpc = 'a'\nanswer = 'none'\n";
     let plan = plan(&format!("{BOTH}{ROUTE}{before}"));
     assert!(plan.locals.rpc("a").is_some());
@@ -198,7 +198,7 @@ fn any_local() -> impl Strategy<Value = RawLocal> {
     (call, answer).prop_map(|(call, answer)| RawLocal {
         call,
         answer: located(answer),
-        greeting: RawGreeting::default(),
+        server_info: RawServerInfo::default(),
     })
 }
 
@@ -226,8 +226,8 @@ proptest! {
 }
 
 #[test]
-fn a_greeting_tells_what_the_routes_offer_unless_it_is_said() {
-    let told = |keys: &str| {
+fn server_info_has_the_capabilities_of_the_routes_unless_configured() {
+    let result = |keys: &str| {
         let tools = "[[route]]\nname = 't'\nrest = 'POST /tools'\nrpc = 'tools/call'\n";
         let local = format!("[[local]]\nrpc = 'initialize'\nanswer = 'initialize'\n{keys}");
         let plan = plan(&format!("{BOTH}{tools}{local}"));
@@ -235,22 +235,22 @@ fn a_greeting_tells_what_the_routes_offer_unless_it_is_said() {
         let answer = plan.locals.rpc("initialize").unwrap().to(Some(&params));
         serde_json::from_slice::<serde_json::Value>(answer.unwrap().as_bytes()).unwrap()
     };
-    let plain = told("");
+    let plain = result("");
     assert_eq!(plain["capabilities"], serde_json::json!({ "tools": {} }));
     assert_eq!(plain["serverInfo"]["name"], "dualgauge");
     assert_eq!(plain["protocolVersion"], "2025-06-18");
-    let said = told(
+    let result = result(
         "server = { name = 'items', title = 'Items' }\ncapabilities = {}\ninstructions = 'look first'\nversions = '2024-11-05'\n",
     );
-    assert_eq!(said["capabilities"], serde_json::json!({}));
-    assert_eq!(said["serverInfo"]["title"], "Items");
-    assert_eq!(said["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(said["instructions"], "look first");
-    assert_eq!(said["protocolVersion"], "2024-11-05");
+    assert_eq!(result["capabilities"], serde_json::json!({}));
+    assert_eq!(result["serverInfo"]["title"], "Items");
+    assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(result["instructions"], "look first");
+    assert_eq!(result["protocolVersion"], "2024-11-05");
 }
 
 #[test]
-fn the_keys_of_a_greeting_stand_beside_a_greeting_only() {
+fn server_info_keys_need_an_answer_with_server_info() {
     let local = "[[local]]\nrpc = 'ping'\nanswer = { result = {} }\nserver = { name = 'items' }\n";
     let found = problems(&format!("{BOTH}{ROUTE}{local}"));
     assert!(

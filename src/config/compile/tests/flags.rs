@@ -72,7 +72,7 @@ fn a_flag_speaks_of_somebody_and_something() {
 }
 
 #[test]
-fn a_flag_without_any_route_has_the_place_of_its_table() {
+fn a_flag_without_any_route_has_the_location_of_its_table() {
     let main = format!("rollout.flags = 'flags.toml'\n{BOTH}");
     let fixture =
         Fixture::new(&main).file("flags.toml", "\n[[flag]]\nname = 'f'\nstage = 'retired'\n");
@@ -101,7 +101,7 @@ fn a_stage_that_cannot_run_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn a_share_needs_callers_who_can_be_told_apart() {
+fn a_percentage_needs_callers_with_a_key() {
     let share = |client: &str, more: &str| {
         format!("stage = 'translate'\npercent = 25\nclient = '{client}'\n{more}")
     };
@@ -138,7 +138,7 @@ fn a_share_needs_callers_who_can_be_told_apart() {
 }
 
 #[test]
-fn problems_of_both_files_are_said_together() {
+fn problems_of_both_files_are_reported_together() {
     let main = "rollout.flags = 'flags.toml'\n[upstream.a]\nside = 'rest'\nurl = 'http://h/base'\n";
     let fixture = Fixture::new(main).file("flags.toml", "[[flag]]\nname = 'f'\n");
     assert_eq!(

@@ -28,7 +28,7 @@ fn a_frame_and_a_request_of_http_may_have_one_method() {
 }
 
 #[test]
-fn what_is_wrong_with_a_frame_has_its_key() {
+fn problems_of_a_frame_have_its_key() {
     let cases = [
         (
             format!("{STOP}from = 'rest'\n"),
@@ -75,7 +75,7 @@ const FRAMES: &str = "[upstream.frames]\nside = 'rest'\nurl = 'ws://h:8765/'\n";
 const HTTP: &str = "[[route]]\nname = 'http'\nrest = 'POST /stop'\nrpc = 'agent/stop'\n";
 
 #[test]
-fn a_server_of_frames_stands_beside_one_of_http_and_each_takes_its_own() {
+fn a_frame_server_and_an_http_server_each_receive_their_own_calls() {
     let plan = plan(&format!("{BOTH}{FRAMES}{STOP}{HTTP}"));
     let name = |route| {
         let upstream = plan.upstream_for(route, Side::Rest);
@@ -110,7 +110,7 @@ fn a_socket_of_clients_is_served_where_there_are_frames() {
 }
 
 #[test]
-fn what_a_server_of_frames_cannot_do_is_refused() {
+fn keys_that_a_frame_server_does_not_have_are_refused() {
     let wanted = "`sharing` needs a JSON-RPC server";
     let found = problems(&format!("{FRAMES}sharing = 'shared'\n"));
     assert!(found.contains(wanted), "{found}");
@@ -165,13 +165,13 @@ fn the_proxy_itself_answers_frames_by_patterns() {
     let quiet = "[[local]]\nframe = { command = 'quiet' }\nanswer = 'none'\n";
     let plan = plan(&format!("{BOTH}{PING}{pong}{quiet}"));
     assert_eq!(plan.face.sockets.unwrap().tongue, SocketProtocol::Both);
-    let said = |frame: &'static str| {
+    let reply_to = |frame: &'static str| {
         let frame = Json::parse(frame.into(), 8).unwrap();
         let terms = TranslateContext {
             depth: 8,
             now: String::new,
         };
-        plan.locals.frame(&frame, terms).map(|said| match said {
+        plan.locals.frame(&frame, terms).map(|reply| match reply {
             FrameReply::Frame(frame) => String::from_utf8(frame.into_bytes().to_vec()).unwrap(),
             FrameReply::Silence => "silence".to_owned(),
             FrameReply::NoRow => "unsaid".to_owned(),
@@ -187,12 +187,12 @@ fn the_proxy_itself_answers_frames_by_patterns() {
         (r#"{"command":"other"}"#, None),
     ];
     for (frame, answer) in answered {
-        assert_eq!(said(frame).as_deref(), answer, "{frame}");
+        assert_eq!(reply_to(frame).as_deref(), answer, "{frame}");
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_local_answer_to_a_frame_has_its_key() {
+fn problems_of_a_local_answer_to_a_frame_have_its_key() {
     let cases = [
         (
             format!("{PING}answer = {{ result = 1 }}\n"),

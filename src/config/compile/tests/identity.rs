@@ -209,7 +209,7 @@ fn headers_of_requests_and_of_hops_are_not_removed_or_written() {
 
 #[test]
 fn what_servers_are_told_of_hops_is_chosen_by_the_names_of_the_fields() {
-    let told = |listen: &str| {
+    let forwarding = |listen: &str| {
         let configuration = read(&fixture(&format!("[listen]\n{listen}\n")));
         let configuration = configuration.unwrap_or_else(|problems| panic!("{problems}"));
         configuration.plan.forwarding.clone()
@@ -218,14 +218,14 @@ fn what_servers_are_told_of_hops_is_chosen_by_the_names_of_the_fields() {
         trust: TrustForwarded::Trusted,
         writes: vec![ForwardingHeader::Forwarded],
     };
-    assert_eq!(told(""), usual);
+    assert_eq!(forwarding(""), usual);
     let chosen = "forwarded = [\"x-forwarded-for\", \"x-real-ip\"]\nforwarded_from = \"everyone\"";
     let expected = Forwarding {
         trust: TrustForwarded::Everyone,
         writes: vec![ForwardingHeader::For, ForwardingHeader::RealIp],
     };
-    assert_eq!(told(chosen), expected);
-    assert_eq!(told("forwarded = []").writes, []);
+    assert_eq!(forwarding(chosen), expected);
+    assert_eq!(forwarding("forwarded = []").writes, []);
     let wrong = "[listen]\nforwarded = [\"x-forwarded-port\", \"forwarded\"]\nforwarded_from = \"all\"\nforwarded_for = 1\n";
     let found = problems_of(&fixture(wrong));
     insta::assert_snapshot!(found.replace("dualgauge.toml:", ""));

@@ -10,16 +10,17 @@ fn at(text: &str) -> Timestamp {
 }
 
 /// What is announced of each route.
-fn said(main: &str) -> Vec<Option<Announcement>> {
+fn announcements(main: &str) -> Vec<Option<Announcement>> {
     let routes = plan(&format!("{main}{OLD}")).lifecycle.routes;
-    let said = routes.into_iter();
-    said.map(|route| route.map(|deprecated| deprecated.announcement().clone()))
+    let announcements = routes.into_iter();
+    announcements
+        .map(|route| route.map(|deprecated| deprecated.announcement().clone()))
         .collect()
 }
 
 #[test]
 fn the_end_of_a_route_is_read_as_it_is_written() {
-    let announcements = said(&format!(
+    let announcements = announcements(&format!(
         "{ROUTE}successor = '/v2/a'
 deprecated = {{
   since = 2026-01-01,
@@ -62,9 +63,9 @@ fn the_default_is_for_routes_that_say_nothing_and_have_that_side() {
         route("d", "from = 'rpc'"),
     ];
     let main = format!("[deprecated]\nsince = 2026-01-01\n{}", routes.concat());
-    let since: Vec<_> = said(&main)
+    let since: Vec<_> = announcements(&main)
         .into_iter()
-        .map(|said| said.map(|said| (said.side, said.since)))
+        .map(|announced| announced.map(|announced| (announced.side, announced.since)))
         .collect();
     let expected = [
         Some((Side::Rest, at("2026-01-01"))),
@@ -76,7 +77,7 @@ fn the_default_is_for_routes_that_say_nothing_and_have_that_side() {
 }
 
 #[test]
-fn every_fault_of_an_end_is_told_with_its_place() {
+fn every_fault_of_a_deprecation_is_reported_with_its_location() {
     let main = format!(
         "[deprecated]
 since = 2026-01-01T00:00:00
@@ -110,7 +111,7 @@ deprecated = {{ since = '2026-02-30', sunset = 1, link = '/here', brownouts = [ 
 }
 
 #[test]
-fn an_end_before_its_beginning_and_windows_in_disorder_are_told() {
+fn a_sunset_before_its_deprecation_and_unsorted_brownouts_are_reported() {
     let main = format!(
         "{ROUTE}from = 'rpc'
 [route.deprecated]
@@ -141,9 +142,10 @@ until = 2026-05-06
     let many = "{ from = 2026-01-01, until = 2026-01-02 }, ".repeat(101);
     let main =
         format!("{ROUTE}deprecated = {{ since = 2026-01-01, brownouts = [ {many} ] }}\n{OLD}");
-    let told = problems(&main);
+    let reported = problems(&main);
     assert!(
-        told.contains("route[0].deprecated: 101 brownouts are too many; at most 100 are allowed"),
-        "{told}"
+        reported
+            .contains("route[0].deprecated: 101 brownouts are too many; at most 100 are allowed"),
+        "{reported}"
     );
 }

@@ -114,7 +114,7 @@ rpc = { error = { code = -32602, message = "{x}" } }
 "#;
 
 #[test]
-fn every_fault_of_patterns_sets_and_schemas_is_told_at_its_line() {
+fn every_fault_of_patterns_sets_and_schemas_is_reported_at_its_line() {
     let expected = [
         r#"15: route[0].params.arguments."a b": `{id` has no closing brace; write `{{` for a literal one"#,
         r#"19: route[0].query."x y": `}` without `{`; write `}}` for a literal one"#,
@@ -134,7 +134,7 @@ fn every_fault_of_patterns_sets_and_schemas_is_told_at_its_line() {
 const SHORT: &str = "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
 
 #[test]
-fn a_row_of_a_route_stands_in_place_of_one_of_a_set() {
+fn a_row_of_a_route_replaces_one_of_a_set() {
     let row = |code: i32| {
         format!(
             "rest = {{ status = 404, body = {{ code = '{{code}}' }} }}\nrpc = {{ error = {{ code = {code}, message = '{{code}}' }} }}\n"
@@ -158,7 +158,7 @@ fn a_row_of_a_route_stands_in_place_of_one_of_a_set() {
 }
 
 #[test]
-fn rows_of_a_set_that_overlap_are_told_once_however_many_routes_use_it() {
+fn overlapping_rows_of_a_set_are_reported_once_for_all_its_routes() {
     let other = SHORT.replace("'a'", "'b'").replace("/a", "/b");
     let main = format!(
         "{BOTH}{SHORT}outcomes = 'common'\n{other}outcomes = 'common'\n\

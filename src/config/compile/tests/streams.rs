@@ -40,7 +40,7 @@ fn streams_and_events_become_part_of_the_plan() {
 }
 
 #[test]
-fn what_is_wrong_with_a_stream_has_its_line_and_key() {
+fn problems_of_a_stream_have_its_line_and_key() {
     let cases = [
         (
             STREAM.replace("GET /sse", "POST /sse"),
@@ -86,7 +86,7 @@ fn what_is_wrong_with_a_stream_has_its_line_and_key() {
 }
 
 #[test]
-fn what_is_wrong_with_an_event_has_its_line_and_key() {
+fn problems_of_an_event_have_its_line_and_key() {
     let cases = [
         (
             "rpc = { method = 'a', params = { x = '{x}' } }\nsse = {}",

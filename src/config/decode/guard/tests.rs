@@ -100,7 +100,7 @@ fn a_ramp_has_steps_and_a_time() {
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn every_problem_is_reported_at_once() {
     assert_eq!(
         problems(
             "[flag.guard]\nwindow = '5s'\nmin_calls = 1\nfailure_delta = 2\nrefused_delta = 0.0001\n\
@@ -149,7 +149,7 @@ fn what_would_never_act_or_never_stop_is_refused() {
 }
 
 #[test]
-fn every_flag_in_the_documentation_is_taken() {
+fn every_flag_in_the_documentation_is_accepted() {
     let page = include_str!("../../../../docs/explanation/guard.md");
     let blocks = page.split("```toml\n").skip(1);
     let blocks: Vec<&str> = blocks
