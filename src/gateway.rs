@@ -81,15 +81,15 @@ pub struct HeaderReadTime(pub Duration);
 #[derive(Debug, Clone)]
 pub struct RequestOrigin {
     /// Shared by all requests of a connection.
-    origin: Rc<ConnectionContext>,
-    /// The violation that the wire inspector rejected, if this request stands for it.
-    refused: Option<Violation>,
+    connection: Rc<ConnectionContext>,
+    /// The violation that the wire inspector rejected, if this request represents it.
+    violation: Option<Violation>,
     /// The case of the header names, unless they are in lower case.
-    spelling: Option<HeaderCase>,
+    header_case: Option<HeaderCase>,
     /// The target as the client sent it, if the parsed head has another one.
     target: Option<Rc<SentTarget>>,
     /// Peer whose in-progress limit the request counts towards; unset if a trusted hop names no client.
-    counted: Option<Rc<CountedPeer>>,
+    peer_in_limits: Option<Rc<CountedPeer>>,
 }
 
 /// The state of one client connection.
@@ -101,7 +101,7 @@ struct ConnectionContext {
     /// The scheme of its requests.
     scheme: &'static str,
     /// The `Forwarded` value sent last, cached for reuse.
-    told: HeaderCache,
+    header_cache: HeaderCache,
     /// The subject of its verified client certificate.
     subject: Option<Subject>,
     /// The upstream links of this connection.
@@ -109,7 +109,7 @@ struct ConnectionContext {
     /// Its WebSocket connections to servers that use the legacy frame protocol.
     sockets: ClientConnections,
     /// The timer of the call's upstream waits.
-    alarm: RefCell<ReusableTimer>,
+    timer: RefCell<ReusableTimer>,
     /// The sender of interim responses, if the client can receive them.
     interims: Option<Interims>,
 }
@@ -123,7 +123,7 @@ impl RequestOrigin {
 
     /// Creates the origin of a TLS connection, with the subject of the client certificate, if any.
     #[must_use]
-    pub fn secured(peer: IpAddr, reach: Reach, subject: Option<Subject>) -> RequestOrigin {
+    pub fn from_tls_peer(peer: IpAddr, reach: Reach, subject: Option<Subject>) -> RequestOrigin {
         RequestOrigin::new((peer, reach), "https", subject)
     }
 
@@ -132,31 +132,31 @@ impl RequestOrigin {
         scheme: &'static str,
         subject: Option<Subject>,
     ) -> RequestOrigin {
-        let origin = ConnectionContext {
+        let connection = ConnectionContext {
             peer: Peer::at(peer),
             reach,
             scheme,
-            told: HeaderCache::default(),
+            header_cache: HeaderCache::default(),
             subject,
             links: Rc::default(),
             sockets: ClientConnections::default(),
-            alarm: RefCell::default(),
+            timer: RefCell::default(),
             interims: None,
         };
         RequestOrigin {
-            origin: Rc::new(origin),
-            refused: None,
-            spelling: None,
+            connection: Rc::new(connection),
+            violation: None,
+            header_case: None,
             target: None,
-            counted: None,
+            peer_in_limits: None,
         }
     }
 
     /// Sets the peer whose in-progress limit the requests count towards.
     #[must_use]
-    pub fn counted(self, peer: Option<Rc<CountedPeer>>) -> RequestOrigin {
+    pub fn with_peer(self, peer: Option<Rc<CountedPeer>>) -> RequestOrigin {
         RequestOrigin {
-            counted: peer,
+            peer_in_limits: peer,
             ..self
         }
     }
@@ -170,43 +170,43 @@ impl RequestOrigin {
     /// Sets the sender of interim responses, on a connection that serves one call at a time.
     #[must_use]
     pub fn with_interims(mut self, interims: Interims) -> RequestOrigin {
-        if let Some(origin) = Rc::get_mut(&mut self.origin) {
-            origin.interims = Some(interims);
+        if let Some(connection) = Rc::get_mut(&mut self.connection) {
+            connection.interims = Some(interims);
         }
         self
     }
 
     /// Returns the sender of interim responses.
     fn interims(&self) -> Option<&Interims> {
-        self.origin.interims.as_ref()
+        self.connection.interims.as_ref()
     }
 
     /// Returns the peer of the connection.
     fn peer(&self) -> &Peer {
-        &self.origin.peer
+        &self.connection.peer
     }
 
     /// Returns the reach and the peer of the connection, which host matching uses.
     fn entry(&self) -> ConnectionEntry {
         ConnectionEntry {
-            reach: self.origin.reach,
+            reach: self.connection.reach,
             peer: Some(self.peer().address()),
         }
     }
 
     /// Returns the timer of the connection, which serves one call at a time.
-    fn alarm(&self) -> &RefCell<ReusableTimer> {
-        &self.origin.alarm
+    fn timer(&self) -> &RefCell<ReusableTimer> {
+        &self.connection.timer
     }
 
     /// Returns the upstream links of the connection.
     fn links(&self) -> &Rc<ClientLinks> {
-        &self.origin.links
+        &self.connection.links
     }
 
     /// Returns the connection's WebSocket connections to legacy servers.
     fn sockets(&self) -> &ClientConnections {
-        &self.origin.sockets
+        &self.connection.sockets
     }
 
     /// Returns true when server state kept for this WebSocket client is lost or about to be lost. The connection will
@@ -217,30 +217,33 @@ impl RequestOrigin {
 
     /// Returns the subject of the verified client certificate.
     fn subject(&self) -> Option<&Subject> {
-        self.origin.subject.as_ref()
+        self.connection.subject.as_ref()
     }
 
     /// Returns the origin of one request, with the violation that rejects it, if any.
     #[must_use]
-    pub fn refused(&self, refused: Option<Violation>) -> RequestOrigin {
+    pub fn with_violation(&self, violation: Option<Violation>) -> RequestOrigin {
         RequestOrigin {
-            origin: self.origin.clone(),
-            refused,
-            spelling: None,
+            connection: self.connection.clone(),
+            violation,
+            header_case: None,
             target: None,
-            counted: self.counted.clone(),
+            peer_in_limits: self.peer_in_limits.clone(),
         }
     }
 
     /// Sets the case of the request's header names.
     #[must_use]
-    pub fn with_header_case(self, spelling: Option<HeaderCase>) -> RequestOrigin {
-        RequestOrigin { spelling, ..self }
+    pub fn with_header_case(self, header_case: Option<HeaderCase>) -> RequestOrigin {
+        RequestOrigin {
+            header_case,
+            ..self
+        }
     }
 
     /// Sets the target as the client sent it.
     #[must_use]
-    pub fn sent(self, target: Option<Rc<SentTarget>>) -> RequestOrigin {
+    pub fn with_sent_target(self, target: Option<Rc<SentTarget>>) -> RequestOrigin {
         RequestOrigin { target, ..self }
     }
 
@@ -252,8 +255,8 @@ impl RequestOrigin {
         }
     }
 
-    /// Returns the rejected request line, if the head stands for one.
-    fn refused_line(&self) -> Option<&RefusedLine> {
+    /// Returns the rejected request line, if the head represents one.
+    fn rejected_line(&self) -> Option<&RefusedLine> {
         match self.target.as_deref() {
             Some(SentTarget::Refused(line)) => Some(line),
             Some(SentTarget::Raw(_)) | None => None,
@@ -261,8 +264,8 @@ impl RequestOrigin {
     }
 
     /// Returns the case of the header names, unless they are in lower case.
-    fn spelling(&self) -> Option<&HeaderCase> {
-        self.spelling.as_ref()
+    fn header_case(&self) -> Option<&HeaderCase> {
+        self.header_case.as_ref()
     }
 }
 
@@ -273,7 +276,7 @@ impl RequestOrigin {
 pub fn handle(
     worker: Rc<Worker>,
     request: Request<IncomingBody>,
-    mut arrival: RequestOrigin,
+    mut origin: RequestOrigin,
 ) -> Pin<Box<dyn Future<Output = Response<ResponseBody>>>> {
     let installed = worker.installed();
     let (head, body) = request.into_parts();
@@ -282,29 +285,29 @@ pub fn handle(
         passthrough::origin_form(&mut head);
     }
     let plan = &installed.plan;
-    if arrival.counted.is_none() {
-        arrival.counted = worker.caller(plan, (arrival.address(), &head.headers));
+    if origin.peer_in_limits.is_none() {
+        origin.peer_in_limits = worker.caller(plan, (origin.address(), &head.headers));
     }
-    let is_trusted = || plan.rollout.clients.hops().trusts(arrival.peer().address());
+    let is_trusted = || plan.rollout.clients.hops().trusts(origin.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
-    let hop = max_forwards::step(&mut head);
-    let faced = dispatch(&installed, &head, &arrival);
-    let side = match &faced {
+    let hop = max_forwards::next_step(&mut head);
+    let dispatched = dispatch(&installed, &head, &origin);
+    let side = match &dispatched {
         Ok(Dispatch::Side(side)) | Err((side, _)) => *side,
-        Ok(Dispatch::Stream(followed)) => followed.side,
+        Ok(Dispatch::Stream(matched)) => matched.side,
     };
-    let delivery = IncomingRequest {
-        record: Record::begin(&worker, &installed, side, RequestLine::new(&head, &arrival)),
+    let request = IncomingRequest {
+        record: Record::begin(&worker, &installed, side, RequestLine::new(&head, &origin)),
         head,
         body,
-        arrival,
+        origin,
     };
-    match faced {
-        Err((_, failure)) => pinned(|| refused(delivery, failure)),
-        Ok(_) if hop == ForwardDecision::Last => pinned(|| max_forwards::respond(delivery)),
-        Ok(Dispatch::Stream(followed)) => pinned(|| event_stream::serve(delivery, followed)),
-        Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve(delivery)),
-        Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve(delivery)),
+    match dispatched {
+        Err((_, failure)) => pinned(|| reject(request, failure)),
+        Ok(_) if hop == ForwardDecision::Last => pinned(|| max_forwards::respond(request)),
+        Ok(Dispatch::Stream(matched)) => pinned(|| event_stream::serve(request, matched)),
+        Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve(request)),
+        Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve(request)),
     }
 }
 
@@ -315,15 +318,15 @@ struct IncomingRequest {
     /// Boxed, because it is passed through several functions.
     head: Box<request::Parts>,
     body: IncomingBody,
-    arrival: RequestOrigin,
+    origin: RequestOrigin,
 }
 
-async fn refused(delivery: IncomingRequest, failure: Failure) -> Response<ResponseBody> {
-    let IncomingRequest { record, head, .. } = delivery;
+async fn reject(request: IncomingRequest, failure: Failure) -> Response<ResponseBody> {
+    let IncomingRequest { record, head, .. } = request;
     let (side, installed) = (record.side(), record.installed().clone());
-    let mut response = response::failure(record, failure);
+    let mut response = response::render_failure(record, failure);
     if side == Side::Rpc {
-        cors::mark(&installed.plan, &head.headers, &mut response);
+        cors::add_headers(&installed.plan, &head.headers, &mut response);
     }
     response
 }
@@ -338,14 +341,14 @@ enum Dispatch {
 fn dispatch(
     installed: &RuntimePlan,
     head: &request::Parts,
-    arrival: &RequestOrigin,
+    origin: &RequestOrigin,
 ) -> Result<Dispatch, (Side, Failure)> {
     let Endpoint {
         side,
         refused,
-        stream: followed,
+        stream: matched,
     } = facing(&installed.plan, RequestHead::new(head));
-    if let Some(violation) = arrival.refused {
+    if let Some(violation) = origin.violation {
         // A rejected request line is represented by a GET of `/`, which is never JSON-RPC.
         let side = if head.method == Method::POST {
             side
@@ -354,9 +357,9 @@ fn dispatch(
         };
         return Err((side, Failure::new(violation.reason(), violation.as_str())));
     }
-    match (refused, followed) {
+    match (refused, matched) {
         (Some(failure), _) => Err((side, failure)),
-        (None, Some(followed)) => Ok(Dispatch::Stream(followed)),
+        (None, Some(matched)) => Ok(Dispatch::Stream(matched)),
         (None, None) => Ok(Dispatch::Side(side)),
     }
 }

@@ -26,7 +26,7 @@ impl CompareThread {
         let thread = thread::Builder::new()
             .name("comparing".to_owned())
             .spawn(move || {
-                clerk.work();
+                clerk.run_jobs();
                 // Dropping the sender has the same effect.
                 let _ = over.send(());
             })?;

@@ -16,7 +16,7 @@ use crate::domain::rollout::Caller;
 use crate::upstream::link::CancelSignal;
 
 /// Number of locks, high enough that workers rarely contend.
-const STRIPES: usize = 64;
+const SHARDS: usize = 64;
 
 /// The header with the MCP session id (MCP 2025-11-25, "Session Management").
 pub(super) static MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -27,7 +27,7 @@ pub struct CancellationRegistry {
     /// Two hashers, so that a 128-bit key makes collisions practically impossible.
     hashers: [RandomState; 2],
     next: AtomicU64,
-    shards: [Mutex<CancelShard>; STRIPES],
+    shards: [Mutex<CancelShard>; SHARDS],
 }
 
 type CancelKey = [u64; 2];
@@ -37,7 +37,7 @@ type CancelShard = HashMap<CancelKey, Vec<CancelEntry>>;
 #[derive(Debug)]
 struct CancelEntry {
     number: u64,
-    recall: Arc<CancelSignal>,
+    cancel_signal: Arc<CancelSignal>,
     /// The id of the call at its server, if the cancelling code must forward the notification with it.
     upstream_id: Option<u64>,
 }
@@ -77,30 +77,30 @@ impl Default for CancellationRegistry {
 }
 
 impl CancellationRegistry {
-    /// Registers a call until the returned guard is dropped. `minted` is the id of the call at its server, if the
+    /// Registers a call until the returned guard is dropped. `upstream_id` is the id of the call at its server, if the
     /// cancelling code must forward the notification with it.
-    pub(super) fn begin(
+    pub(super) fn register(
         self: &Arc<Self>,
         scope: CancelScope<'_>,
         id: &[u8],
-        minted: Option<u64>,
+        upstream_id: Option<u64>,
     ) -> CancellableCall {
         let key = self.key(scope, id);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let recall = Arc::<CancelSignal>::default();
-        let mut stripe = self.shard(key);
-        let entries = stripe.entry(key).or_default();
+        let cancel_signal = Arc::<CancelSignal>::default();
+        let mut shard = self.shard(key);
+        let entries = shard.entry(key).or_default();
         entries.push(CancelEntry {
             number,
-            recall: recall.clone(),
-            upstream_id: minted,
+            cancel_signal: cancel_signal.clone(),
+            upstream_id,
         });
-        drop(stripe);
+        drop(shard);
         CancellableCall {
-            recalls: self.clone(),
+            registry: self.clone(),
             key,
             number,
-            recall,
+            cancel_signal,
         }
     }
 
@@ -108,9 +108,11 @@ impl CancellationRegistry {
     /// notify their servers themselves. Unknown calls are already over, or belong to another session.
     pub(super) fn cancel(&self, scope: CancelScope<'_>, id: &[u8]) -> Vec<u64> {
         let key = self.key(scope, id);
-        let stripe = self.shard(key);
-        let entries = stripe.get(&key).map_or(&[][..], Vec::as_slice);
-        entries.iter().for_each(|entry| entry.recall.cancel());
+        let shard = self.shard(key);
+        let entries = shard.get(&key).map_or(&[][..], Vec::as_slice);
+        entries
+            .iter()
+            .for_each(|entry| entry.cancel_signal.cancel());
         entries
             .iter()
             .filter_map(|entry| entry.upstream_id)
@@ -118,7 +120,7 @@ impl CancellationRegistry {
     }
 
     /// Returns a random session id that cannot be guessed.
-    pub(super) fn name() -> Option<HeaderValue> {
+    pub(super) fn new_session_id() -> Option<HeaderValue> {
         let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
         let mut name =
             HeaderValue::try_from(format!("dualgauge-{first:016x}{second:016x}")).ok()?;
@@ -132,29 +134,29 @@ impl CancellationRegistry {
     }
 
     fn shard(&self, key: CancelKey) -> MutexGuard<'_, CancelShard> {
-        let stripe = &self.shards[key[0] as usize % STRIPES];
+        let shard = &self.shards[key[0] as usize % SHARDS];
         // An entry is inserted or removed as a whole, so data behind a poisoned lock is valid.
-        stripe.lock().unwrap_or_else(PoisonError::into_inner)
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A registered call, removed from the registry on drop.
 #[derive(Debug)]
 pub(super) struct CancellableCall {
-    recalls: Arc<CancellationRegistry>,
+    registry: Arc<CancellationRegistry>,
     key: CancelKey,
     number: u64,
     /// Signals that the call is cancelled.
-    pub(super) recall: Arc<CancelSignal>,
+    pub(super) cancel_signal: Arc<CancelSignal>,
 }
 
 impl Drop for CancellableCall {
     fn drop(&mut self) {
-        let mut stripe = self.recalls.shard(self.key);
-        if let Some(entries) = stripe.get_mut(&self.key) {
+        let mut shard = self.registry.shard(self.key);
+        if let Some(entries) = shard.get_mut(&self.key) {
             entries.retain(|entry| entry.number != self.number);
             if entries.is_empty() {
-                stripe.remove(&self.key);
+                shard.remove(&self.key);
             }
         }
     }
@@ -172,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_recalled_by_its_own_session_alone_and_leaves_nothing() {
-        let recalls = Arc::<CancellationRegistry>::default();
-        let own = session("a", Some("k"), "s");
+    fn only_the_own_session_cancels_a_call_and_no_entry_remains() {
+        let registry = Arc::<CancellationRegistry>::default();
+        let scope = session("a", Some("k"), "s");
         let calls = [
-            recalls.begin(own, b"1", None),
-            recalls.begin(own, b"1", None),
+            registry.register(scope, b"1", None),
+            registry.register(scope, b"1", None),
         ];
         for other in [
             session("b", Some("k"), "s"),
@@ -186,38 +188,34 @@ mod tests {
             session("a", Some("k"), "t"),
             CancelScope::Socket(0),
         ] {
-            recalls.cancel(other, b"1");
+            registry.cancel(other, b"1");
         }
-        recalls.cancel(own, b"\"1\"");
-        assert!(!calls.iter().any(|call| call.recall.is_cancelled()));
-        recalls.cancel(own, b"1");
-        assert!(calls.iter().all(|call| call.recall.is_cancelled()));
+        registry.cancel(scope, b"\"1\"");
+        assert!(!calls.iter().any(|call| call.cancel_signal.is_cancelled()));
+        registry.cancel(scope, b"1");
+        assert!(calls.iter().all(|call| call.cancel_signal.is_cancelled()));
         drop(calls);
-        let held = recalls.shards.iter();
-        assert!(
-            held.map(|stripe| stripe.lock().unwrap().len())
-                .sum::<usize>()
-                == 0
-        );
-        recalls.cancel(own, b"1");
+        let held = registry.shards.iter();
+        assert!(held.map(|shard| shard.lock().unwrap().len()).sum::<usize>() == 0);
+        registry.cancel(scope, b"1");
     }
 
     #[test]
-    fn whoever_recalls_a_call_learns_what_its_server_calls_it() {
-        let recalls = Arc::<CancellationRegistry>::default();
-        let own = session("a", None, "s");
-        let call = recalls.begin(own, b"1.5", Some(7));
-        let linked = recalls.begin(own, b"1.5", None);
-        assert_eq!(recalls.cancel(own, b"1.50"), [0; 0]);
-        assert_eq!(recalls.cancel(own, b"1.5"), [7]);
-        assert!(call.recall.is_cancelled() && linked.recall.is_cancelled());
+    fn cancelling_a_call_returns_its_upstream_ids() {
+        let registry = Arc::<CancellationRegistry>::default();
+        let scope = session("a", None, "s");
+        let call = registry.register(scope, b"1.5", Some(7));
+        let linked = registry.register(scope, b"1.5", None);
+        assert_eq!(registry.cancel(scope, b"1.50"), [0; 0]);
+        assert_eq!(registry.cancel(scope, b"1.5"), [7]);
+        assert!(call.cancel_signal.is_cancelled() && linked.cancel_signal.is_cancelled());
         drop((call, linked));
-        assert_eq!(recalls.cancel(own, b"1.5"), [0; 0]);
+        assert_eq!(registry.cancel(scope, b"1.5"), [0; 0]);
     }
 
     #[test]
-    fn no_two_sessions_get_one_name() {
-        let names = [(); 100].map(|()| CancellationRegistry::name().unwrap());
+    fn session_ids_are_unique() {
+        let names = [(); 100].map(|()| CancellationRegistry::new_session_id().unwrap());
         let distinct: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
         assert!(names.iter().all(|name| name.to_str().unwrap().len() == 42));

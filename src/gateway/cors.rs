@@ -18,10 +18,14 @@ pub(super) fn origin(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {
     cors::origin(headers).cloned()
 }
 
-/// Adds the CORS headers to a response that the proxy wrote for a request with the headers `asked`.
-pub(super) fn mark(plan: &Plan, asked: &HeaderMap, answer: &mut Response<ResponseBody>) {
+/// Adds the CORS headers to a response that the proxy wrote for a request with the headers `request_headers`.
+pub(super) fn add_headers(
+    plan: &Plan,
+    request_headers: &HeaderMap,
+    answer: &mut Response<ResponseBody>,
+) {
     if let Some(cors) = &plan.cors {
-        cors.mark(cors::origin(asked), answer.headers_mut());
+        cors.mark(cors::origin(request_headers), answer.headers_mut());
     }
 }
 
@@ -31,9 +35,9 @@ pub(super) fn preflight(
     plan: &Plan,
     (caller, head): (Caller<'_>, RequestHead<'_>),
 ) -> Option<CallResponse> {
-    let headers = routing::preflight(plan, (caller, record.at()), head)?;
+    let headers = routing::preflight(plan, (caller, record.wall_time()), head)?;
     record.handle_locally(DecisionReason::Preflight);
-    record.answered_here(StatusCode::NO_CONTENT.as_u16(), None);
+    record.set_local_response(StatusCode::NO_CONTENT.as_u16(), None);
     let mut answer = response::acknowledged(StatusCode::NO_CONTENT);
     answer.headers = headers;
     Some(CallResponse::Full(Box::new(answer)))

@@ -30,92 +30,92 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 
 /// Serves a request for an event stream.
 pub(super) async fn serve(
-    delivery: IncomingRequest,
-    followed: StreamMatch,
+    request: IncomingRequest,
+    matched: StreamMatch,
 ) -> Response<ResponseBody> {
     let IncomingRequest {
         mut record,
         head,
         body,
-        arrival,
-    } = delivery;
+        origin,
+    } = request;
     let installed = record.installed().clone();
-    let origin = cors::origin(&installed.plan, &head.headers);
-    let answer = follow(&mut record, (head, body), &arrival, followed).await;
-    respond((record, &installed.plan), answer, origin.as_ref())
+    let cors_origin = cors::origin(&installed.plan, &head.headers);
+    let answer = open_stream(&mut record, (head, body), &origin, matched).await;
+    respond((record, &installed.plan), answer, cors_origin.as_ref())
 }
 
-async fn follow(
+async fn open_stream(
     record: &mut Record,
     (head, body): (Box<request::Parts>, IncomingBody),
-    arrival: &RequestOrigin,
-    followed: StreamMatch,
+    origin: &RequestOrigin,
+    matched: StreamMatch,
 ) -> Result<CallResponse, Failure> {
     let installed = record.installed().clone();
     let plan = &installed.plan;
-    let identity = identify(record, &head.headers, arrival);
+    let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
-    let decision = stream::decide(plan, (caller, &head.headers), followed);
+    let decision = stream::decide(plan, (caller, &head.headers), matched);
     let stage = decision.stage;
-    record.set_stream(followed.stream, decision);
+    record.set_stream(matched.stream, decision);
     record.admit()?;
     if stage.control() != Some(Path::Old) {
-        routing::guard(plan, RequestHead::new(&head), arrival.entry())?;
+        routing::guard(plan, RequestHead::new(&head), origin.entry())?;
     }
-    let Some(declared) = plan.streams.all().get(followed.stream) else {
+    let Some(stream_plan) = plan.streams.all().get(matched.stream) else {
         return Err(rejections::no_route(&head.method, head.uri.path()));
     };
     let mut answer = match stage.control() {
-        None => return Err(rejections::retired_stream(declared, followed.side)),
+        None => return Err(rejections::retired_stream(stream_plan, matched.side)),
         Some(Path::Old) => {
             let upstream = installed
-                .upstream_of_stream(followed.stream, followed.side)
-                .ok_or_else(|| rejections::no_upstream(followed.side))?;
-            let forwarded = PassthroughRequest::streamed(head, body, None);
-            forward(record, upstream, forwarded, arrival).await?
+                .upstream_of_stream(matched.stream, matched.side)
+                .ok_or_else(|| rejections::no_upstream(matched.side))?;
+            let passthrough = PassthroughRequest::streamed(head, body, None);
+            forward(record, upstream, passthrough, origin).await?
         }
         Some(Path::New) => {
-            let path = declared.other_path(followed.side, head.uri.path());
+            let path = stream_plan.other_path(matched.side, head.uri.path());
             let path = path.ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
-            open(record, (&*head, arrival), (followed, &path)).await?
+            open_translated(record, (&*head, origin), (matched, &path)).await?
         }
     };
     if let CallResponse::Streaming(stream) = &mut answer {
-        stream.max_age = declared.max_age.or(stream.max_age);
+        stream.max_age = stream_plan.max_age.or(stream.max_age);
     }
     Ok(answer)
 }
 
 /// Opens the stream at the upstream of the other side.
-async fn open(
+async fn open_translated(
     record: &mut Record,
-    (head, arrival): (&request::Parts, &RequestOrigin),
-    (followed, path): (StreamMatch, &str),
+    (head, origin): (&request::Parts, &RequestOrigin),
+    (matched, path): (StreamMatch, &str),
 ) -> Result<CallResponse, Failure> {
     let installed = record.installed().clone();
-    let from = followed.side.other();
+    let from = matched.side.other();
     let upstream = installed
-        .upstream_of_stream(followed.stream, from)
+        .upstream_of_stream(matched.stream, from)
         .ok_or_else(|| rejections::no_upstream(from))?;
     let plan = upstream.plan();
     let target = match head.uri.query() {
         Some(query) => target_uri(format!("{path}?{query}"))?,
         None => target_uri(path.to_owned())?,
     };
-    let mut headers = headers::translated(record, (head, arrival), plan, HasBody::No);
+    let mut headers = headers::translated(record, (head, origin), plan, HasBody::No);
     headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
     if let Some(last) = head.headers.get(LAST_EVENT_ID) {
         headers.insert(LAST_EVENT_ID, last.clone());
     }
     headers::withhold_credentials(&mut headers, plan);
-    if let Some(known) = IdentityFields::new(record, (&head.headers, arrival)) {
-        known.write(&mut headers);
+    if let Some(identity_fields) = IdentityFields::new(record, (&head.headers, origin)) {
+        identity_fields.write(&mut headers);
     }
     let outgoing = OutgoingRequest::new(Method::GET, target, headers, Body::empty());
     let wait = HeadDeadline {
         limit: plan.timeout,
         progress: None,
-        manner: SendOptions {
+        options: SendOptions {
             retry: RetryPolicy::Allowed,
             // A response that is not a stream is passed through.
             heads: HeaderCasing::Passed(PassedHead::default()),
@@ -131,13 +131,13 @@ async fn open(
     let rewriter = rewriter((response.status(), response.headers()), from, &installed)?;
     headers::strip_hop_by_hop(response.headers_mut());
     if rewriter.is_some() {
-        *response.headers_mut() = kept(response.headers());
+        *response.headers_mut() = stream_headers(response.headers());
     }
     *response.version_mut() = Version::HTTP_11;
     Ok(CallResponse::Streaming(Box::new(StreamingResponse {
         response,
         lease: exchange.lease,
-        silence: plan.idle_timeout,
+        idle_timeout: plan.idle_timeout,
         rewriter,
         max_age: plan.max_age,
     })))
@@ -152,15 +152,15 @@ fn rewriter(
     if status != StatusCode::OK {
         return Ok(None);
     }
-    let said = |name: HeaderName| {
+    let header = |name: HeaderName| {
         let value = headers.get(name);
         value.map(|value| String::from_utf8_lossy(value.as_bytes()))
     };
-    let kind = said(CONTENT_TYPE).unwrap_or_default();
+    let kind = header(CONTENT_TYPE).unwrap_or_default();
     if !sse::is_event_stream(&kind) {
         return Err(rejections::no_stream(&kind));
     }
-    match said(CONTENT_ENCODING) {
+    match header(CONTENT_ENCODING) {
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => {
             Err(rejections::no_stream(&coding))
         }
@@ -169,12 +169,12 @@ fn rewriter(
 }
 
 /// Returns the headers of a stream that still apply after rewriting; length and validators do not.
-fn kept(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = headers::from_response(headers.clone());
+fn stream_headers(headers: &HeaderMap) -> HeaderMap {
+    let mut remaining = headers::from_response(headers.clone());
     for name in [CONTENT_TYPE, X_ACCEL_BUFFERING] {
         if let Some(value) = headers.get(&name) {
-            kept.insert(name, value.clone());
+            remaining.insert(name, value.clone());
         }
     }
-    kept
+    remaining
 }

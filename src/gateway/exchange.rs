@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::headers::first_value;
 use super::max_forwards::without_secrets;
 use super::record::Record;
-use super::request_body::no_room;
+use super::request_body::memory_exhausted;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::outcome::refuses;
 use crate::domain::rejections;
@@ -37,22 +37,22 @@ pub(super) async fn send_and_collect(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
     outgoing: OutgoingRequest,
-    repeat: RetryPolicy,
+    retry_policy: RetryPolicy,
     limit: Duration,
 ) -> Result<UpstreamResponse, Failure> {
     let outgoing = without_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let since = clock::now();
     record.start_upstream_time(since);
-    let limit = record.left(limit);
-    let most = record.installed().plan.limits.answer;
-    let purse = record.budget().cloned();
+    let limit = record.time_left(limit);
+    let max_body = record.installed().plan.limits.answer;
+    let budget = record.budget().cloned();
     let memory = record.worker().memory().clone();
     let attempt = upstream.attempt(since);
     // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
-    let asking = pin!(async {
+    let exchange = pin!(async {
         let exchange = upstream
-            .send(&attempt, (permit, outgoing), repeat.into())
+            .send(&attempt, (permit, outgoing), retry_policy.into())
             .await;
         let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
         let (head, body) = response.into_parts();
@@ -62,9 +62,9 @@ pub(super) async fn send_and_collect(
         }
         if is_event_stream(&head.headers) {
             // Returning drops the exchange and closes its connection: an event stream may never end.
-            return streamed(head);
+            return event_stream_response(head);
         }
-        let body = match collect_response(body, most, (purse.as_ref(), &memory)).await {
+        let body = match collect_response(body, max_body, (budget.as_ref(), &memory)).await {
             Ok(body) => {
                 lease.release();
                 body
@@ -77,13 +77,13 @@ pub(super) async fn send_and_collect(
             body,
         })
     });
-    let mut alarm = record.take_timer();
+    let mut timer = record.take_timer();
     let worker = record.worker().clone();
-    let asking = pin!(async { worker.until_shutdown(asking).await.flatten() });
-    let asked = alarm.until(since + limit, asking).await;
-    record.store_timer(alarm);
-    finish_timing(record, since, asked.as_ref());
-    asked.unwrap_or_else(|| {
+    let exchange = pin!(async { worker.until_shutdown(exchange).await.flatten() });
+    let outcome = timer.until(since + limit, exchange).await;
+    record.store_timer(timer);
+    finish_timing(record, since, outcome.as_ref());
+    outcome.unwrap_or_else(|| {
         Err(slow_client(record, Duration::ZERO).unwrap_or_else(|| {
             attempt.late();
             upstream_timeout(limit)
@@ -98,7 +98,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 }
 
 /// Rejects an event stream, unless its status alone refuses the call.
-fn streamed(head: response::Parts) -> Result<UpstreamResponse, Failure> {
+fn event_stream_response(head: response::Parts) -> Result<UpstreamResponse, Failure> {
     if !refuses(head.status.as_u16()) {
         return Err(rejections::event_stream(head.status.as_u16()));
     }
@@ -112,12 +112,12 @@ fn streamed(head: response::Parts) -> Result<UpstreamResponse, Failure> {
 /// Reads a complete response. Second runs are charged to their own budget, not to the memory of client calls.
 async fn collect_response(
     body: IncomingBody,
-    most: usize,
-    (purse, memory): (Option<&BodyCopy>, &MemoryBudget),
+    max_body: usize,
+    (budget, memory): (Option<&BodyCopy>, &MemoryBudget),
 ) -> Result<Bytes, CollectError> {
-    match purse {
-        None => collect_accounted(body, most, memory).await,
-        Some(purse) => collect_budgeted(body, most, purse).await,
+    match budget {
+        None => collect_accounted(body, max_body, memory).await,
+        Some(budget) => collect_budgeted(body, max_body, budget).await,
     }
 }
 
@@ -132,24 +132,24 @@ pub(super) async fn send_notification(
     let outgoing = without_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let upstream = upstream.clone();
-    let most = record.installed().plan.limits.answer;
-    let purse = record.budget().cloned();
+    let max_body = record.installed().plan.limits.answer;
+    let budget = record.budget().cloned();
     let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {
         let attempt = upstream.attempt(clock::now());
         // Dropping the exchange at the limit closes its connection.
-        let answered = timeout(limit, async {
+        let response = timeout(limit, async {
             let sent = upstream.send(&attempt, (permit, outgoing), RetryPolicy::Unsent.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && !is_event_stream(response.headers())
-                && collect_response(response.into_body(), most, (purse.as_ref(), &memory))
+                && collect_response(response.into_body(), max_body, (budget.as_ref(), &memory))
                     .await
                     .is_ok()
             {
                 lease.release();
             }
         });
-        if answered.await.is_err() {
+        if response.await.is_err() {
             attempt.late();
         }
     });
@@ -170,13 +170,13 @@ pub(super) async fn send_and_wait_head(
     if let Some(progress) = wait.progress {
         progress.restart_progress(since);
     }
-    let end = record.due();
-    let due = || {
+    let deadline = record.deadline();
+    let next_deadline = || {
         let paused = wait.progress.map_or(since, UploadProgress::last) + wait.limit;
-        end.map_or(paused, |(end, _)| paused.min(end))
+        deadline.map_or(paused, |(deadline, _)| paused.min(deadline))
     };
     let is_broken = || wait.progress.is_some_and(UploadProgress::is_broken);
-    let torn = || {
+    let upload_error = || {
         aborted_upload(
             wait.progress
                 .and_then(UploadProgress::broken)
@@ -184,39 +184,43 @@ pub(super) async fn send_and_wait_head(
         )
     };
     let attempt = upstream.attempt(since);
-    let mut alarm = record.take_timer();
-    let mut asked = pin!(upstream.send(&attempt, (permit, outgoing), wait.manner));
+    let mut timer = record.take_timer();
+    let mut sending = pin!(upstream.send(&attempt, (permit, outgoing), wait.options));
     let outcome = loop {
-        match alarm.until(due(), asked.as_mut()).await {
+        match timer.until(next_deadline(), sending.as_mut()).await {
             Some(Ok(exchange)) => break Ok(exchange),
-            Some(Err(_)) | None if is_broken() => break Err(torn()),
+            Some(Err(_)) | None if is_broken() => break Err(upload_error()),
             Some(Err(error)) => break Err(from_upstream_error(error)),
-            None if due() > clock::now() => {}
+            None if next_deadline() > clock::now() => {}
             None if wait.progress.is_some_and(UploadProgress::waits_for_client) => {
-                break Err(match end.filter(|(end, _)| *end <= clock::now()) {
-                    Some((_, limit)) => total_timeout(limit),
-                    None => upload_stalled(wait.limit),
-                });
+                break Err(
+                    match deadline.filter(|(deadline, _)| *deadline <= clock::now()) {
+                        Some((_, limit)) => total_timeout(limit),
+                        None => upload_stalled(wait.limit),
+                    },
+                );
             }
             None => {
-                let took = wait
+                let client_time = wait
                     .progress
                     .map_or(Duration::ZERO, UploadProgress::client_time);
-                break Err(slow_client(record, took).unwrap_or_else(|| {
+                break Err(slow_client(record, client_time).unwrap_or_else(|| {
                     attempt.late();
-                    upstream_timeout(end.map_or(wait.limit, |(_, all)| wait.limit.min(all)))
+                    upstream_timeout(
+                        deadline.map_or(wait.limit, |(_, total)| wait.limit.min(total)),
+                    )
                 }));
             }
         }
     };
-    record.store_timer(alarm);
+    record.store_timer(timer);
     finish_timing(record, since, Some(&outcome));
     outcome
 }
 
 /// Stops the upstream time. If the circuit breaker rejected the call, no upstream time is reported.
-fn finish_timing<T>(record: &mut Record, since: Instant, came: Option<&Result<T, Failure>>) {
-    match came {
+fn finish_timing<T>(record: &mut Record, since: Instant, outcome: Option<&Result<T, Failure>>) {
+    match outcome {
         Some(Err(failure)) if failure.reason == Reason::UpstreamResting => {
             record.discard_upstream_time()
         }
@@ -236,9 +240,10 @@ fn total_timeout(limit: Duration) -> Failure {
     Failure::new(Reason::RequestTimeout, message)
 }
 
-/// Returns the failure of a call that exceeded its deadline because of a slow client; see [`Record::exceeded_by_client`].
+/// Returns the failure of a call that exceeded its deadline because of a slow client; see
+/// [`Record::limit_exceeded_by_client`].
 pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failure> {
-    let limit = record.exceeded_by_client(uploading)?;
+    let limit = record.limit_exceeded_by_client(uploading)?;
     let message = format!(
         "the request took too much of the {limit:?} that a call may take; the server could not answer in the rest"
     );
@@ -251,14 +256,14 @@ pub(super) async fn with_total_timeout<T>(
     record: &mut Record,
     call: impl AsyncFnOnce(&mut Record) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let Some((end, limit)) = record.due() else {
+    let Some((deadline, limit)) = record.deadline() else {
         return call(record).await;
     };
-    if end <= clock::now() {
+    if deadline <= clock::now() {
         return Err(total_timeout(limit));
     }
-    let called = timeout_at(end, pinned(|| call(record))).await;
-    called.unwrap_or_else(|_| Err(total_timeout(limit)))
+    let result = timeout_at(deadline, pinned(|| call(record))).await;
+    result.unwrap_or_else(|_| Err(total_timeout(limit)))
 }
 
 /// Waits for a connection permit. This wait does not count as upstream time.
@@ -286,10 +291,11 @@ pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
 
 /// Returns `limit`, shortened to the call's remaining time; fails when none is left.
 pub(super) fn remaining_time(record: &Record, limit: Duration) -> Result<Duration, Failure> {
-    let left = record.left(limit);
+    let left = record.time_left(limit);
     match left.is_zero() {
-        true => Err(slow_client(record, Duration::ZERO)
-            .unwrap_or_else(|| upstream_timeout(record.due().map_or(limit, |(_, all)| all)))),
+        true => Err(slow_client(record, Duration::ZERO).unwrap_or_else(|| {
+            upstream_timeout(record.deadline().map_or(limit, |(_, total)| total))
+        })),
         false => Ok(left),
     }
 }
@@ -299,7 +305,7 @@ pub(super) struct HeadDeadline<'a> {
     pub(super) limit: Duration,
     /// The progress of the client's upload, if the body is streamed.
     pub(super) progress: Option<&'a UploadProgress>,
-    pub(super) manner: SendOptions<'a>,
+    pub(super) options: SendOptions<'a>,
 }
 
 /// Returns the failure for a client's body that broke off.
@@ -381,7 +387,7 @@ fn collect_body(fault: CollectError) -> Failure {
             Reason::UpstreamTooLarge,
             format!("the server's answer is longer than {limit} bytes"),
         ),
-        CollectError::NoRoom(full) => no_room(*full),
+        CollectError::NoRoom(full) => memory_exhausted(*full),
         CollectError::Cut(_) if fault.is_malformed() => Failure::new(
             Reason::UpstreamMalformedHttp,
             "the server's answer is not valid HTTP",

@@ -15,19 +15,23 @@ use crate::telemetry::metrics::{Outcome, Shard};
 pub(super) struct GuardRecorder<'a> {
     pub(super) installed: &'a RuntimePlan,
     pub(super) why: DecisionReason,
-    pub(super) spared: &'a [usize],
+    pub(super) excluded_by: &'a [usize],
 }
 
 impl GuardRecorder<'_> {
-    /// Counts a call that took `way`.
-    pub(super) fn call(&self, shard: &mut Shard, way: Path, fate: CallEnd, took: Duration) {
-        let spared: &[usize] = match way {
-            Path::Old => self.spared,
+    /// Counts a call that took `path`.
+    pub(super) fn call(&self, shard: &mut Shard, path: Path, end: CallEnd, duration: Duration) {
+        let excluded_by: &[usize] = match path {
+            Path::Old => self.excluded_by,
             Path::New => &[],
         };
-        for flag in self.decided().into_iter().chain(spared.iter().copied()) {
+        for flag in self
+            .deciding_flag()
+            .into_iter()
+            .chain(excluded_by.iter().copied())
+        {
             if let Some(label) = self.installed.guard_label(flag) {
-                shard.tally(label).count(way, fate, took);
+                shard.tally(label).count(path, end, duration);
             }
         }
     }
@@ -35,7 +39,7 @@ impl GuardRecorder<'_> {
     /// Counts the verdict of a comparison.
     pub(super) fn verdict(&self, shard: &mut Shard, verdict: Verdict) {
         let Some(label) = self
-            .decided()
+            .deciding_flag()
             .and_then(|flag| self.installed.guard_label(flag))
         else {
             return;
@@ -50,13 +54,13 @@ impl GuardRecorder<'_> {
         }
     }
 
-    fn decided(&self) -> Option<usize> {
+    fn deciding_flag(&self) -> Option<usize> {
         self.why.flag()
     }
 }
 
 /// Returns the outcome as guards count it; `None` for a cancelled call, which says nothing about either path.
-pub(super) fn fate(outcome: Outcome, blame: Option<Blame>) -> Option<CallEnd> {
+pub(super) fn call_end(outcome: Outcome, blame: Option<Blame>) -> Option<CallEnd> {
     match (outcome, blame) {
         (Outcome::Cancelled, _) => None,
         (Outcome::Success, _) => Some(CallEnd::Served),

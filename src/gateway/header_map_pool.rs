@@ -1,12 +1,12 @@
-//! A pool of header maps. A translated call needs one more than the HTTP library pools, and most calls return the map
-//! of their own head.
+//! A pool of header maps. A translated call needs one map more than the HTTP library pools; most calls return the map of
+//! their request head.
 
 use std::cell::RefCell;
 
 use http::{HeaderMap, Version, request};
 
 /// Capacity of the pool, enough for all calls that a worker starts in one turn.
-const MOST: usize = 64;
+const CAPACITY: usize = 64;
 
 /// The largest map that is pooled, in fields and in capacity; larger heads are rare.
 const LARGEST: usize = 24;
@@ -25,11 +25,11 @@ impl HeaderMapPool {
     /// more fields than are left.
     pub(super) fn put(&self, head: Box<request::Parts>) {
         let (version, mut headers) = (head.version, head.headers);
-        let is_usual = headers.len() <= LARGEST && (1..=LARGEST).contains(&headers.capacity());
-        let mut rooms = self.0.borrow_mut();
-        if rooms.len() < MOST && is_usual && version != Version::HTTP_2 {
+        let is_poolable = headers.len() <= LARGEST && (1..=LARGEST).contains(&headers.capacity());
+        let mut pool = self.0.borrow_mut();
+        if pool.len() < CAPACITY && is_poolable && version != Version::HTTP_2 {
             headers.clear();
-            rooms.push(headers);
+            pool.push(headers);
         }
     }
 }
@@ -48,35 +48,35 @@ mod tests {
     }
 
     #[test]
-    fn a_room_is_empty_and_had_again() {
-        let rooms = HeaderMapPool::default();
+    fn a_pooled_map_is_empty_and_reused() {
+        let pool = HeaderMapPool::default();
         let mut headers = HeaderMap::with_capacity(12);
         headers.append(SET_COOKIE, HeaderValue::from_static("one=1"));
         headers.append(SET_COOKIE, HeaderValue::from_static("two=2"));
         headers.append(ACCEPT, HeaderValue::from_static("*/*"));
-        rooms.put(head(headers));
-        let headers = rooms.take();
+        pool.put(head(headers));
+        let headers = pool.take();
         assert_eq!((headers.len(), headers.capacity()), (0, 12));
-        assert_eq!(rooms.take().capacity(), 0);
+        assert_eq!(pool.take().capacity(), 0);
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
-        let rooms = HeaderMapPool::default();
-        let mut often = HeaderMap::with_capacity(12);
+    fn the_pool_is_bounded() {
+        let pool = HeaderMapPool::default();
+        let mut repeated = HeaderMap::with_capacity(12);
         for _ in 0..1000 {
-            often.append(ACCEPT, HeaderValue::from_static("*/*"));
+            repeated.append(ACCEPT, HeaderValue::from_static("*/*"));
         }
-        let mut of_http_2 = head(HeaderMap::with_capacity(12));
-        of_http_2.version = Version::HTTP_2;
+        let mut http_2 = head(HeaderMap::with_capacity(12));
+        http_2.version = Version::HTTP_2;
         let large = HeaderMap::with_capacity(1000);
-        for unusual in [head(HeaderMap::new()), head(large), head(often), of_http_2] {
-            rooms.put(unusual);
-            assert_eq!(rooms.take().capacity(), 0);
+        for rejected in [head(HeaderMap::new()), head(large), head(repeated), http_2] {
+            pool.put(rejected);
+            assert_eq!(pool.take().capacity(), 0);
         }
-        for _ in 0..2 * MOST {
-            rooms.put(head(HeaderMap::with_capacity(LARGEST)));
+        for _ in 0..2 * CAPACITY {
+            pool.put(head(HeaderMap::with_capacity(LARGEST)));
         }
-        assert_eq!(rooms.0.borrow().len(), MOST);
+        assert_eq!(pool.0.borrow().len(), CAPACITY);
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
 }
 
 /// Returns the value of `Upgrade` if `Connection` names it (RFC 9110 §7.8). `h2c`, alone or in a list, is ignored: RFC
-/// 9113 §3.1 made it obsolete, and the proxy could not inspect the requests behind it.
+/// 9113 §3.1 made it obsolete, and the proxy could not inspect the requests that follow the upgrade.
 pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let is_h2c = |protocol: &[u8]| protocol.trim_ascii().eq_ignore_ascii_case(b"h2c");
     let upgrade = first_value(headers, &UPGRADE).filter(|upgrade| {
@@ -67,9 +67,9 @@ pub(super) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Returns true when the client itself accepts trailers.
-pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
-    let said = headers.iter().filter(|(name, _)| *name == TE);
-    let values = said
+pub(super) fn accepts_trailers(headers: &HeaderMap) -> bool {
+    let te_fields = headers.iter().filter(|(name, _)| *name == TE);
+    let values = te_fields
         .map(|(_, value)| value)
         .filter(|value| value.as_bytes() != ADDED_TE.as_bytes());
     let mut values = values
@@ -78,8 +78,8 @@ pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
     values.any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
-/// Tells an upstream that trailers are accepted; the field is hop-by-hop.
-pub(super) fn welcome_trailers(headers: &mut HeaderMap) {
+/// Announces to an upstream that the client accepts trailers; the field is hop-by-hop.
+pub(super) fn announce_trailers(headers: &mut HeaderMap) {
     headers.insert(TE, const { HeaderValue::from_static("trailers") });
     headers.insert(CONNECTION, const { HeaderValue::from_static("te") });
 }
@@ -94,10 +94,10 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan
     };
     headers.append(VIA, via);
     let last = LastHop {
-        peer: from.arrival.peer().address(),
+        peer: from.origin.peer().address(),
         host: from.host,
-        scheme: from.arrival.origin.scheme,
-        cache: &from.arrival.origin.told,
+        scheme: from.origin.connection.scheme,
+        cache: &from.origin.connection.header_cache,
     };
     plan.forwarding
         .apply(headers, last, plan.rollout.clients.hops());
@@ -106,20 +106,20 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan
 /// Returns the headers of a translated call, with this hop and the trace context.
 pub(super) fn translated(
     record: &Record,
-    (head, arrival): (&request::Parts, &RequestOrigin),
+    (head, origin): (&request::Parts, &RequestOrigin),
     upstream: &UpstreamPlan,
     has_body: HasBody,
 ) -> HeaderMap {
-    let room = record.worker().header_maps().take();
-    let mut headers = translated_in(room, &head.headers, upstream, has_body);
-    record.add_forwarding_headers(&mut headers, InboundHop::new(head, arrival));
+    let map = record.worker().header_maps().take();
+    let mut headers = translated_in(map, &head.headers, upstream, has_body);
+    record.add_forwarding_headers(&mut headers, InboundHop::new(head, origin));
     headers
 }
 
 /// The caller's identity, as it is written to identity headers for servers.
 pub(super) struct IdentityFields<'a> {
     record: &'a Record,
-    arrival: &'a RequestOrigin,
+    origin: &'a RequestOrigin,
     address: IpAddr,
 }
 
@@ -127,7 +127,7 @@ impl<'a> IdentityFields<'a> {
     /// Reads the identity from a request; `None` if the plan writes no identity headers.
     pub(super) fn new(
         record: &'a Record,
-        (from, arrival): (&HeaderMap, &'a RequestOrigin),
+        (from, origin): (&HeaderMap, &'a RequestOrigin),
     ) -> Option<IdentityFields<'a>> {
         let plan = &record.installed().plan;
         if plan.identity_headers.written.is_empty() {
@@ -136,8 +136,8 @@ impl<'a> IdentityFields<'a> {
         let hops = plan.rollout.clients.hops();
         Some(IdentityFields {
             record,
-            arrival,
-            address: hops.caller(arrival.peer().address(), from),
+            origin,
+            address: hops.caller(origin.peer().address(), from),
         })
     }
 
@@ -157,7 +157,7 @@ impl Facts for IdentityFields<'_> {
             }
             IdentityFact::Proof => Some(self.record.proof().as_str().to_owned()),
             IdentityFact::Address => Some(self.address.to_string()),
-            IdentityFact::Subject => self.arrival.subject()?.text(),
+            IdentityFact::Subject => self.origin.subject()?.text(),
         }
     }
 }
@@ -167,15 +167,15 @@ impl Facts for IdentityFields<'_> {
 pub(super) struct InboundHop<'a> {
     pub(super) version: Version,
     pub(super) host: Option<&'a HeaderValue>,
-    pub(super) arrival: &'a RequestOrigin,
+    pub(super) origin: &'a RequestOrigin,
 }
 
 impl<'a> InboundHop<'a> {
-    pub(super) fn new(head: &'a request::Parts, arrival: &'a RequestOrigin) -> InboundHop<'a> {
+    pub(super) fn new(head: &'a request::Parts, origin: &'a RequestOrigin) -> InboundHop<'a> {
         InboundHop {
             version: head.version,
             host: first_value(&head.headers, &HOST),
-            arrival,
+            origin,
         }
     }
 }

@@ -21,10 +21,10 @@ const GENERATION: usize = 512;
 pub(super) fn identify<'a>(
     record: &mut Record,
     headers: &'a HeaderMap,
-    arrival: &'a RequestOrigin,
+    origin: &'a RequestOrigin,
 ) -> Identity<'a> {
-    record.received_from(arrival);
-    record.traces(headers);
+    record.set_origin(origin);
+    record.start_trace(headers);
     let installed = record.installed().clone();
     let clients = &installed.plan.rollout.clients;
     let claims = |tokens: &Tokens, text: &str| {
@@ -36,12 +36,12 @@ pub(super) fn identify<'a>(
     };
     let identity = clients.identify(ClientEvidence {
         headers,
-        peer: Some(arrival.peer()),
-        subject: arrival.subject(),
+        peer: Some(origin.peer()),
+        subject: origin.subject(),
         digest,
         claims: &claims,
     });
-    record.names_client(identity.caller(clients));
+    record.set_client(identity.caller(clients));
     identity
 }
 
@@ -62,8 +62,8 @@ fn verify(installed: &RuntimePlan, tokens: &Tokens, text: &str) -> Result<Rc<Cla
 /// so an attacker without a key cannot evict entries.
 #[derive(Debug, Default)]
 pub(super) struct TokenCache {
-    young: HashMap<Digest, Rc<Claims>>,
-    old: HashMap<Digest, Rc<Claims>>,
+    recent: HashMap<Digest, Rc<Claims>>,
+    previous: HashMap<Digest, Rc<Claims>>,
 }
 
 impl TokenCache {
@@ -73,17 +73,17 @@ impl TokenCache {
         token: Digest,
         read: impl FnOnce() -> Result<Claims, TokenFault>,
     ) -> Result<Rc<Claims>, TokenFault> {
-        if let Some(claims) = self.young.get(&token) {
+        if let Some(claims) = self.recent.get(&token) {
             return Ok(claims.clone());
         }
-        let claims = match self.old.remove(&token) {
+        let claims = match self.previous.remove(&token) {
             Some(claims) => claims,
             None => Rc::new(read()?),
         };
-        if self.young.len() >= GENERATION {
-            self.old = std::mem::take(&mut self.young);
+        if self.recent.len() >= GENERATION {
+            self.previous = std::mem::take(&mut self.recent);
         }
-        self.young.insert(token, claims.clone());
+        self.recent.insert(token, claims.clone());
         Ok(claims)
     }
 }
@@ -99,33 +99,33 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_checked_once_while_its_token_is_in_use() {
-        let mut remembered = TokenCache::default();
+    fn a_token_in_use_is_verified_once() {
+        let mut cache = TokenCache::default();
         let checked = Cell::new(0);
-        let mut ask = |number: usize| {
+        let mut look_up = |number: usize| {
             let read = || {
                 checked.set(checked.get() + 1);
                 Ok(Claims::new(serde_json::Map::new()))
             };
-            remembered.claims(token(number), read).unwrap();
-            remembered.young.len() + remembered.old.len()
+            cache.claims(token(number), read).unwrap();
+            cache.recent.len() + cache.previous.len()
         };
         for number in 1..10_000 {
-            ask(0);
-            let held = ask(number);
+            look_up(0);
+            let held = look_up(number);
             assert!(held <= 2 * GENERATION, "{held}");
         }
         assert_eq!(checked.get(), 10_000);
     }
 
     #[test]
-    fn what_nobody_has_signed_is_not_remembered() {
-        let mut remembered = TokenCache::default();
+    fn an_unverified_token_is_not_cached() {
+        let mut cache = TokenCache::default();
         for number in 0..10 {
             let read = || Err(TokenFault::Signature);
-            let fault = remembered.claims(token(number), read).unwrap_err();
+            let fault = cache.claims(token(number), read).unwrap_err();
             assert_eq!(fault, TokenFault::Signature);
         }
-        assert!(remembered.young.is_empty() && remembered.old.is_empty());
+        assert!(cache.recent.is_empty() && cache.previous.is_empty());
     }
 }

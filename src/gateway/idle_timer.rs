@@ -12,16 +12,16 @@ use crate::upstream::ReadMode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
     /// At least one call is in progress.
-    Open,
+    Busy,
     /// No call is in progress.
-    Done,
+    Idle,
 }
 
 impl Activity {
     pub(super) const fn new(count: usize) -> Activity {
         match count {
-            0 => Activity::Done,
-            _ => Activity::Open,
+            0 => Activity::Idle,
+            _ => Activity::Busy,
         }
     }
 }
@@ -30,88 +30,92 @@ impl Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdleAction {
     /// Send a ping.
-    Ask,
+    Ping,
     /// Do nothing.
     Wait,
     /// Close the socket.
-    End,
+    Close,
 }
 
 /// The idle state of one socket.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
     /// Time of the last received data, pongs included.
-    heard: Instant,
+    received_at: Instant,
     /// Time of the last message in either direction.
-    used: Instant,
-    asked: Option<Instant>,
+    active_at: Instant,
+    pinged_at: Option<Instant>,
     limit: Duration,
-    beat: Option<Heartbeat>,
+    heartbeat: Option<Heartbeat>,
 }
 
 impl IdleTimer {
-    /// Creates a timer with an idle timeout of `limit` and pings as configured in `beat`.
-    pub(super) fn new(limit: Duration, beat: Option<Heartbeat>) -> IdleTimer {
+    /// Creates a timer with an idle timeout of `limit` and pings as configured in `heartbeat`.
+    pub(super) fn new(limit: Duration, heartbeat: Option<Heartbeat>) -> IdleTimer {
         let now = clock::now();
         IdleTimer {
-            heard: now,
-            used: now,
-            asked: None,
+            received_at: now,
+            active_at: now,
+            pinged_at: None,
             limit,
-            beat,
+            heartbeat,
         }
     }
 
     /// Records received data.
     pub(super) fn on_received(&mut self) {
-        self.heard = clock::now();
-        self.asked = None;
+        self.received_at = clock::now();
+        self.pinged_at = None;
     }
 
     /// Records a message in either direction.
     pub(super) fn on_activity(&mut self) {
         self.on_received();
-        self.used = self.heard;
+        self.active_at = self.received_at;
     }
 
     /// Returns the time of the next check.
     pub(super) fn next_deadline(&self) -> Instant {
-        let idle = self.used + self.limit;
-        let beat = self.beat.map(|beat| match self.asked {
-            Some(asked) => asked + beat.within,
-            None => self.heard + beat.every,
+        let idle = self.active_at + self.limit;
+        let heartbeat = self.heartbeat.map(|heartbeat| match self.pinged_at {
+            Some(pinged_at) => pinged_at + heartbeat.within,
+            None => self.received_at + heartbeat.every,
         });
-        beat.map_or(idle, |beat| beat.min(idle))
+        heartbeat.map_or(idle, |heartbeat| heartbeat.min(idle))
     }
 
     /// Returns the action for a client whose reads may be paused.
-    pub(super) fn action_when_paused(&mut self, intake: ReadMode, work: Activity) -> IdleAction {
-        if intake == ReadMode::Shut {
+    pub(super) fn action_when_paused(
+        &mut self,
+        read_mode: ReadMode,
+        activity: Activity,
+    ) -> IdleAction {
+        if read_mode == ReadMode::Shut {
             // While reads are paused, pongs are not seen. Writing the ping still detects a connection that is gone.
             self.on_activity();
-            return IdleAction::Ask;
+            return IdleAction::Ping;
         }
-        self.on_deadline(work)
+        self.on_deadline(activity)
     }
 
     /// Returns the action at a deadline. A socket with calls in progress is not idle, but its peer may be gone.
-    pub(super) fn on_deadline(&mut self, work: Activity) -> IdleAction {
+    pub(super) fn on_deadline(&mut self, activity: Activity) -> IdleAction {
         let now = clock::now();
-        if self.used + self.limit <= now {
-            if work == Activity::Done {
-                return IdleAction::End;
+        if self.active_at + self.limit <= now {
+            if activity == Activity::Idle {
+                return IdleAction::Close;
             }
-            self.used = now;
+            self.active_at = now;
         }
-        let Some(beat) = self.beat else {
+        let Some(heartbeat) = self.heartbeat else {
             return IdleAction::Wait;
         };
-        match self.asked {
-            Some(asked) if asked + beat.within <= now => IdleAction::End,
+        match self.pinged_at {
+            Some(pinged_at) if pinged_at + heartbeat.within <= now => IdleAction::Close,
             Some(_) => IdleAction::Wait,
-            None if self.heard + beat.every <= now => {
-                self.asked = Some(now);
-                IdleAction::Ask
+            None if self.received_at + heartbeat.every <= now => {
+                self.pinged_at = Some(now);
+                IdleAction::Ping
             }
             None => IdleAction::Wait,
         }

@@ -13,5 +13,5 @@ mod events;
 
 pub(super) use call::rpc_call;
 pub(super) use command::{FrameClient, FrameOutcome, command};
-pub(super) use connections::{ClientConnections, ServerNews};
+pub(super) use connections::{ClientConnections, LegacyServerMessage};
 pub(super) use events::format_event;

@@ -11,7 +11,7 @@ use super::exchange::{
     UpstreamResponse, ensure_client_open, remaining_time, slow_client, upstream_timeout,
 };
 use super::record::Record;
-use super::request_body::no_room;
+use super::request_body::memory_exhausted;
 use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
 use crate::domain::pending::{Outbound, RequestError, RetryRule};
@@ -27,9 +27,9 @@ const NO_ID: u64 = 0;
 pub(super) struct LinkRequest<'a> {
     pub(super) method: &'a str,
     pub(super) call: RequestTemplate,
-    pub(super) repeat: RetryRule,
+    pub(super) retry_rule: RetryRule,
     /// Signals that the client cancelled the call.
-    pub(super) recall: Option<Arc<CancelSignal>>,
+    pub(super) cancel_signal: Option<Arc<CancelSignal>>,
     /// The client's id of the call, if it is a subscription.
     pub(super) subscription: Option<RequestId>,
 }
@@ -38,36 +38,36 @@ pub(super) struct LinkRequest<'a> {
 pub(super) async fn send(
     record: &mut Record,
     link: &LinkUpstream,
-    question: LinkRequest<'_>,
+    request: LinkRequest<'_>,
     limit: Duration,
 ) -> Result<(UpstreamResponse, u64), Failure> {
     let LinkRequest {
         method,
         call,
-        repeat,
-        recall,
+        retry_rule,
+        cancel_signal,
         subscription,
-    } = question;
-    let say = match &subscription {
+    } = request;
+    let message = match &subscription {
         Some(id) => Outbound::Subscription(call, id.clone()),
         // The proxy initialized the link itself, so every client gets the server's response to that.
         None if link.plan().sends_initialize() && method == "initialize" => Outbound::Greeting,
         None => Outbound::Call(call),
     };
     let limit = remaining_time(record, limit)?;
-    let most = record.installed().plan.limits.answer;
-    let said = match &subscription {
-        None => from_reply(record, link, (say, repeat, recall), limit).await?,
+    let limit_bytes = record.installed().plan.limits.answer;
+    let reply = match &subscription {
+        None => exchange(record, link, (message, retry_rule, cancel_signal), limit).await?,
         Some(_) => {
             let mut leaving = record.worker().leaving();
             // Dropping the request cancels the subscription at its server.
             tokio::select! {
-                said = from_reply(record, link, (say, repeat, recall), limit) => said?,
+                reply = exchange(record, link, (message, retry_rule, cancel_signal), limit) => reply?,
                 () = until_shutdown(&mut leaving) => LinkReply::Ended,
             }
         }
     };
-    match (said, subscription) {
+    match (reply, subscription) {
         (LinkReply::Ended, Some(client)) => {
             let reply = UpstreamResponse {
                 status: StatusCode::OK,
@@ -82,11 +82,15 @@ pub(super) async fn send(
         )),
         (LinkReply::Answer(id, body), _) => {
             let body = match record.budget() {
-                _ if body.len() > most => return Err(too_large(most)),
+                _ if body.len() > limit_bytes => return Err(too_large(limit_bytes)),
                 // Second runs are charged to their own budget, not to the memory of client calls.
-                Some(purse) if purse.charge(body.len()) => body,
-                Some(_) => return Err(too_large(most)),
-                None => record.worker().memory().account(body).map_err(no_room)?,
+                Some(budget) if budget.charge(body.len()) => body,
+                Some(_) => return Err(too_large(limit_bytes)),
+                None => record
+                    .worker()
+                    .memory()
+                    .account(body)
+                    .map_err(memory_exhausted)?,
             };
             let reply = UpstreamResponse {
                 status: StatusCode::OK,
@@ -114,34 +118,40 @@ pub(super) async fn send_notification(
     if link.plan().keeps(method) {
         return Ok(());
     }
-    let told = (Outbound::Notice(message), RetryRule::Never, None);
-    from_reply(record, link, told, limit).await.map(|_| ())
+    let notification = (Outbound::Notice(message), RetryRule::Never, None);
+    exchange(record, link, notification, limit)
+        .await
+        .map(|_| ())
 }
 
-async fn from_reply(
+async fn exchange(
     record: &mut Record,
     link: &LinkUpstream,
-    (say, repeat, recall): (Outbound, RetryRule, Option<Arc<CancelSignal>>),
+    (message, retry_rule, cancel_signal): (Outbound, RetryRule, Option<Arc<CancelSignal>>),
     limit: Duration,
 ) -> Result<LinkReply, Failure> {
     ensure_client_open(record)?;
     let since = clock::now();
     record.start_upstream_time(since);
-    let asker = Requester {
+    let requester = Requester {
         own: record.links(),
-        recall,
+        recall: cancel_signal,
         ear: record.notifications(),
     };
-    let asking = link.request_for(asker, (say, repeat), limit);
-    let said = record.worker().until_shutdown(asking).await;
+    let reply_future = link.request_for(requester, (message, retry_rule), limit);
+    let reply = record.worker().until_shutdown(reply_future).await;
     record.add_upstream_time(since);
-    said?.map_err(|why| match (why, slow_client(record, Duration::ZERO)) {
-        (RequestError::Late, Some(held_up)) => held_up,
-        (why, _) => unanswered(why, link.plan(), limit),
+    reply?.map_err(|why| match (why, slow_client(record, Duration::ZERO)) {
+        (RequestError::Late, Some(client_failure)) => client_failure,
+        (why, _) => request_failure(why, link.plan(), limit),
     })
 }
 
-pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Duration) -> Failure {
+pub(super) fn request_failure(
+    why: RequestError,
+    upstream: &UpstreamPlan,
+    limit: Duration,
+) -> Failure {
     match why {
         RequestError::Busy => {
             let message =
@@ -162,7 +172,7 @@ pub(super) fn unanswered(why: RequestError, upstream: &UpstreamPlan, limit: Dura
             let message = "the server's answer is longer than the limit of a message";
             Failure::new(Reason::UpstreamTooLarge, message).upstream_status(status)
         }
-        RequestError::NoRoom => no_room(BudgetExhausted),
+        RequestError::NoRoom => memory_exhausted(BudgetExhausted),
         RequestError::CodedStream => {
             let message = "the server's event stream has a content coding, which is not supported";
             Failure::new(Reason::UpstreamNotProtocol, message)

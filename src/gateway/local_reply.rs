@@ -21,9 +21,9 @@ use crate::domain::routing::{self, RequestHead};
 pub(super) fn rest(
     record: &mut Record,
     plan: &Plan,
-    (head, arrival): (RequestHead<'_>, &RequestOrigin),
+    (head, origin): (RequestHead<'_>, &RequestOrigin),
 ) -> Result<Option<CallResponse>, Failure> {
-    let found = routing::local(plan, head, arrival.entry());
+    let found = routing::local(plan, head, origin.entry());
     if !matches!(found, Ok(None)) {
         record.handle_locally(DecisionReason::Local);
     }
@@ -31,7 +31,7 @@ pub(super) fn rest(
         return Ok(None);
     };
     let error = local.blame().map(|blame| (blame, None));
-    record.answered_here(local.status.as_u16(), error);
+    record.set_local_response(local.status.as_u16(), error);
     Ok(Some(CallResponse::Full(Box::new(FullResponse {
         status: local.status,
         headers: local.headers.clone(),
@@ -43,27 +43,27 @@ pub(super) fn rest(
 pub(super) fn rpc(
     record: &mut Record,
     plan: &Plan,
-    (head, arrival): (&request::Parts, &RequestOrigin),
-    (call, era): (&Call, ClientRevision),
+    (head, origin): (&request::Parts, &RequestOrigin),
+    (call, revision): (&Call, ClientRevision),
 ) -> Result<Option<FullResponse>, Failure> {
     let Some(answer) = plan.locals.rpc(&call.method) else {
         return Ok(None);
     };
     record.handle_locally(DecisionReason::Local);
-    routing::guard(plan, RequestHead::new(head), arrival.entry())?;
+    routing::guard(plan, RequestHead::new(head), origin.entry())?;
     let id = call.id.clone().unwrap_or(RequestId::null());
-    let answered = answer.to(call.params.as_ref());
-    let error = answered.as_ref().err();
+    let reply = answer.to(call.params.as_ref());
+    let error = reply.as_ref().err();
     let error = error.map(|error| (blame_of(error), Some(error.code)));
-    let whole = response::rpc_message(match answered {
+    let full = response::rpc_message(match reply {
         Ok(result) => {
-            let fitted = mcp::fitted(era, &call.method, &result);
-            let fitted = fitted.map_err(|_| rejections::input_required())?;
-            let result = fitted.unwrap_or_else(|| Rope::from(result.into_bytes()));
+            let converted = mcp::fitted(revision, &call.method, &result);
+            let converted = converted.map_err(|_| rejections::input_required())?;
+            let result = converted.unwrap_or_else(|| Rope::from(result.into_bytes()));
             jsonrpc::result(&id, result)
         }
         Err(error) => jsonrpc::error(&id, &error),
     });
-    record.answered_here(whole.status.as_u16(), error);
-    Ok(Some(whole))
+    record.set_local_response(full.status.as_u16(), error);
+    Ok(Some(full))
 }

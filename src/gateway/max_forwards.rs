@@ -25,15 +25,15 @@ pub(super) enum ForwardDecision {
 }
 
 /// Decrements `Max-Forwards`. Other methods and invalid values are left unchanged.
-pub(super) fn step(head: &mut request::Parts) -> ForwardDecision {
+pub(super) fn next_step(head: &mut request::Parts) -> ForwardDecision {
     match head.method {
-        Method::TRACE | Method::OPTIONS => counted(&mut head.headers),
+        Method::TRACE | Method::OPTIONS => decrement(&mut head.headers),
         _ => ForwardDecision::On,
     }
 }
 
 #[cold]
-fn counted(headers: &mut HeaderMap) -> ForwardDecision {
+fn decrement(headers: &mut HeaderMap) -> ForwardDecision {
     let mut values = headers.get_all(MAX_FORWARDS).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return ForwardDecision::On;
@@ -54,37 +54,40 @@ fn counted(headers: &mut HeaderMap) -> ForwardDecision {
 }
 
 /// Responds as the final recipient.
-pub(super) async fn respond(delivery: IncomingRequest) -> Response<ResponseBody> {
+pub(super) async fn respond(request: IncomingRequest) -> Response<ResponseBody> {
     let IncomingRequest {
         mut record,
         head,
-        arrival,
+        origin,
         ..
-    } = delivery;
-    identify(&mut record, &head.headers, &arrival);
+    } = request;
+    identify(&mut record, &head.headers, &origin);
     let answer = record.admit().and_then(|()| {
         record.handle_locally(DecisionReason::Local);
         let installed = record.installed().clone();
         let plan = &installed.plan;
-        routing::guard(plan, RequestHead::new(&head), arrival.entry())?;
-        let whole = match head.method {
+        routing::guard(plan, RequestHead::new(&head), origin.entry())?;
+        let full = match head.method {
             Method::TRACE => reflection(&head, plan),
             _ => response::acknowledged(StatusCode::NO_CONTENT),
         };
-        record.answered_here(whole.status.as_u16(), None);
-        Ok(CallResponse::Full(Box::new(whole)))
+        record.set_local_response(full.status.as_u16(), None);
+        Ok(CallResponse::Full(Box::new(full)))
     });
     response::render(record, answer)
 }
 
 /// Returns the request as it arrived, without hop-by-hop fields and secrets.
 fn reflection(head: &request::Parts, plan: &Plan) -> FullResponse {
-    let of_connection = named_by_connection(&head.headers);
-    let target = head.uri.path_and_query().map_or("/", |own| own.as_str());
+    let connection_fields = named_by_connection(&head.headers);
+    let target = head
+        .uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
     let mut text = format!("TRACE {target} {:?}\r\n", head.version).into_bytes();
     for (name, value) in &head.headers {
         if super::headers::is_hop_by_hop(name)
-            || of_connection.contains(name)
+            || connection_fields.contains(name)
             || plan.is_secret(name)
         {
             continue;
@@ -110,9 +113,9 @@ pub(super) fn without_secrets(record: &Record, mut outgoing: OutgoingRequest) ->
     if outgoing.head.method == Method::TRACE {
         let plan = &record.installed().plan;
         let headers = &mut outgoing.head.headers;
-        let hidden = headers.keys().filter(|name| plan.is_secret(name));
-        let hidden: Vec<_> = hidden.cloned().collect();
-        for name in hidden {
+        let secret_names = headers.keys().filter(|name| plan.is_secret(name));
+        let secret_names: Vec<_> = secret_names.cloned().collect();
+        for name in secret_names {
             headers.remove(name);
         }
     }

@@ -50,7 +50,7 @@ impl Offload {
     ) -> Result<T, Failure> {
         let permit = self.0.clone().acquire_owned().await;
         // The semaphore is never closed.
-        let permit = permit.map_err(|closed| not_done().because(closed))?;
+        let permit = permit.map_err(|closed| offload_failure().because(closed))?;
         #[expect(
             clippy::disallowed_methods,
             reason = "the call waits for it; the permit bounds how many there are"
@@ -60,11 +60,11 @@ impl Offload {
             drop(permit);
             result
         });
-        done.await.map_err(|error| not_done().because(error))
+        done.await.map_err(|error| offload_failure().because(error))
     }
 }
 
-fn not_done() -> Failure {
+fn offload_failure() -> Failure {
     Failure::new(
         Reason::Internal,
         "a long body was not read because of a fault of this program",
@@ -92,36 +92,36 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_worker_goes_on_while_a_long_text_is_read() {
-        let (go, wait) = mpsc::channel();
+    async fn a_worker_is_not_blocked_by_a_long_text() {
+        let (start, wait) = mpsc::channel();
         let offload = Offload::for_workers(1);
-        let reading = offload.run(move || {
+        let job = offload.run(move || {
             wait.recv().unwrap();
             thread::current().id()
         });
         // Only this thread lets the other one go on.
-        let other = async { go.send(()).unwrap() };
-        let (read, ()) = tokio::join!(reading, other);
+        let other = async { start.send(()).unwrap() };
+        let (read, ()) = tokio::join!(job, other);
         assert_ne!(read.unwrap(), thread::current().id());
     }
 
     #[tokio::test]
-    async fn no_more_is_read_at_a_time_than_there_are_permits() {
-        let (go, wait) = mpsc::channel::<()>();
+    async fn permits_bound_the_concurrent_jobs() {
+        let (start, wait) = mpsc::channel::<()>();
         let offload = Offload::new(1);
         let mut first = Box::pin(offload.run(move || wait.recv().is_ok()));
         assert!((&mut first).now_or_never().is_none());
         let mut second = Box::pin(offload.run(|| 2));
         assert!((&mut second).now_or_never().is_none());
         assert_eq!(offload.0.available_permits(), 0);
-        go.send(()).unwrap();
+        start.send(()).unwrap();
         assert!(first.await.unwrap());
         assert_eq!(second.await.unwrap(), 2);
         assert_eq!(offload.0.available_permits(), 1);
     }
 
     #[tokio::test]
-    async fn work_that_panics_fails_its_own_call_alone() {
+    async fn a_panic_fails_only_its_own_job() {
         let offload = Offload::new(1);
         let failed = offload.run(|| -> u8 { panic!("on purpose") }).await;
         assert_eq!(failed.unwrap_err().reason, Reason::Internal);

@@ -52,8 +52,8 @@ pub(super) async fn messages(
         return Ok(jsonrpc::parse(body, limits));
     }
     let body = body.clone();
-    let work = move || jsonrpc::parse(&body, limits);
-    pinned(|| worker.offload().run(work)).await
+    let job = move || jsonrpc::parse(&body, limits);
+    pinned(|| worker.offload().run(job)).await
 }
 
 /// Parses a response of an RPC server.
@@ -70,11 +70,11 @@ pub(super) async fn response(
         return Ok(jsonrpc::parse_response(body, depth));
     }
     let body = body.clone();
-    let work = move || jsonrpc::parse_response(&body, depth);
-    pinned(|| worker.offload().run(work)).await
+    let job = move || jsonrpc::parse_response(&body, depth);
+    pinned(|| worker.offload().run(job)).await
 }
 
-/// Decodes and parses a body that must be JSON; `None` for an empty one. Second runs charge the memory to `purse`.
+/// Decodes and parses a body that must be JSON; `None` for an empty one. Second runs charge the memory to `budget`.
 ///
 /// # Errors
 ///
@@ -83,19 +83,19 @@ pub(super) async fn json(
     worker: &Worker,
     (coding, body): (ContentEncoding, Bytes),
     limits: &Limits,
-    purse: Option<&BodyCopy>,
+    budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
     let is_coded = coding != ContentEncoding::Identity;
     let may_be_long = is_long(body.len()) || (is_coded && is_long_coded(body.len()));
-    // Decoding charges the purse, which cannot leave this thread.
-    let needs_purse = is_coded && purse.is_some();
-    if !may_be_long || needs_purse {
-        let bounds: BodyLimits<'_> = (limits, worker.memory());
-        return request_body::decoded(coding, body, bounds, purse);
+    // Decoding charges the budget, which cannot leave this thread.
+    let needs_budget = is_coded && budget.is_some();
+    if !may_be_long || needs_budget {
+        let body_limits: BodyLimits<'_> = (limits, worker.memory());
+        return request_body::decode_json(coding, body, body_limits, budget);
     }
     let (limits, memory) = (*limits, worker.memory().clone());
-    let work = move || request_body::decoded(coding, body, (&limits, &memory), None);
-    pinned(|| worker.offload().run(work)).await?
+    let job = move || request_body::decode_json(coding, body, (&limits, &memory), None);
+    pinned(|| worker.offload().run(job)).await?
 }
 
 /// Translates a REST call to an RPC call.
@@ -105,18 +105,18 @@ pub(super) async fn json(
 /// Fails when a value does not fit the route.
 pub(super) async fn to_rpc<'p>(
     worker: &Worker,
-    of: RouteHandle<'p>,
-    (reading, body): (PatternReader, Option<Json>),
+    handle: RouteHandle<'p>,
+    (reader, body): (PatternReader, Option<Json>),
 ) -> Result<ToRpc<'p>, Failure> {
-    let terms = context(&of.plan.limits);
+    let context = context(&handle.plan.limits);
     let length = body.as_ref().map_or(0, |body| body.as_bytes().len());
     if !is_long(length) {
-        let call = translate::rest_to_rpc(of.route(), reading, body, terms);
+        let call = translate::rest_to_rpc(handle.route(), reader, body, context);
         return call.map_err(rejections::bind);
     }
-    let (plan, index) = (of.plan.clone(), of.index);
-    let work = move || {
-        let call = translate::rest_to_rpc(plan.routes.route(index), reading, body, terms)?;
+    let (plan, index) = (handle.plan.clone(), handle.index);
+    let job = move || {
+        let call = translate::rest_to_rpc(plan.routes.route(index), reader, body, context)?;
         Ok(ToRpc {
             method: Cow::<'static, str>::Owned(call.method.into_owned()),
             params: call.params,
@@ -124,7 +124,7 @@ pub(super) async fn to_rpc<'p>(
             dropped: call.dropped,
         })
     };
-    let call = pinned(|| worker.offload().run(work)).await?;
+    let call = pinned(|| worker.offload().run(job)).await?;
     call.map_err(rejections::bind)
 }
 
@@ -135,27 +135,30 @@ pub(super) async fn to_rpc<'p>(
 /// Fails when a value does not fit the route.
 pub(super) async fn to_rest(
     worker: &Worker,
-    of: RouteHandle<'_>,
+    handle: RouteHandle<'_>,
     call: &Call,
 ) -> Result<ToRest, Failure> {
-    let terms = context(&of.plan.limits);
+    let context = context(&handle.plan.limits);
     let length = call
         .params
         .as_ref()
         .map_or(0, |params| params.as_bytes().len());
     if !is_long(length) {
-        let called = (&*call.method, call.params.as_ref());
-        let written = of.plan.routes.write_rest(of.index, called, terms);
-        return written.map_err(rejections::bind);
+        let rpc_call = (&*call.method, call.params.as_ref());
+        let rest_call = handle
+            .plan
+            .routes
+            .write_rest(handle.index, rpc_call, context);
+        return rest_call.map_err(rejections::bind);
     }
-    let (plan, index) = (of.plan.clone(), of.index);
+    let (plan, index) = (handle.plan.clone(), handle.index);
     let (method, params) = (call.method.clone(), call.params.clone());
-    let work = move || {
-        let called = (&*method, params.as_ref());
-        plan.routes.write_rest(index, called, terms)
+    let job = move || {
+        let rpc_call = (&*method, params.as_ref());
+        plan.routes.write_rest(index, rpc_call, context)
     };
-    let written = pinned(|| worker.offload().run(work)).await?;
-    written.map_err(rejections::bind)
+    let rest_call = pinned(|| worker.offload().run(job)).await?;
+    rest_call.map_err(rejections::bind)
 }
 
 /// A response for a REST client, and the code of the RPC error it was translated from.
@@ -168,30 +171,30 @@ pub(super) type RestResult = (TranslatedReply<RestAnswer>, Option<i64>);
 /// Fails when the server's response is invalid, has another id, or violates the schema of the route.
 pub(super) async fn rest_answer(
     worker: &Worker,
-    of: RouteHandle<'_>,
+    handle: RouteHandle<'_>,
     call: &Bindings,
     (reply, id): (&UpstreamResponse, u64),
 ) -> Result<RestResult, Failure> {
-    let limits = &of.plan.limits;
+    let limits = &handle.plan.limits;
     if !is_long(reply.body.len()) {
-        let (response, code) = read_response(limits, of.route(), (reply, id))?;
-        let answered = of
+        let (response, code) = read_response(limits, handle.route(), (reply, id))?;
+        let translated = handle
             .route()
             .outcomes
             .rpc_to_rest(response, call, context(limits));
-        return Ok((answered, code));
+        return Ok((translated, code));
     }
-    let (plan, index) = (of.plan.clone(), of.index);
+    let (plan, index) = (handle.plan.clone(), handle.index);
     let (call, reply) = (call.clone(), reply.clone());
-    let work = move || {
+    let job = move || {
         let route = plan.routes.route(index);
         let (response, code) = read_response(&plan.limits, route, (&reply, id))?;
-        let answered = route
+        let translated = route
             .outcomes
             .rpc_to_rest(response, &call, context(&plan.limits));
-        Ok((answered, code))
+        Ok((translated, code))
     };
-    pinned(|| worker.offload().run(work)).await?
+    pinned(|| worker.offload().run(job)).await?
 }
 
 /// A response for an RPC client, and whether its result fits the schema of the route.
@@ -204,40 +207,42 @@ pub(super) type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
 /// Fails when the response cannot be represented in JSON-RPC.
 pub(super) async fn rpc_answer(
     worker: &Worker,
-    of: RouteHandle<'_>,
+    handle: RouteHandle<'_>,
     call: &Bindings,
     reply: &RestReply,
 ) -> Result<RpcResult, Failure> {
     if !is_long(reply.body.len()) {
-        return answer_of_rest(of, call, reply);
+        return translate_rest_response(handle, call, reply);
     }
-    let (plan, index) = (of.plan.clone(), of.index);
+    let (plan, index) = (handle.plan.clone(), handle.index);
     let (call, reply) = (call.clone(), reply.clone());
-    let work = move || {
-        let of = RouteHandle { plan: &plan, index };
-        answer_of_rest(of, &call, &reply)
+    let job = move || {
+        let handle = RouteHandle { plan: &plan, index };
+        translate_rest_response(handle, &call, &reply)
     };
-    pinned(|| worker.offload().run(work)).await?
+    pinned(|| worker.offload().run(job)).await?
 }
 
-fn answer_of_rest(
-    of: RouteHandle<'_>,
+fn translate_rest_response(
+    handle: RouteHandle<'_>,
     call: &Bindings,
     reply: &RestReply,
 ) -> Result<RpcResult, Failure> {
-    let (route, limits) = (of.route(), &of.plan.limits);
-    let bounds = (limits.reply(), context(limits));
-    let mut answered = route.outcomes.rest_to_rpc(reply, call, bounds)?;
-    answered.answer = route.outcomes.sent(answered.answer);
+    let (route, limits) = (handle.route(), &handle.plan.limits);
+    let limits_and_context = (limits.reply(), context(limits));
+    let mut translated = route
+        .outcomes
+        .rest_to_rpc(reply, call, limits_and_context)?;
+    translated.answer = route.outcomes.sent(translated.answer);
     // The schema of a tool's result does not apply to a result translated from an HTTP error.
-    let fits = match &answered.answer {
-        RpcAnswer::Result(_) if answered.tool_error && reply.status >= 400 => Ok(()),
+    let validity = match &translated.answer {
+        RpcAnswer::Result(_) if translated.tool_error && reply.status >= 400 => Ok(()),
         RpcAnswer::Result(result) if route.schema.result.is_some() => {
             rejections::unless_valid(route, &Json::sent(result.clone()))
         }
         RpcAnswer::Result(_) | RpcAnswer::Error(_) => Ok(()),
     };
-    Ok((answered, fits))
+    Ok((translated, validity))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(super) struct PassthroughRequest {
 
 impl PassthroughRequest {
     /// Creates a call whose body was already read; it is forwarded unchanged.
-    pub(super) fn read(mut head: Box<request::Parts>, body: Bytes) -> PassthroughRequest {
+    pub(super) fn from_bytes(mut head: Box<request::Parts>, body: Bytes) -> PassthroughRequest {
         head.headers.remove(EXPECT);
         head.headers.remove(TRAILER);
         head.headers.insert(CONTENT_LENGTH, body.len().into());
@@ -70,14 +70,14 @@ impl PassthroughRequest {
         }
     }
 
-    /// Creates a call with a streamed body, copied to `tap` if set.
+    /// Creates a call with a streamed body, copied if `copy` is set.
     pub(super) fn streamed(
         mut head: Box<request::Parts>,
         body: IncomingBody,
-        tap: Option<BodyCopy>,
+        copy: Option<BodyCopy>,
     ) -> PassthroughRequest {
         let upgrade = head.extensions.remove();
-        let (body, progress) = Upload::begin(body, tap);
+        let (body, progress) = Upload::begin(body, copy);
         PassthroughRequest {
             head,
             body,
@@ -88,12 +88,12 @@ impl PassthroughRequest {
     }
 }
 
-/// Sends a call to the upstream of its own side.
+/// Sends a call to the upstream of the side that it addresses.
 pub(super) async fn forward(
     record: &mut Record,
     upstream: &Rc<HttpUpstream>,
-    forwarded: PassthroughRequest,
-    arrival: &RequestOrigin,
+    call: PassthroughRequest,
+    origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let PassthroughRequest {
         mut head,
@@ -101,29 +101,29 @@ pub(super) async fn forward(
         progress,
         upgrade,
         interims,
-    } = forwarded;
+    } = call;
     let context = (&*record, upstream.plan());
     // HTTP/1.0 clients do not know interim responses (RFC 9110 §15.2).
-    let takes_interims = interims == InterimResponses::Forwarded
+    let forwards_interims = interims == InterimResponses::Forwarded
         && head.version == Version::HTTP_11
         && record.budget().is_none();
-    let interims = arrival.interims().filter(|_| takes_interims);
-    let wanted = prepare(&mut head, (&body, upgrade.as_ref()), context, arrival);
+    let interims = origin.interims().filter(|_| forwards_interims);
+    let upgrade_to = prepare(&mut head, (&body, upgrade.as_ref()), context, origin);
     let limit = upstream.plan().timeout;
-    let repeat = repeat(&head, &body, wanted.as_ref());
-    let target = arrival.raw_target(&head.uri);
+    let retry_policy = retry_policy(&head, &body, upgrade_to.as_ref());
+    let target = origin.raw_target(&head.uri);
     let outgoing = OutgoingRequest { head, body };
     let wait = HeadDeadline {
         limit,
         progress: progress.as_deref(),
-        manner: SendOptions {
-            retry: repeat,
+        options: SendOptions {
+            retry: retry_policy,
             heads: HeaderCasing::Passed(PassedHead {
-                spelling: arrival.spelling(),
+                spelling: origin.header_case(),
                 target: target.as_deref(),
                 interims,
             }),
-            need: match wanted {
+            need: match upgrade_to {
                 Some(_) => ConnectionNeed::Upgrade,
                 None => ConnectionNeed::Answer,
             },
@@ -139,7 +139,7 @@ pub(super) async fn forward(
         (record, upstream.plan()),
         exchange,
         progress,
-        upgrade.zip(wanted),
+        upgrade.zip(upgrade_to),
     )
 }
 
@@ -150,7 +150,7 @@ fn response_headers(
     progress: Option<&UploadProgress>,
     upgrade: Option<(OnUpgrade, HeaderValue)>,
 ) -> Result<CallResponse, Failure> {
-    let (silence, max_age) = (plan.idle_timeout, plan.max_age);
+    let (idle_timeout, max_age) = (plan.idle_timeout, plan.max_age);
     let mut response = exchange.response;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let Some((client, _)) = upgrade else {
@@ -163,7 +163,7 @@ fn response_headers(
             client,
             upstream,
             lease: exchange.lease,
-            silence,
+            idle_timeout,
             max_age,
         })));
     }
@@ -184,7 +184,7 @@ fn response_headers(
     Ok(CallResponse::Streaming(boxed(|| StreamingResponse {
         response,
         lease,
-        silence,
+        idle_timeout,
         rewriter: None,
         max_age,
     })))
@@ -201,8 +201,8 @@ fn agreed_upgrade(
     (body, client): (&Body, Option<&OnUpgrade>),
 ) -> Option<HeaderValue> {
     client?;
-    let wanted = headers::wanted_upgrade(&head.headers)?;
-    (body.size_hint().exact() == Some(0)).then_some(wanted)
+    let upgrade_to = headers::wanted_upgrade(&head.headers)?;
+    (body.size_hint().exact() == Some(0)).then_some(upgrade_to)
 }
 
 /// Prepares a request head for the upstream connection. Returns the protocol to upgrade to.
@@ -210,11 +210,11 @@ fn prepare(
     head: &mut request::Parts,
     (body, client): (&Body, Option<&OnUpgrade>),
     (record, upstream): (&Record, &UpstreamPlan),
-    arrival: &RequestOrigin,
+    origin: &RequestOrigin,
 ) -> Option<HeaderValue> {
-    let wanted = agreed_upgrade(head, (body, client));
-    let known = IdentityFields::new(record, (&head.headers, arrival));
-    let trailers = headers::takes_trailers(&head.headers);
+    let upgrade_to = agreed_upgrade(head, (body, client));
+    let identity_fields = IdentityFields::new(record, (&head.headers, origin));
+    let trailers = headers::accepts_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();
     record.add_forwarding_headers(
@@ -222,15 +222,15 @@ fn prepare(
         InboundHop {
             version: head.version,
             host: host.as_ref(),
-            arrival,
+            origin,
         },
     );
     if host.is_none() {
         headers::require_host(&mut head.headers, upstream);
     }
     headers::withhold_credentials(&mut head.headers, upstream);
-    if let Some(known) = known {
-        known.write(&mut head.headers);
+    if let Some(identity_fields) = identity_fields {
+        identity_fields.write(&mut head.headers);
     }
     head.version = Version::HTTP_11;
     if body.size_hint().exact().is_none() {
@@ -240,26 +240,30 @@ fn prepare(
             const { HeaderValue::from_static("chunked") },
         );
     }
-    if let Some(protocol) = &wanted {
+    if let Some(protocol) = &upgrade_to {
         head.headers.insert(UPGRADE, protocol.clone());
         head.headers
             .insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
     } else if trailers {
-        headers::welcome_trailers(&mut head.headers);
+        headers::announce_trailers(&mut head.headers);
     }
-    wanted
+    upgrade_to
 }
 
 /// Allows retries on a fresh connection for calls without content whose method is idempotent.
-fn repeat(head: &request::Parts, body: &Body, wanted: Option<&HeaderValue>) -> RetryPolicy {
-    if !body.is_empty() || !head.method.is_idempotent() || wanted.is_some() {
+fn retry_policy(
+    head: &request::Parts,
+    body: &Body,
+    upgrade_to: Option<&HeaderValue>,
+) -> RetryPolicy {
+    if !body.is_empty() || !head.method.is_idempotent() || upgrade_to.is_some() {
         return RetryPolicy::Unsent;
     }
     RetryPolicy::Allowed
 }
 
 /// Joins the path of an upstream's url and the client's query.
-pub(super) fn at_upstream(path: &PathAndQuery, query: Option<&str>) -> Result<Uri, Failure> {
+pub(super) fn upstream_uri(path: &PathAndQuery, query: Option<&str>) -> Result<Uri, Failure> {
     match query {
         Some(query) => target_uri(format!("{path}?{query}")),
         None => Ok(path.clone().into()),

@@ -57,42 +57,42 @@ fn network(address: IpAddr) -> IpAddr {
 impl Peer {
     /// Returns true when the peer may open another connection while `taken` of `limit` are open.
     pub(super) fn may_connect(&self, limit: usize, taken: usize) -> bool {
-        let may = may_take(limit, taken, self.connections.get());
-        if !may {
+        let is_allowed = may_take(limit, taken, self.connections.get());
+        if !is_allowed {
             self.log_refusal("limits.connections");
         }
-        may
+        is_allowed
     }
 
     /// Returns true when a call that was just counted may proceed; `taken` of `limit` were in progress before it.
     pub(super) fn may_call(&self, limit: usize, taken: usize) -> bool {
-        let may = may_take(limit, taken, self.calls.get().saturating_sub(1));
-        if !may {
+        let is_allowed = may_take(limit, taken, self.calls.get().saturating_sub(1));
+        if !is_allowed {
             self.log_refusal("limits.in_flight");
         }
-        may
+        is_allowed
     }
 
-    pub(super) fn connects(&self) {
+    pub(super) fn add_connection(&self) {
         self.connections.set(self.connections.get() + 1);
     }
 
-    pub(super) fn disconnects(&self) {
+    pub(super) fn remove_connection(&self) {
         self.connections.set(self.connections.get() - 1);
     }
 
-    pub(super) fn call_begins(&self) {
+    pub(super) fn add_call(&self) {
         self.calls.set(self.calls.get() + 1);
     }
 
-    pub(super) fn call_ends(&self) {
+    pub(super) fn remove_call(&self) {
         self.calls.set(self.calls.get() - 1);
     }
 
     fn log_refusal(&self, limit: &str) {
         if !self.is_logged.replace(true) {
             let peer = self.address;
-            tracing::warn!(%peer, limit, "a peer has its whole share of a limit that is nearly used up; its further connections or calls are refused");
+            tracing::warn!(%peer, limit, "peer used up its share of a limit that is nearly reached; rejecting its further connections or calls");
         }
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_lives_as_long_as_its_peer_has_something() {
+    fn an_entry_is_removed_with_its_last_reference() {
         let peers = Peers::default();
         let one = peers.at("192.0.2.1".parse().unwrap());
         let same = peers.at("::ffff:192.0.2.1".parse().unwrap());

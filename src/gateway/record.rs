@@ -41,7 +41,7 @@ pub(super) struct Record {
     worker: Rc<Worker>,
     installed: Rc<RuntimePlan>,
     started: Instant,
-    took: ClientTime,
+    client_time: ClientTime,
     /// Wall-clock time of `started`.
     wall_time: Timestamp,
     side: Side,
@@ -54,7 +54,7 @@ pub(super) struct Record {
     stream: Option<usize>,
     client: Option<usize>,
     proof: Proof,
-    keyed: HasKey,
+    has_key: HasKey,
     stage: Option<Stage>,
     why: DecisionReason,
     /// Flags in force that exclude the call's client.
@@ -63,17 +63,17 @@ pub(super) struct Record {
     /// Start of the current wait for an upstream.
     upstream_since: Option<Instant>,
     head: Option<Duration>,
-    /// Time until the whole response was ready, if the record outlives that moment until the client has taken it.
+    /// Time until the whole response was ready, if the record is kept until the client has received it.
     completed_at: Option<Duration>,
     dropped: usize,
     /// Facts about the JSON-RPC message of the call.
     message: message::MessageNote,
-    ending: CallOutcome,
+    outcome: CallOutcome,
     role: RecordRole,
     /// The comparison that starts after the response is sent.
     candidate: Option<Candidate>,
     /// Connection and request line of the call.
-    arrival: Option<RequestOrigin>,
+    origin: Option<RequestOrigin>,
     /// Peer whose in-progress limit the call counts towards.
     peer: Option<Rc<CountedPeer>>,
     /// Receiver of server notifications for this call alone; if unset, they go to the connection's receiver.
@@ -91,7 +91,7 @@ pub(super) struct ClientTime {
 }
 
 /// If the client used more than 1/10 of `total_timeout`, a timeout is reported as 408 (client), not 504 (upstream).
-const HELD_UP: u32 = 10;
+const CLIENT_SHARE: u32 = 10;
 
 /// The kind of work that a record covers.
 #[derive(Debug)]
@@ -99,9 +99,9 @@ enum RecordRole {
     /// A client's call: counted as in progress, then logged and counted at its end.
     Call,
     /// A request that was split into calls with their own records: counted as in progress only.
-    Reading,
+    SplitRequest,
     /// A second run that has not started. Second runs never count as in progress and are not logged as calls.
-    Waiting,
+    NotStarted,
     /// A candidate run, with the budget that its response body is charged to.
     Candidate(BodyCopy),
     /// A repeated control run that measures noise, with the budget of its response body.
@@ -118,7 +118,7 @@ enum HasKey {
 /// The end of a call, as far as it is known.
 #[derive(Debug, Default)]
 struct CallOutcome {
-    outcome: Option<(Outcome, Option<Blame>)>,
+    kind: Option<(Outcome, Option<Blame>)>,
     status: Option<u16>,
     code: Option<i64>,
     reason: Option<Reason>,
@@ -136,14 +136,14 @@ impl Record {
         side: Side,
         line: RequestLine,
     ) -> Box<Record> {
-        worker.begun(line.peer.as_ref());
+        worker.count_call_start(line.peer.as_ref());
         // Boxed, so that passing the record from function to function copies a pointer.
         boxed(|| Record {
             worker: worker.clone(),
             installed: installed.clone(),
             started: clock::now(),
-            took: ClientTime {
-                head: line.took,
+            client_time: ClientTime {
+                head: line.head_time,
                 body: Duration::ZERO,
             },
             wall_time: clock::timestamp(clock::wall()),
@@ -156,7 +156,7 @@ impl Record {
             stream: None,
             client: None,
             proof: Proof::None,
-            keyed: HasKey::Yes,
+            has_key: HasKey::Yes,
             stage: Some(Stage::Passthrough),
             why: DecisionReason::Unrouted,
             excluded_by: Vec::new(),
@@ -166,10 +166,10 @@ impl Record {
             completed_at: None,
             dropped: 0,
             message: message::MessageNote::default(),
-            ending: CallOutcome::default(),
+            outcome: CallOutcome::default(),
             role: RecordRole::Call,
             candidate: None,
-            arrival: None,
+            origin: None,
             peer: line.peer,
             notifications: None,
             trace: None,
@@ -177,12 +177,12 @@ impl Record {
     }
 
     /// Returns the record of a second run of the call. The run has not started.
-    pub(super) fn again(&self) -> Record {
+    pub(super) fn for_second_run(&self) -> Record {
         Record {
             worker: self.worker.clone(),
             installed: self.installed.clone(),
             started: self.started,
-            took: self.took,
+            client_time: self.client_time,
             wall_time: self.wall_time,
             side: self.side,
             method: self.method.clone(),
@@ -193,7 +193,7 @@ impl Record {
             stream: self.stream,
             client: self.client,
             proof: self.proof,
-            keyed: self.keyed,
+            has_key: self.has_key,
             stage: self.stage,
             why: self.why,
             excluded_by: self.excluded_by.clone(),
@@ -203,10 +203,10 @@ impl Record {
             completed_at: None,
             dropped: 0,
             message: message::MessageNote::default(),
-            ending: CallOutcome::default(),
-            role: RecordRole::Waiting,
+            outcome: CallOutcome::default(),
+            role: RecordRole::NotStarted,
             candidate: None,
-            arrival: self.arrival.clone(),
+            origin: self.origin.clone(),
             peer: None,
             // A second run receives no notifications.
             notifications: None,
@@ -214,28 +214,28 @@ impl Record {
         }
     }
 
-    /// Starts the candidate run; its response body is charged to `purse`.
-    pub(super) fn runs_as_candidate(&mut self, purse: BodyCopy) {
+    /// Starts the candidate run; its response body is charged to `budget`.
+    pub(super) fn start_as_candidate(&mut self, budget: BodyCopy) {
         self.started = clock::now();
-        self.role = RecordRole::Candidate(purse);
+        self.role = RecordRole::Candidate(budget);
     }
 
-    /// Starts a repeated control run; its response body is charged to `purse`.
-    pub(super) fn runs_as_noise(&mut self, purse: BodyCopy) {
+    /// Starts a repeated control run; its response body is charged to `budget`.
+    pub(super) fn start_as_noise(&mut self, budget: BodyCopy) {
         self.started = clock::now();
-        self.role = RecordRole::Noise(purse);
+        self.role = RecordRole::Noise(budget);
     }
 
     /// Marks the second run as abandoned, so that nothing is reported of it.
-    pub(super) fn give_up(&mut self) {
-        self.role = RecordRole::Waiting;
+    pub(super) fn abandon(&mut self) {
+        self.role = RecordRole::NotStarted;
     }
 
     /// Returns the budget of the response body, if this is a second run.
     pub(super) fn budget(&self) -> Option<&BodyCopy> {
         match &self.role {
-            RecordRole::Candidate(purse) | RecordRole::Noise(purse) => Some(purse),
-            RecordRole::Call | RecordRole::Reading | RecordRole::Waiting => None,
+            RecordRole::Candidate(budget) | RecordRole::Noise(budget) => Some(budget),
+            RecordRole::Call | RecordRole::SplitRequest | RecordRole::NotStarted => None,
         }
     }
 
@@ -243,8 +243,10 @@ impl Record {
     /// client.
     pub(super) fn upstream(&self, side: Side) -> Option<&Upstream> {
         match &self.role {
-            RecordRole::Call | RecordRole::Reading => self.installed.upstream(self.route, side),
-            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::Waiting => {
+            RecordRole::Call | RecordRole::SplitRequest => {
+                self.installed.upstream(self.route, side)
+            }
+            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::NotStarted => {
                 self.installed.shadow_upstream(self.route, side)
             }
         }
@@ -266,12 +268,12 @@ impl Record {
     }
 
     /// Sets the connection and request line of the call.
-    pub(super) fn received_from(&mut self, arrival: &RequestOrigin) {
-        self.arrival = Some(arrival.clone());
+    pub(super) fn set_origin(&mut self, origin: &RequestOrigin) {
+        self.origin = Some(origin.clone());
     }
 
     /// Starts or continues the trace of the call from the request headers.
-    pub(super) fn traces(&mut self, headers: &HeaderMap) {
+    pub(super) fn start_trace(&mut self, headers: &HeaderMap) {
         self.trace = self.worker.trace(&self.installed.plan, headers);
     }
 
@@ -283,43 +285,44 @@ impl Record {
         }
     }
 
-    /// Takes the timer of the client's connection, or a new one if it is in use.
+    /// Removes and returns the timer of the client's connection, or a new one if it is in use.
     pub(super) fn take_timer(&self) -> ReusableTimer {
-        let own = self.arrival.as_ref();
-        own.map(|arrival| arrival.alarm().take())
+        let origin = self.origin.as_ref();
+        origin
+            .map(|origin| origin.timer().take())
             .unwrap_or_default()
     }
 
     /// Returns the timer to the client's connection for reuse.
-    pub(super) fn store_timer(&self, alarm: ReusableTimer) {
-        if let Some(arrival) = &self.arrival {
-            arrival.alarm().replace(alarm);
+    pub(super) fn store_timer(&self, timer: ReusableTimer) {
+        if let Some(origin) = &self.origin {
+            origin.timer().replace(timer);
         }
     }
 
     /// Returns the upstream links that belong to the client's connection.
     pub(super) fn links(&self) -> Option<&ClientLinks> {
-        self.arrival.as_ref().map(|arrival| &**arrival.links())
+        self.origin.as_ref().map(|origin| &**origin.links())
     }
 
     /// Returns true when the client's connection is about to close because the server state kept for it is lost.
     pub(super) fn has_lost_state(&self) -> bool {
-        self.arrival.as_ref().is_some_and(RequestOrigin::has_lost)
+        self.origin.as_ref().is_some_and(RequestOrigin::has_lost)
     }
 
     /// Sets the receiver of server notifications for the duration of the call.
-    pub(super) fn set_notifications(&mut self, ear: NotificationSender) {
-        self.notifications = Some(ear);
+    pub(super) fn set_notifications(&mut self, notifications: NotificationSender) {
+        self.notifications = Some(notifications);
     }
 
     /// Returns the receiver of server notifications, which also orders the reply among them. Second runs have none.
     pub(super) fn notifications(&self) -> Option<NotificationSender> {
         match &self.role {
-            RecordRole::Call | RecordRole::Reading => {
+            RecordRole::Call | RecordRole::SplitRequest => {
                 let own = || self.links().and_then(ClientLinks::notifications);
                 self.notifications.clone().or_else(own)
             }
-            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::Waiting => None,
+            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::NotStarted => None,
         }
     }
 
@@ -349,34 +352,34 @@ impl Record {
     }
 
     /// Returns the deadline of the call and `limits.total_timeout`, if set. Second runs have none.
-    pub(super) fn due(&self) -> Option<(Instant, Duration)> {
+    pub(super) fn deadline(&self) -> Option<(Instant, Duration)> {
         let limit = self.installed.plan.limits.total_timeout?;
-        let left = limit.saturating_sub(self.took.head);
-        matches!(self.role, RecordRole::Call | RecordRole::Reading)
+        let left = limit.saturating_sub(self.client_time.head);
+        matches!(self.role, RecordRole::Call | RecordRole::SplitRequest)
             .then(|| (self.started + left, limit))
     }
 
     /// Returns `limit`, shortened to the time left before the call's deadline.
-    pub(super) fn left(&self, limit: Duration) -> Duration {
-        match self.due() {
+    pub(super) fn time_left(&self, limit: Duration) -> Duration {
+        match self.deadline() {
             None => limit,
-            Some((end, _)) => limit.min(end.saturating_duration_since(clock::now())),
+            Some((deadline, _)) => limit.min(deadline.saturating_duration_since(clock::now())),
         }
     }
 
     /// Adds the time since `since` to the time spent waiting for the body.
     pub(super) fn add_body_time(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
-            self.took.body += clock::now() - since;
+            self.client_time.body += clock::now() - since;
         }
     }
 
     /// Returns `limits.total_timeout` if the deadline has passed and the client used more than 1/10 of it. The client's
     /// time is that of its head and body, plus `waited`, the time it took to send or receive since.
-    pub(super) fn exceeded_by_client(&self, waited: Duration) -> Option<Duration> {
-        let (end, limit) = self.due()?;
-        let took = self.took.head + self.took.body + waited;
-        (end <= clock::now() && took * HELD_UP > limit).then_some(limit)
+    pub(super) fn limit_exceeded_by_client(&self, waited: Duration) -> Option<Duration> {
+        let (deadline, limit) = self.deadline()?;
+        let client_time = self.client_time.head + self.client_time.body + waited;
+        (deadline <= clock::now() && client_time * CLIENT_SHARE > limit).then_some(limit)
     }
 
     /// Fails when more calls are in progress than the plan allows; each call of a batch counts as one.
@@ -406,7 +409,7 @@ impl Record {
     }
 
     /// Returns the wall-clock time at which the call started.
-    pub(super) fn at(&self) -> Timestamp {
+    pub(super) fn wall_time(&self) -> Timestamp {
         self.wall_time
     }
 
@@ -416,12 +419,12 @@ impl Record {
     }
 
     /// Sets the RPC method of the call, for the log.
-    pub(super) fn names_method(&mut self, method: &Arc<str>) {
+    pub(super) fn set_rpc_method(&mut self, method: &Arc<str>) {
         self.rpc_method = Some(method.clone());
     }
 
     /// Sets the route and the decision.
-    pub(super) fn decided(&mut self, route: Option<usize>, decision: Decision) {
+    pub(super) fn set_decision(&mut self, route: Option<usize>, decision: Decision) {
         self.route = route;
         self.stage = Some(decision.stage);
         self.why = decision.why;
@@ -431,7 +434,7 @@ impl Record {
     /// Sets the requested event stream and the decision.
     pub(super) fn set_stream(&mut self, stream: usize, decision: Decision) {
         self.stream = Some(stream);
-        self.decided(None, decision);
+        self.set_decision(None, decision);
     }
 
     /// Returns the index of the requested event stream.
@@ -454,7 +457,7 @@ impl Record {
     }
 
     /// Adds to the number of members or query parameters that the translation dropped.
-    pub(super) fn dropped(&mut self, members: usize) {
+    pub(super) fn add_dropped(&mut self, members: usize) {
         self.dropped += members;
     }
 
@@ -476,18 +479,18 @@ impl Record {
     }
 
     /// Records that the head of a streamed response is sent; the rest of the time is the pace of the stream.
-    pub(super) fn head_sent(&mut self) {
+    pub(super) fn mark_head_sent(&mut self) {
         self.head = Some(clock::now() - self.started);
     }
 
     /// Records that the response is complete; the rest of the time is spent on the client or on other calls of a batch.
-    pub(super) fn is_whole(&mut self) {
-        self.head_sent();
+    pub(super) fn mark_complete(&mut self) {
+        self.mark_head_sent();
         self.completed_at = self.head;
     }
 
     /// Ends the record without a report, because the calls within the request have their own records.
     pub(super) fn discard(mut self: Box<Self>) {
-        self.role = RecordRole::Reading;
+        self.role = RecordRole::SplitRequest;
     }
 }

@@ -25,16 +25,16 @@ pub(super) type BodyLimits<'b> = (&'b Limits, &'b MemoryBudget);
 /// The body of a request that the proxy reads.
 pub(super) enum RequestBody {
     /// Not read yet; copied while it is read, if a copy is set.
-    Coming(IncomingBody, Option<BodyCopy>),
+    Streaming(IncomingBody, Option<BodyCopy>),
     /// Already read to find the route, still encoded.
     Read(Bytes),
 }
 
 impl RequestBody {
     /// Sets the copy to fill while the body is read.
-    pub(super) fn copy_within(self, tap: Option<BodyCopy>) -> RequestBody {
+    pub(super) fn with_copy(self, copy: Option<BodyCopy>) -> RequestBody {
         match self {
-            RequestBody::Coming(body, _) => RequestBody::Coming(body, tap),
+            RequestBody::Streaming(body, _) => RequestBody::Streaming(body, copy),
             RequestBody::Read(body) => RequestBody::Read(body),
         }
     }
@@ -42,7 +42,7 @@ impl RequestBody {
     /// Returns true when there is no body.
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            RequestBody::Coming(body, _) => hyper::body::Body::is_end_stream(body),
+            RequestBody::Streaming(body, _) => hyper::body::Body::is_end_stream(body),
             RequestBody::Read(body) => body.is_empty(),
         }
     }
@@ -50,34 +50,34 @@ impl RequestBody {
     /// Returns true when part of the body may not have arrived yet.
     pub(super) fn is_awaited(&self) -> bool {
         match self {
-            RequestBody::Coming(body, _) => body.is_awaited(),
+            RequestBody::Streaming(body, _) => body.is_awaited(),
             RequestBody::Read(_) => false,
         }
     }
 }
 
-/// Reads a body that must be JSON, if there is one. Second runs charge the memory to `purse`.
+/// Reads a body that must be JSON, if there is one. Second runs charge the memory to `budget`.
 pub(super) async fn json(
     headers: &HeaderMap,
     body: RequestBody,
     (limits, worker): (&Limits, &Worker),
-    purse: Option<&BodyCopy>,
+    budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
     match body {
-        RequestBody::Coming(body, tap) => {
+        RequestBody::Streaming(body, copy) => {
             let coding = coding(headers)?;
-            let body = whole(headers, body, (limits, worker)).await?;
-            if let Some(tap) = tap {
-                tap.store_complete(&body);
+            let body = read_json_bytes(headers, body, (limits, worker)).await?;
+            if let Some(copy) = copy {
+                copy.store_complete(&body);
             }
-            offloaded_parsing::json(worker, (coding, body), limits, purse).await
+            offloaded_parsing::json(worker, (coding, body), limits, budget).await
         }
-        RequestBody::Read(body) => read_json(headers, body, (limits, worker), purse).await,
+        RequestBody::Read(body) => read_json(headers, body, (limits, worker), budget).await,
     }
 }
 
 /// Returns the failure of an exhausted memory budget.
-pub(super) fn no_room(full: BudgetExhausted) -> Failure {
+pub(super) fn memory_exhausted(full: BudgetExhausted) -> Failure {
     let message = "memory limit of the proxy for calls and answers reached; retry later";
     Failure::new(Reason::MemoryFull, message)
         .advise(Advice::RetryAfter(1))
@@ -89,26 +89,26 @@ pub(super) async fn read_json(
     headers: &HeaderMap,
     body: Bytes,
     (limits, worker): (&Limits, &Worker),
-    purse: Option<&BodyCopy>,
+    budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
     if !body.is_empty() {
         rejections::media_type(headers)?;
     }
-    offloaded_parsing::json(worker, (coding(headers)?, body), limits, purse).await
+    offloaded_parsing::json(worker, (coding(headers)?, body), limits, budget).await
 }
 
 /// Decodes and parses a body; `None` for an empty one.
-pub(super) fn decoded(
+pub(super) fn decode_json(
     coding: ContentEncoding,
     body: Bytes,
     (limits, memory): BodyLimits<'_>,
-    purse: Option<&BodyCopy>,
+    budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
-    let decoded = coding.decode_within(body, limits.body, (memory, purse));
-    let body = decoded.map_err(|error| match (&error, purse) {
+    let decoded = coding.decode_within(body, limits.body, (memory, budget));
+    let body = decoded.map_err(|error| match (&error, budget) {
         (DecodeError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
         (DecodeError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),
-        (DecodeError::NoRoom, None) => no_room(BudgetExhausted),
+        (DecodeError::NoRoom, None) => memory_exhausted(BudgetExhausted),
         // A second run has its own budget; exhausting that does not mean that the proxy is out of memory.
         (DecodeError::NoRoom, Some(_)) => rejections::large_body(limits.body),
     })?;
@@ -138,7 +138,7 @@ pub(super) fn message_text(
     match coding(headers) {
         Ok(ContentEncoding::Identity) => Ok(Some(body.clone())),
         Ok(coding) => match coding.decode(body.clone(), limits.body, |_| true) {
-            Ok(text) => memory.account(text).map(Some).map_err(no_room),
+            Ok(text) => memory.account(text).map(Some).map_err(memory_exhausted),
             Err(_) => Ok(None),
         },
         Err(_) => Ok(None),
@@ -156,19 +156,19 @@ fn coding(headers: &HeaderMap) -> Result<ContentEncoding, Failure> {
 }
 
 /// Reads a body that declares itself as JSON.
-async fn whole(
+async fn read_json_bytes(
     headers: &HeaderMap,
     body: IncomingBody,
-    bounds: (&Limits, &Worker),
+    context: (&Limits, &Worker),
 ) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         rejections::media_type(headers)?;
     }
-    raw(body, bounds).await
+    read_raw(body, context).await
 }
 
 /// Reads a body of any type. Fails when calls end at the end of a drain before the body is complete.
-pub(super) async fn raw(
+pub(super) async fn read_raw(
     body: IncomingBody,
     (limits, worker): (&Limits, &Worker),
 ) -> Result<Bytes, Failure> {
@@ -179,7 +179,7 @@ pub(super) async fn raw(
         None => {
             // Dropping the body at its limit closes the connection after the response.
             let read = timeout(limits.body_timeout, read);
-            let read = worker.body_unless_it_ends(read).await?;
+            let read = worker.body_until_shutdown(read).await?;
             read.map_err(|_| {
                 let message = format!("the body was not complete within {:?}", limits.body_timeout);
                 Failure::new(Reason::RequestTimeout, message)
@@ -188,7 +188,7 @@ pub(super) async fn raw(
     };
     read.map_err(|fault| match fault {
         CollectError::TooLarge(limit) => rejections::large_body(limit),
-        CollectError::NoRoom(full) => no_room(full),
+        CollectError::NoRoom(full) => memory_exhausted(full),
         CollectError::Cut(error) => aborted_upload(UploadBreak::new(&error)).because(error),
     })
 }

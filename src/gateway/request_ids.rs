@@ -25,7 +25,7 @@ impl Default for RequestIdAllocator {
 
 impl RequestIdAllocator {
     /// Returns a block of ids that no other worker has.
-    pub(super) fn block(&self) -> Range<u64> {
+    pub(super) fn reserve_block(&self) -> Range<u64> {
         let first = self.next.fetch_add(BLOCK, Ordering::Relaxed);
         first..first + BLOCK
     }
@@ -36,9 +36,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_workers_have_one_id() {
+    fn blocks_do_not_overlap() {
         let ids = RequestIdAllocator::default();
-        let (one, other) = (ids.block(), ids.block());
+        let (one, other) = (ids.reserve_block(), ids.reserve_block());
         assert_eq!((one.start, one.end), (1, other.start));
     }
 }

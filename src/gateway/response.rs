@@ -44,7 +44,7 @@ pub(super) struct FullResponse {
 pub(super) struct StreamingResponse {
     pub(super) response: Box<Response<IncomingBody>>,
     pub(super) lease: Lease,
-    pub(super) silence: Duration,
+    pub(super) idle_timeout: Duration,
     /// Rewrites the stream for the other side.
     pub(super) rewriter: Option<Rewriter>,
     /// Maximum age, after which the stream is ended.
@@ -57,7 +57,7 @@ pub(super) struct UpgradeResponse {
     pub(super) client: OnUpgrade,
     pub(super) upstream: OnUpgrade,
     pub(super) lease: Lease,
-    pub(super) silence: Duration,
+    pub(super) idle_timeout: Duration,
     /// Maximum age, after which the tunnel is closed.
     pub(super) max_age: Option<Duration>,
 }
@@ -65,50 +65,55 @@ pub(super) struct UpgradeResponse {
 /// Renders the result of a request.
 pub(super) fn render(
     record: Box<Record>,
-    came_to: Result<CallResponse, Failure>,
+    result: Result<CallResponse, Failure>,
 ) -> Response<ResponseBody> {
-    match came_to {
-        Ok(answered) => answer(record, answered),
-        Err(failed) => failure(record, failed),
+    match result {
+        Ok(answer) => render_response(record, answer),
+        Err(error) => render_failure(record, error),
     }
 }
 
-/// Renders a response. A streamed body takes the record along and reports it at its end.
-pub(super) fn answer(mut record: Box<Record>, answer: CallResponse) -> Response<ResponseBody> {
+/// Renders a response. A streamed body owns the record and reports it at its end.
+pub(super) fn render_response(
+    mut record: Box<Record>,
+    answer: CallResponse,
+) -> Response<ResponseBody> {
     match answer {
-        CallResponse::Full(whole) => {
-            let candidate = attach_shadow(&mut record, || RecordedResponse::whole(&whole));
-            respond_to(record, *whole, candidate)
+        CallResponse::Full(full) => {
+            let candidate = attach_shadow(&mut record, || RecordedResponse::from_full(&full));
+            respond_to(record, *full, candidate)
         }
         CallResponse::Streaming(stream) => {
             let StreamingResponse {
                 response,
                 mut lease,
-                silence,
+                idle_timeout,
                 rewriter,
                 max_age,
             } = *stream;
             let (head, body) = response.into_parts();
-            let spelling = lease.take_header_case();
-            record.answered(head.status.as_u16());
-            record.head_sent();
+            let header_case = lease.take_header_case();
+            record.set_response(head.status.as_u16());
+            record.mark_head_sent();
             if let Some(candidate) = record.candidate() {
                 candidate.on_head(&head);
             }
-            let withheld = withheld(&head);
-            let closing = GracefulStreamEnd::new(&head.headers, max_age, &record);
+            let withheld_length = withheld_length(&head);
+            let graceful_end = GracefulStreamEnd::new(&head.headers, max_age, &record);
             // An event stream may stay open past the call's deadline.
-            let due = record.due().filter(|_| !is_event_stream(&head.headers));
-            let coming = UpstreamBody {
+            let deadline = record
+                .deadline()
+                .filter(|_| !is_event_stream(&head.headers));
+            let upstream_body = UpstreamBody {
                 content: StreamBody::new(body, rewriter),
                 lease,
-                silence,
-                closing,
-                due,
+                idle_timeout,
+                graceful_end,
+                deadline,
             };
-            let streamed = ResponseBody::streamed(coming, record);
-            let body = withheld.map_or(streamed, ResponseBody::withheld);
-            Response::from_parts(head, body.with_header_case(spelling))
+            let streamed = ResponseBody::streamed(upstream_body, record);
+            let body = withheld_length.map_or(streamed, ResponseBody::withheld);
+            Response::from_parts(head, body.with_header_case(header_case))
         }
         CallResponse::Upgrade(tunnel) => {
             let UpgradeResponse {
@@ -116,21 +121,21 @@ pub(super) fn answer(mut record: Box<Record>, answer: CallResponse) -> Response<
                 client,
                 upstream,
                 mut lease,
-                silence,
+                idle_timeout,
                 max_age,
             } = *tunnel;
             let body =
-                ResponseBody::written(Rope::default()).with_header_case(lease.take_header_case());
-            record.answered(head.status.as_u16());
+                ResponseBody::full(Rope::default()).with_header_case(lease.take_header_case());
+            record.set_response(head.status.as_u16());
             if let Some(candidate) = record.take_candidate() {
                 candidate.skip(Skip::Stream);
             }
             let tasks = record.worker().tasks().clone();
-            let connected = record.worker().connected(record.peer().cloned());
+            let connection_guard = record.worker().count_connection(record.peer().cloned());
             tasks.start(async move {
-                tunnel::run(record, client, upstream, (silence, max_age)).await;
+                tunnel::run(record, client, upstream, (idle_timeout, max_age)).await;
                 // Both connections count towards the worker's limits until the tunnel closes.
-                drop((lease, connected));
+                drop((lease, connection_guard));
             });
             Response::from_parts(head, body)
         }
@@ -138,7 +143,7 @@ pub(super) fn answer(mut record: Box<Record>, answer: CallResponse) -> Response<
 }
 
 /// Returns the length that a 304 announces for the body it omits.
-fn withheld(head: &response::Parts) -> Option<u64> {
+fn withheld_length(head: &response::Parts) -> Option<u64> {
     if head.status != StatusCode::NOT_MODIFIED {
         return None;
     }
@@ -148,53 +153,53 @@ fn withheld(head: &response::Parts) -> Option<u64> {
 }
 
 /// Renders a failure of a whole request for the side of its record.
-pub(super) fn failure(mut record: Box<Record>, failure: Failure) -> Response<ResponseBody> {
+pub(super) fn render_failure(mut record: Box<Record>, failure: Failure) -> Response<ResponseBody> {
     let codes = &record.installed().plan.face.failure_codes;
-    let whole = match (record.side(), record.stream()) {
+    let full = match (record.side(), record.stream()) {
         // A client of an event stream checks the HTTP status on either side.
         (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure, codes),
         (Side::Rpc, None) => {
-            let mut whole = rpc_failure(&failure, codes, &RequestId::null());
+            let mut full = rpc_failure(&failure, codes, &RequestId::null());
             if *record.method() != Method::POST {
                 // The request is not a JSON-RPC call, so its client checks the HTTP status.
-                whole.status = status(failure.reason.row().status);
+                full.status = status(failure.reason.row().status);
             }
-            whole
+            full
         }
     };
-    record.failed(whole.status.as_u16(), &failure);
-    let candidate = attach_shadow(&mut record, || RecordedResponse::failure(&whole, &failure));
-    respond_to(record, whole, candidate)
+    record.set_failure(full.status.as_u16(), &failure);
+    let candidate = attach_shadow(&mut record, || RecordedResponse::failure(&full, &failure));
+    respond_to(record, full, candidate)
 }
 
 fn respond_to(
     record: Box<Record>,
-    whole: FullResponse,
+    full: FullResponse,
     candidate: Option<Candidate>,
 ) -> Response<ResponseBody> {
     if *record.method() == Method::HEAD {
         // The body of a response to HEAD is not read, so the candidate would never start at its end.
         candidate.into_iter().for_each(Candidate::start);
-        return respond_to_head(whole);
+        return respond_to_head(full);
     }
-    let response = respond_then(whole, candidate.into_iter().collect());
-    holding(response, record.held().into_iter().collect())
+    let response = respond_then(full, candidate.into_iter().collect());
+    hold_records(response, record.hold_for_delivery().into_iter().collect())
 }
 
 /// Responds to HEAD with the length of the body, but no body. hyper omits bodies only over HTTP/1.1.
-fn respond_to_head(whole: FullResponse) -> Response<ResponseBody> {
-    let body = match whole.body.len() {
-        0 => ResponseBody::written(Rope::default()),
+fn respond_to_head(full: FullResponse) -> Response<ResponseBody> {
+    let body = match full.body.len() {
+        0 => ResponseBody::full(Rope::default()),
         length => ResponseBody::withheld(length as u64),
     };
     let mut response = Response::new(body);
-    *response.status_mut() = whole.status;
-    *response.headers_mut() = whole.headers;
+    *response.status_mut() = full.status;
+    *response.headers_mut() = full.headers;
     response
 }
 
 /// Keeps the records of calls until the client has received the response.
-pub(super) fn holding(
+pub(super) fn hold_records(
     response: Response<ResponseBody>,
     records: Vec<Record>,
 ) -> Response<ResponseBody> {
@@ -234,19 +239,19 @@ pub(super) fn rest_failure(failure: &Failure, codes: &FailureCodes) -> FullRespo
 /// Renders a failure as an RPC error for the call with `id`.
 pub(super) fn rpc_failure(failure: &Failure, codes: &FailureCodes, id: &RequestId) -> FullResponse {
     let body = jsonrpc::error(id, &error_object(failure, codes));
-    let mut whole = rpc_message(body);
-    whole.headers.extend(advice(failure));
-    whole.status = status(failure.reason.rpc_face_status());
-    whole
+    let mut full = rpc_message(body);
+    full.headers.extend(advice(failure));
+    full.status = status(failure.reason.rpc_face_status());
+    full
 }
 
 /// Renders a JSON-RPC response.
 pub(super) fn rpc_message(body: Rope) -> FullResponse {
-    rpc_message_with_shadow(HeaderMap::new(), body)
+    rpc_message_with_headers(HeaderMap::new(), body)
 }
 
 /// Renders a JSON-RPC response with headers taken over from a server's response.
-pub(super) fn rpc_message_with_shadow(mut headers: HeaderMap, body: Rope) -> FullResponse {
+pub(super) fn rpc_message_with_headers(mut headers: HeaderMap, body: Rope) -> FullResponse {
     headers.insert(CONTENT_TYPE, JSON);
     FullResponse {
         status: StatusCode::OK,
@@ -292,17 +297,17 @@ pub(super) fn status(code: u16) -> StatusCode {
     StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-pub(super) fn respond(whole: FullResponse) -> Response<ResponseBody> {
-    respond_then(whole, Vec::new())
+pub(super) fn respond(full: FullResponse) -> Response<ResponseBody> {
+    respond_then(full, Vec::new())
 }
 
 /// Responds, and starts candidates when the client has the whole body.
 pub(super) fn respond_then(
-    whole: FullResponse,
-    followed_by: Vec<Candidate>,
+    full: FullResponse,
+    candidates: Vec<Candidate>,
 ) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::followed(whole.body, followed_by));
-    *response.status_mut() = whole.status;
-    *response.headers_mut() = whole.headers;
+    let mut response = Response::new(ResponseBody::with_candidates(full.body, candidates));
+    *response.status_mut() = full.status;
+    *response.headers_mut() = full.headers;
     response
 }

@@ -25,7 +25,7 @@ use crate::upstream::{BodyReadError, Lease, boxed};
 
 /// Chunks of this size or more count in `limits.memory` until they are written. Small responses are written at once and
 /// skip the accounting.
-const COUNTED_FROM: usize = 16 * 1024;
+const ACCOUNTED_FROM: usize = 16 * 1024;
 
 /// The body of a response.
 #[derive(Debug)]
@@ -33,22 +33,22 @@ pub struct ResponseBody {
     kind: BodyKind,
     /// Records reported at the end of the body: calls whose delivery is observed, and calls that share a streamed
     /// response.
-    kept: Vec<Record>,
+    records: Vec<Record>,
     /// The case of the header names, unless they are in lower case.
-    spelling: Option<HeaderCase>,
+    header_case: Option<HeaderCase>,
 }
 
 #[derive(Debug)]
 enum BodyKind {
-    Written {
+    Full {
         chunks: Chunks,
         length: usize,
         /// Candidates that start when the client has the whole body.
-        followed_by: Vec<Candidate>,
+        candidates: Vec<Candidate>,
     },
     Streamed(Box<StreamingBody>),
     /// Server messages during a call, followed by the response.
-    Telling(Box<ProgressStream>),
+    Progress(Box<ProgressStream>),
     /// No body, with the length of the one that is omitted.
     Withheld(u64),
     Over,
@@ -58,11 +58,11 @@ enum BodyKind {
 pub(super) struct UpstreamBody {
     pub(super) content: StreamBody,
     pub(super) lease: Lease,
-    pub(super) silence: Duration,
+    pub(super) idle_timeout: Duration,
     /// The graceful end of an event stream.
-    pub(super) closing: Option<GracefulStreamEnd>,
+    pub(super) graceful_end: Option<GracefulStreamEnd>,
     /// The deadline of the call, and `limits.total_timeout`.
-    pub(super) due: Option<(Instant, Duration)>,
+    pub(super) deadline: Option<(Instant, Duration)>,
 }
 
 /// A body that streams from an upstream to the client.
@@ -72,16 +72,16 @@ struct StreamingBody {
     record: Box<Record>,
     /// Released at the end of the body.
     lease: Option<Lease>,
-    silence: Duration,
+    idle_timeout: Duration,
     /// Created at the first wait for the upstream; most bodies are available at once.
-    alarm: Option<Pin<Box<Sleep>>>,
-    closing: Option<GracefulStreamEnd>,
-    due: Option<(Instant, Duration)>,
+    timer: Option<Pin<Box<Sleep>>>,
+    graceful_end: Option<GracefulStreamEnd>,
+    deadline: Option<(Instant, Duration)>,
     /// If there is a deadline: when the client was handed the current frame, and the total time it took for earlier
     /// ones.
-    given: Option<Instant>,
+    frame_sent_at: Option<Instant>,
     waited: Duration,
-    part: FirstFrame,
+    position: FirstFrame,
 }
 
 /// The position in the body: at the first frame or after it.
@@ -109,56 +109,56 @@ impl ResponseBody {
     fn new(kind: BodyKind) -> ResponseBody {
         ResponseBody {
             kind,
-            kept: Vec::new(),
-            spelling: None,
+            records: Vec::new(),
+            header_case: None,
         }
     }
 
     /// Sets the case of the response's header names.
-    pub(super) fn with_header_case(mut self, spelling: Option<HeaderCase>) -> ResponseBody {
-        self.spelling = spelling;
+    pub(super) fn with_header_case(mut self, header_case: Option<HeaderCase>) -> ResponseBody {
+        self.header_case = header_case;
         self
     }
 
     /// Takes the case of the response's header names, unless they are in lower case.
     pub fn take_header_case(&mut self) -> Option<HeaderCase> {
-        self.spelling.take()
+        self.header_case.take()
     }
 
     /// Keeps the records of calls until the client has received the response.
     pub(super) fn holding_records(mut self, records: Vec<Record>) -> ResponseBody {
-        self.kept = records;
+        self.records = records;
         self
     }
 
     /// Records that the client did not receive the whole body.
-    pub fn not_delivered(&mut self, cause: Option<&str>) {
+    pub fn mark_undelivered(&mut self, cause: Option<&str>) {
         match &mut self.kind {
-            BodyKind::Streamed(streamed) => streamed.record.not_delivered(cause),
-            BodyKind::Telling(telling) => telling.not_delivered(cause),
-            BodyKind::Written { .. } | BodyKind::Withheld(_) | BodyKind::Over => {}
+            BodyKind::Streamed(streamed) => streamed.record.mark_undelivered(cause),
+            BodyKind::Progress(progress) => progress.mark_undelivered(cause),
+            BodyKind::Full { .. } | BodyKind::Withheld(_) | BodyKind::Over => {}
         }
-        for record in &mut self.kept {
-            record.not_delivered(cause);
+        for record in &mut self.records {
+            record.mark_undelivered(cause);
         }
     }
 
     /// Creates a complete body.
-    pub(super) fn written(pieces: Rope) -> ResponseBody {
-        ResponseBody::followed(pieces, Vec::new())
+    pub(super) fn full(rope: Rope) -> ResponseBody {
+        ResponseBody::with_candidates(rope, Vec::new())
     }
 
     /// Creates a complete body, with candidates that start when the client has it all.
-    pub(super) fn followed(pieces: Rope, followed_by: Vec<Candidate>) -> ResponseBody {
-        if pieces.is_empty() {
-            start(followed_by);
+    pub(super) fn with_candidates(rope: Rope, candidates: Vec<Candidate>) -> ResponseBody {
+        if rope.is_empty() {
+            start(candidates);
             return ResponseBody::new(BodyKind::Over);
         }
-        let length = pieces.len();
-        ResponseBody::new(BodyKind::Written {
-            chunks: pieces.into_iter(),
+        let length = rope.len();
+        ResponseBody::new(BodyKind::Full {
+            chunks: rope.into_iter(),
             length,
-            followed_by,
+            candidates,
         })
     }
 
@@ -169,23 +169,23 @@ impl ResponseBody {
     }
 
     /// Creates a body of server messages during a call, followed by the response.
-    pub(super) fn with_progress(telling: ProgressStream) -> ResponseBody {
-        ResponseBody::new(BodyKind::Telling(Box::new(telling)))
+    pub(super) fn with_progress(progress: ProgressStream) -> ResponseBody {
+        ResponseBody::new(BodyKind::Progress(Box::new(progress)))
     }
 
     /// Creates a body that streams from an upstream connection.
-    pub(super) fn streamed(coming: UpstreamBody, record: Box<Record>) -> ResponseBody {
+    pub(super) fn streamed(upstream_body: UpstreamBody, record: Box<Record>) -> ResponseBody {
         let mut streamed = boxed(|| StreamingBody {
-            content: coming.content,
+            content: upstream_body.content,
             record,
-            lease: Some(coming.lease),
-            silence: coming.silence,
-            alarm: None,
-            closing: coming.closing,
-            due: coming.due,
-            given: None,
+            lease: Some(upstream_body.lease),
+            idle_timeout: upstream_body.idle_timeout,
+            timer: None,
+            graceful_end: upstream_body.graceful_end,
+            deadline: upstream_body.deadline,
+            frame_sent_at: None,
             waited: Duration::ZERO,
-            part: FirstFrame::First,
+            position: FirstFrame::First,
         });
         if streamed.content.is_end_stream() || streamed.record.has_no_content() {
             streamed.complete();
@@ -209,69 +209,71 @@ impl StreamingBody {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
-        if let (Some(given), Some((end, _))) = (self.given.take(), self.due) {
+        if let (Some(sent_at), Some((end, _))) = (self.frame_sent_at.take(), self.deadline) {
             // Time after the deadline does not count.
-            self.waited += clock::now().min(end).saturating_duration_since(given);
+            self.waited += clock::now().min(end).saturating_duration_since(sent_at);
         }
-        let polled = self.poll_within_its_time(cx);
-        if self.due.is_some() && polled.is_ready() {
-            self.given = Some(clock::now());
+        let polled = self.poll_with_deadlines(cx);
+        if self.deadline.is_some() && polled.is_ready() {
+            self.frame_sent_at = Some(clock::now());
         }
-        polled.map(|frame| frame.map(|frame| frame.map(|frame| self.counted(frame))))
+        polled.map(|frame| frame.map(|frame| frame.map(|frame| self.account(frame))))
     }
 
     /// Counts a large chunk in the memory budget until the client has received it.
-    fn counted(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
+    fn account(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.data_ref() {
-            Some(piece) if piece.len() >= COUNTED_FROM => {
-                frame.map_data(|piece| self.record.worker().memory().carry(piece))
+            Some(chunk) if chunk.len() >= ACCOUNTED_FROM => {
+                frame.map_data(|chunk| self.record.worker().memory().carry(chunk))
             }
             Some(_) | None => frame,
         }
     }
 
-    fn poll_within_its_time(
+    fn poll_with_deadlines(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
-        if let Some(closing) = &mut self.closing
-            && closing.poll(cx).is_ready()
+        if let Some(graceful_end) = &mut self.graceful_end
+            && graceful_end.poll(cx).is_ready()
         {
             // Unread data remains on the connection, so it is closed.
             self.lease = None;
             return Poll::Ready(None);
         }
         // A frame that arrived with the head is sent in any case: it may be the whole body.
-        if self.part == FirstFrame::Later
-            && let Some(overdue) = self.overdue()
+        if self.position == FirstFrame::Later
+            && let Some(error) = self.check_deadline()
         {
-            return Poll::Ready(Some(Err(overdue)));
+            return Poll::Ready(Some(Err(error)));
         }
         let polled = self.content.poll_frame(cx, &self.record);
         if self.content.take_progressed() {
-            self.alarm = None;
+            self.timer = None;
         }
         match polled {
             Poll::Ready(frame) => {
-                self.alarm = None;
-                let frame = match (frame, &mut self.closing) {
-                    (Some(Ok(frame)), Some(closing)) => Some(Ok(closing.pass(frame))),
+                self.timer = None;
+                let frame = match (frame, &mut self.graceful_end) {
+                    (Some(Ok(frame)), Some(graceful_end)) => Some(Ok(graceful_end.pass(frame))),
                     (frame, _) => frame,
                 };
                 Poll::Ready(frame.map(|frame| frame.map_err(ResponseBodyError::Cut)))
             }
             Poll::Pending => {
-                let silence = self.silence;
-                let due = self.due;
-                let alarm = self.alarm.get_or_insert_with(|| {
-                    let silent = clock::now() + silence;
-                    let first = due.map_or(silent, |(end, _)| silent.min(end));
+                let idle_timeout = self.idle_timeout;
+                let deadline = self.deadline;
+                let timer = self.timer.get_or_insert_with(|| {
+                    let silent = clock::now() + idle_timeout;
+                    let first = deadline.map_or(silent, |(end, _)| silent.min(end));
                     Box::pin(tokio::time::sleep_until(first))
                 });
-                if alarm.as_mut().poll(cx).is_pending() {
+                if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                let fault = self.overdue().unwrap_or(ResponseBodyError::Silent(silence));
+                let fault = self
+                    .check_deadline()
+                    .unwrap_or(ResponseBodyError::Silent(idle_timeout));
                 Poll::Ready(Some(Err(fault)))
             }
         }
@@ -280,13 +282,15 @@ impl StreamingBody {
     fn abort(&mut self, fault: &ResponseBodyError) {
         if let ResponseBodyError::Overdue(_, Blame::Client) = fault {
             let cause = "the client took its answer too slowly";
-            return self.record.overdue(Reason::RequestTimeout, cause);
+            return self.record.cut_at_deadline(Reason::RequestTimeout, cause);
         }
         if let ResponseBodyError::Silent(_) | ResponseBodyError::Overdue(..) = fault {
             self.lease.iter().for_each(Lease::late);
         }
         match fault {
-            ResponseBodyError::Overdue(..) => self.record.overdue(Reason::UpstreamTimeout, fault),
+            ResponseBodyError::Overdue(..) => {
+                self.record.cut_at_deadline(Reason::UpstreamTimeout, fault)
+            }
             ResponseBodyError::Cut(_) | ResponseBodyError::Silent(_) => {
                 self.record.cut(describe(fault))
             }
@@ -294,10 +298,10 @@ impl StreamingBody {
     }
 
     /// Returns the error if the deadline has passed. The upstream is to blame, unless the client used up too much of
-    /// the time; see [`Record::exceeded_by_client`]. Which side was waited for last does not matter.
-    fn overdue(&self) -> Option<ResponseBodyError> {
-        let (end, limit) = self.due?;
-        let blame = match self.record.exceeded_by_client(self.waited) {
+    /// the time; see [`Record::limit_exceeded_by_client`]. Which side was waited for last does not matter.
+    fn check_deadline(&self) -> Option<ResponseBodyError> {
+        let (end, limit) = self.deadline?;
+        let blame = match self.record.limit_exceeded_by_client(self.waited) {
             Some(_) => Blame::Client,
             None => Blame::Upstream,
         };
@@ -316,43 +320,44 @@ impl Body for ResponseBody {
         let this = &mut *self;
         let streamed = match &mut this.kind {
             BodyKind::Over | BodyKind::Withheld(_) => return Poll::Ready(None),
-            BodyKind::Written {
+            BodyKind::Full {
                 chunks,
                 length,
-                followed_by,
+                candidates,
             } => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
                 if *length == 0 {
-                    start(std::mem::take(followed_by));
+                    start(std::mem::take(candidates));
                 }
                 return Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))));
             }
-            BodyKind::Telling(telling) => {
-                let told = telling.poll(cx);
-                return told.map(|told| told.map(|told| Ok(Frame::data(told))));
+            BodyKind::Progress(progress) => {
+                let text = progress.poll(cx);
+                return text.map(|text| text.map(|text| Ok(Frame::data(text))));
             }
             BodyKind::Streamed(streamed) => streamed,
         };
         let Poll::Ready(frame) = streamed.poll(cx) else {
             return Poll::Pending;
         };
-        if let Some(Ok(piece)) = &frame
+        if let Some(Ok(chunk)) = &frame
             && let Some(candidate) = streamed.record.candidate()
-            && let Some(piece) = piece.data_ref()
+            && let Some(chunk) = chunk.data_ref()
         {
-            candidate.on_chunk(piece);
+            candidate.on_chunk(chunk);
         }
         match &frame {
             // hyper does not poll again after trailers.
             Some(Ok(part)) if !part.is_trailers() && !streamed.content.is_end_stream() => {
-                streamed.part = FirstFrame::Later;
+                streamed.position = FirstFrame::Later;
                 return Poll::Ready(frame);
             }
-            Some(Ok(whole)) if streamed.part == FirstFrame::First => {
-                match whole.data_ref() {
-                    Some(body) if !streamed.record.has_part() => streamed.record.passed(body),
-                    Some(body) => streamed.record.passed_together(&mut this.kept, body),
+            Some(Ok(only)) if streamed.position == FirstFrame::First => {
+                let record = &mut streamed.record;
+                match only.data_ref() {
+                    Some(body) if !record.is_batch_part() => record.inspect_response(body),
+                    Some(body) => record.inspect_batch_response(&mut this.records, body),
                     None => {}
                 }
                 streamed.complete();
@@ -360,16 +365,16 @@ impl Body for ResponseBody {
             Some(Ok(_)) | None => streamed.complete(),
             Some(Err(fault)) => {
                 streamed.abort(fault);
-                for record in &mut this.kept {
+                for record in &mut this.records {
                     record.cut(describe(fault));
                 }
             }
         }
         // The record is reported here, at the end of the body, unless delivery is still observed.
         if let BodyKind::Streamed(streamed) = std::mem::replace(&mut this.kind, BodyKind::Over)
-            && streamed.record.waits_for_its_client()
+            && streamed.record.observes_delivery()
         {
-            this.kept.push(*streamed.record);
+            this.records.push(*streamed.record);
         }
         Poll::Ready(frame)
     }
@@ -377,8 +382,8 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             BodyKind::Over => true,
-            BodyKind::Written { length, .. } => *length == 0,
-            BodyKind::Telling(telling) => telling.is_over(),
+            BodyKind::Full { length, .. } => *length == 0,
+            BodyKind::Progress(progress) => progress.is_over(),
             BodyKind::Streamed(_) | BodyKind::Withheld(_) => false,
         }
     }
@@ -387,8 +392,8 @@ impl Body for ResponseBody {
         match &self.kind {
             BodyKind::Over => SizeHint::with_exact(0),
             BodyKind::Withheld(length) => SizeHint::with_exact(*length),
-            BodyKind::Written { length, .. } => SizeHint::with_exact(*length as u64),
-            BodyKind::Telling(_) => SizeHint::default(),
+            BodyKind::Full { length, .. } => SizeHint::with_exact(*length as u64),
+            BodyKind::Progress(_) => SizeHint::default(),
             BodyKind::Streamed(streamed) => streamed.content.size_hint(),
         }
     }
@@ -401,8 +406,8 @@ impl Drop for ResponseBody {
             match streamed.content.size_hint().exact() {
                 Some(0) => streamed.complete(),
                 Some(_) | None => {
-                    streamed.record.cancelled();
-                    self.kept.iter_mut().for_each(Record::cancelled);
+                    streamed.record.mark_cancelled();
+                    self.records.iter_mut().for_each(Record::mark_cancelled);
                 }
             }
         }

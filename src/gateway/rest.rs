@@ -26,42 +26,42 @@ use crate::telemetry::clock;
 use crate::upstream::{HttpUpstream, IncomingBody};
 
 /// Serves one REST call.
-pub(super) async fn serve(delivery: IncomingRequest) -> Response<ResponseBody> {
+pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     let IncomingRequest {
         record,
         head,
         body,
-        arrival,
-    } = delivery;
-    serve_content(record, (head, RequestBody::Coming(body, None)), arrival).await
+        origin,
+    } = request;
+    serve_content(record, (head, RequestBody::Streaming(body, None)), origin).await
 }
 
 /// Serves one REST call whose body may already be read.
 pub(super) async fn serve_content(
     mut record: Box<Record>,
     (head, content): (Box<request::Parts>, RequestBody),
-    arrival: RequestOrigin,
+    origin: RequestOrigin,
 ) -> Response<ResponseBody> {
     let installed = record.installed().clone();
-    let origin = cors::origin(&installed.plan, &head.headers);
+    let cors_origin = cors::origin(&installed.plan, &head.headers);
     let answer = with_total_timeout(&mut record, async |record| {
-        call(record, (head, content), &arrival).await
+        call(record, (head, content), &origin).await
     })
     .await;
-    respond((record, &installed.plan), answer, origin.as_ref())
+    respond((record, &installed.plan), answer, cors_origin.as_ref())
 }
 
 /// Renders the response for a REST client, with the annotations of the route and the CORS headers.
 pub(super) fn respond(
     (record, plan): (Box<Record>, &Plan),
     answer: Result<CallResponse, Failure>,
-    origin: Option<&HeaderValue>,
+    cors_origin: Option<&HeaderValue>,
 ) -> Response<ResponseBody> {
-    let (ours, marks) = (record.is_ours(), ResponseAnnotations::new(&record));
+    let (is_ours, annotations) = (record.is_ours(), ResponseAnnotations::new(&record));
     let mut response = response::render(record, answer);
-    marks.write(plan, response.headers_mut());
-    if let Some(cors) = plan.cors.as_ref().filter(|_| ours) {
-        cors.mark(origin, response.headers_mut());
+    annotations.write(plan, response.headers_mut());
+    if let Some(cors) = plan.cors.as_ref().filter(|_| is_ours) {
+        cors.mark(cors_origin, response.headers_mut());
     }
     response
 }
@@ -69,65 +69,68 @@ pub(super) fn respond(
 async fn call(
     record: &mut Record,
     (head, content): (Box<request::Parts>, RequestBody),
-    arrival: &RequestOrigin,
+    origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let installed = record.installed().clone();
     let plan = &installed.plan;
-    let identity = identify(record, &head.headers, arrival);
+    let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
-    let claimed = RequestHead::new(&head);
-    if let Some(answer) = local_reply::rest(record, plan, (claimed, arrival))? {
+    let request_head = RequestHead::new(&head);
+    if let Some(answer) = local_reply::rest(record, plan, (request_head, origin))? {
         return Ok(answer);
     }
-    if let Some(answer) = cors::preflight(record, plan, (caller, claimed)) {
+    if let Some(answer) = cors::preflight(record, plan, (caller, request_head)) {
         return Ok(answer);
     }
-    let selected = routing::match_route(plan, claimed)?;
+    let selected = routing::match_route(plan, request_head)?;
     let (selected, content) = match selected {
         RouteMatch::Route(route) => (Some(route), content),
         RouteMatch::Nobody => (None, content),
         RouteMatch::Near(nearby) => {
-            routing::pass_near(plan, (caller, &head.headers), &nearby, record.at())?;
+            routing::pass_near(plan, (caller, &head.headers), &nearby, record.wall_time())?;
             (None, content)
         }
         RouteMatch::ByBody(group) => {
             let body = match content {
-                RequestBody::Coming(body, _) => read(record, body).await?,
+                RequestBody::Streaming(body, _) => read_for_matching(record, body).await?,
                 RequestBody::Read(body) => body,
             };
             let bounds = (&plan.limits, &**record.worker());
             let json = request_body::read_json(&head.headers, body.clone(), bounds, None).await;
-            let index = routing::by_body(plan, (group, claimed), json.ok().flatten().as_ref())?;
+            let index =
+                routing::by_body(plan, (group, request_head), json.ok().flatten().as_ref())?;
             (index, RequestBody::Read(body))
         }
     };
-    let session = sessions::of_rest((record, &installed), caller, claimed, selected);
+    let session = sessions::for_rest((record, &installed), caller, request_head, selected);
     let stage = decide(record, plan, (caller, &head.headers, session), selected);
     if stage.control() != Some(Path::Old) {
-        routing::guard(plan, claimed, arrival.entry())?;
+        routing::guard(plan, request_head, origin.entry())?;
     }
-    let tap = shadow::attach_rest(record, stage, (&head, &content), arrival);
-    let content = content.copy_within(tap);
+    let copy = shadow::attach_rest(record, stage, (&head, &content), origin);
+    let content = content.with_copy(copy);
     match (stage.control(), selected) {
         (None, Some(index)) => Err(record.unserved_failure(plan, index)),
         (Some(Path::New), Some(index)) => {
-            translate::rest_call(record, index, (head, content), arrival).await
+            translate::rest_call(record, index, (head, content), origin).await
         }
         (Some(Path::Old), _) | (_, None) => {
-            let upstream = passing(&installed, selected, head.uri.path())
+            let upstream = passthrough_upstream(&installed, selected, head.uri.path())
                 .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
-            let forwarded = match content {
-                RequestBody::Coming(body, tap) => PassthroughRequest::streamed(head, body, tap),
-                RequestBody::Read(body) => PassthroughRequest::read(head, body),
+            let passthrough = match content {
+                RequestBody::Streaming(body, copy) => {
+                    PassthroughRequest::streamed(head, body, copy)
+                }
+                RequestBody::Read(body) => PassthroughRequest::from_bytes(head, body),
             };
-            forward(record, upstream, forwarded, arrival).await
+            forward(record, upstream, passthrough, origin).await
         }
     }
 }
 
 /// Returns the upstream that a call passes through to.
-fn passing<'i>(
+fn passthrough_upstream<'i>(
     installed: &'i RuntimePlan,
     route: Option<usize>,
     path: &str,
@@ -141,10 +144,10 @@ fn passing<'i>(
 }
 
 /// Reads a body that is needed to match the route.
-async fn read(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure> {
+async fn read_for_matching(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure> {
     let (worker, installed) = (record.worker().clone(), record.installed().clone());
     let since = body.is_awaited().then(clock::now);
-    let body = request_body::raw(body, (&installed.plan.limits, &*worker)).await?;
+    let body = request_body::read_raw(body, (&installed.plan.limits, &*worker)).await?;
     record.add_body_time(since);
     Ok(body)
 }
@@ -156,9 +159,9 @@ pub(super) fn decide(
     (caller, headers, session): (Caller<'_>, &HeaderMap, Option<SessionStart<'_>>),
     selected: Option<usize>,
 ) -> Stage {
-    let (asked, at) = ((selected, record.side()), record.at());
-    let decision = routing::decide(plan, (caller, headers), asked, at, session);
+    let (target, at) = ((selected, record.side()), record.wall_time());
+    let decision = routing::decide(plan, (caller, headers), target, at, session);
     let stage = decision.stage;
-    record.decided(selected, decision);
+    record.set_decision(selected, decision);
     stage
 }

@@ -44,14 +44,14 @@ use crate::gateway::{
 use crate::telemetry::clock;
 use crate::upstream::{Upstream, pinned};
 
-use batch::{BatchContext, full};
+use batch::{BatchContext, answers_too_large};
 pub(in crate::gateway) use progress_stream::ProgressStream;
 use reading::{RpcBody, read};
 pub(in crate::gateway) use replay::ReplayableRpc;
 use undelivered::UndeliveredRecords;
 
 /// The maximum number of events from legacy sockets queued for one client; at the limit, the sockets are not read.
-const NOTICES: usize = 64;
+const EVENT_CAPACITY: usize = 64;
 
 /// The context that all messages of one HTTP request share.
 #[derive(Clone)]
@@ -62,14 +62,14 @@ struct RpcRequest {
     head: Box<request::Parts>,
     /// The body as received.
     body: Bytes,
-    arrival: RequestOrigin,
-    author: Rc<RpcCaller>,
+    origin: RequestOrigin,
+    rpc_caller: Rc<RpcCaller>,
     /// The number of the client's WebSocket, if the message arrived over one.
     socket: Option<u64>,
     /// Ids under which HTTP upstreams know the call that this message cancels, if they were looked up on receipt.
-    minted: Vec<u64>,
+    upstream_ids: Vec<u64>,
     /// Records of answered calls, if the client gets the answers later than they are made.
-    kept: Option<Rc<UndeliveredRecords>>,
+    undelivered: Option<Rc<UndeliveredRecords>>,
     /// The failure of a message that translation rejects: invalid JSON-RPC 2.0, or not sent as such.
     fault: Option<Rc<Failure>>,
 }
@@ -101,76 +101,76 @@ enum ItemReply {
 }
 
 /// Serves one HTTP request to an RPC path.
-pub(super) async fn serve(delivery: IncomingRequest) -> Response<ResponseBody> {
+pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     let IncomingRequest {
-        record: mut reading,
+        record: mut request_record,
         head,
         body,
-        arrival,
-    } = delivery;
-    let installed = reading.installed().clone();
+        origin,
+    } = request;
+    let installed = request_record.installed().clone();
     if head.method != Method::POST {
-        let asks = websocket::is_asked(&head.method, &head.headers);
-        if let Some(sockets) = installed.plan.face.sockets.filter(|_| asks) {
-            return websocket_session::accept(reading, head, (arrival, sockets));
+        let is_handshake = websocket::is_asked(&head.method, &head.headers);
+        if let Some(sockets) = installed.plan.face.sockets.filter(|_| is_handshake) {
+            return websocket_session::accept(request_record, head, (origin, sockets));
         }
-        return methods::pass(reading, (head, body), arrival).await;
+        return methods::forward_other_method(request_record, (head, body), origin).await;
     }
-    let identity = identify(&mut reading, &head.headers, &arrival);
-    let author = RpcCaller::new(identity, &installed.plan);
+    let identity = identify(&mut request_record, &head.headers, &origin);
+    let rpc_caller = RpcCaller::new(identity, &installed.plan);
     let since = body.is_awaited().then(clock::now);
-    let read = with_total_timeout(&mut reading, async |reading| {
-        read(reading, &head.headers, body).await
+    let read = with_total_timeout(&mut request_record, async |request_record| {
+        read(request_record, &head.headers, body).await
     });
     let read = match read.await {
         Ok(read) => read,
         Err(failure) => {
-            let mut response = response::failure(reading, failure);
-            cors::mark(&installed.plan, &head.headers, &mut response);
+            let mut response = response::render_failure(request_record, failure);
+            cors::add_headers(&installed.plan, &head.headers, &mut response);
             return response;
         }
     };
-    reading.add_body_time(since);
+    request_record.add_body_time(since);
     match read {
         RpcBody::Messages(body, incoming) => {
-            let letter = RpcRequest::new(&reading, (head, body), arrival, author);
-            letter.serve(reading, incoming).await
+            let request = RpcRequest::new(&request_record, (head, body), origin, rpc_caller);
+            request.serve(request_record, incoming).await
         }
         RpcBody::Other(content, body) => {
             let context = invalid::InvalidRequestContext {
                 head,
-                arrival,
-                author,
+                origin,
+                rpc_caller,
             };
-            pinned(|| invalid::serve(reading, context, (content, body))).await
+            pinned(|| invalid::serve(request_record, context, (content, body))).await
         }
     }
 }
 
 /// Returns true if the client gets an answer later than it is made: in a batch, or over HTTP/2 once it reads.
-fn holds_records(reading: &Record, incoming: &jsonrpc::Incoming) -> bool {
-    matches!(incoming, jsonrpc::Incoming::Batch(_)) || reading.waits_for_its_client()
+fn holds_records(request_record: &Record, incoming: &jsonrpc::Incoming) -> bool {
+    matches!(incoming, jsonrpc::Incoming::Batch(_)) || request_record.observes_delivery()
 }
 
 impl RpcRequest {
     /// Creates the context for the messages of one request.
     fn new(
-        reading: &Record,
+        request_record: &Record,
         (head, body): (Box<request::Parts>, Bytes),
-        arrival: RequestOrigin,
-        author: Rc<RpcCaller>,
+        origin: RequestOrigin,
+        rpc_caller: Rc<RpcCaller>,
     ) -> RpcRequest {
         RpcRequest {
-            since: reading.beginning(),
-            worker: reading.worker().clone(),
-            installed: reading.installed().clone(),
+            since: request_record.call_start(),
+            worker: request_record.worker().clone(),
+            installed: request_record.installed().clone(),
             head,
             body,
-            arrival,
-            author,
+            origin,
+            rpc_caller,
             socket: None,
-            minted: Vec::new(),
-            kept: None,
+            upstream_ids: Vec::new(),
+            undelivered: None,
             fault: None,
         }
     }
@@ -178,23 +178,28 @@ impl RpcRequest {
     /// Serves a valid message, or a batch with at least one.
     async fn serve(
         self,
-        reading: Box<Record>,
+        request_record: Box<Record>,
         incoming: jsonrpc::Incoming,
     ) -> Response<ResponseBody> {
-        let kept = holds_records(&reading, &incoming).then(Rc::default);
-        let letter = RpcRequest { kept, ..self };
+        let undelivered = holds_records(&request_record, &incoming).then(Rc::default);
+        let request = RpcRequest {
+            undelivered,
+            ..self
+        };
         match incoming {
-            jsonrpc::Incoming::Single(item) if progress_stream::is_wanted(&letter, &item) => {
-                progress_stream::serve(reading, letter, item).await
+            jsonrpc::Incoming::Single(item) if progress_stream::is_wanted(&request, &item) => {
+                progress_stream::serve(request_record, request, item).await
             }
             jsonrpc::Incoming::Single(item) => {
                 // The record of the request becomes the record of its only message.
-                let (said, marks) = letter.answer(reading, item, BatchContext::Single).await;
-                let response = letter.alone(said, marks);
-                letter.worker.header_maps().put(letter.head);
+                let (reply, annotations) = request
+                    .answer(request_record, item, BatchContext::Single)
+                    .await;
+                let response = request.respond_single(reply, annotations);
+                request.worker.header_maps().put(request.head);
                 response
             }
-            jsonrpc::Incoming::Batch(items) => letter.batch(reading, items).await,
+            jsonrpc::Incoming::Batch(items) => request.batch(request_record, items).await,
         }
     }
 
@@ -206,74 +211,81 @@ impl RpcRequest {
         }
     }
 
-    fn no_reply(&self) -> Response<ResponseBody> {
-        self.written(response::respond(response::acknowledged(
-            self.silence_status(),
+    fn no_reply_response(&self) -> Response<ResponseBody> {
+        self.add_cors_headers(response::respond(response::acknowledged(
+            self.no_reply_status(),
         )))
     }
 
     /// Returns the status of a reply without a body.
-    fn silence_status(&self) -> StatusCode {
+    fn no_reply_status(&self) -> StatusCode {
         routing::notification_status(&self.installed.plan, &self.head.headers)
     }
 
     /// Adds the CORS headers to a response that the proxy wrote.
-    fn written(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
-        cors::mark(&self.installed.plan, &self.head.headers, &mut response);
+    fn add_cors_headers(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+        cors::add_headers(&self.installed.plan, &self.head.headers, &mut response);
         response
     }
 
-    /// Responds, and keeps the records until the client has the response where delivery can be observed.
-    fn respond(&self, whole: FullResponse, followed_by: Vec<Candidate>) -> Response<ResponseBody> {
-        let response = response::respond_then(whole, followed_by);
-        self.written(response::holding(response, self.given()))
+    /// Responds, and keeps the records until the client has the response, if delivery can be observed.
+    fn respond(&self, full: FullResponse, candidates: Vec<Candidate>) -> Response<ResponseBody> {
+        let response = response::respond_then(full, candidates);
+        self.add_cors_headers(response::hold_records(response, self.take_records()))
     }
 
     /// Returns the records of calls whose delivery will be observed; writes the others.
-    fn given(&self) -> Vec<Record> {
-        self.kept.iter().flat_map(|kept| kept.given()).collect()
+    fn take_records(&self) -> Vec<Record> {
+        self.undelivered
+            .iter()
+            .flat_map(|undelivered| undelivered.take_records())
+            .collect()
     }
 
     /// Writes the record of an answered call, now or when the client gets the answer.
-    fn answered(&self, record: Box<Record>) {
-        match &self.kept {
+    fn finish_record(&self, record: Box<Record>) {
+        match &self.undelivered {
             None => drop(record),
-            Some(kept) => kept.add(*record),
+            Some(undelivered) => undelivered.add(*record),
         }
     }
 
-    fn alone(&self, said: ItemReply, marks: ResponseAnnotations) -> Response<ResponseBody> {
-        let mut response = match said {
-            ItemReply::Message(whole, candidate) => {
-                let followed_by = candidate.into_iter().collect();
-                self.respond(*whole, followed_by)
+    fn respond_single(
+        &self,
+        reply: ItemReply,
+        annotations: ResponseAnnotations,
+    ) -> Response<ResponseBody> {
+        let mut response = match reply {
+            ItemReply::Message(full, candidate) => {
+                let candidates = candidate.into_iter().collect();
+                self.respond(*full, candidates)
             }
             ItemReply::Forwarded(response) => response,
-            ItemReply::Nothing => self.no_reply(),
+            ItemReply::Nothing => self.no_reply_response(),
         };
-        marks.write(&self.installed.plan, response.headers_mut());
+        annotations.write(&self.installed.plan, response.headers_mut());
         response
     }
 
     /// Starts the record of one message.
     fn record(&self) -> Box<Record> {
-        let line = RequestLine::within(&self.head, &self.arrival);
+        let line = RequestLine::for_call(&self.head, &self.origin);
         let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
-        let mut record = record.since(self.since);
-        record.received_from(&self.arrival);
-        record.traces(&self.head.headers);
-        record.names_client(self.caller());
+        let mut record = record.with_start(self.since);
+        record.set_origin(&self.origin);
+        record.start_trace(&self.head.headers);
+        record.set_client(self.caller());
         record
     }
 
-    /// Checks that the messages may use what is not a plain passthrough.
+    /// Checks that the client may use calls that the proxy does not just pass through.
     fn guard(&self) -> Result<(), Failure> {
         let head = RequestHead::new(&self.head);
-        routing::guard(&self.installed.plan, head, self.arrival.entry())
+        routing::guard(&self.installed.plan, head, self.origin.entry())
     }
 
     fn caller(&self) -> Caller<'_> {
-        self.author
+        self.rpc_caller
             .identity
             .caller(&self.installed.plan.rollout.clients)
     }
@@ -283,84 +295,79 @@ impl RpcRequest {
         &self,
         mut record: Box<Record>,
         item: MessageItem,
-        company: BatchContext<'_>,
+        batch: BatchContext<'_>,
     ) -> (ItemReply, ResponseAnnotations) {
-        let (id, spoken) = match item {
+        let (id, result) = match item {
             MessageItem::Invalid(Invalid { id, why, .. }) => {
                 (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
             }
             MessageItem::Response(text) => (
                 Some(RequestId::null()),
-                self.client_response(&mut record, text, company).await,
+                self.client_response(&mut record, text, batch).await,
             ),
             MessageItem::Call(call) => {
-                record.names_method(&call.method);
-                let spoken = self
-                    .call(&mut record, &call, (self.caller(), company))
-                    .await;
-                (call.id, spoken)
+                record.set_rpc_method(&call.method);
+                let result = self.call(&mut record, &call, (self.caller(), batch)).await;
+                (call.id, result)
             }
         };
-        let marks = ResponseAnnotations::new(&record);
-        let said = match (spoken, id) {
-            (Ok(CallResult::Answer(whole)), Some(_))
-                if company.reserve_answer(whole.body.len()) =>
-            {
-                let is_sent = matches!(company, BatchContext::Single) && self.socket.is_none();
-                if is_sent && whole.status != StatusCode::OK {
-                    record.sent(whole.status.as_u16());
+        let annotations = ResponseAnnotations::new(&record);
+        let reply = match (result, id) {
+            (Ok(CallResult::Answer(full)), Some(_)) if batch.reserve_answer(full.body.len()) => {
+                let is_sent = matches!(batch, BatchContext::Single) && self.socket.is_none();
+                if is_sent && full.status != StatusCode::OK {
+                    record.set_client_status(full.status.as_u16());
                 }
                 let candidate =
-                    response::attach_shadow(&mut record, || RecordedResponse::whole(&whole));
-                self.answered(record);
-                ItemReply::Message(whole, candidate)
+                    response::attach_shadow(&mut record, || RecordedResponse::from_full(&full));
+                self.finish_record(record);
+                ItemReply::Message(full, candidate)
             }
             (Ok(CallResult::Answer(_)), Some(id)) => {
                 if let Some(candidate) = record.take_candidate() {
                     candidate.skip(Skip::Large);
                 }
-                self.fail(record, full(&self.installed.plan), Some(&id))
+                self.fail(record, answers_too_large(&self.installed.plan), Some(&id))
             }
             (Ok(CallResult::Answer(_) | CallResult::Nothing), _) => {
-                record.sent(self.silence_status().as_u16());
+                record.set_client_status(self.no_reply_status().as_u16());
                 ItemReply::Nothing
             }
             (Ok(CallResult::Cancelled), _) => {
-                record.sent(self.silence_status().as_u16());
+                record.set_client_status(self.no_reply_status().as_u16());
                 ItemReply::Nothing
             }
             (Ok(CallResult::Stream(answer)), _) => {
-                ItemReply::Forwarded(response::answer(record, answer))
+                ItemReply::Forwarded(response::render_response(record, answer))
             }
             (Err(failure), id) => {
-                let is_told = failure.reason.is_told_to_notifications();
-                let is_told =
-                    is_told && matches!(company, BatchContext::Single) && self.socket.is_none();
-                let id = id.or_else(|| is_told.then(RequestId::null));
+                let is_reported = failure.reason.is_told_to_notifications();
+                let is_reported =
+                    is_reported && matches!(batch, BatchContext::Single) && self.socket.is_none();
+                let id = id.or_else(|| is_reported.then(RequestId::null));
                 self.fail(record, failure, id.as_ref())
             }
         };
-        (said, marks)
+        (reply, annotations)
     }
 
     /// Records a failure, and replies with it if the call has an id; a notification gets no reply.
     fn fail(&self, mut record: Box<Record>, failure: Failure, id: Option<&RequestId>) -> ItemReply {
         let Some(id) = id else {
-            record.failed(self.silence_status().as_u16(), &failure);
+            record.set_failure(self.no_reply_status().as_u16(), &failure);
             return ItemReply::Nothing;
         };
-        let mut whole =
-            response::rpc_failure(&failure, &self.installed.plan.face.failure_codes, id);
+        let mut full = response::rpc_failure(&failure, &self.installed.plan.face.failure_codes, id);
         if self.socket.is_none() {
             let headers = &self.head.headers;
             let status = routing::rpc_face_status(&self.installed.plan, headers, failure.reason);
-            whole.status = response::status(status);
+            full.status = response::status(status);
         }
-        record.failed(whole.status.as_u16(), &failure);
+        record.set_failure(full.status.as_u16(), &failure);
         let candidate =
-            response::attach_shadow(&mut record, || RecordedResponse::failure(&whole, &failure));
-        self.answered(record);
-        ItemReply::Message(Box::new(whole), candidate)
+            response::attach_shadow(&mut record, || RecordedResponse::failure(&full, &failure));
+        self.finish_record(record);
+        ItemReply::Message(Box::new(full), candidate)
     }
 
     /// Sends a client's response to the server. Outside a batch, the server's HTTP response is the reply.
@@ -368,20 +375,20 @@ impl RpcRequest {
         &self,
         record: &mut Record,
         text: Json,
-        company: BatchContext<'_>,
+        batch: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
         record.admit()?;
         // A link matches responses to its server's requests itself, so only an HTTP upstream takes one here.
         let upstream = self.installed.upstream(None, Side::Rpc);
         let upstream = upstream.and_then(Upstream::http);
         let upstream = upstream.ok_or_else(rejections::unexpected_response)?;
-        let interims = match company {
+        let interims = match batch {
             BatchContext::Single => InterimResponses::Forwarded,
             BatchContext::Batch(_) => InterimResponses::Dropped,
         };
         let text = text.into_bytes();
         let answer = self.forward(record, upstream, text, interims).await?;
-        match company {
+        match batch {
             BatchContext::Single => Ok(CallResult::Stream(answer)),
             BatchContext::Batch(_) => self.discard(record, upstream, answer).await,
         }
@@ -401,45 +408,45 @@ impl RpcRequest {
         &self,
         record: &mut Record,
         call: &Call,
-        (caller, company): (Caller<'_>, BatchContext<'_>),
+        (caller, batch): (Caller<'_>, BatchContext<'_>),
     ) -> Result<CallResult, Failure> {
         record.admit()?;
         let plan = &self.installed.plan;
-        if company.is_full() {
+        if batch.is_full() {
             // A call whose answer would not fit is not sent.
-            return Err(full(plan));
+            return Err(answers_too_large(plan));
         }
         rejections::ambiguous_credentials(plan, call)?;
         if self.socket.is_none() {
             // Headers of a socket belong to its handshake, not to a message.
             routing::mcp(plan, &self.head.headers, call)?;
         }
-        let cancels = self.cancels(call);
+        let cancelled = self.cancel_named_call(call);
         self.check_for_local(record, call)?;
-        if let Some(own) = local_reply::rpc(
+        if let Some(local) = local_reply::rpc(
             record,
             plan,
-            (&*self.head, &self.arrival),
-            (call, self.era(call)),
+            (&*self.head, &self.origin),
+            (call, self.client_revision(call)),
         )? {
-            return Ok(CallResult::Answer(Box::new(own)));
+            return Ok(CallResult::Answer(Box::new(local)));
         }
         let selected = plan.select_rpc(&call.method, call.params.as_ref());
         let headers = &self.head.headers;
         let context = (&*record, &*self.installed);
-        let session = sessions::of_rpc(context, (caller, headers), call, selected)
-            .or_else(|| sessions::of_socket(context, caller, self.socket?));
+        let session = sessions::for_rpc(context, (caller, headers), call, selected)
+            .or_else(|| sessions::for_socket(context, caller, self.socket?));
         let stage = decide(record, plan, (caller, headers, session), selected);
         if stage.control() != Some(Path::Old) {
             self.guard()?;
         }
-        let repeated = || self.replayable(call, company);
+        let replayable = || self.replayable(call, batch);
         let is_strict = stage.control() == Some(Path::New);
         let may_repeat = match is_strict && self.fault.is_some() {
             true => Err(Skip::Unread),
             false => self.may_repeat(call),
         };
-        shadow::attach_rpc(record, stage, may_repeat, repeated);
+        shadow::attach_rpc(record, stage, may_repeat, replayable);
         match (stage.control(), selected) {
             (None, Some(index)) => {
                 self.check_valid()?;
@@ -451,11 +458,12 @@ impl RpcRequest {
                     self.check_valid()?;
                     return Err(rejections::unknown_method(plan, call));
                 };
-                match cancels.filter(|_| upstream.http().is_some()) {
-                    None => self.pass_on(record, upstream, call, company).await,
+                match cancelled.filter(|_| upstream.http().is_some()) {
+                    None => self.forward_call(record, upstream, call, batch).await,
                     Some(cancelled) => {
-                        let told = (call, cancelled);
-                        self.pass_cancelled(record, upstream, told, company).await
+                        let cancellation = (call, cancelled);
+                        self.forward_cancellation(record, upstream, cancellation, batch)
+                            .await
                     }
                 }
             }

@@ -39,7 +39,7 @@ pub struct RuntimePlan {
     /// Generation of the plan.
     generation: Generation,
     /// Earlier flags, for open sessions.
-    past: FlagHistory,
+    flag_history: FlagHistory,
     /// Parsed target of translated calls by route, cached where all calls share one target.
     targets: Vec<OnceCell<PathAndQuery>>,
     /// Verified tokens, by the keys of this plan.
@@ -49,12 +49,12 @@ pub struct RuntimePlan {
 }
 
 /// Counts the memory of schema validations in the body memory budget.
-fn count_validations(plan: &Plan, common: &Shared) {
-    let room: Arc<dyn MemoryShare> = Arc::new(common.memory.clone());
+fn account_validations(plan: &Plan, shared: &Shared) {
+    let memory: Arc<dyn MemoryShare> = Arc::new(shared.memory.clone());
     for route in plan.routes.routes() {
         let both = [&route.schema.params, &route.schema.result];
         for schema in both.into_iter().flatten() {
-            schema.count_memory_in(&room);
+            schema.count_memory_in(&memory);
         }
     }
 }
@@ -62,58 +62,58 @@ fn count_validations(plan: &Plan, common: &Shared) {
 impl RuntimePlan {
     pub(super) fn new(
         (plan, links, generation): (Arc<Plan>, &Links, Generation),
-        common: &Shared,
-        before: Option<&RuntimePlan>,
+        shared: &Shared,
+        previous: Option<&RuntimePlan>,
         tasks: &Tasks,
     ) -> RuntimePlan {
         let files = Descriptors {
-            limit: common.open_files,
-            workers: common.share.workers,
+            limit: shared.open_files,
+            workers: shared.share.workers,
         };
         let budget = Budget::from_plan(&plan, files);
         let servers = plan.upstreams.all.iter().enumerate();
         let upstreams = servers
             .clone()
-            .map(|(place, wanted)| {
-                let before = before.map(|before| &before.upstreams[..]);
-                let wanted = &lowered(wanted, wanted.connections, budget);
-                match (links.of(place), &wanted.transport) {
-                    (Some(link), _) => linked(wanted, link, Priority::Client),
+            .map(|(index, upstream)| {
+                let previous = previous.map(|previous| &previous.upstreams[..]);
+                let upstream = &limit_connections(upstream, upstream.connections, budget);
+                match (links.of(index), &upstream.transport) {
+                    (Some(link), _) => link_upstream(upstream, link, Priority::Client),
                     (None, Transport::Frames(frames)) => {
-                        framed((wanted, frames), links.stats(place), before)
+                        frames_upstream((upstream, frames), links.stats(index), previous)
                     }
-                    (None, _) => Upstream::Http(kept_or_opened(wanted, before, tasks)),
+                    (None, _) => Upstream::Http(reuse_or_open(upstream, previous, tasks)),
                 }
             })
             .collect();
         let concurrency = plan.candidates.concurrency;
         let shadow_upstreams = servers
             .map(
-                |(place, wanted)| match (links.of(place), &wanted.transport) {
-                    (Some(link), _) => linked(wanted, link, Priority::Candidate),
+                |(index, upstream)| match (links.of(index), &upstream.transport) {
+                    (Some(link), _) => link_upstream(upstream, link, Priority::Candidate),
                     // Second runs never use the legacy frame protocol.
                     (None, Transport::Frames(frames)) => {
-                        framed((wanted, frames), links.stats(place), None)
+                        frames_upstream((upstream, frames), links.stats(index), None)
                     }
                     (None, _) => {
-                        let before = before.map(|before| &before.shadow_upstreams[..]);
-                        let mut wanted = lowered(wanted, concurrency, budget);
+                        let previous = previous.map(|previous| &previous.shadow_upstreams[..]);
+                        let mut upstream = limit_connections(upstream, concurrency, budget);
                         // Second runs have no circuit breaker and start no health checks.
-                        (wanted.watch.breaker, wanted.watch.check) = (None, None);
-                        Upstream::Http(kept_or_opened(&wanted, before, tasks))
+                        (upstream.watch.breaker, upstream.watch.check) = (None, None);
+                        Upstream::Http(reuse_or_open(&upstream, previous, tasks))
                     }
                 },
             )
             .collect();
-        let labels = PlanLabels::new(&plan, &common.names);
-        let past = before.map_or_else(FlagHistory::default, |before| {
-            let now = common.sessions.now();
-            let flags = &*before.plan.rollout.flags;
-            before
-                .past
+        let labels = PlanLabels::new(&plan, &shared.names);
+        let flag_history = previous.map_or_else(FlagHistory::default, |previous| {
+            let now = shared.sessions.now();
+            let flags = &*previous.plan.rollout.flags;
+            previous
+                .flag_history
                 .followed((flags, &plan.rollout), (generation, now))
         });
-        count_validations(&plan, common);
+        account_validations(&plan, shared);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
         let mut servers = plan.upstreams.all.iter();
         RuntimePlan {
@@ -125,7 +125,7 @@ impl RuntimePlan {
             shadow_upstreams,
             labels,
             generation,
-            past,
+            flag_history,
             tokens: RefCell::default(),
         }
     }
@@ -135,12 +135,12 @@ impl RuntimePlan {
         if !self.plan.routes.route(route).rest_call.has_one_target() {
             return parse_target(written).map(Uri::from);
         }
-        let kept = &self.targets[route];
-        let target = match kept.get() {
+        let existing = &self.targets[route];
+        let target = match existing.get() {
             Some(target) => target,
             None => {
                 let target = parse_target(written)?;
-                kept.get_or_init(|| target)
+                existing.get_or_init(|| target)
             }
         };
         Ok(Uri::from(target.clone()))
@@ -164,35 +164,35 @@ impl RuntimePlan {
     }
 
     /// Returns the upstream at an index of the plan.
-    pub(super) fn upstream_at(&self, place: usize) -> Option<&Upstream> {
-        self.upstreams.get(place)
+    pub(super) fn upstream_at(&self, index: usize) -> Option<&Upstream> {
+        self.upstreams.get(index)
     }
 
     /// Returns the upstream of unrouted legacy frames, if the plan passes them through.
     pub(super) fn default_frames_upstream(&self) -> Option<&Upstream> {
-        let place = self.plan.upstreams.frames?;
+        let index = self.plan.upstreams.frames?;
         let passes = self.plan.unrouted == Unrouted::Passthrough;
-        self.upstreams.get(place).filter(|_| passes)
+        self.upstreams.get(index).filter(|_| passes)
     }
 
     /// Returns a predicate for route names: true when the route translates and compares as in the earlier plan.
-    pub(super) fn routes_kept_from<'i>(
+    pub(super) fn unchanged_routes<'i>(
         &'i self,
-        before: &'i RuntimePlan,
+        previous: &'i RuntimePlan,
     ) -> impl Fn(&str) -> bool + use<'i> {
         // Lazy, because the predicate is rarely called.
-        let now = LazyCell::new(|| places(&self.plan));
-        let then = LazyCell::new(|| places(&before.plan));
+        let now = LazyCell::new(|| route_indexes(&self.plan));
+        let then = LazyCell::new(|| route_indexes(&previous.plan));
         move |name| match (now.get(name), then.get(name)) {
-            (Some(now), Some(then)) => self.plan.compares_like(*now, (&before.plan, *then)),
+            (Some(now), Some(then)) => self.plan.compares_like(*now, (&previous.plan, *then)),
             (None, _) | (_, None) => false,
         }
     }
 
     /// Retires this plan's upstreams that `next` does not use: stops their pools and closes their legacy sockets.
     pub(super) fn retire_in_favour_of(&self, next: &RuntimePlan) {
-        let pooled = self.all_upstreams();
-        for old in pooled.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
+        let upstreams = self.all_upstreams();
+        for old in upstreams.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
             old.stop_pooling();
         }
         for old in self.upstreams.iter().filter_map(Upstream::frames) {
@@ -206,8 +206,8 @@ impl RuntimePlan {
     /// Returns the upstream of an event stream; only HTTP upstreams have streams.
     #[must_use]
     pub fn upstream_of_stream(&self, stream: usize, side: Side) -> Option<&Rc<HttpUpstream>> {
-        let place = self.plan.upstreams.of_stream(stream, side)?;
-        self.upstreams.get(place)?.http()
+        let index = self.plan.upstreams.of_stream(stream, side)?;
+        self.upstreams.get(index)?.http()
     }
 
     /// Returns the claims of a token by its digest; calls `read` to verify the signature if they are not cached.
@@ -234,8 +234,8 @@ impl RuntimePlan {
                 idle: upstream.idle() as u64,
             });
         }
-        let framed = self.upstreams.iter().filter_map(Upstream::frames);
-        for upstream in framed {
+        let frames_upstreams = self.upstreams.iter().filter_map(Upstream::frames);
+        for upstream in frames_upstreams {
             pools[Side::Rest as usize].add(Pool {
                 open: upstream.open() as u64,
                 idle: 0,
@@ -308,7 +308,7 @@ impl RuntimePlan {
 
     /// Returns the earlier flags.
     pub(super) fn flag_history(&self) -> &FlagHistory {
-        &self.past
+        &self.flag_history
     }
 
     /// Returns the label of the route prefix that contains an unrouted path.
@@ -326,56 +326,56 @@ impl RuntimePlan {
 }
 
 /// Returns the index of each route by its name.
-fn places(plan: &Plan) -> BTreeMap<&str, usize> {
+fn route_indexes(plan: &Plan) -> BTreeMap<&str, usize> {
     let routes = plan.routes.routes().iter().enumerate();
-    let places = routes.map(|(place, route)| (route.name.as_str(), place));
-    places.collect()
+    let indexes = routes.map(|(index, route)| (route.name.as_str(), index));
+    indexes.collect()
 }
 
-fn linked(wanted: &UpstreamPlan, link: &LinkSharing, rank: Priority) -> Upstream {
-    Upstream::Link(LinkUpstream::new(wanted.clone(), link.clone(), rank))
+fn link_upstream(upstream: &UpstreamPlan, link: &LinkSharing, priority: Priority) -> Upstream {
+    Upstream::Link(LinkUpstream::new(upstream.clone(), link.clone(), priority))
 }
 
-fn framed(
-    (wanted, frames): (&UpstreamPlan, &FramesPlan),
-    standing: Option<Arc<LinkStats>>,
-    before: Option<&[Upstream]>,
+fn frames_upstream(
+    (upstream, frames): (&UpstreamPlan, &FramesPlan),
+    stats: Option<Arc<LinkStats>>,
+    previous: Option<&[Upstream]>,
 ) -> Upstream {
-    let before = before.into_iter().flatten();
-    let mut before = before.filter_map(Upstream::frames);
-    let before = before.find(|before| before.plan().is_same_server(wanted));
-    Upstream::Frames(match before {
-        Some(kept) if kept.plan() == wanted => kept.clone(),
-        before => {
+    let previous = previous.into_iter().flatten();
+    let mut previous = previous.filter_map(Upstream::frames);
+    let previous = previous.find(|previous| previous.plan().is_same_server(upstream));
+    Upstream::Frames(match previous {
+        Some(existing) if existing.plan() == upstream => existing.clone(),
+        previous => {
             // An upstream without entry in the process-wide status gets statistics that are not reported.
-            let standing = standing.unwrap_or_else(|| Arc::new(LinkStats::of_frames()));
-            let new = LegacySocketUpstream::new(wanted.clone(), frames, standing);
-            Rc::new(match before {
-                Some(before) => new.following(before),
+            let stats = stats.unwrap_or_else(|| Arc::new(LinkStats::of_frames()));
+            let new = LegacySocketUpstream::new(upstream.clone(), frames, stats);
+            Rc::new(match previous {
+                Some(previous) => new.following(previous),
                 None => new,
             })
         }
     })
 }
 
-/// Returns the plan of an upstream with `connections`, lowered to what the open-file limit allows.
-fn lowered(wanted: &UpstreamPlan, connections: usize, budget: Budget) -> UpstreamPlan {
+/// Returns the plan of an upstream with at most `connections`, and no more than the open-file limit allows.
+fn limit_connections(upstream: &UpstreamPlan, connections: usize, budget: Budget) -> UpstreamPlan {
     UpstreamPlan {
         connections: budget.connections(connections),
-        ..wanted.clone()
+        ..upstream.clone()
     }
 }
 
-fn kept_or_opened(
-    wanted: &UpstreamPlan,
-    before: Option<&[Upstream]>,
+fn reuse_or_open(
+    upstream: &UpstreamPlan,
+    previous: Option<&[Upstream]>,
     tasks: &Tasks,
 ) -> Rc<HttpUpstream> {
-    let before = before.into_iter().flatten();
-    let mut before = before.filter_map(Upstream::http);
-    let kept = before.find(|kept| kept.plan() == wanted);
-    kept.map_or_else(
-        || Rc::new(HttpUpstream::new(wanted.clone(), tasks.clone())),
+    let previous = previous.into_iter().flatten();
+    let mut previous = previous.filter_map(Upstream::http);
+    let existing = previous.find(|existing| existing.plan() == upstream);
+    existing.map_or_else(
+        || Rc::new(HttpUpstream::new(upstream.clone(), tasks.clone())),
         Rc::clone,
     )
 }

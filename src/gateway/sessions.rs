@@ -28,31 +28,31 @@ use crate::telemetry::clock;
 use crate::telemetry::metrics::SessionCounts;
 
 /// Number of locks, high enough that workers rarely contend.
-const STRIPES: usize = 64;
+const SHARDS: usize = 64;
 /// Capacity of one generation of a shard; there are two.
 const GENERATION: usize = 1_024;
 
 /// The session table.
 #[derive(Debug)]
 pub struct Sessions {
-    origin: Instant,
+    started: Instant,
     sockets: AtomicU64,
     hasher: RandomState,
-    shards: [Mutex<SessionShard>; STRIPES],
+    shards: [Mutex<SessionShard>; SHARDS],
 }
 
 /// Two generations, which evict entries that were not used recently without a list of uses.
 #[derive(Debug, Default)]
 struct SessionShard {
-    young: HashMap<u64, Generation>,
-    old: HashMap<u64, Generation>,
+    recent: HashMap<u64, Generation>,
+    previous: HashMap<u64, Generation>,
     begun: u64,
 }
 
 impl Default for Sessions {
     fn default() -> Sessions {
         Sessions {
-            origin: clock::now(),
+            started: clock::now(),
             sockets: AtomicU64::new(0),
             hasher: RandomState::new(),
             shards: std::array::from_fn(|_| Mutex::default()),
@@ -66,55 +66,55 @@ type SessionKey<'a> = ((&'a str, Option<&'a str>), &'a str, &'a [u8]);
 impl Sessions {
     /// Returns the time since the process started.
     pub(super) fn now(&self) -> ProcessTime {
-        clock::now() - self.origin
+        clock::now() - self.started
     }
 
     /// Returns the number of started and of stored sessions.
     #[must_use]
     pub fn counts(&self) -> SessionCounts {
         let mut counts = SessionCounts::default();
-        for stripe in &self.shards {
-            let stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.started += stripe.begun;
-            counts.remembered += (stripe.young.len() + stripe.old.len()) as u64;
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.started += shard.begun;
+            counts.remembered += (shard.recent.len() + shard.previous.len()) as u64;
         }
         counts
     }
 
     /// Returns a unique number for a WebSocket.
-    pub(super) fn number(&self) -> u64 {
+    pub(super) fn next_socket_number(&self) -> u64 {
         self.sockets.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the generation that a session started with; `epoch` for a new session.
-    fn began(&self, name: SessionKey<'_>, epoch: Generation) -> Generation {
+    /// Returns the generation that a session started with; `current` for a new session.
+    fn start_generation(&self, name: SessionKey<'_>, current: Generation) -> Generation {
         let key = self.hasher.hash_one(name);
-        let stripe = &self.shards[key as usize % STRIPES];
+        let shard = &self.shards[key as usize % SHARDS];
         // An entry is inserted or removed as a whole, so data behind a poisoned lock is valid.
-        let mut stripe = stripe.lock().unwrap_or_else(PoisonError::into_inner);
-        stripe.began(key, epoch)
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        shard.start_generation(key, current)
     }
 }
 
 impl SessionShard {
-    fn began(&mut self, key: u64, epoch: Generation) -> Generation {
-        if let Some(began) = self.young.get(&key) {
-            return *began;
+    fn start_generation(&mut self, key: u64, current: Generation) -> Generation {
+        if let Some(generation) = self.recent.get(&key) {
+            return *generation;
         }
-        let began = self.old.remove(&key).unwrap_or_else(|| {
+        let generation = self.previous.remove(&key).unwrap_or_else(|| {
             self.begun += 1;
-            epoch
+            current
         });
-        if self.young.len() >= GENERATION {
-            self.old = std::mem::take(&mut self.young);
+        if self.recent.len() >= GENERATION {
+            self.previous = std::mem::take(&mut self.recent);
         }
-        self.young.insert(key, began);
-        began
+        self.recent.insert(key, generation);
+        generation
     }
 }
 
 /// Returns the session of a REST call, if its route has one.
-pub(super) fn of_rest<'r>(
+pub(super) fn for_rest<'r>(
     (record, installed): (&Record, &'r RuntimePlan),
     caller: Caller<'_>,
     head: RequestHead<'_>,
@@ -123,7 +123,7 @@ pub(super) fn of_rest<'r>(
     let plan = &installed.plan;
     let (route, hole) = affinity(plan, route)?;
     let segments = Segments::split(head.uri.path());
-    let read = read_rest(route, head.rest(&segments), terms(plan)).ok()?;
+    let read = read_rest(route, head.rest(&segments), read_context(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
     let value = value(&read.bindings, hole)?;
     session(
@@ -133,7 +133,7 @@ pub(super) fn of_rest<'r>(
 }
 
 /// Returns the session of an RPC call, if it has one: that of its route, or else the MCP session.
-pub(super) fn of_rpc<'r>(
+pub(super) fn for_rpc<'r>(
     (record, installed): (&Record, &'r RuntimePlan),
     (caller, headers): (Caller<'_>, &HeaderMap),
     call: &Call,
@@ -145,8 +145,8 @@ pub(super) fn of_rpc<'r>(
         let name = ((caller.name, caller.key), MCP_SESSION.as_str(), id);
         return session((record, installed), name);
     };
-    let said = (&*call.method, call.params.as_ref());
-    let read = read_rpc(route, said, terms(plan)).ok()?;
+    let call_parts = (&*call.method, call.params.as_ref());
+    let read = read_rpc(route, call_parts, read_context(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
     let value = value(&read.bindings, hole)?;
     session(
@@ -156,7 +156,7 @@ pub(super) fn of_rpc<'r>(
 }
 
 /// Returns the session of a WebSocket.
-pub(super) fn of_socket<'r>(
+pub(super) fn for_socket<'r>(
     context: (&Record, &'r RuntimePlan),
     caller: Caller<'_>,
     number: u64,
@@ -186,13 +186,13 @@ fn session<'r>(
     let sessions = record.worker().sessions();
     Some(SessionStart {
         past: installed.flag_history(),
-        began: sessions.began(name, installed.generation()),
+        began: sessions.start_generation(name, installed.generation()),
         now: sessions.now(),
     })
 }
 
 /// Returns a context for reading only, without a clock.
-fn terms(plan: &Plan) -> TranslateContext {
+fn read_context(plan: &Plan) -> TranslateContext {
     TranslateContext {
         depth: plan.limits.depth,
         now: String::new,
@@ -204,14 +204,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_began_with_the_plan_that_saw_it_first() {
+    fn a_session_keeps_the_plan_that_first_saw_it() {
         let sessions = Sessions::default();
         assert_eq!(
-            sessions.began((("a", Some("k")), "id", b"7"), Generation(5)),
+            sessions.start_generation((("a", Some("k")), "id", b"7"), Generation(5)),
             Generation(5)
         );
         assert_eq!(
-            sessions.began((("a", Some("k")), "id", b"7"), Generation(9)),
+            sessions.start_generation((("a", Some("k")), "id", b"7"), Generation(9)),
             Generation(5)
         );
         for other in [
@@ -222,7 +222,7 @@ mod tests {
             (("a", Some("k")), "id", b"8"),
         ] {
             assert_eq!(
-                sessions.began(other, Generation(9)),
+                sessions.start_generation(other, Generation(9)),
                 Generation(9),
                 "{other:?}"
             );
@@ -232,12 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_sessions_is_forgotten_and_one_in_use_is_not() {
-        let mut stripe = SessionShard::default();
+    fn a_flood_evicts_idle_sessions_only() {
+        let mut shard = SessionShard::default();
         for key in 1..10_000 {
-            assert_eq!(stripe.began(0, Generation(key)), Generation(1));
-            stripe.began(key, Generation(key));
-            let held = stripe.young.len() + stripe.old.len();
+            assert_eq!(shard.start_generation(0, Generation(key)), Generation(1));
+            shard.start_generation(key, Generation(key));
+            let held = shard.recent.len() + shard.previous.len();
             assert!(held <= 2 * GENERATION, "{held}");
         }
     }

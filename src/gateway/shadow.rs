@@ -44,7 +44,7 @@ pub(super) use runner::ShadowRunner;
 
 use recorded_response::{ResponseOrigin, headers_size, is_stream};
 use replay::ReplayableCall;
-use run::{RunnableCandidate, skipped};
+use run::{RunnableCandidate, count_skip};
 
 /// Headers of conditional and range requests. A translated call ignores them, so its response would not be comparable.
 static CONDITIONS: [HeaderName; 6] = [
@@ -62,7 +62,7 @@ static CONDITIONS: [HeaderName; 6] = [
 pub(super) struct Candidate(CandidateState);
 
 enum CandidateState {
-    Waiting(Box<PendingCandidate>),
+    Pending(Box<PendingCandidate>),
     /// Started or skipped.
     Over,
 }
@@ -93,28 +93,28 @@ pub(super) fn attach_rest(
     record: &mut Record,
     stage: Stage,
     (head, body): (&request::Parts, &RequestBody),
-    arrival: &RequestOrigin,
+    origin: &RequestOrigin,
 ) -> Option<BodyCopy> {
     // Most calls have no candidate, so this check comes before reading the headers.
     stage.candidate()?;
     let conditional = CONDITIONS
         .iter()
         .any(|name| head.headers.contains_key(name));
-    let more = if conditional {
+    let precondition = if conditional {
         Err(Skip::Conditional)
     } else {
         Ok(())
     };
-    if !may_follow(record, stage, more) {
+    if !may_attach(record, stage, precondition) {
         return None;
     }
-    let copy = record.worker().shadow_runner().tap();
+    let copy = record.worker().shadow_runner().new_copy();
     match body {
-        RequestBody::Read(whole) => copy.store_complete(whole),
-        RequestBody::Coming(..) if body.is_empty() => copy.finish(),
-        RequestBody::Coming(..) => {}
+        RequestBody::Read(copied) => copy.store_complete(copied),
+        RequestBody::Streaming(..) if body.is_empty() => copy.finish(),
+        RequestBody::Streaming(..) => {}
     }
-    let call = ReplayableCall::rest(head, copy.clone(), arrival);
+    let call = ReplayableCall::rest(head, copy.clone(), origin);
     attach(record, call);
     Some(copy)
 }
@@ -124,48 +124,48 @@ pub(super) fn attach_rpc(
     record: &mut Record,
     stage: Stage,
     may_repeat: Result<(), Skip>,
-    repeated: impl FnOnce() -> ReplayableRpc,
+    replayable: impl FnOnce() -> ReplayableRpc,
 ) {
-    if may_follow(record, stage, may_repeat) {
-        attach(record, ReplayableCall::Rpc(Box::new(repeated())));
+    if may_attach(record, stage, may_repeat) {
+        attach(record, ReplayableCall::Rpc(Box::new(replayable())));
     }
 }
 
 /// Returns true when a call may have a candidate; counts the skip otherwise.
-fn may_follow(record: &Record, stage: Stage, more: Result<(), Skip>) -> bool {
+fn may_attach(record: &Record, stage: Stage, precondition: Result<(), Skip>) -> bool {
     let (Some(_), Some(index)) = (stage.candidate(), record.route()) else {
         return false;
     };
     let route = record.installed().plan.routes.route(index);
-    let bench = record.worker().shadow_runner();
-    let why_not = if let Some(skip) = shadow_limits::never(route) {
+    let runner = record.worker().shadow_runner();
+    let skip = if let Some(skip) = shadow_limits::never(route) {
         Some(skip)
-    } else if let Err(skip) = more {
+    } else if let Err(skip) = precondition {
         Some(skip)
-    } else if bench.is_closed() {
+    } else if runner.is_closed() {
         Some(Skip::Drain)
-    } else if !bench.samples() {
+    } else if !runner.should_sample() {
         Some(Skip::NotSampled)
     } else {
         None
     };
-    if let Some(skip) = why_not {
-        skipped(record, skip);
+    if let Some(skip) = skip {
+        count_skip(record, skip);
     }
-    why_not.is_none()
+    skip.is_none()
 }
 
 fn attach(record: &mut Record, call: ReplayableCall) {
-    let purse = record.worker().shadow_runner().tap();
-    let kept = purse.charge(call.size());
-    let waiting = PendingCandidate {
-        record: record.again(),
+    let budget = record.worker().shadow_runner().new_copy();
+    let fits = budget.charge(call.size());
+    let pending = PendingCandidate {
+        record: record.for_second_run(),
         call,
-        budget: purse,
+        budget,
         control: ControlResponse::Unknown,
     };
-    let candidate = Candidate(CandidateState::Waiting(Box::new(waiting)));
-    if kept {
+    let candidate = Candidate(CandidateState::Pending(Box::new(pending)));
+    if fits {
         record.set_candidate(candidate);
     } else {
         candidate.skip(Skip::Large);
@@ -178,10 +178,10 @@ impl Candidate {
         if is_stream(&head.headers) {
             return mem::replace(self, Candidate(CandidateState::Over)).skip(Skip::Stream);
         }
-        let CandidateState::Waiting(waiting) = &mut self.0 else {
+        let CandidateState::Pending(pending) = &mut self.0 else {
             return;
         };
-        let body = waiting.record.worker().shadow_runner().tap();
+        let body = pending.record.worker().shadow_runner().new_copy();
         let fits = body.charge(headers_size(&head.headers));
         let head = RecordedResponse {
             status: head.status,
@@ -189,29 +189,29 @@ impl Candidate {
             body: Bytes::new(),
             source: ResponseOrigin::Server,
         };
-        waiting.control = ControlResponse::Passing { head, body };
+        pending.control = ControlResponse::Passing { head, body };
         if !fits {
             mem::replace(self, Candidate(CandidateState::Over)).skip(Skip::Large);
         }
     }
 
     /// Copies a chunk of the response body.
-    pub(super) fn on_chunk(&mut self, piece: &[u8]) {
-        if let CandidateState::Waiting(waiting) = &mut self.0
-            && let ControlResponse::Passing { body, .. } = &waiting.control
+    pub(super) fn on_chunk(&mut self, chunk: &[u8]) {
+        if let CandidateState::Pending(pending) = &mut self.0
+            && let ControlResponse::Passing { body, .. } = &pending.control
         {
-            body.record(piece);
+            body.record(chunk);
         }
     }
 
     /// Sets the complete response that the client receives.
     pub(super) fn with_control(mut self, control: RecordedResponse) -> Candidate {
-        if let CandidateState::Waiting(waiting) = &mut self.0 {
-            if !waiting.budget.charge(control.size()) {
+        if let CandidateState::Pending(pending) = &mut self.0 {
+            if !pending.budget.charge(control.size()) {
                 self.skip(Skip::Large);
                 return Candidate(CandidateState::Over);
             }
-            waiting.control = ControlResponse::Known(control);
+            pending.control = ControlResponse::Known(control);
         }
         self
     }
@@ -224,38 +224,38 @@ impl Candidate {
 
     /// Starts the candidate, after the response is sent.
     pub(super) fn start(mut self) {
-        let CandidateState::Waiting(waiting) = mem::replace(&mut self.0, CandidateState::Over)
+        let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over)
         else {
             return;
         };
-        let tasks = waiting.record.worker().tasks().clone();
-        if let Some(ready) = waiting.ready() {
-            tasks.start_behind(pinned(|| ready.run()));
+        let tasks = pending.record.worker().tasks().clone();
+        if let Some(runnable) = pending.into_runnable() {
+            tasks.start_behind(pinned(|| runnable.run()));
         }
     }
 
     /// Skips the candidate.
     pub(super) fn skip(mut self, why: Skip) {
-        if let CandidateState::Waiting(waiting) = mem::replace(&mut self.0, CandidateState::Over) {
-            skipped(&waiting.record, why);
+        if let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over) {
+            count_skip(&pending.record, why);
         }
     }
 }
 
 impl PendingCandidate {
     /// Returns the candidate ready to run; counts the skip if it cannot run.
-    fn ready(self) -> Option<RunnableCandidate> {
-        let bench = self.record.worker().shadow_runner().clone();
-        let mut held = None;
+    fn into_runnable(self) -> Option<RunnableCandidate> {
+        let runner = self.record.worker().shadow_runner().clone();
+        let mut control_budget = None;
         let control = match self.control {
-            ControlResponse::Known(told) => Ok(told),
+            ControlResponse::Known(response) => Ok(response),
             ControlResponse::Passing { head, body } => {
                 body.finish();
-                let whole = body.whole();
-                held = Some(body);
-                match whole {
-                    Ok(whole) => Ok(RecordedResponse {
-                        body: self.call.own_part(whole),
+                let copied = body.whole();
+                control_budget = Some(body);
+                match copied {
+                    Ok(copied) => Ok(RecordedResponse {
+                        body: self.call.extract_own_part(copied),
                         ..head
                     }),
                     Err(CopyUnavailable::Large | CopyUnavailable::Unfinished) => Err(Skip::Large),
@@ -263,24 +263,24 @@ impl PendingCandidate {
             }
             ControlResponse::Unknown => Err(Skip::Cancelled),
         };
-        let checked = control.and_then(|control| {
-            self.call.is_whole()?;
-            if bench.is_closed() {
+        let admitted = control.and_then(|control| {
+            self.call.check_complete()?;
+            if runner.is_closed() {
                 return Err(Skip::Drain);
             }
-            Ok((control, bench.permit().ok_or(Skip::Busy)?))
+            Ok((control, runner.permit().ok_or(Skip::Busy)?))
         });
-        match checked {
-            Ok((control, seat)) => Some(RunnableCandidate {
+        match admitted {
+            Ok((control, permit)) => Some(RunnableCandidate {
                 record: self.record,
                 call: self.call,
                 budget: self.budget,
                 control,
-                permit: seat,
-                _held: held,
+                permit,
+                _control_budget: control_budget,
             }),
             Err(skip) => {
-                skipped(&self.record, skip);
+                count_skip(&self.record, skip);
                 None
             }
         }
@@ -289,10 +289,10 @@ impl PendingCandidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        if let CandidateState::Waiting(waiting) = mem::replace(&mut self.0, CandidateState::Over) {
-            let closed = waiting.record.worker().shadow_runner().is_closed();
+        if let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over) {
+            let closed = pending.record.worker().shadow_runner().is_closed();
             let why = if closed { Skip::Drain } else { Skip::Cancelled };
-            skipped(&waiting.record, why);
+            count_skip(&pending.record, why);
         }
     }
 }

@@ -22,10 +22,10 @@ use crate::telemetry::clock;
 
 /// The state that decides when a stream ends.
 pub(super) struct GracefulStreamEnd {
-    alarm: Pin<Box<dyn Future<Output = ()>>>,
+    timer: Pin<Box<dyn Future<Output = ()>>>,
     state: State,
     /// Position in the stream; `None` for encoded bodies and for bodies that are not event streams.
-    border: Option<EventBoundary>,
+    boundary: Option<EventBoundary>,
 }
 
 /// Progress towards the end of the stream.
@@ -61,13 +61,13 @@ impl GracefulStreamEnd {
         let is_endless = is_stream && *record.method() == Method::GET;
         let drain = record.installed().plan.limits.drain;
         let leaving = is_endless.then(|| record.worker().leaving());
-        let aged = async move {
+        let max_age_reached = async move {
             match end {
                 Some(end) => sleep_until(end).await,
                 None => pending().await,
             }
         };
-        let left = async move {
+        let drain_over = async move {
             match leaving {
                 Some(mut leaving) => {
                     // An error means that the worker is gone, but a worker outlives its streams.
@@ -77,27 +77,27 @@ impl GracefulStreamEnd {
                 None => pending().await,
             }
         };
-        let alarm = async move {
+        let timer = async move {
             tokio::select! {
-                () = aged => {}
-                () = left => {}
+                () = max_age_reached => {}
+                () = drain_over => {}
             }
         };
         Some(GracefulStreamEnd {
-            alarm: Box::pin(alarm),
+            timer: Box::pin(timer),
             state: State::Early,
-            border: is_stream.then(EventBoundary::default),
+            boundary: is_stream.then(EventBoundary::default),
         })
     }
 
     /// Returns `Ready` when the stream must end now.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.state == State::Early {
-            if self.alarm.as_mut().poll(cx).is_pending() {
+            if self.timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            self.state = match self.border {
-                Some(border) if !border.is_here() => State::Due,
+            self.state = match self.boundary {
+                Some(boundary) if !boundary.is_here() => State::Due,
                 Some(_) | None => State::Over,
             };
         }
@@ -109,10 +109,10 @@ impl GracefulStreamEnd {
 
     /// Passes a frame on. The last frame is truncated at the end of an event.
     pub(super) fn pass(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
-        let (Some(border), Some(bytes)) = (&mut self.border, frame.data_ref()) else {
+        let (Some(boundary), Some(bytes)) = (&mut self.boundary, frame.data_ref()) else {
             return frame;
         };
-        match (border.pass(bytes), self.state) {
+        match (boundary.pass(bytes), self.state) {
             (Some(at), State::Due) => {
                 self.state = State::Over;
                 Frame::data(bytes.slice(..at))
@@ -124,7 +124,8 @@ impl GracefulStreamEnd {
 
 /// Returns true when the response is an event stream without content coding.
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let said = |name: HeaderName| first_value(headers, &name).and_then(|value| value.to_str().ok());
-    said(CONTENT_TYPE).is_some_and(sse::is_event_stream)
-        && said(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"))
+    let value =
+        |name: HeaderName| first_value(headers, &name).and_then(|value| value.to_str().ok());
+    value(CONTENT_TYPE).is_some_and(sse::is_event_stream)
+        && value(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"))
 }

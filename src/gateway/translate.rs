@@ -43,19 +43,19 @@ pub(super) async fn rest_call(
     record: &mut Record,
     index: usize,
     (head, body): (Box<request::Parts>, RequestBody),
-    arrival: &RequestOrigin,
+    origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let installed = record.installed().clone();
     let route = installed.plan.routes.route(index);
     let limits = &installed.plan.limits;
     // Everything that can reject the call without its body runs before the body is read, and before `100 Continue`.
-    let terms = context(limits);
+    let context = context(limits);
     let rest_head = RestHead {
         segments: &Segments::split(head.uri.path()),
         query: head.uri.query(),
         headers: &head.headers,
     };
-    let reading = translate::read_rest_call(route, rest_head, terms).map_err(rejections::bind)?;
+    let reader = translate::read_rest_call(route, rest_head, context).map_err(rejections::bind)?;
     if route.carries() == HasRequestBody::Nothing && !body.is_empty() {
         return Err(rejections::bind(translate::no_body(route)));
     }
@@ -63,19 +63,19 @@ pub(super) async fn rest_call(
     let bounds = (limits, &**record.worker());
     let body = request_body::json(&head.headers, body, bounds, record.budget()).await?;
     record.add_body_time(since);
-    let of = RouteHandle {
+    let handle = RouteHandle {
         plan: &installed.plan,
         index,
     };
-    let call = offloaded_parsing::to_rpc(record.worker(), of, (reading, body)).await?;
-    record.dropped(call.dropped);
-    let said = (&*call.method, call.params);
-    let carried = send_rpc(record, route, said, (&*head, arrival)).await?;
+    let call = offloaded_parsing::to_rpc(record.worker(), handle, (reader, body)).await?;
+    record.add_dropped(call.dropped);
+    let rpc_call = (&*call.method, call.params);
+    let sent = send_rpc(record, route, rpc_call, (&*head, origin)).await?;
     record.worker().header_maps().put(head);
-    match carried {
-        Some(answered) => rest_answer(record, (of, &call.call), answered).await,
+    match sent {
+        Some(translated) => rest_answer(record, (handle, &call.call), translated).await,
         None => {
-            record.answered(StatusCode::ACCEPTED.as_u16());
+            record.set_response(StatusCode::ACCEPTED.as_u16());
             let acknowledged = response::acknowledged(StatusCode::ACCEPTED);
             Ok(CallResponse::Full(Box::new(acknowledged)))
         }
@@ -88,7 +88,7 @@ pub(super) async fn send_rpc(
     record: &mut Record,
     route: &Route,
     (method, params): (&str, Rope),
-    (head, arrival): (&request::Parts, &RequestOrigin),
+    (head, origin): (&request::Parts, &RequestOrigin),
 ) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
     let depth = record.installed().plan.limits.depth;
     let upstream = upstream(record, Side::Rpc)?;
@@ -106,9 +106,9 @@ pub(super) async fn send_rpc(
         ExpectsReply::Yes => jsonrpc::request(id, method, params, &members),
         ExpectsReply::No => jsonrpc::notification(method, params, &members),
     };
-    let mut headers = headers::translated(record, (head, arrival), upstream.plan(), HasBody::Yes);
-    if let Some(known) = IdentityFields::new(record, (&head.headers, arrival)) {
-        known.write(&mut headers);
+    let mut headers = headers::translated(record, (head, origin), upstream.plan(), HasBody::Yes);
+    if let Some(identity_fields) = IdentityFields::new(record, (&head.headers, origin)) {
+        identity_fields.write(&mut headers);
     }
     let target = upstream.plan().path.clone().into();
     let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));
@@ -131,21 +131,21 @@ async fn over_link(
     let limit = route.timeout.unwrap_or(link.plan().timeout);
     if route.waits == ExpectsReply::No {
         let message = jsonrpc::notification(method, params, members);
-        let said = (method, message.into_bytes());
-        link_call::send_notification(record, link, said, limit).await?;
+        let rpc_call = (method, message.into_bytes());
+        link_call::send_notification(record, link, rpc_call, limit).await?;
         return Ok(None);
     }
-    let question = link_call::LinkRequest {
+    let request = link_call::LinkRequest {
         method,
         call: RequestTemplate::new(method, params, members),
-        repeat: match route.effect.may_repeat() {
+        retry_rule: match route.effect.may_repeat() {
             true => pending::RetryRule::Once,
             false => pending::RetryRule::Never,
         },
-        recall: None,
+        cancel_signal: None,
         subscription: None,
     };
-    link_call::send(record, link, question, limit)
+    link_call::send(record, link, request, limit)
         .await
         .map(Some)
 }
@@ -181,31 +181,31 @@ pub(super) fn read_response(
 /// Translates an RPC response to a REST response.
 async fn rest_answer(
     record: &mut Record,
-    (of, call): (RouteHandle<'_>, &Bindings),
+    (handle, call): (RouteHandle<'_>, &Bindings),
     (reply, id): (UpstreamResponse, u64),
 ) -> Result<CallResponse, Failure> {
-    let (answered, code) = if refuses(reply.status.as_u16()) {
-        let terms = context(&of.plan.limits);
-        let outcomes = &of.route().outcomes;
-        let refused = outcomes.refused(&rest_reply(&reply), call, terms);
+    let (translated, code) = if refuses(reply.status.as_u16()) {
+        let context = context(&handle.plan.limits);
+        let outcomes = &handle.route().outcomes;
+        let refused = outcomes.refused(&rest_reply(&reply), call, context);
         (refused.answered, refused.code)
     } else {
-        offloaded_parsing::rest_answer(record.worker(), of, call, (&reply, id)).await?
+        offloaded_parsing::rest_answer(record.worker(), handle, call, (&reply, id)).await?
     };
-    record.dropped(answered.dropped);
-    let answer = answered.answer;
+    record.add_dropped(translated.dropped);
+    let answer = translated.answer;
     match code {
-        None if answered.tool_error => record.answered_tool_error(answer.status),
-        None => record.answered(answer.status),
-        Some(code) if answered.row.is_some() && answer.status < 400 => {
-            record.answered_by_row(answer.status, code);
+        None if translated.tool_error => record.set_tool_error(answer.status),
+        None => record.set_response(answer.status),
+        Some(code) if translated.row.is_some() && answer.status < 400 => {
+            record.set_row_response(answer.status, code);
         }
         Some(code) => {
             // A 500 from the built-in table is the default for unknown codes, so it says nothing about the blame.
-            let says = answered.row.is_some() || answer.status != 500;
-            let by_status = Blame::of_status(answer.status).filter(|_| says);
+            let is_meaningful = translated.row.is_some() || answer.status != 500;
+            let by_status = Blame::of_status(answer.status).filter(|_| is_meaningful);
             let blame = by_status.unwrap_or_else(|| Blame::of_code(code));
-            record.answered_error(answer.status, code, blame);
+            record.set_error(answer.status, code, blame);
         }
     }
     let mut headers = headers::from_response(reply.headers);
@@ -238,14 +238,14 @@ pub(super) struct TranslatedAnswer {
 pub(super) async fn rpc_call(
     record: &mut Record,
     index: usize,
-    said: &Call,
-    (head, arrival): (&request::Parts, &RequestOrigin),
+    rpc_call: &Call,
+    (head, origin): (&request::Parts, &RequestOrigin),
 ) -> Result<TranslatedAnswer, Failure> {
     let installed = record.installed().clone();
     let routes = &installed.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
-        let answer = legacy_socket::rpc_call(record, route, said, arrival).await?;
+        let answer = legacy_socket::rpc_call(record, route, rpc_call, origin).await?;
         return Ok(TranslatedAnswer {
             answer,
             result_type: ResultType::Possible,
@@ -254,12 +254,12 @@ pub(super) async fn rpc_call(
         });
     }
     let limits = &installed.plan.limits;
-    let of = RouteHandle {
+    let handle = RouteHandle {
         plan: &installed.plan,
         index,
     };
-    let call = offloaded_parsing::to_rest(record.worker(), of, said).await?;
-    record.dropped(call.dropped);
+    let call = offloaded_parsing::to_rest(record.worker(), handle, rpc_call).await?;
+    record.add_dropped(call.dropped);
     if call.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));
     }
@@ -268,29 +268,29 @@ pub(super) async fn rpc_call(
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     let credentials = match upstream.plan().credentials {
         Credentials::Forward => {
-            headers::credentials_of(&installed.plan.face.envelope, said, limits.depth)?
+            headers::credentials_of(&installed.plan.face.envelope, rpc_call, limits.depth)?
         }
         Credentials::Drop => HeaderMap::new(),
     };
     let has_body = HasBody::new(&call.body);
-    let mut headers = headers::translated(record, (head, arrival), upstream.plan(), has_body);
+    let mut headers = headers::translated(record, (head, origin), upstream.plan(), has_body);
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
-    if let Some(known) = IdentityFields::new(record, (&head.headers, arrival)) {
-        known.write(&mut headers);
+    if let Some(identity_fields) = IdentityFields::new(record, (&head.headers, origin)) {
+        identity_fields.write(&mut headers);
     }
     let (method, target) = (route.method.clone(), installed.target(index, call.target)?);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     let reply = send(record, upstream, route, outgoing).await?;
-    rpc_answer(record, (of, &call.call), reply).await
+    rpc_answer(record, (handle, &call.call), reply).await
 }
 
 /// Translates a REST response to an RPC response.
 async fn rpc_answer(
     record: &mut Record,
-    (of, call): (RouteHandle<'_>, &Bindings),
+    (handle, call): (RouteHandle<'_>, &Bindings),
     reply: UpstreamResponse,
 ) -> Result<TranslatedAnswer, Failure> {
     let reply = RestReply {
@@ -298,29 +298,30 @@ async fn rpc_answer(
         headers: reply.headers,
         body: reply.body,
     };
-    let (answered, fits) = offloaded_parsing::rpc_answer(record.worker(), of, call, &reply).await?;
-    record.dropped(answered.dropped);
-    fits?;
-    let answer = answered.answer;
+    let (translated, validity) =
+        offloaded_parsing::rpc_answer(record.worker(), handle, call, &reply).await?;
+    record.add_dropped(translated.dropped);
+    validity?;
+    let answer = translated.answer;
     match &answer {
-        RpcAnswer::Result(result) if answered.tool_error && reply.status >= 400 => {
-            record.answered_tool_failure(200, &Json::sent(result.clone()));
-            record.served_with(reply.status);
+        RpcAnswer::Result(result) if translated.tool_error && reply.status >= 400 => {
+            record.set_tool_failure(200, &Json::sent(result.clone()));
+            record.set_upstream_status(reply.status);
         }
-        RpcAnswer::Result(_) if answered.tool_error => record.answered_tool_error(200),
-        RpcAnswer::Result(_) => record.answered(200),
+        RpcAnswer::Result(_) if translated.tool_error => record.set_tool_error(200),
+        RpcAnswer::Result(_) => record.set_response(200),
         RpcAnswer::Error(error) => {
-            let blame = blame(&reply, error.code, answered.row);
-            record.answered_error(200, error.code, blame);
+            let blame = blame(&reply, error.code, translated.row);
+            record.set_error(200, error.code, blame);
         }
     }
-    let errors = of.plan.face.error_status;
-    let kept = of.route().outcomes.rpc_status(&reply, &answer, errors);
+    let errors = handle.plan.face.error_status;
+    let rpc_status = handle.route().outcomes.rpc_status(&reply, &answer, errors);
     Ok(TranslatedAnswer {
         answer,
-        result_type: answered.result_type,
+        result_type: translated.result_type,
         headers: headers::from_response(reply.headers),
-        status: status(kept),
+        status: status(rpc_status),
     })
 }
 
@@ -346,12 +347,13 @@ async fn send(
     outgoing: OutgoingRequest,
 ) -> Result<UpstreamResponse, Failure> {
     let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
-    let repeat = if route.effect.may_repeat() {
+    let retry_policy = if route.effect.may_repeat() {
         RetryPolicy::Allowed
     } else {
         RetryPolicy::Unsent
     };
-    let mut reply = exchange::send_and_collect(record, upstream, outgoing, repeat, limit).await?;
+    let mut reply =
+        exchange::send_and_collect(record, upstream, outgoing, retry_policy, limit).await?;
     if !reply.headers.contains_key(CONTENT_ENCODING) {
         return Ok(reply);
     }
@@ -373,17 +375,17 @@ fn decoded(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> 
         let message = "the server's answer has an unsupported content coding; supported: gzip, br";
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)
     })?;
-    let most = record.installed().plan.limits.answer;
-    let room = (record.worker().memory(), record.budget());
-    let decoded = coding.decode_within(reply.body.clone(), most, room);
-    decoded.map_err(|error| match (&error, room.1) {
+    let limit = record.installed().plan.limits.answer;
+    let budgets = (record.worker().memory(), record.budget());
+    let decoded = coding.decode_within(reply.body.clone(), limit, budgets);
+    decoded.map_err(|error| match (&error, budgets.1) {
         (DecodeError::Malformed(_), _) => {
             let message = "the server's answer does not match its content coding";
             Failure::new(Reason::UpstreamNotProtocol, message).because(error)
         }
-        (DecodeError::NoRoom, None) => request_body::no_room(BudgetExhausted),
+        (DecodeError::NoRoom, None) => request_body::memory_exhausted(BudgetExhausted),
         (DecodeError::TooLarge(_), _) | (DecodeError::NoRoom, Some(_)) => {
-            let message = format!("the server's answer, decoded, is longer than {most} bytes");
+            let message = format!("the server's answer, decoded, is longer than {limit} bytes");
             Failure::new(Reason::UpstreamTooLarge, message)
         }
     })
@@ -398,16 +400,16 @@ pub(super) fn context(limits: &Limits) -> TranslateContext {
 
 /// Checks that the response has the id of the call.
 pub(super) fn check_id(response: &Response, id: u64) -> Result<(), Failure> {
-    let own = response
+    let matches = response
         .id
         .as_ref()
-        .is_some_and(|answered| answered.as_bytes() == itoa::Buffer::new().format(id).as_bytes());
+        .is_some_and(|id_text| id_text.as_bytes() == itoa::Buffer::new().format(id).as_bytes());
     // An error may have a null or missing id if the server could not read it. The exchange has only one call.
-    let unread = response
+    let is_missing = response
         .id
         .as_ref()
-        .is_none_or(|answered| answered.as_bytes() == b"null");
-    if own || (unread && matches!(response.reply, jsonrpc::ResponseReply::Error(_))) {
+        .is_none_or(|id_text| id_text.as_bytes() == b"null");
+    if matches || (is_missing && matches!(response.reply, jsonrpc::ResponseReply::Error(_))) {
         return Ok(());
     }
     let found = response

@@ -21,7 +21,7 @@ pub(super) async fn run(
     mut record: Box<Record>,
     client: OnUpgrade,
     upstream: OnUpgrade,
-    (silence, max_age): (Duration, Option<Duration>),
+    (idle_timeout, max_age): (Duration, Option<Duration>),
 ) {
     let (client, upstream) = match tokio::try_join!(client, upstream) {
         Ok(ends) => ends,
@@ -29,22 +29,22 @@ pub(super) async fn run(
     };
     let end = max_age.map(|age| clock::now() + age);
     let last = Rc::new(Cell::new(clock::now()));
-    let watched = |io: Upgraded| ActivityTracker {
+    let tracked = |io: Upgraded| ActivityTracker {
         io: TokioIo::new(io),
         last: last.clone(),
     };
-    let (mut client, mut upstream) = (watched(client), watched(upstream));
+    let (mut client, mut upstream) = (tracked(client), tracked(upstream));
     let mut copying = pin!(copy_bidirectional(&mut client, &mut upstream));
     loop {
-        let alarm = last.get() + silence;
+        let idle_deadline = last.get() + idle_timeout;
         // Every branch is cancel-safe: the copy is pinned outside the loop, and the timers are recreated.
         tokio::select! {
-            copied = &mut copying => return settle(record, copied),
+            copied = &mut copying => return record_end(record, copied),
             // The proxy does not know the tunnelled protocol, so it just closes the connection. This is not an error.
-            () = sleep_until(end.unwrap_or(alarm)), if end.is_some() => return,
-            () = sleep_until(alarm) => {
-                if last.get() + silence <= clock::now() {
-                    return record.cut(format!("silent for {silence:?}"));
+            () = sleep_until(end.unwrap_or(idle_deadline)), if end.is_some() => return,
+            () = sleep_until(idle_deadline) => {
+                if last.get() + idle_timeout <= clock::now() {
+                    return record.cut(format!("silent for {idle_timeout:?}"));
                 }
             }
         }
@@ -52,7 +52,7 @@ pub(super) async fn run(
 }
 
 /// Reports an end that failed; an end that closed is a success.
-fn settle(mut record: Box<Record>, copied: io::Result<(u64, u64)>) {
+fn record_end(mut record: Box<Record>, copied: io::Result<(u64, u64)>) {
     if let Err(error) = copied {
         record.cut(error);
     }

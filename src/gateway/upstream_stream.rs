@@ -31,13 +31,13 @@ pub(super) struct RewrittenStream {
     incoming: IncomingBody,
     rewriter: Rewriter,
     state: RewriteState,
-    moved: Progressed,
-    told: LogOnce,
+    progressed: Progressed,
+    log_once: LogOnce,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RewriteState {
-    Coming,
+    Reading,
     Over,
 }
 
@@ -64,9 +64,9 @@ impl StreamBody {
             Some(rewriter) => StreamBody::Events(Box::new(RewrittenStream {
                 incoming,
                 rewriter,
-                state: RewriteState::Coming,
-                moved: Progressed::No,
-                told: LogOnce::NotYet,
+                state: RewriteState::Reading,
+                progressed: Progressed::No,
+                log_once: LogOnce::NotYet,
             })),
         }
     }
@@ -83,7 +83,7 @@ impl StreamBody {
         match self {
             StreamBody::Plain(_) => false,
             StreamBody::Events(rewritten) => {
-                std::mem::replace(&mut rewritten.moved, Progressed::No) == Progressed::Yes
+                std::mem::replace(&mut rewritten.progressed, Progressed::No) == Progressed::Yes
             }
         }
     }
@@ -106,12 +106,12 @@ impl StreamBody {
 impl RewrittenStream {
     fn poll_frame(&mut self, cx: &mut Context<'_>, record: &Record) -> Polled {
         let plan = &record.installed().plan;
-        let terms = TranslateContext {
+        let context = TranslateContext {
             depth: plan.limits.depth,
             now: clock::rfc3339,
         };
         loop {
-            while let Some(step) = self.rewriter.step(&plan.events, terms) {
+            while let Some(step) = self.rewriter.step(&plan.events, context) {
                 if let Some(frame) = self.count_event(step, record) {
                     return Poll::Ready(Some(Ok(frame)));
                 }
@@ -122,7 +122,7 @@ impl RewrittenStream {
             match Pin::new(&mut self.incoming).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.moved = Progressed::Yes;
+                    self.progressed = Progressed::Yes;
                     // Trailers of the upstream's stream do not apply to the rewritten one.
                     if let Ok(chunk) = frame.into_data() {
                         self.rewriter.feed(&chunk);
@@ -131,7 +131,7 @@ impl RewrittenStream {
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => {
                     self.state = RewriteState::Over;
-                    let last = self.rewriter.finish(&plan.events, terms);
+                    let last = self.rewriter.finish(&plan.events, context);
                     if let Some(frame) = last.and_then(|step| self.count_event(step, record)) {
                         return Poll::Ready(Some(Ok(frame)));
                     }
@@ -143,21 +143,21 @@ impl RewrittenStream {
     /// Counts a rewritten event and returns the frame to send, if any. Logs the first event that could not be
     /// rewritten.
     fn count_event(&mut self, step: RewriteStep, record: &Record) -> Option<Frame<Bytes>> {
-        if let Some(became) = step.result {
+        if let Some(result) = step.result {
             let (label, side) = (record.label(), record.side());
             record.worker().count(|shard| {
-                shard.event(label, side, became.kind);
+                shard.event(label, side, result.kind);
                 shard.dropped(label, step.dropped as u64);
             });
-            if let (Some(why), LogOnce::NotYet) = (became.why, self.told) {
-                self.told = LogOnce::Yes;
+            if let (Some(why), LogOnce::NotYet) = (result.why, self.log_once) {
+                self.log_once = LogOnce::Yes;
                 let streams = &record.installed().plan.streams;
                 let stream = record.stream().and_then(|stream| streams.all().get(stream));
                 let stream = stream.map_or("", |stream| stream.name.as_str());
                 tracing::warn!(
                     stream,
                     why,
-                    "an event was left out; further ones of this stream are only counted"
+                    "event dropped: it cannot be rewritten; further ones of this stream are only counted"
                 );
             }
         }

@@ -35,18 +35,18 @@ use crate::upstream::{MemoryBudget, Tasks};
 pub struct Worker {
     installed: RefCell<Rc<RuntimePlan>>,
     shard: RefCell<Shard>,
-    common: Shared,
+    shared: Shared,
     tasks: Tasks,
     shadow_runner: Rc<ShadowRunner>,
     header_maps: HeaderMapPool,
     /// Request ids reserved for this worker.
-    own_ids: RefCell<Range<u64>>,
+    reserved_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
     peers: Peers,
-    patience: Cell<DrainMode>,
-    ends: Cell<bool>,
-    ended: Notify,
+    drain_mode: Cell<DrainMode>,
+    is_ending: Cell<bool>,
+    calls_end: Notify,
     leaving: watch::Sender<bool>,
     swapped: Notify,
     ids: RefCell<IdGenerator>,
@@ -62,11 +62,11 @@ pub struct Shared {
     /// The session table.
     pub sessions: Arc<Sessions>,
     /// The calls that clients can cancel.
-    pub recalls: Arc<CancellationRegistry>,
+    pub cancellations: Arc<CancellationRegistry>,
     /// The source of request ids.
-    pub call_ids: Arc<RequestIdAllocator>,
+    pub request_ids: Arc<RequestIdAllocator>,
     /// The thread for long comparisons.
-    pub desk: ComparePool,
+    pub compare_pool: ComparePool,
     /// The threads that parse large bodies.
     pub offload: Offload,
     /// The generator of this worker's span ids.
@@ -89,9 +89,9 @@ impl Shared {
             names: Arc::default(),
             salt: Salt([0; 16]),
             sessions: Arc::default(),
-            recalls: Arc::default(),
-            call_ids: Arc::default(),
-            desk: ComparePool::open().0,
+            cancellations: Arc::default(),
+            request_ids: Arc::default(),
+            compare_pool: ComparePool::open().0,
             offload: Offload::for_workers(1),
             ids: IdGenerator::new(0),
             spans: None,
@@ -122,7 +122,7 @@ impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.connections.set(self.0.connections.get() - 1);
         if let Some(peer) = &self.1 {
-            peer.disconnects();
+            peer.remove_connection();
         }
     }
 }
@@ -131,50 +131,50 @@ impl ConnectionGuard {
     /// Counts the connection for its peer, which behind a PROXY header is known only now. Returns `None` when the peer
     /// has used up its share of connections.
     #[must_use]
-    pub fn count(&mut self, arrival: RequestOrigin) -> Option<RequestOrigin> {
+    pub fn count(&mut self, origin: RequestOrigin) -> Option<RequestOrigin> {
         if self.1.is_none()
-            && let Some(peer) = self.0.peer(arrival.address())
+            && let Some(peer) = self.0.peer(origin.address())
         {
-            let taken = usize::try_from(self.0.connections() - 1).unwrap_or(usize::MAX);
-            let has_room = peer.may_connect(self.0.most_connections(), taken);
-            peer.connects();
+            let open = usize::try_from(self.0.connections() - 1).unwrap_or(usize::MAX);
+            let is_allowed = peer.may_connect(self.0.max_connections(), open);
+            peer.add_connection();
             self.1 = Some(peer);
-            if !has_room {
+            if !is_allowed {
                 return None;
             }
         }
-        Some(arrival.counted(self.1.clone()))
+        Some(origin.with_peer(self.1.clone()))
     }
 }
 
 impl Worker {
     /// Creates a worker that serves `plan` with its share of the links.
     #[must_use]
-    pub fn new((plan, links): (Arc<Plan>, Links), common: Shared) -> Rc<Worker> {
-        common.memory.allow(plan.limits.memory);
+    pub fn new((plan, links): (Arc<Plan>, Links), shared: Shared) -> Rc<Worker> {
+        shared.memory.allow(plan.limits.memory);
         let tasks = Tasks::default();
-        let bench = Rc::new(ShadowRunner::new(plan.candidates));
+        let runner = Rc::new(ShadowRunner::new(plan.candidates));
         let installed = Rc::new(RuntimePlan::new(
             (plan, &links, Generation::default()),
-            &common,
+            &shared,
             None,
             &tasks,
         ));
         Rc::new(Worker {
             installed: RefCell::new(installed),
             shard: RefCell::default(),
-            ids: RefCell::new(common.ids.clone()),
-            common,
+            ids: RefCell::new(shared.ids.clone()),
+            shared,
             tasks,
-            shadow_runner: bench,
+            shadow_runner: runner,
             header_maps: HeaderMapPool::default(),
-            own_ids: RefCell::default(),
+            reserved_ids: RefCell::default(),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
             peers: Peers::default(),
-            patience: Cell::new(DrainMode::Waits),
-            ends: Cell::new(false),
-            ended: Notify::new(),
+            drain_mode: Cell::new(DrainMode::Waits),
+            is_ending: Cell::new(false),
+            calls_end: Notify::new(),
             leaving: watch::Sender::new(false),
             swapped: Notify::new(),
         })
@@ -182,28 +182,28 @@ impl Worker {
 
     /// Replaces the plan for new calls. Unchanged upstreams keep their connections.
     pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Generation) {
-        self.common.memory.allow(plan.limits.memory);
-        let before = self.installed();
+        self.shared.memory.allow(plan.limits.memory);
+        let previous = self.installed();
         let next = Rc::new(RuntimePlan::new(
             (plan, links, epoch),
-            &self.common,
-            Some(&before),
+            &self.shared,
+            Some(&previous),
             &self.tasks,
         ));
-        before.retire_in_favour_of(&next);
+        previous.retire_in_favour_of(&next);
         self.shadow_runner.allow(next.plan.candidates);
         *self.installed.borrow_mut() = next.clone();
         self.swapped.notify_waiters();
         // Mismatches of changed routes refer to rules that no longer apply.
-        let kept = next.routes_kept_from(&before);
+        let kept = next.unchanged_routes(&previous);
         self.shadow_runner.forget(|route| !kept(route));
     }
 
     /// Returns true when the current plan has the route as the earlier plan has it.
-    pub(super) fn keeps_route(&self, before: &RuntimePlan, route: usize) -> bool {
+    pub(super) fn keeps_route(&self, previous: &RuntimePlan, route: usize) -> bool {
         let now = self.installed();
-        let name = &before.plan.routes.route(route).name;
-        now.routes_kept_from(before)(name)
+        let name = &previous.plan.routes.route(route).name;
+        now.unchanged_routes(previous)(name)
     }
 
     /// Drops the mismatches and failed candidates of the matching routes, and returns the routes' names.
@@ -241,17 +241,17 @@ impl Worker {
 
     /// Returns the queue of long comparisons.
     pub(super) fn compare_pool(&self) -> &ComparePool {
-        &self.common.desk
+        &self.shared.compare_pool
     }
 
     /// Returns the threads that parse large bodies.
     pub(super) fn offload(&self) -> &Offload {
-        &self.common.offload
+        &self.shared.offload
     }
 
     /// Returns the salt for hashes of differing values.
     pub(super) fn salt(&self) -> Salt {
-        self.common.salt
+        self.shared.salt
     }
 
     /// Returns this worker's recent mismatches.
@@ -273,59 +273,59 @@ impl Worker {
 
     /// Returns an id for a call to an upstream: small, and unique in the process.
     pub(super) fn next_request_id(&self) -> u64 {
-        let mut own = self.own_ids.borrow_mut();
-        let id = own.next();
+        let mut ids = self.reserved_ids.borrow_mut();
+        let id = ids.next();
         id.unwrap_or_else(|| {
-            *own = self.common.call_ids.block();
-            own.next().unwrap_or(own.end)
+            *ids = self.shared.request_ids.reserve_block();
+            ids.next().unwrap_or(ids.end)
         })
     }
 
     /// Returns the session table.
     pub(super) fn sessions(&self) -> &Sessions {
-        &self.common.sessions
+        &self.shared.sessions
     }
 
     /// Returns the calls that clients can cancel.
     pub(super) fn cancellations(&self) -> &Arc<CancellationRegistry> {
-        &self.common.recalls
+        &self.shared.cancellations
     }
 
     /// Counts a call that starts or resumes, for the worker and its peer.
-    pub(super) fn begun(&self, peer: Option<&Rc<Peer>>) {
+    pub(super) fn count_call_start(&self, peer: Option<&Rc<Peer>>) {
         self.in_flight.set(self.in_flight.get() + 1);
         if let Some(peer) = peer {
-            peer.call_begins();
+            peer.add_call();
         }
     }
 
     /// Counts a call that ends, or that only waits for its client.
-    pub(super) fn ended(&self, peer: Option<&Rc<Peer>>) {
+    pub(super) fn count_call_end(&self, peer: Option<&Rc<Peer>>) {
         self.in_flight.set(self.in_flight.get() - 1);
         if let Some(peer) = peer {
-            peer.call_ends();
+            peer.remove_call();
         }
     }
 
     /// Returns true when a call that has just been counted may proceed.
     pub(super) fn may_call(&self, peer: Option<&Rc<Peer>>) -> bool {
-        let most = self.per_worker(self.installed().plan.limits.in_flight);
-        let before = self.in_flight.get() - 1;
-        before < most && peer.is_none_or(|peer| peer.may_call(most, before))
+        let limit = self.per_worker(self.installed().plan.limits.in_flight);
+        let previous = self.in_flight.get() - 1;
+        previous < limit && peer.is_none_or(|peer| peer.may_call(limit, previous))
     }
 
     /// Returns the memory budget of all bodies of the process.
     pub(super) fn memory(&self) -> &MemoryBudget {
-        &self.common.memory
+        &self.shared.memory
     }
 
     /// Returns this worker's share of a process-wide limit.
-    pub(super) fn per_worker(&self, whole: usize) -> usize {
-        self.common.share.of(whole)
+    pub(super) fn per_worker(&self, total: usize) -> usize {
+        self.shared.share.of(total)
     }
 
     /// Returns the limit of open client connections.
-    fn most_connections(&self) -> usize {
+    fn max_connections(&self) -> usize {
         self.per_worker(self.installed().budget.clients())
     }
 
@@ -348,17 +348,17 @@ impl Worker {
     /// Returns true when another client connection may be opened, for this peer if it is known.
     #[must_use]
     pub fn has_capacity(&self, peer: Option<&Peer>) -> bool {
-        let most = self.most_connections();
-        let taken = usize::try_from(self.connections.get()).unwrap_or(usize::MAX);
-        taken < most && peer.is_none_or(|peer| peer.may_connect(most, taken))
+        let limit = self.max_connections();
+        let open = usize::try_from(self.connections.get()).unwrap_or(usize::MAX);
+        open < limit && peer.is_none_or(|peer| peer.may_connect(limit, open))
     }
 
     /// Counts a client connection until the guard is dropped.
     #[must_use]
-    pub fn connected(self: &Rc<Self>, peer: Option<Rc<Peer>>) -> ConnectionGuard {
+    pub fn count_connection(self: &Rc<Self>, peer: Option<Rc<Peer>>) -> ConnectionGuard {
         self.connections.set(self.connections.get() + 1);
         if let Some(peer) = &peer {
-            peer.connects();
+            peer.add_connection();
         }
         ConnectionGuard(self.clone(), peer)
     }
@@ -391,7 +391,7 @@ impl Worker {
         }
     }
 
-    /// Tells upgraded connections to accept no more messages.
+    /// Makes upgraded connections accept no more messages.
     pub fn close_upgraded(&self) {
         self.leaving.send_replace(true);
     }
@@ -403,52 +403,52 @@ impl Worker {
 
     /// Ends the calls whose responses the proxy writes itself: each fails with [`Reason::Draining`].
     pub fn end_calls(&self) {
-        self.ends.set(true);
-        self.ended.notify_waiters();
+        self.is_ending.set(true);
+        self.calls_end.notify_waiters();
     }
 
     /// Waits for an upstream; fails once [`Worker::end_calls`] is called.
     pub(super) async fn until_shutdown<T>(
         &self,
-        waiting: impl Future<Output = T>,
+        future: impl Future<Output = T>,
     ) -> Result<T, Failure> {
         let message =
             "the proxy is shutting down; the server had not answered and may have done the work";
-        self.wait(waiting, message).await
+        self.wait(future, message).await
     }
 
     /// Waits for a request body not yet sent to an upstream; fails once [`Worker::end_calls`] is called.
-    pub(super) async fn body_unless_it_ends<T>(
+    pub(super) async fn body_until_shutdown<T>(
         &self,
-        reading: impl Future<Output = T>,
+        future: impl Future<Output = T>,
     ) -> Result<T, Failure> {
         let message =
             "the proxy is shutting down; the request was not complete and reached no server";
-        self.wait(reading, message).await
+        self.wait(future, message).await
     }
 
     async fn wait<T>(
         &self,
-        waiting: impl Future<Output = T>,
+        future: impl Future<Output = T>,
         message: &'static str,
     ) -> Result<T, Failure> {
-        let ends = async {
-            if !self.ends.get() {
-                self.ended.notified().await;
+        let shutdown = async {
+            if !self.is_ending.get() {
+                self.calls_end.notified().await;
             }
         };
-        // Biased, so that a result that is ready is not discarded. A worker is one thread, so `ends` cannot change
+        // Biased, so that a result that is ready is not discarded. A worker is one thread, so `shutdown` cannot change
         // between the check and the wait.
         tokio::select! {
             biased;
-            came = waiting => Ok(came),
-            () = ends => Err(Failure::new(Reason::Draining, message).advise(Advice::RetryAfter(1))),
+            output = future => Ok(output),
+            () = shutdown => Err(Failure::new(Reason::Draining, message).advise(Advice::RetryAfter(1))),
         }
     }
 
     /// Marks the remaining calls as cut by the proxy; the caller drops them next.
     pub fn abort_calls(&self) {
-        self.patience.set(DrainMode::Over);
+        self.drain_mode.set(DrainMode::Over);
     }
 
     /// Returns the trace context of a call with these headers, if it has one.
@@ -458,11 +458,11 @@ impl Worker {
 
     /// Returns the exporter of trace spans, if one is configured.
     pub(super) fn spans(&self) -> Option<&Spans> {
-        self.common.spans.as_ref()
+        self.shared.spans.as_ref()
     }
 
     pub(super) fn drain_mode(&self) -> DrainMode {
-        self.patience.get()
+        self.drain_mode.get()
     }
 
     /// Returns a snapshot of this worker's metrics.
@@ -474,11 +474,11 @@ impl Worker {
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
         shard.gauges.candidates_in_flight = self.shadow_runner.running() as u64;
         shard.gauges.calls_limit = self.per_worker(installed.plan.limits.in_flight) as u64;
-        shard.gauges.connections_limit = self.most_connections() as u64;
+        shard.gauges.connections_limit = self.max_connections() as u64;
         shard.gauges.pools = installed.pools();
         shard.upstream_calls = installed.calls();
         shard.addresses = installed.addresses();
-        shard.mismatching = self.shadow_runner.mismatching(&self.common.names);
+        shard.mismatching = self.shadow_runner.mismatching(&self.shared.names);
         shard.snapshot()
     }
 }

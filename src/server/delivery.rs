@@ -33,7 +33,7 @@ pub(super) trait OnAbort: Debug + 'static {
 
 impl OnAbort for ResponseBody {
     fn left(&mut self, cause: Option<&str>) {
-        self.not_delivered(cause);
+        self.mark_undelivered(cause);
     }
 }
 

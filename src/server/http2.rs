@@ -303,7 +303,7 @@ async fn answer(
         head: limits.head,
         target: limits.target,
     };
-    let arrival = arrivals.refused(settle(&mut head, wire));
+    let arrival = arrivals.with_violation(settle(&mut head, wire));
     let request = Request::from_parts(head, body);
     let request = IncomingBody::from_request(request, None, (None, limits.body_rate));
     let response = handle(worker, request, arrival).await;

@@ -331,7 +331,7 @@ fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
         worker.count(|shard| shard.refused_connection());
         return;
     }
-    let admitted = (accepted, worker.connected(peer));
+    let admitted = (accepted, worker.count_connection(peer));
     worker
         .tasks()
         .start(serve(worker.clone(), admitted, ending));
@@ -373,7 +373,7 @@ async fn take(
     };
     let arrival = match &socket {
         Client::Plain(_) | Client::Deferring(_) => RequestOrigin::from_peer(client, reach),
-        Client::Secured(_) => RequestOrigin::secured(client, reach, accept::subject(&socket)),
+        Client::Secured(_) => RequestOrigin::from_tls_peer(client, reach, accept::subject(&socket)),
     };
     let counted = connected.count(arrival);
     if counted.is_none() {
@@ -429,9 +429,9 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
             request.extensions_mut().insert(HeaderReadTime(took));
         }
         let arrival = arrivals
-            .refused(begun.refused)
+            .with_violation(begun.refused)
             .with_header_case(begun.spelling)
-            .sent(begun.target);
+            .with_sent_target(begun.target);
         let (inspection, last) = (inspection.clone(), last.clone());
         let interims = interims.clone();
         let mut request =

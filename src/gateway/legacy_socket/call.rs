@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::command::note;
+use super::command::record_result;
 use super::connections::{PendingReply, SocketCallError, SocketReply, SocketRequest};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
@@ -25,29 +25,29 @@ use crate::upstream::{LegacySocketUpstream, Upstream};
 pub(in crate::gateway) async fn rpc_call(
     record: &mut Record,
     route: &Route,
-    said: &Call,
-    arrival: &RequestOrigin,
+    call: &Call,
+    origin: &RequestOrigin,
 ) -> Result<RpcAnswer, Failure> {
     let upstream = record.upstream(Side::Rest).and_then(Upstream::frames);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     let upstream = upstream.clone();
     let limit = route.timeout.unwrap_or(upstream.plan().timeout);
-    let question = SocketRequest::Call {
-        method: (*said.method).to_owned(),
-        params: said.params.clone(),
+    let request = SocketRequest::Call {
+        method: (*call.method).to_owned(),
+        params: call.params.clone(),
     };
     let since = clock::now();
-    let door = open(record, arrival, (&upstream, question), limit);
-    let told = match door {
-        Ok(door) => record.worker().until_shutdown(door.answer()).await,
+    let pending = queue_request(record, origin, (&upstream, request), limit);
+    let reply = match pending {
+        Ok(pending) => record.worker().until_shutdown(pending.answer()).await,
         Err(failure) => return Err(failure),
     };
     record.add_upstream_time(since);
-    let told = told?.unwrap_or(Err(SocketCallError::Link(RequestError::Cut)));
-    match told.map_err(|why| failure(why, upstream.plan(), limit))? {
-        SocketReply::Answer(answered) => settle(record, route, answered),
-        SocketReply::Told => {
-            record.answered(202);
+    let reply = reply?.unwrap_or(Err(SocketCallError::Link(RequestError::Cut)));
+    match reply.map_err(|error| failure(error, upstream.plan(), limit))? {
+        SocketReply::Answer(answer) => record_answer(record, route, answer),
+        SocketReply::Sent => {
+            record.set_response(202);
             Ok(RpcAnswer::Result(Rope::from(
                 Json::literal("null").into_bytes(),
             )))
@@ -56,44 +56,44 @@ pub(in crate::gateway) async fn rpc_call(
 }
 
 /// Queues a request on the client's socket at the server.
-pub(super) fn open(
+pub(super) fn queue_request(
     record: &Record,
-    arrival: &RequestOrigin,
-    (upstream, question): (&Rc<LegacySocketUpstream>, SocketRequest),
+    origin: &RequestOrigin,
+    (upstream, request): (&Rc<LegacySocketUpstream>, SocketRequest),
     limit: Duration,
 ) -> Result<PendingReply, Failure> {
     ensure_client_open(record)?;
-    arrival.links().record_request(Side::Rest);
+    origin.links().record_request(Side::Rest);
     let context = (record.worker(), record.installed());
-    let door = arrival.sockets().send(context, upstream, question, limit);
-    door.map_err(|why| link_call::unanswered(why, upstream.plan(), limit))
+    let pending = origin.sockets().send(context, upstream, request, limit);
+    pending.map_err(|error| link_call::request_failure(error, upstream.plan(), limit))
 }
 
 /// Records an answer that the server gave in a frame, or by staying silent.
-fn settle(
+fn record_answer(
     record: &mut Record,
     route: &Route,
-    answered: TranslatedReply<RpcAnswer>,
+    answer: TranslatedReply<RpcAnswer>,
 ) -> Result<RpcAnswer, Failure> {
-    record.dropped(answered.dropped);
-    match &answered.answer {
+    record.add_dropped(answer.dropped);
+    match &answer.answer {
         RpcAnswer::Result(result) => {
             if route.schema.result.is_some() {
                 rejections::unless_valid(route, &Json::sent(result.clone()))?;
             }
-            match answered.tool_error {
-                true => record.answered_tool_error(200),
-                false => note(record, None),
+            match answer.tool_error {
+                true => record.set_tool_error(200),
+                false => record_result(record, None),
             }
         }
-        RpcAnswer::Error(error) => note(record, Some(error.code)),
+        RpcAnswer::Error(error) => record_result(record, Some(error.code)),
     }
-    Ok(route.outcomes.sent(answered.answer))
+    Ok(route.outcomes.sent(answer.answer))
 }
 
-pub(super) fn failure(why: SocketCallError, upstream: &UpstreamPlan, limit: Duration) -> Failure {
-    match why {
-        SocketCallError::Link(why) => link_call::unanswered(why, upstream, limit),
-        SocketCallError::Misfit(why) => rejections::bind(why),
+pub(super) fn failure(error: SocketCallError, upstream: &UpstreamPlan, limit: Duration) -> Failure {
+    match error {
+        SocketCallError::Link(error) => link_call::request_failure(error, upstream, limit),
+        SocketCallError::Misfit(error) => rejections::bind(error),
     }
 }

@@ -12,14 +12,14 @@ use std::rc::Rc;
 use tokio::sync::mpsc;
 
 use super::connections::{
-    SequencedSocketReply, ServerNews, SocketCallError, SocketReply, SocketReplySender,
+    LegacyServerMessage, SequencedSocketReply, SocketCallError, SocketReply, SocketReplySender,
 };
 use crate::upstream::link::Delivery;
 
 /// The sender to one client.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ClientSender {
-    news: Option<mpsc::Sender<ServerNews>>,
+    messages: Option<mpsc::Sender<LegacyServerMessage>>,
     /// The number of server messages sent so far, over all sockets.
     sent: Rc<Cell<u64>>,
     /// True once a socket that uses this sender has closed.
@@ -28,9 +28,9 @@ pub(super) struct ClientSender {
 
 impl ClientSender {
     /// Creates a sender to this receiver.
-    pub(super) fn to(news: mpsc::Sender<ServerNews>) -> ClientSender {
+    pub(super) fn new(messages: mpsc::Sender<LegacyServerMessage>) -> ClientSender {
         ClientSender {
-            news: Some(news),
+            messages: Some(messages),
             sent: Rc::default(),
             lost: Rc::default(),
         }
@@ -38,7 +38,7 @@ impl ClientSender {
 
     /// Returns true if the client receives server messages.
     pub(super) fn has_receiver(&self) -> bool {
-        self.news.is_some()
+        self.messages.is_some()
     }
 
     /// Returns true if a receiving client has lost a socket; such a client gets no new one.
@@ -51,12 +51,12 @@ impl ClientSender {
 #[derive(Debug)]
 pub(super) struct SocketClientQueue {
     sender: ClientSender,
-    waiting: VecDeque<QueuedItem>,
+    items: VecDeque<QueuedItem>,
 }
 
 #[derive(Debug)]
 enum QueuedItem {
-    News(ServerNews),
+    Message(LegacyServerMessage),
     Answer(SocketReplySender, Result<SocketReply, SocketCallError>),
 }
 
@@ -64,31 +64,31 @@ impl SocketClientQueue {
     pub(super) fn new(sender: ClientSender) -> SocketClientQueue {
         SocketClientQueue {
             sender,
-            waiting: VecDeque::new(),
+            items: VecDeque::new(),
         }
     }
 
     /// Returns the number of queued items.
     pub(super) fn len(&self) -> usize {
-        self.waiting.len()
+        self.items.len()
     }
 
     /// Returns true if the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.items.is_empty()
     }
 
-    /// Marks the socket as lost, before the client has taken the end from the queue.
-    pub(super) fn lose(&self) {
+    /// Marks the socket as lost, before the client has received [`LegacyServerMessage::Gone`].
+    pub(super) fn mark_lost(&self) {
         self.sender.lost.set(true);
     }
 
     /// Queues a server message; returns whether the client has a receiver.
-    pub(super) fn notify(&mut self, news: ServerNews) -> Delivery {
-        if self.sender.news.is_none() {
+    pub(super) fn notify(&mut self, message: LegacyServerMessage) -> Delivery {
+        if self.sender.messages.is_none() {
             return Delivery::NoSubscriber;
         }
-        self.waiting.push_back(QueuedItem::News(news));
+        self.items.push_back(QueuedItem::Message(message));
         Delivery::Delivered
     }
 
@@ -96,52 +96,52 @@ impl SocketClientQueue {
     pub(super) fn answer(
         &mut self,
         reply: SocketReplySender,
-        said: Result<SocketReply, SocketCallError>,
+        result: Result<SocketReply, SocketCallError>,
     ) {
-        self.waiting.push_back(QueuedItem::Answer(reply, said));
-        self.answer_first();
+        self.items.push_back(QueuedItem::Answer(reply, result));
+        self.send_front_replies();
     }
 
-    fn answer_first(&mut self) {
-        while let Some(QueuedItem::Answer(..)) = self.waiting.front() {
-            if let Some(QueuedItem::Answer(reply, said)) = self.waiting.pop_front() {
-                let behind = self.sender.sent.get();
+    fn send_front_replies(&mut self) {
+        while let Some(QueuedItem::Answer(..)) = self.items.front() {
+            if let Some(QueuedItem::Answer(reply, result)) = self.items.pop_front() {
+                let sequence = self.sender.sent.get();
                 // A send fails only if the caller no longer waits.
-                drop(reply.send(SequencedSocketReply { said, behind }));
+                drop(reply.send(SequencedSocketReply { result, sequence }));
             }
         }
     }
 
     /// Waits for capacity, and sends the first item. Cancel-safe. Pends forever if the queue is empty.
-    pub(super) async fn go_on(&mut self) {
-        let (Some(news), false) = (&self.sender.news, self.waiting.is_empty()) else {
+    pub(super) async fn send_next(&mut self) {
+        let (Some(messages), false) = (&self.sender.messages, self.items.is_empty()) else {
             return pending().await;
         };
-        let room = news.clone().reserve_owned().await;
-        match (room, self.waiting.pop_front()) {
-            (Ok(room), Some(QueuedItem::News(first))) => {
-                drop(room.send(first));
+        let permit = messages.clone().reserve_owned().await;
+        match (permit, self.items.pop_front()) {
+            (Ok(permit), Some(QueuedItem::Message(first))) => {
+                drop(permit.send(first));
                 self.sender.sent.set(self.sender.sent.get() + 1);
             }
-            (Ok(_), Some(QueuedItem::Answer(reply, said))) => self.answer(reply, said),
+            (Ok(_), Some(QueuedItem::Answer(reply, result))) => self.answer(reply, result),
             (Ok(_), None) => {}
             (Err(_), first) => {
                 // The client is gone; only replies to callers remain.
-                self.sender.news = None;
-                let all = first.into_iter().chain(std::mem::take(&mut self.waiting));
-                self.waiting = all
-                    .filter(|outgoing| matches!(outgoing, QueuedItem::Answer(..)))
+                self.sender.messages = None;
+                let all = first.into_iter().chain(std::mem::take(&mut self.items));
+                self.items = all
+                    .filter(|item| matches!(item, QueuedItem::Answer(..)))
                     .collect();
             }
         }
-        self.answer_first();
+        self.send_front_replies();
     }
 
-    /// Sends all items and then the end; waits until the client has taken them or is gone.
+    /// Sends all items and then the end; waits until the client has received them or is gone.
     pub(super) async fn end(mut self) {
-        self.notify(ServerNews::Gone);
+        self.notify(LegacyServerMessage::Gone);
         while !self.is_empty() {
-            self.go_on().await;
+            self.send_next().await;
         }
     }
 }
@@ -156,120 +156,121 @@ mod tests {
 
     #[derive(Debug, Clone, Copy)]
     enum Step {
-        News,
+        Message,
         Answer,
-        GoOn,
+        SendNext,
         Take,
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            Just(Step::News),
+            Just(Step::Message),
             Just(Step::Answer),
-            Just(Step::GoOn),
+            Just(Step::SendNext),
             Just(Step::Take)
         ];
         prop::collection::vec(step, 0..40)
     }
 
-    /// The messages that the client has taken, and the replies to callers with their expected positions.
-    struct Scene {
-        ear: mpsc::Receiver<ServerNews>,
-        told: u64,
-        taken: u64,
+    /// The messages that the client has received, and the replies to callers with their expected positions.
+    struct Client {
+        receiver: mpsc::Receiver<LegacyServerMessage>,
+        notified: u64,
+        received: u64,
         answers: Vec<(u64, oneshot::Receiver<SequencedSocketReply>)>,
     }
 
-    impl Scene {
+    impl Client {
         /// Returns true if that was the end.
         fn take(&mut self) -> bool {
-            match self.ear.try_recv() {
-                Ok(ServerNews::Event(number)) => {
-                    assert_eq!(number, self.taken.to_string());
-                    self.taken += 1;
+            match self.receiver.try_recv() {
+                Ok(LegacyServerMessage::Event(number)) => {
+                    assert_eq!(number, self.received.to_string());
+                    self.received += 1;
                     false
                 }
-                Ok(ServerNews::Gone) => {
-                    assert_eq!(self.taken, self.told);
+                Ok(LegacyServerMessage::Gone) => {
+                    assert_eq!(self.received, self.notified);
                     true
                 }
-                Ok(ServerNews::Answer(_)) | Err(_) => false,
+                Ok(LegacyServerMessage::Answer(_)) | Err(_) => false,
             }
         }
 
         /// Checks that each delivered reply finds the preceding messages in the client's channel.
-        fn look(&mut self) {
-            let here = self.taken + self.ear.len() as u64;
-            self.answers
-                .retain_mut(|(before, door)| match door.try_recv() {
-                    Ok(told) => {
-                        assert_eq!(told.behind, *before);
-                        assert!(here >= *before);
+        fn check_replies(&mut self) {
+            let available = self.received + self.receiver.len() as u64;
+            self.answers.retain_mut(
+                |(sequence, reply_receiver)| match reply_receiver.try_recv() {
+                    Ok(reply) => {
+                        assert_eq!(reply.sequence, *sequence);
+                        assert!(available >= *sequence);
                         false
                     }
                     Err(_) => true,
-                });
+                },
+            );
         }
     }
 
     proptest! {
         #[test]
-        fn all_goes_out_in_its_order_and_an_answer_knows_what_was_before_it(steps in steps()) {
-            let (news, ear) = mpsc::channel(2);
-            let mut outlet = SocketClientQueue::new(ClientSender::to(news));
-            let mut scene = Scene { ear, told: 0, taken: 0, answers: Vec::new() };
+        fn messages_and_replies_keep_their_order(steps in steps()) {
+            let (messages, receiver) = mpsc::channel(2);
+            let mut queue = SocketClientQueue::new(ClientSender::new(messages));
+            let mut client = Client { receiver, notified: 0, received: 0, answers: Vec::new() };
             for step in steps {
                 match step {
-                    Step::News => {
-                        outlet.notify(ServerNews::Event(scene.told.to_string().into()));
-                        scene.told += 1;
+                    Step::Message => {
+                        queue.notify(LegacyServerMessage::Event(client.notified.to_string().into()));
+                        client.notified += 1;
                     }
                     Step::Answer => {
-                        let (reply, door) = oneshot::channel();
-                        scene.answers.push((scene.told, door));
-                        outlet.answer(reply, Ok(SocketReply::Told));
+                        let (reply, reply_receiver) = oneshot::channel();
+                        client.answers.push((client.notified, reply_receiver));
+                        queue.answer(reply, Ok(SocketReply::Sent));
                     }
-                    Step::GoOn => {
-                        outlet.go_on().now_or_never();
+                    Step::SendNext => {
+                        queue.send_next().now_or_never();
                     }
                     Step::Take => {
-                        scene.take();
+                        client.take();
                     }
                 }
-                scene.look();
+                client.check_replies();
             }
-            let mut end = Box::pin(outlet.end());
+            let mut end = Box::pin(queue.end());
             let mut is_over = false;
             for _ in 0..200 {
                 if !is_over {
                     is_over = (&mut end).now_or_never().is_some();
                 }
-                scene.look();
-                if scene.take() {
+                client.check_replies();
+                if client.take() {
                     break;
                 }
             }
-            prop_assert!(is_over && scene.answers.is_empty());
-            prop_assert_eq!(scene.taken, scene.told);
+            prop_assert!(is_over && client.answers.is_empty());
+            prop_assert_eq!(client.received, client.notified);
         }
 
         #[test]
-        fn of_a_client_that_is_gone_only_callers_are_told(steps in steps()) {
-            let (news, ear) = mpsc::channel(2);
-            let mut outlet = SocketClientQueue::new(ClientSender::to(news));
-            drop(ear);
-            let mut doors = Vec::new();
+        fn a_client_that_left_gets_no_messages_but_callers_get_replies(steps in steps()) {
+            let (messages, receiver) = mpsc::channel(2);
+            let mut queue = SocketClientQueue::new(ClientSender::new(messages));
+            drop(receiver);
+            let mut reply_receivers = Vec::new();
             for step in steps {
-                if matches!(step, Step::News) {
-                    outlet.notify(ServerNews::Event(Default::default()));
+                if matches!(step, Step::Message) {
+                    queue.notify(LegacyServerMessage::Event(Default::default()));
                 } else {
-                    let (reply, door) = oneshot::channel();
-                    outlet.answer(reply, Ok(SocketReply::Told));
-                    doors.push(door);
+                    let (reply, reply_receiver) = oneshot::channel();
+                    queue.answer(reply, Ok(SocketReply::Sent));
+                    reply_receivers.push(reply_receiver);
                 }
             }
-            prop_assert!(outlet.end().now_or_never().is_some());
-            prop_assert!(doors.iter_mut().all(|door| door.try_recv().is_ok()));
+            prop_assert!(queue.end().now_or_never().is_some());
+            prop_assert!(reply_receivers.iter_mut().all(|reply_receiver| reply_receiver.try_recv().is_ok()));
         }
     }
 }

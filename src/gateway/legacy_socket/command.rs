@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Version, request};
 
-use super::call::{failure, open};
+use super::call::{failure, queue_request};
 use super::connections::{PendingReply, SocketReply, SocketRequest};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
@@ -18,7 +18,7 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::identity::identify;
 use crate::gateway::record::{Record, RequestLine};
-use crate::gateway::request_body::no_room;
+use crate::gateway::request_body::memory_exhausted;
 use crate::gateway::rest::decide;
 use crate::gateway::translate::{context, response, send_rpc};
 use crate::gateway::{RequestOrigin, RuntimePlan, Worker, sessions};
@@ -30,7 +30,7 @@ pub(in crate::gateway) struct FrameClient<'a> {
     pub(in crate::gateway) worker: &'a Rc<Worker>,
     /// The head of the handshake, as if each message were posted.
     pub(in crate::gateway) head: &'a request::Parts,
-    pub(in crate::gateway) arrival: &'a RequestOrigin,
+    pub(in crate::gateway) origin: &'a RequestOrigin,
     /// The number of the client's socket.
     pub(in crate::gateway) socket: u64,
 }
@@ -41,7 +41,7 @@ struct FrameInfo<'a> {
     /// The text as received.
     text: Bytes,
     /// The result of reserving memory for the frame.
-    room: Result<(), BudgetExhausted>,
+    reservation: Result<(), BudgetExhausted>,
     route: Option<(usize, &'a Route)>,
 }
 
@@ -55,47 +55,47 @@ pub(in crate::gateway) enum FrameOutcome {
 
 /// Serves one frame until it is answered or forwarded; refuses it if there is no memory for it.
 pub(in crate::gateway) async fn command(
-    who: &FrameClient<'_>,
+    client: &FrameClient<'_>,
     (frame, text): (Json, Bytes),
-    room: Result<(), BudgetExhausted>,
+    reservation: Result<(), BudgetExhausted>,
 ) -> FrameOutcome {
-    let installed = who.worker.installed();
+    let installed = client.worker.installed();
     let line = RequestLine {
         method: Method::GET,
         version: Version::HTTP_11,
-        ..RequestLine::within(who.head, who.arrival)
+        ..RequestLine::for_call(client.head, client.origin)
     };
-    let mut record = Record::begin(who.worker, &installed, Side::Rest, line);
+    let mut record = Record::begin(client.worker, &installed, Side::Rest, line);
     let routes = &installed.plan.routes;
     let selected = routes.select_frame(&frame);
-    let told = FrameInfo {
+    let info = FrameInfo {
         frame: frame.clone(),
         text,
-        room,
+        reservation,
         route: selected.map(|index| (index, routes.route(index))),
     };
-    match serve(&mut record, who, told, &installed).await {
+    match serve(&mut record, client, info, &installed).await {
         Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
         // The record continues with the server's reply.
-        Ok(Disposition::Forwarded(door, upstream, limit)) => {
+        Ok(Disposition::Forwarded(pending, upstream, limit)) => {
             FrameOutcome::Forwarded(Box::new(PassthroughFrame {
                 record,
                 route: selected,
                 frame,
-                door,
+                pending,
                 upstream,
                 limit,
             }))
         }
         Err(failure) => {
-            record.failed(failure.reason.row().status, &failure);
-            FrameOutcome::Replied(failed(&installed, (selected, &frame), &failure))
+            record.set_failure(failure.reason.row().status, &failure);
+            FrameOutcome::Replied(failure_frame(&installed, (selected, &frame), &failure))
         }
     }
 }
 
 /// Formats a failure for the client, if an outcome of the route can express it.
-fn failed(
+fn failure_frame(
     installed: &RuntimePlan,
     (route, frame): (Option<usize>, &Json),
     failure: &Failure,
@@ -103,13 +103,13 @@ fn failed(
     let plan = &installed.plan;
     let route = plan.routes.route(route?);
     let call = route.unread(frame);
-    let terms = context(&plan.limits);
+    let context = context(&plan.limits);
     let failure = (failure, &plan.face.failure_codes);
-    spoken(failure_to_frame(route, failure, &call, terms).answer)
+    frame_text(failure_to_frame(route, failure, &call, context).answer)
 }
 
-fn spoken(said: frame::FrameReply) -> Option<Bytes> {
-    match said {
+fn frame_text(reply: frame::FrameReply) -> Option<Bytes> {
+    match reply {
         frame::FrameReply::Frame(frame) => Some(frame.into_bytes()),
         frame::FrameReply::Silence | frame::FrameReply::NoRow => None,
     }
@@ -123,51 +123,52 @@ enum Disposition {
 
 async fn serve(
     record: &mut Record,
-    who: &FrameClient<'_>,
-    told: FrameInfo<'_>,
+    client: &FrameClient<'_>,
+    info: FrameInfo<'_>,
     installed: &RuntimePlan,
 ) -> Result<Disposition, Failure> {
     let plan = &installed.plan;
-    let headers = &who.head.headers;
-    let identity = identify(record, headers, who.arrival);
+    let headers = &client.head.headers;
+    let identity = identify(record, headers, client.origin);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
-    told.room.map_err(no_room)?;
-    if let Some(said) = plan.locals.frame(&told.frame, context(&plan.limits)) {
+    info.reservation.map_err(memory_exhausted)?;
+    if let Some(reply) = plan.locals.frame(&info.frame, context(&plan.limits)) {
         record.handle_locally(DecisionReason::Local);
-        record.answered_here(200, None);
-        return Ok(Disposition::Replied(spoken(said)));
+        record.set_local_response(200, None);
+        return Ok(Disposition::Replied(frame_text(reply)));
     }
-    let selected = told.route.map(|(index, _)| index);
-    let session = sessions::of_socket((&*record, installed), caller, who.socket);
+    let selected = info.route.map(|(index, _)| index);
+    let session = sessions::for_socket((&*record, installed), caller, client.socket);
     let stage = decide(record, plan, (caller, headers, session), selected);
-    match (stage.control(), told.route) {
+    match (stage.control(), info.route) {
         (None, Some((index, _))) => Err(record.unserved_failure(plan, index)),
         (Some(rollout::Path::New), Some((_, route))) => {
-            translate(record, who, (route, told.frame)).await
+            translate(record, client, (route, info.frame)).await
         }
-        (Some(rollout::Path::Old), _) | (_, None) => pass(record, who, told).await,
+        (Some(rollout::Path::Old), _) | (_, None) => forward(record, client, info).await,
     }
 }
 
 /// Translates a command, and sends it to the RPC upstream.
 async fn translate(
     record: &mut Record,
-    who: &FrameClient<'_>,
+    client: &FrameClient<'_>,
     (route, frame): (&Route, Json),
 ) -> Result<Disposition, Failure> {
-    let terms = context(&record.installed().plan.limits);
-    let call = command_to_rpc(route, frame, terms).map_err(rejections::bind)?;
-    record.dropped(call.dropped);
-    let said = (&*call.method, call.params);
-    let Some((reply, id)) = send_rpc(record, route, said, (who.head, who.arrival)).await? else {
-        record.answered(202);
+    let context = context(&record.installed().plan.limits);
+    let call = command_to_rpc(route, frame, context).map_err(rejections::bind)?;
+    record.add_dropped(call.dropped);
+    let rpc_call = (&*call.method, call.params);
+    let Some((reply, id)) = send_rpc(record, route, rpc_call, (client.head, client.origin)).await?
+    else {
+        record.set_response(202);
         return Ok(Disposition::Replied(None));
     };
     let (reply, code) = response(record, route, (&reply, id))?;
-    let answered = answer_to_frame(route, (reply, &call.call), terms);
-    record.dropped(answered.dropped);
-    if answered.answer == frame::FrameReply::NoRow {
+    let translated = answer_to_frame(route, (reply, &call.call), context);
+    record.add_dropped(translated.dropped);
+    if translated.answer == frame::FrameReply::NoRow {
         let message = "no outcome of the route maps the server's answer to a frame";
         let cause = match code {
             Some(code) => format!("an error with the code {code}"),
@@ -175,17 +176,17 @@ async fn translate(
         };
         return Err(Failure::new(Reason::UpstreamNotProtocol, message).because(cause));
     }
-    note(record, code);
-    Ok(Disposition::Replied(spoken(answered.answer)))
+    record_result(record, code);
+    Ok(Disposition::Replied(frame_text(translated.answer)))
 }
 
 /// Forwards a frame unchanged over the client's socket at the server. Frames are written in order of arrival.
-async fn pass(
+async fn forward(
     record: &mut Record,
-    who: &FrameClient<'_>,
-    told: FrameInfo<'_>,
+    client: &FrameClient<'_>,
+    info: FrameInfo<'_>,
 ) -> Result<Disposition, Failure> {
-    let index = told.route.map(|(index, _)| index);
+    let index = info.route.map(|(index, _)| index);
     let installed = record.installed().clone();
     let upstream = match index {
         Some(_) => record.upstream(Side::Rest),
@@ -193,16 +194,16 @@ async fn pass(
     };
     let upstream = upstream.and_then(Upstream::frames);
     let upstream = upstream
-        .ok_or_else(|| rejections::no_frame(&told.frame))?
+        .ok_or_else(|| rejections::no_frame(&info.frame))?
         .clone();
-    let own = told.route.and_then(|(_, route)| route.timeout);
-    let limit = own.unwrap_or(upstream.plan().timeout);
-    let question = SocketRequest::Passed {
-        frame: told.frame,
-        text: told.text,
+    let route_timeout = info.route.and_then(|(_, route)| route.timeout);
+    let limit = route_timeout.unwrap_or(upstream.plan().timeout);
+    let request = SocketRequest::Passed {
+        frame: info.frame,
+        text: info.text,
     };
-    let door = open(record, who.arrival, (&upstream, question), limit)?;
-    Ok(Disposition::Forwarded(door, upstream, limit))
+    let pending = queue_request(record, client.origin, (&upstream, request), limit)?;
+    Ok(Disposition::Forwarded(pending, upstream, limit))
 }
 
 /// A forwarded frame. Dropping it means that the client has left.
@@ -210,7 +211,7 @@ pub(in crate::gateway) struct PassthroughFrame {
     record: Box<Record>,
     route: Option<usize>,
     frame: Json,
-    door: PendingReply,
+    pending: PendingReply,
     upstream: Rc<LegacySocketUpstream>,
     limit: Duration,
 }
@@ -218,38 +219,39 @@ pub(in crate::gateway) struct PassthroughFrame {
 impl PassthroughFrame {
     /// Records the outcome. The server's reply reaches the client as a server message; this returns a message only if
     /// the frame was never sent.
-    pub(in crate::gateway) async fn settle(self) -> Option<Bytes> {
+    pub(in crate::gateway) async fn await_reply(self) -> Option<Bytes> {
         let mut record = self.record;
         let since = clock::now();
-        let told = self.door.answer().await?;
+        let reply = self.pending.answer().await?;
         record.add_upstream_time(since);
-        let why = match told {
-            Ok(SocketReply::Told) => {
-                record.answered(202);
+        let error = match reply {
+            Ok(SocketReply::Sent) => {
+                record.set_response(202);
                 return None;
             }
-            Ok(SocketReply::Answer(answered)) => {
-                let code = match answered.answer {
+            Ok(SocketReply::Answer(translated)) => {
+                let code = match translated.answer {
                     RpcAnswer::Result(_) => None,
                     RpcAnswer::Error(error) => Some(error.code),
                 };
-                note(&mut record, code);
+                record_result(&mut record, code);
                 return None;
             }
-            Err(why) => why,
+            Err(error) => error,
         };
-        let failure = failure(why, self.upstream.plan(), self.limit);
-        record.failed(failure.reason.row().status, &failure);
-        let unbegun = failure.reason == Reason::UpstreamBusy;
-        let said = unbegun.then(|| failed(record.installed(), (self.route, &self.frame), &failure));
-        said.flatten()
+        let failure = failure(error, self.upstream.plan(), self.limit);
+        record.set_failure(failure.reason.row().status, &failure);
+        let was_not_sent = failure.reason == Reason::UpstreamBusy;
+        let frame = was_not_sent
+            .then(|| failure_frame(record.installed(), (self.route, &self.frame), &failure));
+        frame.flatten()
     }
 }
 
 /// Records an answer of the server.
-pub(super) fn note(record: &mut Record, code: Option<i64>) {
+pub(super) fn record_result(record: &mut Record, code: Option<i64>) {
     match code {
-        None => record.answered(200),
-        Some(code) => record.answered_error(200, code, Blame::of_code(code)),
+        None => record.set_response(200),
+        Some(code) => record.set_error(200, code, Blame::of_code(code)),
     }
 }

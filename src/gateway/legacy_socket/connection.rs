@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::client_queue::{ClientSender, SocketClientQueue};
 use super::connections::{
-    QUEUE, QueuedRequest, SequencedSocketReply, ServerNews, SocketCallError, SocketReply,
+    LegacyServerMessage, QUEUE, QueuedRequest, SequencedSocketReply, SocketCallError, SocketReply,
     SocketReplySender, SocketRequest,
 };
 use crate::domain::frame::{
@@ -40,54 +40,57 @@ const FIRST_ID: u64 = 1_000_000_001;
 
 /// Opens a socket, and runs it until it closes.
 pub(super) async fn serve(
-    mut owner: ConnectionTask,
-    (upstream, place): (Rc<LegacySocketUpstream>, SocketPermit),
+    mut task: ConnectionTask,
+    (upstream, permit): (Rc<LegacySocketUpstream>, SocketPermit),
     (mut inbox, gone): (mpsc::Receiver<QueuedRequest>, Rc<Notify>),
 ) {
     let name = upstream.plan().name.as_str();
-    owner.report(0);
+    task.report(0);
     let mut frames = match upstream.connect().await {
         Ok(frames) => frames,
-        Err(why) => {
-            tracing::warn!(upstream = name, cause = why, "a socket of frames is lost");
+        Err(error) => {
+            tracing::warn!(upstream = name, cause = error, "legacy socket lost");
             upstream.stats().refuses();
-            owner.share.end();
-            refuse(&owner.outlet, &mut inbox);
-            drop(place);
-            return owner.outlet.end().await;
+            task.stats.end();
+            refuse_queued(&task.client_queue, &mut inbox);
+            drop(permit);
+            return task.client_queue.end().await;
         }
     };
-    tracing::debug!(upstream = name, "a socket of frames is open");
-    if let Some(why) = owner.run(&mut frames, (&mut inbox, &gone)).await {
-        let waiting = owner.waiting.len();
+    tracing::debug!(upstream = name, "legacy socket opened");
+    if let Some(error) = task.run(&mut frames, (&mut inbox, &gone)).await {
+        let waiting = task.correlator.len();
         tracing::warn!(
             upstream = name,
             waiting,
-            cause = why,
-            "a socket of frames is lost"
+            cause = error,
+            "legacy socket lost"
         );
-        owner.waiting.connection_lost();
-        owner.apply_all(None);
-        owner.report(0);
+        task.correlator.connection_lost();
+        task.apply_all(None);
+        task.report(0);
     }
-    owner.share.end();
-    refuse(&owner.outlet, &mut inbox);
-    let ends = async {
+    task.stats.end();
+    refuse_queued(&task.client_queue, &mut inbox);
+    let close_server = async {
         frames.end().await;
-        drop(place);
+        drop(permit);
     };
     // A slow client must not keep the server's socket open.
-    tokio::join!(ends, owner.outlet.end());
+    tokio::join!(close_server, task.client_queue.end());
 }
 
 /// Refuses queued requests: a client that lost a socket gets no other, so none may be written.
-fn refuse(outlet: &SocketClientQueue, inbox: &mut mpsc::Receiver<QueuedRequest>) {
-    outlet.lose();
+fn refuse_queued(client_queue: &SocketClientQueue, inbox: &mut mpsc::Receiver<QueuedRequest>) {
+    client_queue.mark_lost();
     inbox.close();
-    while let Ok(asked) = inbox.try_recv() {
-        let said = Err(SocketCallError::Link(link::RequestError::Unreachable));
+    while let Ok(queued) = inbox.try_recv() {
+        let result = Err(SocketCallError::Link(link::RequestError::Unreachable));
         // A send fails only if the caller no longer waits.
-        drop(asked.reply.send(SequencedSocketReply { said, behind: 0 }));
+        drop(queued.reply.send(SequencedSocketReply {
+            result,
+            sequence: 0,
+        }));
     }
 }
 
@@ -97,14 +100,14 @@ pub(super) struct ConnectionTask {
     server: Rc<LegacySocketUpstream>,
     /// The plan whose routes apply while a call waits.
     installed: Rc<RuntimePlan>,
-    waiting: FrameCorrelator,
+    correlator: FrameCorrelator,
     callers: BTreeMap<Ticket, SocketReplySender>,
     /// Frames to be written.
     out: VecDeque<(Ticket, Bytes)>,
     writing: Option<Ticket>,
     /// Messages to the client, and replies to callers.
-    outlet: SocketClientQueue,
-    silence: IdleTimer,
+    client_queue: SocketClientQueue,
+    idle_timer: IdleTimer,
     /// The maximum age; an older socket closes as soon as no call waits.
     max_age: Option<Duration>,
     next: u64,
@@ -112,7 +115,7 @@ pub(super) struct ConnectionTask {
     began: Instant,
     /// Counts of events, for reporting.
     counts: LinkCounts,
-    share: StatsHandle<Arc<LinkStats>>,
+    stats: StatsHandle<Arc<LinkStats>>,
 }
 
 /// The intake of requests.
@@ -127,19 +130,19 @@ impl ConnectionTask {
         worker: &Rc<Worker>,
         installed: &Rc<RuntimePlan>,
         upstream: &Rc<LegacySocketUpstream>,
-        way: ClientSender,
+        client_sender: ClientSender,
     ) -> ConnectionTask {
         let (plan, frames) = (upstream.plan(), upstream.frames());
         ConnectionTask {
             worker: worker.clone(),
             server: upstream.clone(),
             installed: installed.clone(),
-            waiting: FrameCorrelator::new(frames.in_flight).with_first_id(FIRST_ID),
+            correlator: FrameCorrelator::new(frames.in_flight).with_first_id(FIRST_ID),
             callers: BTreeMap::new(),
             out: VecDeque::new(),
             writing: None,
-            outlet: SocketClientQueue::new(way),
-            silence: IdleTimer::new(plan.idle_timeout, frames.heartbeat),
+            client_queue: SocketClientQueue::new(client_sender),
+            idle_timer: IdleTimer::new(plan.idle_timeout, frames.heartbeat),
             max_age: plan.max_age,
             next: 0,
             began: clock::now(),
@@ -147,7 +150,7 @@ impl ConnectionTask {
                 opened: 1,
                 ..LinkCounts::default()
             },
-            share: StatsHandle::new(upstream.stats().clone()),
+            stats: StatsHandle::new(upstream.stats().clone()),
         }
     }
 
@@ -157,8 +160,8 @@ impl ConnectionTask {
         frames: &mut MessageStream<S>,
         (inbox, gone): (&mut mpsc::Receiver<QueuedRequest>, &Notify),
     ) -> Option<String> {
-        let mut entry = Intake::Open;
-        self.silence.on_activity();
+        let mut intake = Intake::Open;
+        self.idle_timer.on_activity();
         let end = self.max_age.map(|age| clock::now() + age);
         loop {
             self.report(1);
@@ -168,47 +171,47 @@ impl ConnectionTask {
                 self.writing = Some(ticket);
                 frames.send(text);
             }
-            if entry == Intake::Closed && !frames.is_writing() {
+            if intake == Intake::Closed && !frames.is_writing() {
                 return None;
             }
-            let takes = entry == Intake::Open && self.out.len() < QUEUE;
-            let intake = match self.outlet.is_empty() {
+            let has_capacity = intake == Intake::Open && self.out.len() < QUEUE;
+            let read_mode = match self.client_queue.is_empty() {
                 true => ReadMode::Open,
                 false => ReadMode::Shut,
             };
-            let alarm = self.waiting.alarm().map(|at| self.began + at);
-            let silence = self.silence.next_deadline();
-            let is_quiet = self.is_idle() && self.outlet.is_empty() && !frames.is_writing();
-            let end = self.ends(end).filter(|_| is_quiet);
+            let call_timeout = self.correlator.alarm().map(|at| self.began + at);
+            let idle_deadline = self.idle_timer.next_deadline();
+            let is_quiet = self.is_idle() && self.client_queue.is_empty() && !frames.is_writing();
+            let end = self.close_time(end).filter(|_| is_quiet);
             // Every branch is cancel-safe: a pending item is still there in the next iteration.
             tokio::select! {
-                asked = inbox.recv(), if takes => match asked {
-                    Some(asked) => self.asked(asked),
-                    None => entry = Intake::Closed,
+                queued = inbox.recv(), if has_capacity => match queued {
+                    Some(queued) => self.on_request(queued),
+                    None => intake = Intake::Closed,
                 },
                 () = self.worker.swapped() => {}
-                () = gone.notified() => self.forget_gone(),
-                event = frames.next(intake) => {
-                    if let Some(why) = self.on_event(event) {
-                        return Some(why);
+                () = gone.notified() => self.cancel_abandoned(),
+                event = frames.next(read_mode) => {
+                    if let Some(error) = self.on_event(event) {
+                        return Some(error);
                     }
                 }
-                () = self.outlet.go_on() => {}
-                () = sleep_until(alarm.unwrap_or(silence)), if alarm.is_some() => self.tick(),
-                () = sleep_until(end.unwrap_or(silence)), if end.is_some() => {
+                () = self.client_queue.send_next() => {}
+                () = sleep_until(call_timeout.unwrap_or(idle_deadline)), if call_timeout.is_some() => self.tick(),
+                () = sleep_until(end.unwrap_or(idle_deadline)), if end.is_some() => {
                     if self.may_close(inbox) {
                         return None;
                     }
                 }
-                () = sleep_until(silence) => match self.next_deadline() {
-                    IdleAction::Ask => frames.ping(),
+                () = sleep_until(idle_deadline) => match self.next_deadline() {
+                    IdleAction::Ping => frames.ping(),
                     IdleAction::Wait => {}
-                    IdleAction::End if self.is_idle() => {
+                    IdleAction::Close if self.is_idle() => {
                         if self.may_close(inbox) {
                             return None;
                         }
                     }
-                    IdleAction::End => return Some("it showed no sign of life".to_owned()),
+                    IdleAction::Close => return Some("it showed no sign of life".to_owned()),
                 },
             }
         }
@@ -216,7 +219,7 @@ impl ConnectionTask {
 
     /// Returns the time at which the socket may close: at its maximum age, or immediately if no plan has the server
     /// any more. `began` is in the past, so a server that keeps sending cannot postpone the close.
-    fn ends(&self, aged: Option<Instant>) -> Option<Instant> {
+    fn close_time(&self, aged: Option<Instant>) -> Option<Instant> {
         match self.server.is_over() {
             false => aged,
             true => Some(self.began),
@@ -226,15 +229,15 @@ impl ConnectionTask {
     /// Returns true if the idle socket may close. A request that has just been queued is served first.
     fn may_close(&mut self, inbox: &mut mpsc::Receiver<QueuedRequest>) -> bool {
         match inbox.try_recv() {
-            Ok(asked) => {
-                self.asked(asked);
+            Ok(queued) => {
+                self.on_request(queued);
                 false
             }
             Err(_) => true,
         }
     }
 
-    /// Reports the state of the socket; `ready` is 1 while it takes calls.
+    /// Reports the state of the socket; `ready` is 1 while it accepts calls.
     fn report(&mut self, ready: usize) {
         let queued = self.out.len();
         let levels = LinkGauges {
@@ -242,49 +245,49 @@ impl ConnectionTask {
             in_flight: self.callers.len().saturating_sub(queued),
             queued,
         };
-        self.share.set_gauges(levels, self.counts);
+        self.stats.set_gauges(levels, self.counts);
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.out.is_empty()
+        self.correlator.is_empty() && self.out.is_empty()
     }
 
     fn next_deadline(&mut self) -> IdleAction {
-        if !self.outlet.is_empty() {
+        if !self.client_queue.is_empty() {
             // Reading is paused, so silence says nothing about the server.
-            self.silence.on_received();
+            self.idle_timer.on_received();
         }
-        let open = self.waiting.len() + self.out.len() + self.outlet.len();
-        self.silence.on_deadline(Activity::new(open))
+        let open = self.correlator.len() + self.out.len() + self.client_queue.len();
+        self.idle_timer.on_deadline(Activity::new(open))
     }
 
     fn now(&self) -> Duration {
         clock::now().saturating_duration_since(self.began)
     }
 
-    fn terms(&self) -> TranslateContext {
+    fn translate_context(&self) -> TranslateContext {
         TranslateContext {
             depth: self.installed.plan.limits.depth,
             now: clock::rfc3339,
         }
     }
 
-    fn asked(&mut self, asked: QueuedRequest) {
-        if asked.reply.is_closed() {
+    fn on_request(&mut self, queued: QueuedRequest) {
+        if queued.reply.is_closed() {
             return;
         }
-        self.silence.on_activity();
-        if self.waiting.is_empty() && !Rc::ptr_eq(&self.installed, &asked.installed) {
-            self.installed = asked.installed;
+        self.idle_timer.on_activity();
+        if self.correlator.is_empty() && !Rc::ptr_eq(&self.installed, &queued.installed) {
+            self.installed = queued.installed;
         }
         let ticket = Ticket(self.next);
         self.next += 1;
-        self.callers.insert(ticket, asked.reply);
-        if asked.deadline <= clock::now() {
+        self.callers.insert(ticket, queued.reply);
+        if queued.deadline <= clock::now() {
             return self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Late)));
         }
-        let deadline = asked.deadline.saturating_duration_since(self.began);
-        match asked.question {
+        let deadline = queued.deadline.saturating_duration_since(self.began);
+        match queued.request {
             SocketRequest::Call { method, params } => {
                 self.call(ticket, (&method, params.as_ref()), deadline);
             }
@@ -294,7 +297,8 @@ impl ConnectionTask {
     }
 
     fn call(&mut self, ticket: Ticket, call: (&str, Option<&Json>), deadline: Duration) {
-        let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
+        let (installed, context, now) =
+            (self.installed.clone(), self.translate_context(), self.now());
         let table = &installed.plan.routes;
         let Some(route) = table.select_rpc_to(Wire::Frame, call) else {
             // A plan that was installed in between has the route, and this one does not.
@@ -306,33 +310,33 @@ impl ConnectionTask {
             call,
             deadline,
         };
-        self.waiting.ask(table, (now, command), terms);
+        self.correlator.ask(table, (now, command), context);
     }
 
     /// Writes a frame of the client, and watches for its answer if the route describes it.
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
-        let (installed, terms) = (self.installed.clone(), self.terms());
+        let (installed, context) = (self.installed.clone(), self.translate_context());
         let table = &installed.plan.routes;
-        match observe(table, (ticket, frame.clone()), (deadline, terms)) {
-            Some(overheard) if self.waiting.clashes(table, &overheard) => {
+        match observe(table, (ticket, frame.clone()), (deadline, context)) {
+            Some(observed) if self.correlator.clashes(table, &observed) => {
                 return self
                     .send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Busy)));
             }
-            Some(overheard) => self.waiting.observe(table, overheard),
+            Some(observed) => self.correlator.observe(table, observed),
             None => self
-                .waiting
+                .correlator
                 .forward_unread(table, (ticket, &frame), deadline),
         };
         self.out.push_back((ticket, text));
     }
 
-    fn forget_gone(&mut self) {
+    fn cancel_abandoned(&mut self) {
         let callers = self.callers.iter();
         let gone = callers.filter(|(_, reply)| reply.is_closed());
         let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
         for ticket in gone {
             self.callers.remove(&ticket);
-            self.waiting.cancel(ticket);
+            self.correlator.cancel(ticket);
             self.withdraw(ticket);
         }
     }
@@ -342,44 +346,47 @@ impl ConnectionTask {
         match event {
             Event::Message(text) => self.on_message(text),
             Event::Written => {
-                self.silence.on_activity();
+                self.idle_timer.on_activity();
                 if let Some(ticket) = self.writing.take() {
-                    self.written(ticket);
+                    self.on_written(ticket);
                 }
             }
-            Event::Sign => self.silence.on_received(),
+            Event::Sign => self.idle_timer.on_received(),
             // `Event::Lost` follows.
             Event::Overlong => {}
-            Event::Lost(why) => return Some(why),
+            Event::Lost(error) => return Some(error),
             // A plain socket yields none of these.
             Event::Aside(..) | Event::Failed(..) | Event::Forgotten(_) | Event::Unwritten(_) => {}
         }
         None
     }
 
-    fn written(&mut self, ticket: Ticket) {
+    fn on_written(&mut self, ticket: Ticket) {
         let (installed, now) = (self.installed.clone(), self.now());
-        self.waiting.sent(&installed.plan.routes, (now, ticket));
-        if !self.waiting.waits(ticket) {
-            self.send_reply(ticket, Ok(SocketReply::Told));
+        self.correlator.sent(&installed.plan.routes, (now, ticket));
+        if !self.correlator.waits(ticket) {
+            self.send_reply(ticket, Ok(SocketReply::Sent));
         }
     }
 
     fn on_message(&mut self, text: Bytes) {
-        self.silence.on_activity();
-        let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
-        match SocketMessage::new(&text, terms.depth) {
+        self.idle_timer.on_activity();
+        let (installed, context, now) =
+            (self.installed.clone(), self.translate_context(), self.now());
+        match SocketMessage::new(&text, context.depth) {
             SocketMessage::Frame(frame) => {
                 // Expired calls first, so that their outcome does not count as the effect of this frame.
-                self.waiting.tick(&installed.plan.routes, now, terms);
+                self.correlator.tick(&installed.plan.routes, now, context);
                 self.apply_all(None);
-                self.waiting
-                    .receive(&installed.plan.routes, (now, frame), terms);
+                self.correlator
+                    .receive(&installed.plan.routes, (now, frame), context);
                 self.apply_all(Some(&text));
             }
             // A client with forwarded frames talks to the server itself, and may understand the message.
-            SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) if self.waiting.has_passed() => {
-                self.outlet.notify(ServerNews::Answer(text));
+            SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_)
+                if self.correlator.has_passed() =>
+            {
+                self.client_queue.notify(LegacyServerMessage::Answer(text));
             }
             SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => {
                 self.counts.skipped += 1;
@@ -389,25 +396,26 @@ impl ConnectionTask {
     }
 
     fn tick(&mut self) {
-        let (installed, terms, now) = (self.installed.clone(), self.terms(), self.now());
-        self.waiting.tick(&installed.plan.routes, now, terms);
+        let (installed, context, now) =
+            (self.installed.clone(), self.translate_context(), self.now());
+        self.correlator.tick(&installed.plan.routes, now, context);
         self.apply_all(None);
     }
 
-    /// Applies all outputs of the correlator; `heard` is the text of the frame that was just read.
-    fn apply_all(&mut self, heard: Option<&Bytes>) {
-        while let Some(output) = self.waiting.output() {
-            self.apply(output, heard);
+    /// Applies all outputs of the correlator; `received_text` is the text of the frame that was just read.
+    fn apply_all(&mut self, received_text: Option<&Bytes>) {
+        while let Some(output) = self.correlator.output() {
+            self.apply(output, received_text);
         }
-        let strays = self.waiting.counts().unmatched;
-        for _ in self.counts.late..strays {
+        let undelivered = self.correlator.counts().unmatched;
+        for _ in self.counts.late..undelivered {
             self.worker.count(|shard| shard.stray(Undelivered::Late));
         }
-        self.counts.late = strays;
+        self.counts.late = undelivered;
     }
 
-    fn apply(&mut self, output: CorrelatorOutput, heard: Option<&Bytes>) {
-        let text = |frame: Json| heard.cloned().unwrap_or_else(|| frame.into_bytes());
+    fn apply(&mut self, output: CorrelatorOutput, received_text: Option<&Bytes>) {
+        let text = |frame: Json| received_text.cloned().unwrap_or_else(|| frame.into_bytes());
         match output {
             CorrelatorOutput::Write(ticket, frame) => {
                 let frame: Rope = frame;
@@ -416,40 +424,45 @@ impl ConnectionTask {
             CorrelatorOutput::Answer(ticket, answer) => {
                 self.send_reply(ticket, Ok(SocketReply::Answer(answer)))
             }
-            CorrelatorOutput::Failed(ticket, why) => {
+            CorrelatorOutput::Failed(ticket, error) => {
                 self.withdraw(ticket);
-                self.send_reply(ticket, Err(fault(why)));
+                self.send_reply(ticket, Err(call_error(error)));
             }
             CorrelatorOutput::Notification(frame) => {
                 self.counts.notified += 1;
-                let fate = self.outlet.notify(ServerNews::Event(text(frame)));
-                self.share.standing().on_delivery(fate);
+                let delivery = self
+                    .client_queue
+                    .notify(LegacyServerMessage::Event(text(frame)));
+                self.stats.standing().on_delivery(delivery);
             }
             CorrelatorOutput::Passed(frame) => {
-                self.outlet.notify(ServerNews::Answer(text(frame)));
+                self.client_queue
+                    .notify(LegacyServerMessage::Answer(text(frame)));
             }
             // The deadline has passed before the frame was written completely.
-            CorrelatorOutput::Done(ticket) if heard.is_none() && self.is_unwritten(ticket) => {
+            CorrelatorOutput::Done(ticket)
+                if received_text.is_none() && self.is_unwritten(ticket) =>
+            {
                 self.withdraw(ticket);
                 self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Late)));
             }
-            CorrelatorOutput::Done(ticket) => self.send_reply(ticket, Ok(SocketReply::Told)),
+            CorrelatorOutput::Done(ticket) => self.send_reply(ticket, Ok(SocketReply::Sent)),
         }
     }
 
     /// Returns true if the frame is queued or being written.
     fn is_unwritten(&self, ticket: Ticket) -> bool {
-        self.writing == Some(ticket) || self.out.iter().any(|(own, _)| *own == ticket)
+        self.writing == Some(ticket) || self.out.iter().any(|(queued, _)| *queued == ticket)
     }
 
     /// Removes a frame from the write queue; a frame that is being written stays.
     fn withdraw(&mut self, ticket: Ticket) {
-        self.out.retain(|(own, _)| *own != ticket);
+        self.out.retain(|(queued, _)| *queued != ticket);
     }
 
-    fn send_reply(&mut self, ticket: Ticket, said: Result<SocketReply, SocketCallError>) {
+    fn send_reply(&mut self, ticket: Ticket, result: Result<SocketReply, SocketCallError>) {
         if let Some(reply) = self.callers.remove(&ticket) {
-            self.outlet.answer(reply, said);
+            self.client_queue.answer(reply, result);
         }
     }
 }
@@ -458,10 +471,10 @@ impl ConnectionTask {
 fn observe(
     table: &RouteTable,
     (ticket, frame): (Ticket, Json),
-    (deadline, terms): (Duration, TranslateContext),
+    (deadline, context): (Duration, TranslateContext),
 ) -> Option<ObservedRequest> {
     let route = table.select_frame(&frame)?;
-    let read = command_to_rpc(table.route(route), frame, terms).ok()?;
+    let read = command_to_rpc(table.route(route), frame, context).ok()?;
     Some(ObservedRequest {
         ticket,
         route,
@@ -470,12 +483,12 @@ fn observe(
     })
 }
 
-fn fault(why: FrameCallError) -> SocketCallError {
-    match why {
+fn call_error(error: FrameCallError) -> SocketCallError {
+    match error {
         FrameCallError::Busy => SocketCallError::Link(link::RequestError::Busy),
         FrameCallError::Late => SocketCallError::Link(link::RequestError::Late),
         FrameCallError::Cut => SocketCallError::Link(link::RequestError::Cut),
-        FrameCallError::Misfit(why) => SocketCallError::Misfit(why),
+        FrameCallError::Misfit(error) => SocketCallError::Misfit(error),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) enum SocketReply {
     /// An answer.
     Answer(TranslatedReply<RpcAnswer>),
     /// The frame was written, and no answer is expected.
-    Told,
+    Sent,
 }
 
 /// The failure of a request.
@@ -59,7 +59,7 @@ pub(super) enum SocketCallError {
 
 /// A server message for the client.
 #[derive(Debug)]
-pub(in crate::gateway) enum ServerNews {
+pub(in crate::gateway) enum LegacyServerMessage {
     /// A message that is, or may be, the answer to a frame of the client.
     Answer(Bytes),
     /// An event.
@@ -71,9 +71,9 @@ pub(in crate::gateway) enum ServerNews {
 /// A reply with its position among the server messages.
 #[derive(Debug)]
 pub(super) struct SequencedSocketReply {
-    pub(super) said: Result<SocketReply, SocketCallError>,
+    pub(super) result: Result<SocketReply, SocketCallError>,
     /// The number of server messages sent to the client before the reply.
-    pub(super) behind: u64,
+    pub(super) sequence: u64,
 }
 
 /// The sender of a reply.
@@ -83,7 +83,7 @@ pub(super) type SocketReplySender = oneshot::Sender<SequencedSocketReply>;
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
     pub(super) installed: Rc<RuntimePlan>,
-    pub(super) question: SocketRequest,
+    pub(super) request: SocketRequest,
     pub(super) deadline: Instant,
     pub(super) reply: SocketReplySender,
 }
@@ -91,7 +91,7 @@ pub(super) struct QueuedRequest {
 /// A handle to the task of a socket. Dropping the last handle closes the socket.
 #[derive(Debug, Clone)]
 struct ConnectionHandle {
-    asks: mpsc::Sender<QueuedRequest>,
+    requests: mpsc::Sender<QueuedRequest>,
     gone: Rc<Notify>,
 }
 
@@ -103,16 +103,16 @@ type OpenConnection = (Rc<LegacySocketUpstream>, ConnectionHandle);
 pub(in crate::gateway) struct ClientConnections {
     sockets: RefCell<Vec<OpenConnection>>,
     /// The sender of server messages to the client.
-    way: RefCell<ClientSender>,
+    client_sender: RefCell<ClientSender>,
     /// The number of server messages that precede the last reply delivered to a caller.
-    behind: Rc<Cell<u64>>,
+    sequence: Rc<Cell<u64>>,
 }
 
 /// A request that was queued; any task may wait for its reply.
 pub(super) struct PendingReply {
     answer: oneshot::Receiver<SequencedSocketReply>,
     gone: Rc<Notify>,
-    behind: Rc<Cell<u64>>,
+    sequence: Rc<Cell<u64>>,
     deadline: Instant,
 }
 
@@ -120,9 +120,9 @@ impl PendingReply {
     /// Waits for the reply until the deadline; returns `None` if the client's connection has ended.
     pub(super) async fn answer(mut self) -> Option<Result<SocketReply, SocketCallError>> {
         match timeout_at(self.deadline + GRACE, &mut self.answer).await {
-            Ok(Ok(told)) => {
-                self.behind.set(self.behind.get().max(told.behind));
-                Some(told.said)
+            Ok(Ok(reply)) => {
+                self.sequence.set(self.sequence.get().max(reply.sequence));
+                Some(reply.result)
             }
             Ok(Err(_)) => None,
             Err(_) => Some(Err(SocketCallError::Link(link::RequestError::Late))),
@@ -139,23 +139,25 @@ impl Drop for PendingReply {
 
 impl ClientConnections {
     /// Sets the receiver for server messages of sockets opened from now on.
-    pub(in crate::gateway) fn set_notifications(&self, news: mpsc::Sender<ServerNews>) {
+    pub(in crate::gateway) fn set_notifications(&self, sender: mpsc::Sender<LegacyServerMessage>) {
         // Sockets opened before have no receiver, so they are closed.
         self.sockets.borrow_mut().clear();
-        *self.way.borrow_mut() = ClientSender::to(news);
+        *self.client_sender.borrow_mut() = ClientSender::new(sender);
     }
 
     /// Returns the number of server messages that the client must get before the replies delivered so far.
     pub(in crate::gateway) fn sequence(&self) -> u64 {
-        self.behind.get()
+        self.sequence.get()
     }
 
     /// Returns true if a client that receives events has lost a socket, or is about to.
     pub(in crate::gateway) fn has_lost(&self) -> bool {
-        let way = self.way.borrow();
-        let is_over =
-            |(known, handle): &OpenConnection| known.is_over() && !handle.asks.is_closed();
-        way.has_lost() || way.has_receiver() && self.sockets.borrow().iter().any(is_over)
+        let client_sender = self.client_sender.borrow();
+        let is_over = |(existing, handle): &OpenConnection| {
+            existing.is_over() && !handle.requests.is_closed()
+        };
+        client_sender.has_lost()
+            || client_sender.has_receiver() && self.sockets.borrow().iter().any(is_over)
     }
 
     /// Opens a socket if none is open, for a client that only listens.
@@ -166,7 +168,7 @@ impl ClientConnections {
         upstream: &Rc<LegacySocketUpstream>,
     ) {
         // A failure is ignored: the next call tries again, and reports it to its caller.
-        let _ = self.of((worker, installed), upstream);
+        let _ = self.connection_to((worker, installed), upstream);
     }
 
     /// Queues a request on the socket of this client; requests are written in order.
@@ -174,32 +176,35 @@ impl ClientConnections {
         &self,
         (worker, installed): (&Rc<Worker>, &Rc<RuntimePlan>),
         upstream: &Rc<LegacySocketUpstream>,
-        question: SocketRequest,
+        request: SocketRequest,
         limit: Duration,
     ) -> Result<PendingReply, link::RequestError> {
-        let handle = self.of((worker, installed), upstream)?;
+        let handle = self.connection_to((worker, installed), upstream)?;
         let (reply, answer) = oneshot::channel();
         let deadline = clock::now() + limit;
-        let asked = QueuedRequest {
+        let queued = QueuedRequest {
             installed: installed.clone(),
-            question,
+            request,
             deadline,
             reply,
         };
         // A socket that has just closed counts as unreachable.
-        handle.asks.try_send(asked).map_err(|full| match full {
-            mpsc::error::TrySendError::Full(_) => link::RequestError::Busy,
-            mpsc::error::TrySendError::Closed(_) => link::RequestError::Unreachable,
-        })?;
+        handle
+            .requests
+            .try_send(queued)
+            .map_err(|full| match full {
+                mpsc::error::TrySendError::Full(_) => link::RequestError::Busy,
+                mpsc::error::TrySendError::Closed(_) => link::RequestError::Unreachable,
+            })?;
         Ok(PendingReply {
             answer,
             gone: handle.gone,
-            behind: self.behind.clone(),
+            sequence: self.sequence.clone(),
             deadline,
         })
     }
 
-    fn of(
+    fn connection_to(
         &self,
         (worker, installed): (&Rc<Worker>, &Rc<RuntimePlan>),
         upstream: &Rc<LegacySocketUpstream>,
@@ -208,24 +213,30 @@ impl ClientConnections {
             return Err(link::RequestError::Unreachable);
         }
         let mut sockets = self.sockets.borrow_mut();
-        sockets.retain(|(_, handle)| !handle.asks.is_closed());
+        sockets.retain(|(_, handle)| !handle.requests.is_closed());
         // The server ties its state for a client to the socket, so an open one is reused under a new plan too.
-        let mut known = sockets.iter();
-        if let Some((_, handle)) = known.find(|(known, _)| known.is_same_server(upstream)) {
+        let mut existing = sockets.iter();
+        if let Some((_, handle)) = existing.find(|(existing, _)| existing.is_same_server(upstream))
+        {
             return Ok(handle.clone());
         }
-        let place = upstream.reserve()?;
-        let (asks, inbox) = mpsc::channel(QUEUE);
+        let permit = upstream.reserve()?;
+        let (requests, inbox) = mpsc::channel(QUEUE);
         let handle = ConnectionHandle {
-            asks,
+            requests,
             gone: Rc::default(),
         };
-        let owner = ConnectionTask::new(worker, installed, upstream, self.way.borrow().clone());
+        let task = ConnectionTask::new(
+            worker,
+            installed,
+            upstream,
+            self.client_sender.borrow().clone(),
+        );
         let (upstream, gone) = (upstream.clone(), handle.gone.clone());
-        let known = upstream.clone();
-        let serves = serve(owner, (upstream, place), (inbox, gone));
-        worker.tasks().start(serves);
-        sockets.push((known, handle.clone()));
+        let existing = upstream.clone();
+        let run = serve(task, (upstream, permit), (inbox, gone));
+        worker.tasks().start(run);
+        sockets.push((existing, handle.clone()));
         Ok(handle)
     }
 }

@@ -16,23 +16,23 @@ pub(in crate::gateway) fn format_event(
     form: EventForm,
 ) -> Option<Bytes> {
     let plan = &installed.plan;
-    let told = match SocketMessage::new(&text, plan.limits.depth) {
+    let event = match SocketMessage::new(&text, plan.limits.depth) {
         SocketMessage::Rpc(text) => EventValue::rpc(&text, plan.limits.depth)?,
         SocketMessage::Frame(frame) => EventValue::frame(frame),
         SocketMessage::Unrecognized(_) => return None,
     };
-    if told.form() == form {
+    if event.form() == form {
         return Some(text);
     }
-    let (kind, text) = match plan.events.rewrite(&told, form, context(&plan.limits)) {
+    let (kind, text) = match plan.events.rewrite(&event, form, context(&plan.limits)) {
         EventAction::Untouched => (EventResultKind::Untouched, Some(text)),
         EventAction::Swallowed => (EventResultKind::Swallowed, None),
-        EventAction::Rewritten { event: told, .. } => {
-            let text = told.message().map(|message| message.clone().into_bytes());
+        EventAction::Rewritten { event, .. } => {
+            let text = event.message().map(|message| message.clone().into_bytes());
             (EventResultKind::Rewritten, text)
         }
         EventAction::Failed { key, why } => {
-            tracing::debug!(event = key, cause = %why, "an event could not be rewritten");
+            tracing::debug!(event = key, cause = %why, "event cannot be rewritten");
             (EventResultKind::Failed, None)
         }
     };

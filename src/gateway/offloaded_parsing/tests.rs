@@ -1,4 +1,4 @@
-//! Long texts are read elsewhere, and as short ones are.
+//! Long texts are parsed off the worker, with the same results as short ones.
 
 use std::fs;
 use std::rc::Rc;
@@ -34,11 +34,11 @@ fn worker(offload: Offload) -> Rc<Worker> {
         ..Sources::default()
     };
     let plan = compile(&load(&sources).unwrap(), &[]).unwrap();
-    let common = Shared {
+    let shared = Shared {
         offload,
         ..Shared::for_tests(&plan)
     };
-    Worker::new((Arc::new(plan), Links::default()), common)
+    Worker::new((Arc::new(plan), Links::default()), shared)
 }
 
 fn object(members: usize) -> String {
@@ -55,31 +55,31 @@ fn result(members: usize) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":7,"result":{}}}"#, object(members)).into()
 }
 
-fn reading(of: RouteHandle<'_>) -> PatternReader {
+fn reader(handle: RouteHandle<'_>) -> PatternReader {
     let head = RestHead {
         segments: &Segments::split("/things"),
         query: None,
         headers: &HeaderMap::new(),
     };
-    read_rest_call(of.route(), head, context(&of.plan.limits)).unwrap()
+    read_rest_call(handle.route(), head, context(&handle.plan.limits)).unwrap()
 }
 
-fn text(pieces: Rope) -> String {
-    String::from_utf8(pieces.into_bytes().to_vec()).unwrap()
+fn text(rope: Rope) -> String {
+    String::from_utf8(rope.into_bytes().to_vec()).unwrap()
 }
 
 /// Reads and translates texts of so many members, both ways.
-async fn all(worker: &Worker, members: usize) {
+async fn translate_both_ways(worker: &Worker, members: usize) {
     let installed = worker.installed();
     let plan = &installed.plan;
-    let of = RouteHandle { plan, index: 0 };
+    let handle = RouteHandle { plan, index: 0 };
     let (limits, value) = (&plan.limits, object(members));
 
     let read = messages(worker, &message(members), limits).await.unwrap();
     let Ok(Incoming::Single(MessageItem::Call(call))) = read else {
         panic!("{read:?}");
     };
-    let rest = to_rest(worker, of, &call).await.unwrap();
+    let rest = to_rest(worker, handle, &call).await.unwrap();
     assert_eq!(rest.body.map(text).as_deref(), Some(&*value));
     let reply = RestReply {
         status: 200,
@@ -89,16 +89,20 @@ async fn all(worker: &Worker, members: usize) {
         )]),
         body: value.clone().into(),
     };
-    let (answered, fits) = rpc_answer(worker, of, &rest.call, &reply).await.unwrap();
-    fits.unwrap();
-    let RpcAnswer::Result(answer) = answered.answer else {
-        panic!("{answered:?}");
+    let (translated, validity) = rpc_answer(worker, handle, &rest.call, &reply)
+        .await
+        .unwrap();
+    validity.unwrap();
+    let RpcAnswer::Result(answer) = translated.answer else {
+        panic!("{translated:?}");
     };
     assert_eq!(text(answer), value);
 
     let body = (ContentEncoding::Identity, Bytes::from(value.clone()));
     let body = json(worker, body, limits, None).await.unwrap();
-    let rpc = to_rpc(worker, of, (reading(of), body)).await.unwrap();
+    let rpc = to_rpc(worker, handle, (reader(handle), body))
+        .await
+        .unwrap();
     assert_eq!(
         (&*rpc.method, text(rpc.params)),
         ("things.put", value.clone())
@@ -113,32 +117,32 @@ async fn all(worker: &Worker, members: usize) {
         headers: HeaderMap::new(),
         body: result(members),
     };
-    let answer = rest_answer(worker, of, &rpc.call, (&reply, 7)).await;
-    let (answered, code) = answer.unwrap();
-    assert_eq!((answered.answer.status, code), (200, None));
-    assert_eq!(text(answered.answer.body), value);
+    let answer = rest_answer(worker, handle, &rpc.call, (&reply, 7)).await;
+    let (translated, code) = answer.unwrap();
+    assert_eq!((translated.answer.status, code), (200, None));
+    assert_eq!(text(translated.answer.body), value);
 }
 
 #[tokio::test]
-async fn long_texts_are_read_and_translated_as_short_ones() {
+async fn long_texts_give_the_same_results_as_short_ones() {
     let worker = worker(Offload::for_workers(1));
-    all(&worker, FEW).await;
-    all(&worker, MANY).await;
+    translate_both_ways(&worker, FEW).await;
+    translate_both_ways(&worker, MANY).await;
 }
 
 #[test]
-fn short_texts_are_read_by_the_worker() {
-    all(&worker(Offload::stopped()), FEW)
+fn short_texts_are_parsed_on_the_worker() {
+    translate_both_ways(&worker(Offload::stopped()), FEW)
         .now_or_never()
         .unwrap();
 }
 
 #[test]
-fn no_long_text_is_read_by_the_worker() {
+fn long_texts_are_not_parsed_on_the_worker() {
     let worker = worker(Offload::stopped());
     let installed = worker.installed();
     let plan = &installed.plan;
-    let (of, limits) = (RouteHandle { plan, index: 0 }, &plan.limits);
+    let (handle, limits) = (RouteHandle { plan, index: 0 }, &plan.limits);
 
     assert!(
         messages(&worker, &message(MANY), limits)
@@ -153,27 +157,27 @@ fn no_long_text_is_read_by_the_worker() {
     assert!(json(&worker, coded, limits, None).now_or_never().is_none());
 
     let body = Json::parse(value.clone(), 9).unwrap();
-    let bindings = reading(of).bindings;
-    let rpc = to_rpc(&worker, of, (reading(of), Some(body))).now_or_never();
+    let bindings = reader(handle).bindings;
+    let rpc = to_rpc(&worker, handle, (reader(handle), Some(body))).now_or_never();
     assert!(rpc.is_none());
     let Ok(Incoming::Single(MessageItem::Call(call))) =
         jsonrpc::parse(&message(MANY), limits.message())
     else {
         panic!("it is a call");
     };
-    assert!(to_rest(&worker, of, &call).now_or_never().is_none());
+    assert!(to_rest(&worker, handle, &call).now_or_never().is_none());
     let reply = RestReply {
         status: 200,
         headers: HeaderMap::new(),
         body: value,
     };
-    let answer = rpc_answer(&worker, of, &bindings, &reply).now_or_never();
+    let answer = rpc_answer(&worker, handle, &bindings, &reply).now_or_never();
     assert!(answer.is_none());
     let reply = UpstreamResponse {
         status: StatusCode::OK,
         headers: HeaderMap::new(),
         body: result(MANY),
     };
-    let answer = rest_answer(&worker, of, &bindings, (&reply, 7)).now_or_never();
+    let answer = rest_answer(&worker, handle, &bindings, (&reply, 7)).now_or_never();
     assert!(answer.is_none());
 }

@@ -5,10 +5,10 @@ use crate::domain::rollout::{Caller, Proof};
 
 impl Record {
     /// Sets the caller.
-    pub(in crate::gateway) fn names_client(&mut self, caller: Caller<'_>) {
+    pub(in crate::gateway) fn set_client(&mut self, caller: Caller<'_>) {
         self.client = caller.client;
         self.proof = caller.proof;
-        self.keyed = match caller.key {
+        self.has_key = match caller.key {
             Some(_) => HasKey::Yes,
             None => HasKey::No,
         };

@@ -29,19 +29,23 @@ impl Record {
     }
 
     /// Returns true when the call is part of a batch that was forwarded as one message.
-    pub(in crate::gateway) fn has_part(&self) -> bool {
+    pub(in crate::gateway) fn is_batch_part(&self) -> bool {
         self.message.part.is_some()
     }
 
     /// Copies the upstream time of another call of the same batch, whose response was just sent.
-    pub(in crate::gateway) fn was_sent_with(&mut self, other: &Record) {
+    pub(in crate::gateway) fn copy_upstream_time(&mut self, other: &Record) {
         self.upstream = other.upstream;
-        self.head_sent();
+        self.mark_head_sent();
     }
 
     /// Reads a complete batch response that passes through, up to [`SMALL`] bytes. Errors and tool errors in it count
     /// for their calls.
-    pub(in crate::gateway) fn passed_together(&mut self, others: &mut [Record], body: &Bytes) {
+    pub(in crate::gateway) fn inspect_batch_response(
+        &mut self,
+        others: &mut [Record],
+        body: &Bytes,
+    ) {
         let depth = self.installed.plan.limits.depth;
         if body.len() > SMALL {
             return;
@@ -53,21 +57,21 @@ impl Record {
             let Some(id) = response.id else {
                 continue;
             };
-            let is_asked = |record: &&mut Record| {
+            let matches_id = |record: &&mut Record| {
                 let part = record.message.part.as_ref();
                 part.is_some_and(|part| part.as_bytes() == id.as_bytes())
             };
             let records = std::iter::once(&mut *self).chain(others.iter_mut());
-            for record in records.filter(is_asked) {
-                if let Some(status) = record.ending.status {
-                    record.replied(status, &response.reply);
+            for record in records.filter(matches_id) {
+                if let Some(status) = record.outcome.status {
+                    record.set_reply(status, &response.reply);
                 }
             }
         }
     }
 
     /// Turns the record into that of a REST call, because the body posted to an RPC path is not JSON-RPC.
-    pub(in crate::gateway) fn become_rest(&mut self) {
+    pub(in crate::gateway) fn set_side_to_rest(&mut self) {
         self.side = Side::Rest;
     }
 }

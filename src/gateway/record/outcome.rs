@@ -41,7 +41,7 @@ impl Record {
             upstream_status,
             ref cause,
             ..
-        } = self.ending;
+        } = self.outcome;
         let upstream = || match (upstream_status, code) {
             (Some(status), _) => Some(format!("the upstream answered with status {status}")),
             (None, Some(code)) if reason.is_none() => {
@@ -56,9 +56,9 @@ impl Record {
     }
 
     /// Records an HTTP response of the upstream, original or translated.
-    pub(in crate::gateway) fn answered(&mut self, status: u16) {
+    pub(in crate::gateway) fn set_response(&mut self, status: u16) {
         let blame = Blame::of_status(status);
-        self.ending.outcome = Some((
+        self.outcome.kind = Some((
             if blame.is_some() {
                 Outcome::Error
             } else {
@@ -66,51 +66,51 @@ impl Record {
             },
             blame,
         ));
-        self.ending.status = Some(status);
+        self.outcome.status = Some(status);
     }
 
     /// Records an error of the upstream that is an RPC error on one of the two sides.
-    pub(in crate::gateway) fn answered_error(&mut self, status: u16, code: i64, blame: Blame) {
-        self.ending.outcome = Some((Outcome::Error, Some(blame)));
-        self.ending.status = Some(status);
-        self.ending.code = Some(code);
+    pub(in crate::gateway) fn set_error(&mut self, status: u16, code: i64, blame: Blame) {
+        self.outcome.kind = Some((Outcome::Error, Some(blame)));
+        self.outcome.status = Some(status);
+        self.outcome.code = Some(code);
     }
 
     /// Records a response that an outcome row wrote for an upstream error with this code. A success counts as one, as
     /// it does when it passes through.
-    pub(in crate::gateway) fn answered_by_row(&mut self, status: u16, code: i64) {
-        self.answered(status);
-        self.ending.code = Some(code);
+    pub(in crate::gateway) fn set_row_response(&mut self, status: u16, code: i64) {
+        self.set_response(status);
+        self.outcome.code = Some(code);
     }
 
     /// Records a tool result that reports a failure. If the result was made from a refusing status or a 5xx, the blame
     /// is that of the status.
-    pub(in crate::gateway) fn answered_tool_failure(&mut self, status: u16, result: &Json) {
-        self.answered_tool_error(status);
+    pub(in crate::gateway) fn set_tool_failure(&mut self, status: u16, result: &Json) {
+        self.set_tool_error(status);
         if let Some(blame) = blame_behind_tool(result) {
-            self.ending.outcome = Some((Outcome::Error, Some(blame)));
+            self.outcome.kind = Some((Outcome::Error, Some(blame)));
         }
     }
 
     /// Records a tool result that reports a failure; the call itself has no blame.
-    pub(in crate::gateway) fn answered_tool_error(&mut self, status: u16) {
-        self.ending.outcome = Some((Outcome::ToolError, None));
-        self.ending.status = Some(status);
+    pub(in crate::gateway) fn set_tool_error(&mut self, status: u16) {
+        self.outcome.kind = Some((Outcome::ToolError, None));
+        self.outcome.status = Some(status);
     }
 
     /// Records the status of the upstream, if the client receives another one.
-    pub(in crate::gateway) fn served_with(&mut self, upstream_status: u16) {
-        self.ending.upstream_status = Some(upstream_status);
+    pub(in crate::gateway) fn set_upstream_status(&mut self, upstream_status: u16) {
+        self.outcome.upstream_status = Some(upstream_status);
     }
 
     /// Records a result of the RPC server that the client receives with status 200.
-    pub(in crate::gateway) fn answered_result(&mut self, result: &Json) {
+    pub(in crate::gateway) fn set_result(&mut self, result: &Json) {
         if self.is_tool_error(result) {
-            self.answered_tool_failure(200, result);
+            self.set_tool_failure(200, result);
         } else {
-            self.answered(200);
+            self.set_response(200);
         }
-        self.ending.result = ResultRead::Yes;
+        self.outcome.result = ResultRead::Yes;
     }
 
     fn is_tool_error(&self, result: &Json) -> bool {
@@ -118,56 +118,56 @@ impl Record {
     }
 
     /// Records a response of the proxy itself that is not a failure.
-    pub(in crate::gateway) fn answered_here(
+    pub(in crate::gateway) fn set_local_response(
         &mut self,
         status: u16,
         error: Option<(Blame, Option<i64>)>,
     ) {
-        self.ending.outcome = Some(match error {
+        self.outcome.kind = Some(match error {
             None => (Outcome::Success, None),
             Some((blame, _)) => (Outcome::Error, Some(blame)),
         });
-        self.ending.status = Some(status);
-        self.ending.code = error.and_then(|(_, code)| code);
+        self.outcome.status = Some(status);
+        self.outcome.code = error.and_then(|(_, code)| code);
     }
 
     /// Sets the status that the client receives, if it differs from the upstream's.
-    pub(in crate::gateway) fn sent(&mut self, status: u16) {
-        self.ending.status = Some(status);
+    pub(in crate::gateway) fn set_client_status(&mut self, status: u16) {
+        self.outcome.status = Some(status);
     }
 
     /// Reads a complete response that passes through, up to [`SMALL`] bytes. On the RPC side the HTTP status does not
     /// show whether the call failed, so an error in the body counts as one.
-    pub(in crate::gateway) fn passed(&mut self, body: &Bytes) {
+    pub(in crate::gateway) fn inspect_response(&mut self, body: &Bytes) {
         if self.side != Side::Rpc || body.len() > SMALL {
             return;
         }
         let depth = self.installed.plan.limits.depth;
-        if let (Some(status), Ok(response)) = (self.ending.status, parse_response(body, depth)) {
-            self.replied(status, &response.reply);
+        if let (Some(status), Ok(response)) = (self.outcome.status, parse_response(body, depth)) {
+            self.set_reply(status, &response.reply);
         }
     }
 
     /// Records the reply of the RPC server, which the client receives with `status`.
-    pub(super) fn replied(&mut self, status: u16, reply: &ResponseReply) {
+    pub(super) fn set_reply(&mut self, status: u16, reply: &ResponseReply) {
         match reply {
             ResponseReply::Error(error) => {
-                self.answered_error(status, error.code, Blame::of_code(error.code));
+                self.set_error(status, error.code, Blame::of_code(error.code));
             }
             ResponseReply::Result(result) if status < 400 && self.is_tool_error(result) => {
-                self.answered_tool_failure(status, result);
+                self.set_tool_failure(status, result);
             }
             ResponseReply::Result(_) => {}
         }
-        self.ending.result = ResultRead::Yes;
+        self.outcome.result = ResultRead::Yes;
     }
 
     /// Records a failure that the proxy reports to the client.
-    pub(in crate::gateway) fn failed(&mut self, status: u16, failure: &Failure) {
+    pub(in crate::gateway) fn set_failure(&mut self, status: u16, failure: &Failure) {
         let row = failure.reason.row();
         let code = self.installed.plan.face.failure_codes.of(failure.reason);
-        self.ending = CallOutcome {
-            outcome: Some((Outcome::Failed, Some(row.blame))),
+        self.outcome = CallOutcome {
+            kind: Some((Outcome::Failed, Some(row.blame))),
             status: Some(status),
             code: (self.side == Side::Rpc).then_some(code.into()),
             reason: Some(failure.reason),
@@ -182,53 +182,52 @@ impl Record {
         if let Some(candidate) = self.take_candidate() {
             candidate.start_without_control();
         }
-        self.ending.outcome = Some((Outcome::Cut, Some(Blame::Upstream)));
-        self.ending.reason = Some(Reason::UpstreamCut);
-        self.ending.cause = Some(cause.to_string());
+        self.outcome.kind = Some((Outcome::Cut, Some(Blame::Upstream)));
+        self.outcome.reason = Some(Reason::UpstreamCut);
+        self.outcome.cause = Some(cause.to_string());
     }
 
     /// Records that the response broke off after its head was sent because the call exceeded its deadline.
-    pub(in crate::gateway) fn overdue(&mut self, reason: Reason, cause: impl ToString) {
+    pub(in crate::gateway) fn cut_at_deadline(&mut self, reason: Reason, cause: impl ToString) {
         self.cut(cause);
-        self.ending.outcome = Some((Outcome::Cut, Some(reason.row().blame)));
-        self.ending.reason = Some(reason);
+        self.outcome.kind = Some((Outcome::Cut, Some(reason.row().blame)));
+        self.outcome.reason = Some(reason);
     }
 
     /// Returns true when the response has no content (RFC 9110 §6.4.1). Over HTTP/2 its stream may still end after the
     /// head.
     pub(in crate::gateway) fn has_no_content(&self) -> bool {
-        self.method == Method::HEAD || matches!(self.ending.status, Some(204 | 304))
+        self.method == Method::HEAD || matches!(self.outcome.status, Some(204 | 304))
     }
 
     /// Returns true when delivery can be observed: over HTTP/2, where each stream has flow control (RFC 9113 §5.2).
     /// Over HTTP/1.1, written data counts as delivered.
-    pub(in crate::gateway) fn waits_for_its_client(&self) -> bool {
+    pub(in crate::gateway) fn observes_delivery(&self) -> bool {
         self.version == Version::HTTP_2 && self.method != Method::HEAD
     }
 
     /// Keeps the record of a complete response until the client has received it; reports it now if that is not
     /// observable.
-    pub(in crate::gateway) fn held(mut self: Box<Self>) -> Option<Record> {
-        if !self.waits_for_its_client() {
+    pub(in crate::gateway) fn hold_for_delivery(mut self: Box<Self>) -> Option<Record> {
+        if !self.observes_delivery() {
             return None;
         }
-        self.is_whole();
+        self.mark_complete();
         Some(*self)
     }
 
     /// Records that the client did not receive a complete response. A failed call stays failed.
-    pub(in crate::gateway) fn not_delivered(&mut self, cause: Option<&str>) {
-        if let Some((Outcome::Success | Outcome::Error | Outcome::ToolError, _)) =
-            self.ending.outcome
+    pub(in crate::gateway) fn mark_undelivered(&mut self, cause: Option<&str>) {
+        if let Some((Outcome::Success | Outcome::Error | Outcome::ToolError, _)) = self.outcome.kind
         {
-            self.cancelled();
-            self.ending.cause = cause.map(str::to_owned);
+            self.mark_cancelled();
+            self.outcome.cause = cause.map(str::to_owned);
         }
     }
 
     /// Records that the client disconnected before the response was complete.
-    pub(in crate::gateway) fn cancelled(&mut self) {
-        self.ending.outcome = None;
+    pub(in crate::gateway) fn mark_cancelled(&mut self) {
+        self.outcome.kind = None;
         self.completed_at = None;
     }
 }

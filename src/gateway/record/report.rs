@@ -9,7 +9,7 @@ use crate::domain::rollout::{CallEnd, DecidedBy, Path, Stage};
 use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::domain::trace::Trace;
-use crate::gateway::guard_recorder::{GuardRecorder, fate};
+use crate::gateway::guard_recorder::{GuardRecorder, call_end};
 use crate::gateway::worker::DrainMode;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
@@ -23,12 +23,12 @@ impl Drop for Record {
         }
         match self.role {
             RecordRole::Call => {
-                self.worker.ended(self.peer());
-                self.write();
+                self.worker.count_call_end(self.peer());
+                self.report();
             }
-            RecordRole::Reading => self.worker.ended(self.peer()),
-            RecordRole::Candidate(_) => self.write_candidate(),
-            RecordRole::Waiting | RecordRole::Noise(_) => {}
+            RecordRole::SplitRequest => self.worker.count_call_end(self.peer()),
+            RecordRole::Candidate(_) => self.report_candidate(),
+            RecordRole::NotStarted | RecordRole::Noise(_) => {}
         }
     }
 }
@@ -37,54 +37,50 @@ impl Record {
     /// Returns the outcome and the blame. A call without an outcome was cancelled by its client, or cut by the
     /// shutdown.
     fn final_outcome(&self) -> (Outcome, Option<Blame>) {
-        let unsettled = match self.worker.drain_mode() {
+        let default = match self.worker.drain_mode() {
             DrainMode::Waits => (Outcome::Cancelled, Some(Blame::Client)),
             DrainMode::Over => (Outcome::Cut, Some(Blame::Proxy)),
         };
-        self.ending.outcome.unwrap_or(unsettled)
+        self.outcome.kind.unwrap_or(default)
     }
 
     /// Counts a finished candidate: its dropped members, its failure and its outcome for the guards.
-    fn write_candidate(&mut self) {
+    fn report_candidate(&mut self) {
         let route = self.installed.route_label(self.route);
         let dropped = self.dropped as u64;
-        let way = self.stage.and_then(Stage::candidate);
-        let (ended, took) = (self.final_outcome(), self.elapsed());
+        let path = self.stage.and_then(Stage::candidate);
+        let (outcome, duration) = (self.final_outcome(), self.elapsed());
         self.worker.count(|shard| {
             shard.dropped(route, dropped);
-            if let Some(reason) = self.ending.reason {
+            if let Some(reason) = self.outcome.reason {
                 shard.candidate_failed(route, reason);
             }
-            if let Some(way) = way
-                && let Some(fate) = self.fate(way, ended)
+            if let Some(path) = path
+                && let Some(end) = self.call_end(path, outcome)
             {
-                self.guarded(&[]).call(shard, way, fate, took);
+                self.guard_recorder(&[]).call(shard, path, end, duration);
             }
         });
     }
 
     /// Returns the outcome for the guards. The body of a passed-through RPC response is not always parsed: it may be an
     /// event stream, compressed, chunked or large.
-    fn fate(&self, way: Path, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
-        let fate = fate(outcome, blame)?;
-        let is_unread = fate == CallEnd::Served
+    fn call_end(&self, path: Path, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
+        let end = call_end(outcome, blame)?;
+        let is_unread = end == CallEnd::Served
             && self.side == Side::Rpc
-            && way == Path::Old
-            && self.ending.result == ResultRead::No
+            && path == Path::Old
+            && self.outcome.result == ResultRead::No
             && self.rpc_method.as_deref() == Some(TOOL_CALL);
-        Some(if is_unread {
-            CallEnd::ToolUnknown
-        } else {
-            fate
-        })
+        Some(if is_unread { CallEnd::ToolUnknown } else { end })
     }
 
     /// Returns the recorder for the flags whose guards count the call.
-    fn guarded<'a>(&'a self, spared: &'a [usize]) -> GuardRecorder<'a> {
+    fn guard_recorder<'a>(&'a self, excluded_by: &'a [usize]) -> GuardRecorder<'a> {
         GuardRecorder {
             installed: &self.installed,
             why: self.why,
-            spared,
+            excluded_by,
         }
     }
 
@@ -97,12 +93,12 @@ impl Record {
     }
 
     /// Reports a finished call to metrics, guards, log and traces.
-    fn write(&mut self) {
+    fn report(&mut self) {
         let total = self.completed_at.unwrap_or_else(|| self.elapsed());
         if std::thread::panicking() {
             // A panic of the proxy cost the client its response.
-            self.ending.outcome = Some((Outcome::Failed, Some(Blame::Proxy)));
-            self.ending.reason = Some(Reason::Internal);
+            self.outcome.kind = Some((Outcome::Failed, Some(Blame::Proxy)));
+            self.outcome.reason = Some(Reason::Internal);
         }
         let (outcome, blame) = self.final_outcome();
         let labels = CallLabels {
@@ -121,7 +117,7 @@ impl Record {
                     upstream: self.upstream,
                     head: self.head.unwrap_or(total),
                 },
-                self.ending.reason,
+                self.outcome.reason,
             );
             if self.dropped > 0 {
                 shard.dropped(labels.route, self.dropped as u64);
@@ -129,12 +125,12 @@ impl Record {
             if let Some((fault, action)) = self.message.fault {
                 shard.invalid_message(fault, action);
             }
-            if let Some(way) = self.stage.and_then(Stage::control)
-                && let Some(fate) = self.fate(way, (outcome, blame))
+            if let Some(path) = self.stage.and_then(Stage::control)
+                && let Some(end) = self.call_end(path, (outcome, blame))
             {
-                let took = self.head.unwrap_or(total);
-                let guarded = self.guarded(&self.excluded_by);
-                guarded.call(shard, way, fate, took);
+                let duration = self.head.unwrap_or(total);
+                let recorder = self.guard_recorder(&self.excluded_by);
+                recorder.call(shard, path, end, duration);
             }
             self.count_decision(shard, labels);
             self.count_usage(shard, labels);
@@ -157,14 +153,14 @@ impl Record {
             by: self.why.decided_by(),
             flag: self.installed.flag_label(self.why.flag()),
         });
-        if self.keyed == HasKey::Yes {
+        if self.has_key == HasKey::Yes {
             return;
         }
-        let taken = self
+        let deciding_flag = self
             .why
             .flag()
             .filter(|_| self.why.decided_by() == DecidedBy::Keyless);
-        for flag in self.excluded_by.iter().copied().chain(taken) {
+        for flag in self.excluded_by.iter().copied().chain(deciding_flag) {
             shard.keyless(self.installed.flag_label(Some(flag)));
         }
     }
@@ -178,7 +174,7 @@ impl Record {
         if self.route.is_some() || self.stream.is_some() {
             shard.seen(labels, stage.control(), self.wall_time);
         } else if self.side == Side::Rest
-            && self.ending.reason != Some(Reason::MalformedHttp)
+            && self.outcome.reason != Some(Reason::MalformedHttp)
             && let Some(prefix) = self.installed.prefix_label(self.path())
         {
             shard.unrouted(prefix, self.wall_time);
@@ -201,7 +197,7 @@ impl Record {
     }
 
     /// Returns the trace span, with OpenTelemetry's semantic conventions for HTTP and JSON-RPC.
-    fn span(&self, trace: Trace, labels: CallLabels, took: Duration) -> Span {
+    fn span(&self, trace: Trace, labels: CallLabels, duration: Duration) -> Span {
         let text = |text: &str| Attribute::Text(text.to_owned());
         let plan = &self.installed.plan;
         let mut attributes = vec![
@@ -220,20 +216,20 @@ impl Record {
         }
         let stage = labels.stage.map(|stage| text(stage.as_str()));
         let status = self
-            .ending
+            .outcome
             .status
             .map(|status| Attribute::Integer(status.into()));
         let upstream = self
             .upstream
             .map(|time| Attribute::Milliseconds(time.as_secs_f64() * 1000.0));
-        let known = [
+        let optional = [
             ("http.route", self.route_name().map(text)),
-            ("rpc.method", self.shown_method().map(text)),
+            ("rpc.method", self.redacted_method().map(text)),
             ("dualgauge.stage", stage),
             ("http.response.status_code", status),
             (
                 "rpc.response.status_code",
-                self.ending.code.map(|code| text(&code.to_string())),
+                self.outcome.code.map(|code| text(&code.to_string())),
             ),
             (
                 "dualgauge.blame",
@@ -241,14 +237,14 @@ impl Record {
             ),
             ("dualgauge.upstream_ms", upstream),
         ];
-        let known = known.into_iter();
-        attributes.extend(known.filter_map(|(key, value)| Some((key, value?))));
-        let failed = self.ending.reason.map(|reason| reason.row().label);
+        let optional = optional.into_iter();
+        attributes.extend(optional.filter_map(|(key, value)| Some((key, value?))));
+        let failed = self.outcome.reason.map(|reason| reason.row().label);
         Span {
             trace,
             name: format!("{} {}", self.side, self.route_name().unwrap_or("unrouted")),
             ended: clock::wall(),
-            took,
+            took: duration,
             error: failed.or(match labels.outcome {
                 Outcome::Success | Outcome::Cancelled => None,
                 outcome
@@ -261,7 +257,7 @@ impl Record {
     }
 
     /// Returns the RPC method, redacted where the route says so.
-    fn shown_method(&self) -> Option<&str> {
+    fn redacted_method(&self) -> Option<&str> {
         let plan = &self.installed.plan;
         let route = self.route.map(|route| plan.routes.route(route));
         let method = self.rpc_method.as_deref()?;
@@ -270,13 +266,13 @@ impl Record {
 
     fn log(&self, labels: CallLabels, duration: Duration) {
         let plan = &self.installed.plan;
-        let cause = self.ending.cause.as_deref();
+        let cause = self.outcome.cause.as_deref();
         let cause = cause.map(|cause| plan.redaction.text(cause));
         CallLine {
             side: self.side,
             method: self.method.as_str(),
             path: &plan.redaction.path(self.path()),
-            rpc_method: self.shown_method(),
+            rpc_method: self.redacted_method(),
             route: self.route_name(),
             client: plan.rollout.clients.name(self.client),
             proof: self.proof,
@@ -284,10 +280,10 @@ impl Record {
             decision: &plan.rollout.describe(self.why),
             outcome: labels.outcome,
             blame: labels.blame,
-            status: self.ending.status,
-            code: self.ending.code,
-            reason: self.ending.reason,
-            upstream_status: self.ending.upstream_status,
+            status: self.outcome.status,
+            code: self.outcome.code,
+            reason: self.outcome.reason,
+            upstream_status: self.outcome.upstream_status,
             cause: cause.as_deref(),
             duration,
             upstream: self.upstream,

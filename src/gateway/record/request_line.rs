@@ -43,28 +43,28 @@ pub(in crate::gateway) struct RequestLine {
     pub(in crate::gateway) target: Target,
     pub(in crate::gateway) version: Version,
     /// Time that the head took to arrive; zero if it arrived at once.
-    pub(in crate::gateway) took: Duration,
+    pub(in crate::gateway) head_time: Duration,
     /// Peer whose in-progress limit the call counts towards.
     pub(in crate::gateway) peer: Option<Rc<CountedPeer>>,
 }
 
 impl RequestLine {
     /// Returns the request line of a new request.
-    pub(in crate::gateway) fn new(head: &request::Parts, arrival: &RequestOrigin) -> RequestLine {
-        let took = head.extensions.get();
+    pub(in crate::gateway) fn new(head: &request::Parts, origin: &RequestOrigin) -> RequestLine {
+        let head_time = head.extensions.get();
         let line = RequestLine {
-            took: took.map_or(Duration::ZERO, |HeaderReadTime(took)| *took),
-            ..RequestLine::within(head, arrival)
+            head_time: head_time.map_or(Duration::ZERO, |HeaderReadTime(head_time)| *head_time),
+            ..RequestLine::for_call(head, origin)
         };
-        match arrival.refused_line() {
-            Some(refused) => line.replaced(refused),
+        match origin.rejected_line() {
+            Some(refused) => line.with_rejected_line(refused),
             None => line,
         }
     }
 
     /// Replaces method and target with those of the rejected line.
     #[cold]
-    fn replaced(self, refused: &RefusedLine) -> RequestLine {
+    fn with_rejected_line(self, refused: &RefusedLine) -> RequestLine {
         RequestLine {
             method: refused.method.clone(),
             target: Target::Refused(refused.target.as_str().into()),
@@ -72,17 +72,17 @@ impl RequestLine {
         }
     }
 
-    /// Returns the request line for one call of a request that was already read; its head took no extra time.
-    pub(in crate::gateway) fn within(
+    /// Returns the request line for one call of a request that was already read; its head time is zero.
+    pub(in crate::gateway) fn for_call(
         head: &request::Parts,
-        arrival: &RequestOrigin,
+        origin: &RequestOrigin,
     ) -> RequestLine {
         RequestLine {
             method: head.method.clone(),
             target: Target::new(head),
             version: head.version,
-            took: Duration::ZERO,
-            peer: arrival.counted.clone(),
+            head_time: Duration::ZERO,
+            peer: origin.peer_in_limits.clone(),
         }
     }
 }

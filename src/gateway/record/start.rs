@@ -10,24 +10,24 @@ use crate::domain::time::Timestamp;
 pub(in crate::gateway) struct CallStart {
     started: Instant,
     /// Wall-clock time of `started`.
-    at: Timestamp,
-    took: ClientTime,
+    wall_time: Timestamp,
+    client_time: ClientTime,
 }
 
 impl Record {
     /// Sets the start of the call to that of its request, whose body had to be read first.
-    pub(in crate::gateway) fn since(mut self: Box<Self>, beginning: CallStart) -> Box<Record> {
-        (self.started, self.wall_time, self.took) =
-            (beginning.started, beginning.at, beginning.took);
+    pub(in crate::gateway) fn with_start(mut self: Box<Self>, start: CallStart) -> Box<Record> {
+        (self.started, self.wall_time, self.client_time) =
+            (start.started, start.wall_time, start.client_time);
         self
     }
 
     /// Returns the start of the call.
-    pub(in crate::gateway) fn beginning(&self) -> CallStart {
+    pub(in crate::gateway) fn call_start(&self) -> CallStart {
         CallStart {
             started: self.started,
-            at: self.wall_time,
-            took: self.took,
+            wall_time: self.wall_time,
+            client_time: self.client_time,
         }
     }
 }

@@ -39,9 +39,9 @@ impl BatchContext<'_> {
     pub(super) fn reserve_answer(self, length: usize) -> bool {
         match self {
             BatchContext::Single => true,
-            BatchContext::Batch(room) => {
-                let left = room.get().checked_sub(length);
-                room.set(left.unwrap_or(0));
+            BatchContext::Batch(remaining) => {
+                let left = remaining.get().checked_sub(length);
+                remaining.set(left.unwrap_or(0));
                 left.is_some()
             }
         }
@@ -50,7 +50,7 @@ impl BatchContext<'_> {
     pub(super) fn is_full(self) -> bool {
         match self {
             BatchContext::Single => false,
-            BatchContext::Batch(room) => room.get() == 0,
+            BatchContext::Batch(remaining) => remaining.get() == 0,
         }
     }
 }
@@ -62,22 +62,22 @@ impl RpcRequest {
     /// Serves a batch. Assembled answers belong to no single call, so their HTTP headers carry no annotations.
     pub(super) async fn batch(
         &self,
-        reading: Box<Record>,
+        request_record: Box<Record>,
         items: Vec<MessageItem>,
     ) -> Response<ResponseBody> {
-        if let Some((upstream, passing)) = self.passing(&reading, &items) {
-            reading.discard();
-            return self.pass_whole(&upstream, passing).await;
+        if let Some((upstream, passthrough)) = self.passthrough_batch(&request_record, &items) {
+            request_record.discard();
+            return self.forward_batch(&upstream, passthrough).await;
         }
         if let Err(fault) = self.check_valid() {
-            let mut reading = reading;
-            reading.set_fault(MessageFault::Invalid, Handling::Refused);
-            return self.written(response::failure(reading, fault));
+            let mut request_record = request_record;
+            request_record.set_fault(MessageFault::Invalid, Handling::Refused);
+            return self.add_cors_headers(response::render_failure(request_record, fault));
         }
-        reading.discard();
+        request_record.discard();
         match self.answers(items).await {
-            Some((whole, followed_by)) => self.respond(whole, followed_by),
-            None => self.no_reply(),
+            Some((full, candidates)) => self.respond(full, candidates),
+            None => self.no_reply_response(),
         }
     }
 
@@ -88,26 +88,27 @@ impl RpcRequest {
         items: Vec<MessageItem>,
     ) -> Option<(FullResponse, Vec<Candidate>)> {
         let plan = &self.installed.plan;
-        let room = Cell::new(plan.limits.answer);
-        let calls = stream::iter(items).map(|item| self.item(item, BatchContext::Batch(&room)));
-        let said: Vec<(ItemReply, ResponseAnnotations)> =
+        let remaining = Cell::new(plan.limits.answer);
+        let calls =
+            stream::iter(items).map(|item| self.item(item, BatchContext::Batch(&remaining)));
+        let replies: Vec<(ItemReply, ResponseAnnotations)> =
             calls.buffered(plan.face.batch_concurrency).collect().await;
-        together(said.into_iter().map(|(said, _)| said))
+        assemble_replies(replies.into_iter().map(|(reply, _)| reply))
     }
 
     /// Serves one item with its own record.
     async fn item(
         &self,
         item: MessageItem,
-        company: BatchContext<'_>,
+        batch: BatchContext<'_>,
     ) -> (ItemReply, ResponseAnnotations) {
-        self.answer(self.record(), item, company).await
+        self.answer(self.record(), item, batch).await
     }
 
     /// Returns the upstream and the items of a batch that passes as one message.
-    fn passing(
+    fn passthrough_batch(
         &self,
-        reading: &Record,
+        request_record: &Record,
         items: &[MessageItem],
     ) -> Option<(Rc<HttpUpstream>, PassthroughBatch)> {
         let plan = &self.installed.plan;
@@ -115,42 +116,45 @@ impl RpcRequest {
         let poster = Poster {
             caller,
             head: RequestHead::new(&self.head),
-            at: reading.at(),
+            at: request_record.wall_time(),
             past: Some((
                 self.installed.flag_history(),
-                reading.worker().sessions().now(),
+                request_record.worker().sessions().now(),
             )),
         };
-        let context = (reading, &*self.installed);
-        let passing = batch::passing(plan, poster, items, |call, route| {
-            sessions::of_rpc(context, (caller, headers), call, route)
+        let context = (request_record, &*self.installed);
+        let passthrough = batch::passing(plan, poster, items, |call, route| {
+            sessions::for_rpc(context, (caller, headers), call, route)
         })?;
-        let upstream = self.installed.upstream_at(passing.upstream_index)?.http()?;
+        let upstream = self
+            .installed
+            .upstream_at(passthrough.upstream_index)?
+            .http()?;
         let is_valid = self.fault.is_none() || takes_envelopes(plan, upstream.plan());
-        is_valid.then(|| (upstream.clone(), passing))
+        is_valid.then(|| (upstream.clone(), passthrough))
     }
 
     /// Sends the batch as one message, and forwards the response.
-    async fn pass_whole(
+    async fn forward_batch(
         &self,
         upstream: &Rc<HttpUpstream>,
-        passing: PassthroughBatch,
+        passthrough: PassthroughBatch,
     ) -> Response<ResponseBody> {
-        let mut parts: Vec<BatchItem> = passing
+        let mut parts: Vec<BatchItem> = passthrough
             .members
             .into_iter()
-            .map(|one| self.part(one))
+            .map(|one| self.batch_item(one))
             .collect();
-        let compares = |part: &BatchItem| {
+        let has_candidate = |part: &BatchItem| {
             let (_, member) = part;
             member.decision.stage.candidate().is_some() && member.id.is_some()
         };
         // A candidate is compared with one item of the answer, so the answer streams through that item's record.
-        let first = parts.iter().position(compares).unwrap_or(0);
+        let first = parts.iter().position(has_candidate).unwrap_or(0);
         let (mut record, member) = parts.swap_remove(first);
-        self.compare(&mut record, &member, None);
+        self.attach_candidate(&mut record, &member, None);
         for (record, member) in &mut parts {
-            self.compare(record, member, Some(Skip::BatchLimit));
+            self.attach_candidate(record, member, Some(Skip::BatchLimit));
         }
         let mut others = PassedItems::hold(parts);
         let admitted = record.admit();
@@ -169,35 +173,35 @@ impl RpcRequest {
                 // Restores the order of the items.
                 let last = parts.len() - 1;
                 parts.swap(first, last);
-                return self.fail_whole(parts, &failure);
+                return self.fail_batch(parts, &failure);
             }
         };
-        let asks = |member: &BatchMember| member.id.is_some() || member.call.is_none();
-        let is_answered = asks(&member) || parts.iter().any(|part| asks(&part.1));
+        let expects_reply = |member: &BatchMember| member.id.is_some() || member.call.is_none();
+        let is_answered = expects_reply(&member) || parts.iter().any(|part| expects_reply(&part.1));
         if !is_answered {
             return self.no_replies(upstream, (record, parts), answer).await;
         }
         let status = match &answer {
             CallResponse::Streaming(stream) => stream.response.status(),
-            CallResponse::Full(whole) => whole.status,
+            CallResponse::Full(full) => full.status,
             CallResponse::Upgrade(tunnel) => tunnel.head.status,
         };
         let mut others = Vec::with_capacity(parts.len());
         for (mut other, _) in parts {
-            other.answered(status.as_u16());
-            other.was_sent_with(&record);
+            other.set_response(status.as_u16());
+            other.copy_upstream_time(&record);
             others.push(*other);
         }
-        response::holding(response::answer(record, answer), others)
+        response::hold_records(response::render_response(record, answer), others)
     }
 
     /// Starts the record of an item of a batch that passes as one message.
-    fn part(&self, member: BatchMember) -> BatchItem {
+    fn batch_item(&self, member: BatchMember) -> BatchItem {
         let mut record = self.record();
         if let Some(call) = &member.call {
-            record.names_method(&call.method);
+            record.set_rpc_method(&call.method);
         }
-        record.decided(member.route, member.decision.clone());
+        record.set_decision(member.route, member.decision.clone());
         record.set_batch_id(member.id.clone());
         let fault = self.fault.as_ref().map(|_| MessageFault::Invalid);
         if let Some(fault) = member.fault.or(fault) {
@@ -207,7 +211,7 @@ impl RpcRequest {
     }
 
     /// Attaches a candidate to an item, unless `skip` is set.
-    fn compare(&self, record: &mut Record, member: &BatchMember, skip: Option<Skip>) {
+    fn attach_candidate(&self, record: &mut Record, member: &BatchMember, skip: Option<Skip>) {
         let Some(call) = &member.call else { return };
         let may_repeat = self.may_repeat(call);
         let may_repeat = may_repeat.and(skip.map_or(Ok(()), Err));
@@ -215,14 +219,14 @@ impl RpcRequest {
             let why = "the message is not valid JSON-RPC 2.0";
             Rc::new(Failure::new(Reason::InvalidRequest, why))
         });
-        let repeated = || {
-            let letter = RpcRequest {
+        let replayable = || {
+            let request = RpcRequest {
                 fault: self.fault.clone().or(fault),
                 ..self.clone()
             };
-            letter.replayable_part(call)
+            request.replayable_batch_item(call)
         };
-        shadow::attach_rpc(record, member.decision.stage, may_repeat, repeated);
+        shadow::attach_rpc(record, member.decision.stage, may_repeat, replayable);
     }
 
     /// Replies to a batch of notifications with no body, and discards the server's response.
@@ -234,29 +238,29 @@ impl RpcRequest {
     ) -> Response<ResponseBody> {
         let status = self.installed.plan.face.notification_status.as_u16();
         if let CallResponse::Streaming(stream) = &answer {
-            let said = stream.response.status().as_u16();
+            let upstream_status = stream.response.status().as_u16();
             for (mut other, _) in parts {
-                other.answered(said);
-                other.was_sent_with(&record);
-                other.sent(status);
+                other.set_response(upstream_status);
+                other.copy_upstream_time(&record);
+                other.set_client_status(status);
             }
         }
         match self.discard(&mut record, upstream, answer).await {
-            Ok(_) => record.sent(status),
-            Err(failure) => record.failed(status, &failure),
+            Ok(_) => record.set_client_status(status),
+            Err(failure) => record.set_failure(status, &failure),
         }
-        self.no_reply()
+        self.no_reply_response()
     }
 
     /// Fails the whole batch: each call gets an error.
-    fn fail_whole(&self, parts: Vec<BatchItem>, failure: &Failure) -> Response<ResponseBody> {
+    fn fail_batch(&self, parts: Vec<BatchItem>, failure: &Failure) -> Response<ResponseBody> {
         let failed = parts.into_iter().map(|(record, member)| {
             let id = member.id.as_ref();
             self.fail(record, failure.clone(), id)
         });
-        match together(failed) {
-            Some((whole, followed_by)) => self.respond(whole, followed_by),
-            None => self.no_reply(),
+        match assemble_replies(failed) {
+            Some((full, candidates)) => self.respond(full, candidates),
+            None => self.no_reply_response(),
         }
     }
 }
@@ -268,7 +272,7 @@ struct PassedItems(Vec<BatchItem>);
 impl PassedItems {
     fn hold(parts: Vec<BatchItem>) -> PassedItems {
         for (record, _) in &parts {
-            record.worker().ended(record.peer());
+            record.worker().count_call_end(record.peer());
         }
         PassedItems(parts)
     }
@@ -276,7 +280,7 @@ impl PassedItems {
     fn take(&mut self) -> Vec<BatchItem> {
         let parts = std::mem::take(&mut self.0);
         for (record, _) in &parts {
-            record.worker().begun(record.peer());
+            record.worker().count_call_start(record.peer());
         }
         parts
     }
@@ -289,23 +293,25 @@ impl Drop for PassedItems {
 }
 
 /// Assembles the replies of several items; returns `None` if no item is answered.
-fn together(said: impl Iterator<Item = ItemReply>) -> Option<(FullResponse, Vec<Candidate>)> {
-    let mut followed_by = Vec::new();
+fn assemble_replies(
+    replies: impl Iterator<Item = ItemReply>,
+) -> Option<(FullResponse, Vec<Candidate>)> {
+    let mut candidates = Vec::new();
     let mut messages: Vec<Rope> = Vec::new();
-    for said in said {
-        if let ItemReply::Message(whole, candidate) = said {
-            messages.push(whole.body);
-            followed_by.extend(candidate);
+    for reply in replies {
+        if let ItemReply::Message(full, candidate) = reply {
+            messages.push(full.body);
+            candidates.extend(candidate);
         }
     }
     if messages.is_empty() {
         return None;
     }
-    Some((response::rpc_message(jsonrpc::batch(messages)), followed_by))
+    Some((response::rpc_message(jsonrpc::batch(messages)), candidates))
 }
 
 /// Returns the failure for a batch whose answers exceed `limits.answer` together.
-pub(super) fn full(plan: &Plan) -> Failure {
+pub(super) fn answers_too_large(plan: &Plan) -> Failure {
     let limit = plan.limits.answer;
     let message = format!(
         "the answers of this batch exceed {limit} bytes in total; send fewer calls per batch"

@@ -1,6 +1,7 @@
-//! A client's `notifications/cancelled` on its way to a server behind HTTP (MCP, "Cancellation").
+//! Forwarding of a client's `notifications/cancelled` to an HTTP upstream (MCP, "Cancellation").
 //!
-//! A call that was sent under an id of the proxy is named by that id, and one that was sent unchanged by the client's.
+//! The forwarded notification names the id that the upstream knows: the id assigned by the proxy, or the client's id of
+//! a call that was sent unchanged.
 //! Law: a server never gets a client's id that it may know as the id of another call.
 
 use bytes::Bytes;
@@ -24,59 +25,54 @@ pub(super) struct CancelRequest {
 
 impl RpcRequest {
     /// Cancels the call of the same session that a notification names, even if the notification itself fails later.
-    pub(super) fn cancels(&self, call: &Call) -> Option<CancelRequest> {
+    pub(super) fn cancel_named_call(&self, call: &Call) -> Option<CancelRequest> {
         if call.id.is_some() || *call.method != *CANCELLED {
             return None;
         }
         let depth = self.installed.plan.limits.depth;
         let id = jsonrpc::cancelled_id(&call.text.clone().into_bytes(), depth)?;
-        let mut minted = self.minted.clone();
+        let mut upstream_ids = self.upstream_ids.clone();
         if let Some(scope) = self.scope() {
-            minted.extend(self.worker.cancellations().cancel(scope, &id));
+            upstream_ids.extend(self.worker.cancellations().cancel(scope, &id));
         }
-        minted.sort_unstable();
-        minted.dedup();
-        Some(CancelRequest {
-            id,
-            upstream_ids: minted,
-        })
+        upstream_ids.sort_unstable();
+        upstream_ids.dedup();
+        Some(CancelRequest { id, upstream_ids })
     }
 
     /// Forwards a cancellation to an HTTP upstream, once for each id under which it knows the call.
-    pub(super) async fn pass_cancelled(
+    pub(super) async fn forward_cancellation(
         &self,
         record: &mut Record,
         upstream: &Upstream,
         (call, cancelled): (&Call, CancelRequest),
-        company: BatchContext<'_>,
+        batch: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
-        let CancelRequest {
-            id,
-            upstream_ids: minted,
-        } = cancelled;
-        if minted.is_empty() && self.was_passed_through(&id) {
-            return self.pass_on(record, upstream, call, company).await;
+        let CancelRequest { id, upstream_ids } = cancelled;
+        if upstream_ids.is_empty() && self.was_passed_through(&id) {
+            return self.forward_call(record, upstream, call, batch).await;
         }
         let depth = self.installed.plan.limits.depth;
         let text = call.text.clone().into_bytes();
         // The server gets no cancellation of a call that is over.
-        record.answered(StatusCode::ACCEPTED.as_u16());
-        for minted in minted {
-            let Some(text) = jsonrpc::with_cancelled_id(&text, minted, depth) else {
+        record.set_response(StatusCode::ACCEPTED.as_u16());
+        for upstream_id in upstream_ids {
+            let Some(text) = jsonrpc::with_cancelled_id(&text, upstream_id, depth) else {
                 continue;
             };
             // Parsing cannot fail: the message was parsed before.
             let Ok(json) = Json::parse(text.clone(), depth) else {
                 continue;
             };
-            let mut renamed = call.clone();
-            renamed.text = json;
-            let letter = RpcRequest {
+            let mut translated = call.clone();
+            translated.text = json;
+            let request = RpcRequest {
                 body: text,
                 ..self.clone()
             };
-            let passed = letter.pass_on(record, upstream, &renamed, BatchContext::Single);
-            Box::pin(passed).await?;
+            let forwarded =
+                request.forward_call(record, upstream, &translated, BatchContext::Single);
+            Box::pin(forwarded).await?;
         }
         Ok(CallResult::Nothing)
     }

@@ -24,7 +24,7 @@ use crate::gateway::exchange::{self, UpstreamResponse};
 use crate::gateway::headers::{self, HasBody, IdentityFields};
 use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
-use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, at_upstream, forward};
+use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, forward, upstream_uri};
 use crate::gateway::record::Record;
 use crate::gateway::response::{self, CallResponse};
 use crate::gateway::translate::{self, check_id, no_response};
@@ -41,32 +41,32 @@ impl RpcRequest {
         call: &Call,
     ) -> Result<CallResult, Failure> {
         self.check_valid()?;
-        let context = (&*self.head, &self.arrival);
-        let answered = translate::rpc_call(record, index, call, context).await?;
+        let context = (&*self.head, &self.origin);
+        let translated = translate::rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
-        let body = match answered.answer {
+        let body = match translated.answer {
             RpcAnswer::Result(result) => {
-                let result = (result, answered.result_type);
-                let written = mcp::written(self.era(call), &call.method, result);
+                let result = (result, translated.result_type);
+                let written = mcp::written(self.client_revision(call), &call.method, result);
                 let result = written.map_err(|_| rejections::input_required())?;
                 jsonrpc::result(&id, result)
             }
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
         };
         Ok(CallResult::Answer(boxed(|| {
-            let mut whole = response::rpc_message_with_shadow(answered.headers, body);
-            whole.status = answered.status;
-            whole
+            let mut full = response::rpc_message_with_headers(translated.headers, body);
+            full.status = translated.status;
+            full
         })))
     }
 
     /// Forwards a call unchanged, except for credentials that this upstream does not take in the envelope.
-    pub(super) async fn pass_on(
+    pub(super) async fn forward_call(
         &self,
         record: &mut Record,
         upstream: &Upstream,
         call: &Call,
-        company: BatchContext<'_>,
+        batch: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
         if self.fault.is_some() {
             return self.forward_unchanged(record, upstream).await;
@@ -74,7 +74,7 @@ impl RpcRequest {
         let rewritten = rewritten(&self.installed.plan, upstream.plan(), call)?;
         let rewritten = match rewritten {
             None => None,
-            Some(rewritten) => Some((self.reread(&rewritten.body)?, rewritten)),
+            Some(rewritten) => Some((self.parse_again(&rewritten.body)?, rewritten)),
         };
         let upstream = match upstream {
             Upstream::Http(http) => http,
@@ -88,16 +88,16 @@ impl RpcRequest {
         match rewritten {
             None => {
                 let call = (call, &HeaderMap::new());
-                self.passthrough(record, upstream, call, company).await
+                self.passthrough(record, upstream, call, batch).await
             }
             Some((call, RewrittenCall { body, headers })) => {
-                let mut letter = RpcRequest {
+                let mut request = RpcRequest {
                     body,
                     ..self.clone()
                 };
-                letter.head.headers.extend(headers.clone());
+                request.head.headers.extend(headers.clone());
                 let call = (&call, &headers);
-                letter.passthrough(record, upstream, call, company).await
+                request.passthrough(record, upstream, call, batch).await
             }
         }
     }
@@ -130,10 +130,10 @@ impl RpcRequest {
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
         (call, credentials): (&Call, &HeaderMap),
-        company: BatchContext<'_>,
+        batch: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
         let Some(id) = &call.id else {
-            let body = match company {
+            let body = match batch {
                 BatchContext::Single => self.body.clone(),
                 BatchContext::Batch(_) => call.text.clone().into_bytes(),
             };
@@ -141,18 +141,21 @@ impl RpcRequest {
             let answer = self.forward(record, upstream, body, interims).await?;
             return self.discard(record, upstream, answer).await;
         };
-        if id.travels() && matches!(company, BatchContext::Single) {
+        if id.travels() && matches!(batch, BatchContext::Single) {
             let body = self.body.clone();
             let interims = InterimResponses::Forwarded;
             let answer = self.forward(record, upstream, body, interims).await?;
             return Ok(CallResult::Stream(answer));
         }
-        let minted = self.worker.next_request_id();
-        let recallable = self.cancellable(record, id, Some(minted));
-        let exchange = self.exchange(record, upstream, (call.with_id(minted), credentials));
-        let answered = unless_cancelled(recallable.as_ref(), pin!(exchange)).await?;
-        match answered {
-            Some(reply) => self.renumbered(record, id, (reply, minted), None).await,
+        let upstream_id = self.worker.next_request_id();
+        let cancellable = self.cancellable(record, id, Some(upstream_id));
+        let exchange = self.exchange(record, upstream, (call.with_id(upstream_id), credentials));
+        let reply = unless_cancelled(cancellable.as_ref(), pin!(exchange)).await?;
+        match reply {
+            Some(reply) => {
+                self.restore_id(record, id, (reply, upstream_id), None)
+                    .await
+            }
             None => Ok(CallResult::Cancelled),
         }
     }
@@ -170,57 +173,57 @@ impl RpcRequest {
         let headers = self.socket.is_none().then_some(&self.head.headers);
         routing::linked(&self.installed.plan, link.plan(), headers, call)?;
         let limit = link.plan().timeout;
-        let (Some(id), Some(unnumbered)) = (&call.id, call.template()) else {
+        let (Some(id), Some(template)) = (&call.id, call.template()) else {
             let text = call.text.clone().into_bytes();
             link_call::send_notification(record, link, (&call.method, text), limit).await?;
-            record.answered(StatusCode::ACCEPTED.as_u16());
+            record.set_response(StatusCode::ACCEPTED.as_u16());
             return Ok(CallResult::Nothing);
         };
         let subscription = (*call.method == *LISTEN).then(|| id.clone());
-        // On a socket, `kept` is set only for a batch.
-        let is_batched = self.socket.is_some() && self.kept.is_some();
+        // On a socket, `undelivered` is set only for a batch.
+        let is_batched = self.socket.is_some() && self.undelivered.is_some();
         if subscription.is_some() && (is_batched || record.notifications().is_none()) {
             let message = "a subscription is answered with an event stream: post it alone, with `text/event-stream` in `Accept`";
             return Err(Failure::new(Reason::InvalidRequest, message));
         }
-        let recallable = self.cancellable(record, id, None);
-        let question = link_call::LinkRequest {
+        let cancellable = self.cancellable(record, id, None);
+        let request = link_call::LinkRequest {
             method: &call.method,
-            call: unnumbered,
-            repeat: pending::RetryRule::Never,
-            recall: recallable.as_ref().map(|call| call.recall.clone()),
+            call: template,
+            retry_rule: pending::RetryRule::Never,
+            cancel_signal: cancellable.as_ref().map(|call| call.cancel_signal.clone()),
             subscription,
         };
-        let asked = link_call::send(record, link, question, limit);
-        let answered = unless_cancelled(recallable.as_ref(), pin!(asked)).await?;
-        let Some(answered) = answered else {
+        let call_future = link_call::send(record, link, request, limit);
+        let reply = unless_cancelled(cancellable.as_ref(), pin!(call_future)).await?;
+        let Some(reply) = reply else {
             return Ok(CallResult::Cancelled);
         };
-        let mut spoken = self.renumbered(record, id, answered, Some(call)).await?;
-        if let CallResult::Answer(whole) = &mut spoken
+        let mut result = self.restore_id(record, id, reply, Some(call)).await?;
+        if let CallResult::Answer(full) = &mut result
             && self.socket.is_none()
             && *call.method == *"initialize"
-            && let Some(name) = CancellationRegistry::name()
+            && let Some(name) = CancellationRegistry::new_session_id()
         {
             // Later notifications of this client find their call by this session id.
-            whole.headers.insert(&MCP_SESSION, name);
+            full.headers.insert(&MCP_SESSION, name);
         }
-        Ok(spoken)
+        Ok(result)
     }
 
-    /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `minted` is the id that
-    /// the upstream knows the call by, if a forwarded cancellation must name it.
+    /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `upstream_id` is the id of
+    /// the call at its upstream, if a forwarded cancellation must name it.
     fn cancellable(
         &self,
         record: &Record,
         id: &RequestId,
-        minted: Option<u64>,
+        upstream_id: Option<u64>,
     ) -> Option<CancellableCall> {
         let scope = self.scope().filter(|_| record.budget().is_none())?;
         Some(
             self.worker
                 .cancellations()
-                .begin(scope, id.as_bytes(), minted),
+                .register(scope, id.as_bytes(), upstream_id),
         )
     }
 
@@ -236,48 +239,51 @@ impl RpcRequest {
 
     /// Builds the answer to a call that was sent under an id of the proxy. `linked` is set for a call over a link: its
     /// result is converted to the client's MCP revision, which the server does not know.
-    async fn renumbered(
+    async fn restore_id(
         &self,
         record: &mut Record,
         id: &RequestId,
-        (reply, minted): (UpstreamResponse, u64),
+        (reply, upstream_id): (UpstreamResponse, u64),
         linked: Option<&Call>,
     ) -> Result<CallResult, Failure> {
         let limits = &self.installed.plan.limits;
         let response =
             offloaded_parsing::response(record.worker(), &reply.body, limits.depth).await?;
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
-        check_id(&response, minted)?;
-        let (fitted, status) = match &response.reply {
+        check_id(&response, upstream_id)?;
+        let (converted, status) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
-                let fitted = linked.map(|call| self.fitted(call, result)).transpose()?;
-                record.answered_result(result);
-                (fitted.flatten(), 200)
+                let converted = linked
+                    .map(|call| self.convert_result(call, result))
+                    .transpose()?;
+                record.set_result(result);
+                (converted.flatten(), 200)
             }
             jsonrpc::ResponseReply::Error(error) => {
-                record.answered_error(200, error.code, Blame::of_code(error.code));
+                record.set_error(200, error.code, Blame::of_code(error.code));
                 // A message on a socket has no status.
-                let posted = linked.filter(|_| self.socket.is_none());
-                let status = posted.map_or(200, |call| self.era(call).status(error.code));
+                let http_call = linked.filter(|_| self.socket.is_none());
+                let status =
+                    http_call.map_or(200, |call| self.client_revision(call).status(error.code));
                 (None, status)
             }
         };
-        let mut whole = response::rpc_message(match fitted {
+        let mut full = response::rpc_message(match converted {
             None => response.with_id(&reply.body, id),
             Some(result) => response.with_result(&reply.body, id, result),
         });
-        whole.status = response::status(status);
-        Ok(CallResult::Answer(Box::new(whole)))
+        full.status = response::status(status);
+        Ok(CallResult::Answer(Box::new(full)))
     }
 
     /// Converts a result to the client's MCP revision, if that differs.
-    fn fitted(&self, call: &Call, result: &Json) -> Result<Option<Rope>, Failure> {
-        let fitted = mcp::fitted(self.era(call), &call.method, result);
-        fitted.map_err(|_| rejections::input_required())
+    fn convert_result(&self, call: &Call, result: &Json) -> Result<Option<Rope>, Failure> {
+        let converted = mcp::fitted(self.client_revision(call), &call.method, result);
+        converted.map_err(|_| rejections::input_required())
     }
 
     /// Returns the kind of MCP revision that the client of a call uses.
-    pub(super) fn era(&self, call: &Call) -> ClientRevision {
+    pub(super) fn client_revision(&self, call: &Call) -> ClientRevision {
         match self.socket {
             None => ClientRevision::of_headers(&self.head.headers),
             // Headers of a socket belong to its handshake, not to a message.
@@ -286,7 +292,7 @@ impl RpcRequest {
     }
 
     /// Parses a call again after its credentials were removed from the envelope.
-    fn reread(&self, body: &Bytes) -> Result<Call, Failure> {
+    fn parse_again(&self, body: &Bytes) -> Result<Call, Failure> {
         match jsonrpc::parse(body, self.installed.plan.limits.message()) {
             Ok(jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call))) => Ok(call),
             // Removing members cannot turn a call into something else.
@@ -306,16 +312,16 @@ impl RpcRequest {
         interims: InterimResponses,
     ) -> Result<CallResponse, Failure> {
         let mut head = self.head.clone();
-        head.uri = at_upstream(&upstream.plan().path, self.head.uri.query())?;
+        head.uri = upstream_uri(&upstream.plan().path, self.head.uri.query())?;
         let interims = match self.socket {
             None => interims,
             Some(_) => InterimResponses::Dropped,
         };
-        let forwarded = PassthroughRequest {
+        let passthrough = PassthroughRequest {
             interims,
-            ..PassthroughRequest::read(head, body)
+            ..PassthroughRequest::from_bytes(head, body)
         };
-        forward(record, upstream, forwarded, &self.arrival).await
+        forward(record, upstream, passthrough, &self.origin).await
     }
 
     /// Reads and drops the response to a message that gets no reply (JSON-RPC 2.0 §4.1), so that the connection can be
@@ -327,7 +333,7 @@ impl RpcRequest {
         answer: CallResponse,
     ) -> Result<CallResult, Failure> {
         if let CallResponse::Streaming(stream) = answer {
-            record.answered(stream.response.status().as_u16());
+            record.set_response(stream.response.status().as_u16());
             let limit = self.installed.plan.limits.answer;
             let read = collect_accounted(stream.response.into_body(), limit, self.worker.memory());
             match timeout(upstream.plan().timeout, read).await {
@@ -345,13 +351,15 @@ impl RpcRequest {
         upstream: &Rc<HttpUpstream>,
         (body, credentials): (Bytes, &HeaderMap),
     ) -> Result<UpstreamResponse, Failure> {
-        let context = (&*self.head, &self.arrival);
+        let context = (&*self.head, &self.origin);
         let mut headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
         headers.extend(credentials.clone());
-        if let Some(known) = IdentityFields::new(record, (&self.head.headers, &self.arrival)) {
-            known.write(&mut headers);
+        if let Some(identity_fields) =
+            IdentityFields::new(record, (&self.head.headers, &self.origin))
+        {
+            identity_fields.write(&mut headers);
         }
-        let target = at_upstream(&upstream.plan().path, self.head.uri.query())?;
+        let target = upstream_uri(&upstream.plan().path, self.head.uri.query())?;
         let body = Body::from(Rope::from(body));
         exchange::send_and_collect(
             record,
@@ -369,16 +377,16 @@ impl RpcRequest {
 /// The caller pins the future: passing it by value would store it twice in the caller's own future.
 async fn unless_cancelled<T>(
     call: Option<&CancellableCall>,
-    asked: Pin<&mut impl Future<Output = Result<T, Failure>>>,
+    call_future: Pin<&mut impl Future<Output = Result<T, Failure>>>,
 ) -> Result<Option<T>, Failure> {
     let Some(call) = call else {
-        return asked.await.map(Some);
+        return call_future.await.map(Some);
     };
     // Both branches may be dropped: a link request is then withdrawn, and the connection of an HTTP exchange is
     // closed.
     tokio::select! {
         biased;
-        () = call.recall.cancelled() => Ok(None),
-        answered = asked => answered.map(Some),
+        () = call.cancel_signal.cancelled() => Ok(None),
+        reply = call_future => reply.map(Some),
     }
 }

@@ -1,8 +1,7 @@
 //! Work in flight on a client's socket: running calls, queued messages, and answers to be written.
 //!
-//! The client is read ahead of the running calls, so that its close, its pongs and its cancellations are seen while
-//! the
-//! concurrency limit is reached. Laws: no more calls run than the limit; the queue is bounded by count and by bytes.
+//! The client is read ahead of the running calls, so that its close, its pongs and its cancellations are seen
+//! while the concurrency limit is reached. Laws: no more calls run than the limit; the queue is bounded by count and by bytes.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -20,17 +19,17 @@ use crate::upstream::link::QueuePermit;
 /// A message to the client, and the candidates to run once the client has it.
 pub(super) struct OutboundMessage {
     pub(super) text: Bytes,
-    pub(super) followed_by: Vec<Candidate>,
+    pub(super) candidates: Vec<Candidate>,
     /// The queue slot of a server notification; `None` for an answer.
     pub(super) permit: Option<QueuePermit>,
 }
 
 impl OutboundMessage {
     /// Creates a message without candidates.
-    pub(super) fn alone(text: Bytes) -> OutboundMessage {
+    pub(super) fn new(text: Bytes) -> OutboundMessage {
         OutboundMessage {
             text,
-            followed_by: Vec::new(),
+            candidates: Vec::new(),
             permit: None,
         }
     }
@@ -95,44 +94,44 @@ struct RunningCall {
 
 /// The work in flight on one socket.
 pub(super) struct InFlight {
-    bounds: SessionLimits,
+    limits: SessionLimits,
     calls: FuturesUnordered<Abortable<NumberedServe>>,
     /// Forwarded messages; they do not count against the concurrency limit.
-    passing: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Bytes>>>>>,
+    forwarded: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Bytes>>>>>,
     /// The running calls that can be cancelled by id.
     running: Vec<RunningCall>,
     next: u64,
-    waiting: VecDeque<QueuedMessage>,
-    waiting_bytes: usize,
+    queued: VecDeque<QueuedMessage>,
+    queued_bytes: usize,
     /// Messages to be written.
     pub(super) replies: VecDeque<OutboundMessage>,
     /// The candidates to run after the message being written.
-    pub(super) followed_by: Vec<Candidate>,
+    pub(super) candidates: Vec<Candidate>,
     /// The queue slot of the message being written.
-    pub(super) room: Option<QueuePermit>,
+    pub(super) permit: Option<QueuePermit>,
 }
 
 impl InFlight {
-    pub(super) fn new(bounds: SessionLimits) -> InFlight {
+    pub(super) fn new(limits: SessionLimits) -> InFlight {
         InFlight {
-            bounds,
+            limits,
             calls: FuturesUnordered::new(),
-            passing: FuturesUnordered::new(),
+            forwarded: FuturesUnordered::new(),
             running: Vec::new(),
             next: 0,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            queued: VecDeque::new(),
+            queued_bytes: 0,
             replies: VecDeque::new(),
-            followed_by: Vec::new(),
-            room: None,
+            candidates: Vec::new(),
+            permit: None,
         }
     }
 
     /// Queues a message. A cancellation ends the call that it names, running or queued, and is then served like any
-    /// other message. `recall` runs before the call ends, and returns the ids that upstreams know it by.
-    pub(super) fn receive(&mut self, message: Bytes, recall: impl FnOnce(&Bytes) -> Vec<u64>) {
-        let mut wanted = None;
-        let id = match PeerMessage::new(&message, self.bounds.depth) {
+    /// other message. `on_cancel` runs before the call ends, and returns the ids that upstreams know it by.
+    pub(super) fn receive(&mut self, message: Bytes, on_cancel: impl FnOnce(&Bytes) -> Vec<u64>) {
+        let mut target_id = None;
+        let id = match PeerMessage::new(&message, self.limits.depth) {
             PeerMessage::Request { id, method } => {
                 let kind = match method == LISTEN {
                     true => CallKind::Subscription,
@@ -141,7 +140,7 @@ impl InFlight {
                 Some((Bytes::copy_from_slice(id.as_bytes()), kind))
             }
             PeerMessage::Notification { method } if method == CANCELLED => {
-                wanted = cancelled_id(&message, self.bounds.depth);
+                target_id = cancelled_id(&message, self.limits.depth);
                 None
             }
             PeerMessage::Notification { .. }
@@ -150,41 +149,41 @@ impl InFlight {
             | PeerMessage::Misnumbered(_)
             | PeerMessage::Noise => None,
         };
-        let minted = wanted.as_ref().map_or_else(Vec::new, recall);
-        if let Some(wanted) = &wanted {
-            self.cancel(wanted);
+        let upstream_ids = target_id.as_ref().map_or_else(Vec::new, on_cancel);
+        if let Some(target_id) = &target_id {
+            self.cancel(target_id);
         }
-        self.waiting_bytes += message.len();
+        self.queued_bytes += message.len();
         let message = InboundMessage {
             text: message,
-            upstream_ids: minted,
+            upstream_ids,
         };
-        self.waiting.push_back(QueuedMessage { id, message });
+        self.queued.push_back(QueuedMessage { id, message });
     }
 
-    fn cancel(&mut self, wanted: &Bytes) {
+    fn cancel(&mut self, target_id: &Bytes) {
         for running in &self.running {
-            if running.id == *wanted {
+            if running.id == *target_id {
                 running.end.abort();
             }
         }
-        let bytes = &mut self.waiting_bytes;
-        self.waiting.retain(|waiting| {
-            let stays = waiting.id.as_ref().map(|(id, _)| id) != Some(wanted);
-            if !stays {
-                *bytes -= waiting.message.text.len();
+        let bytes = &mut self.queued_bytes;
+        self.queued.retain(|queued| {
+            let is_kept = queued.id.as_ref().map(|(id, _)| id) != Some(target_id);
+            if !is_kept {
+                *bytes -= queued.message.text.len();
             }
-            stays
+            is_kept
         });
     }
 
     /// Starts queued messages up to the concurrency limit.
-    pub(super) fn begin(&mut self, mut serve: impl FnMut(InboundMessage) -> ServeFuture) {
-        while self.open() < self.bounds.concurrency {
-            let Some(QueuedMessage { id, message }) = self.waiting.pop_front() else {
+    pub(super) fn start_queued(&mut self, mut serve: impl FnMut(InboundMessage) -> ServeFuture) {
+        while self.active() < self.limits.concurrency {
+            let Some(QueuedMessage { id, message }) = self.queued.pop_front() else {
                 return;
             };
-            self.waiting_bytes -= message.text.len();
+            self.queued_bytes -= message.text.len();
             let number = self.next;
             self.next += 1;
             let serving = serve(message);
@@ -204,50 +203,50 @@ impl InFlight {
 
     /// Waits for a message to be served, and returns its answer, if any. Cancel-safe. Pends forever if no message is
     /// served.
-    pub(super) async fn served(&mut self) -> Option<OutboundMessage> {
+    pub(super) async fn next_served(&mut self) -> Option<OutboundMessage> {
         let served = tokio::select! {
             biased;
             Some(served) = self.calls.next() => served,
-            Some(said) = self.passing.next() => return said.map(OutboundMessage::alone),
+            Some(text) = self.forwarded.next() => return text.map(OutboundMessage::new),
             else => return std::future::pending().await,
         };
-        let Ok((number, ended)) = served else {
+        let Ok((number, end)) = served else {
             self.running.retain(|running| !running.end.is_aborted());
             return None;
         };
         self.running.retain(|running| running.number != number);
-        match ended {
+        match end {
             ServeEnd::Replied(reply) => reply,
-            ServeEnd::Forwarded(passing) => {
-                self.passing.push(passing);
+            ServeEnd::Forwarded(forwarded) => {
+                self.forwarded.push(forwarded);
                 None
             }
         }
     }
 
     /// Marks the current message as written: runs its candidates and frees its queue slot.
-    pub(super) fn written(&mut self) {
-        self.followed_by.drain(..).for_each(Candidate::start);
-        self.room = None;
+    pub(super) fn on_written(&mut self) {
+        self.candidates.drain(..).for_each(Candidate::start);
+        self.permit = None;
     }
 
     /// Returns the number of messages that count against the concurrency limit: calls being served and unwritten
     /// answers. Subscriptions are free, up to as many as the limit.
-    fn open(&self) -> usize {
+    fn active(&self) -> usize {
         let running = self.running.iter();
         let subscriptions = running.filter(|running| running.kind == CallKind::Subscription);
-        let free = subscriptions.count().min(self.bounds.concurrency);
+        let free = subscriptions.count().min(self.limits.concurrency);
         self.calls.len() - free + self.replies.len()
     }
 
     /// Returns the number of unfinished messages.
     pub(super) fn count(&self) -> usize {
-        self.calls.len() + self.replies.len() + self.waiting.len() + self.passing.len()
+        self.calls.len() + self.replies.len() + self.queued.len() + self.forwarded.len()
     }
 
     /// Returns true if more may be read from the client.
     pub(super) fn has_capacity(&self) -> bool {
-        self.waiting.len() < self.bounds.ahead && self.waiting_bytes < self.bounds.bytes
+        self.queued.len() < self.limits.ahead && self.queued_bytes < self.limits.bytes
     }
 }
 
@@ -277,10 +276,10 @@ mod tests {
     }
 
     /// Starts queued messages, and never answers a call; returns the started messages.
-    fn begin(underway: &mut InFlight) -> Vec<Bytes> {
-        let begun = Rc::<RefCell<Vec<Bytes>>>::default();
-        underway.begin(|message| {
-            begun.borrow_mut().push(message.text.clone());
+    fn start_queued(in_flight: &mut InFlight) -> Vec<Bytes> {
+        let started = Rc::<RefCell<Vec<Bytes>>>::default();
+        in_flight.start_queued(|message| {
+            started.borrow_mut().push(message.text.clone());
             if matches!(
                 PeerMessage::new(&message.text, 8),
                 PeerMessage::Request { .. }
@@ -289,64 +288,64 @@ mod tests {
             }
             Box::pin(std::future::ready(ServeEnd::Replied(None)))
         });
-        Rc::try_unwrap(begun).unwrap().into_inner()
+        Rc::try_unwrap(started).unwrap().into_inner()
     }
 
     #[test]
-    fn what_waits_is_bounded_and_begins_in_its_turn() {
-        let mut underway = InFlight::new(BOUNDS);
+    fn queued_messages_are_bounded_and_start_in_order() {
+        let mut in_flight = InFlight::new(BOUNDS);
         for id in ["1", "2", "3", "4"] {
-            assert!(underway.has_capacity());
-            underway.receive(call(id), |_| Vec::new());
-            begin(&mut underway);
+            assert!(in_flight.has_capacity());
+            in_flight.receive(call(id), |_| Vec::new());
+            start_queued(&mut in_flight);
         }
-        assert!(!underway.has_capacity());
-        assert_eq!(underway.count(), 4);
-        underway.receive(cancelled("1"), |_| Vec::new());
-        assert!(underway.served().now_or_never().is_some());
-        assert_eq!(begin(&mut underway), [call("3")]);
-        let mut underway = InFlight::new(BOUNDS);
-        underway.receive(format!("[{}]", "1,".repeat(60)).into(), |_| Vec::new());
-        assert!(!underway.has_capacity());
+        assert!(!in_flight.has_capacity());
+        assert_eq!(in_flight.count(), 4);
+        in_flight.receive(cancelled("1"), |_| Vec::new());
+        assert!(in_flight.next_served().now_or_never().is_some());
+        assert_eq!(start_queued(&mut in_flight), [call("3")]);
+        let mut in_flight = InFlight::new(BOUNDS);
+        in_flight.receive(format!("[{}]", "1,".repeat(60)).into(), |_| Vec::new());
+        assert!(!in_flight.has_capacity());
     }
 
     #[test]
-    fn subscriptions_keep_no_call_from_being_served_and_are_bounded() {
+    fn subscriptions_do_not_block_calls_and_are_bounded() {
         let listen = |id: u64| -> Bytes {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{LISTEN}"}}"#).into()
         };
-        let mut underway = InFlight::new(BOUNDS);
+        let mut in_flight = InFlight::new(BOUNDS);
         for message in [listen(1), listen(2), listen(3), call("4")] {
-            underway.receive(message, |_| Vec::new());
-            assert_eq!(begin(&mut underway).len(), 1);
+            in_flight.receive(message, |_| Vec::new());
+            assert_eq!(start_queued(&mut in_flight).len(), 1);
         }
         // The third of them counts as the call does.
-        underway.receive(call("5"), |_| Vec::new());
-        assert_eq!(begin(&mut underway), Vec::<Bytes>::new());
-        assert_eq!(underway.count(), 5);
-        underway.receive(cancelled("1"), |_| Vec::new());
-        assert!(underway.served().now_or_never().is_some());
-        assert_eq!(begin(&mut underway), [call("5")]);
+        in_flight.receive(call("5"), |_| Vec::new());
+        assert_eq!(start_queued(&mut in_flight), Vec::<Bytes>::new());
+        assert_eq!(in_flight.count(), 5);
+        in_flight.receive(cancelled("1"), |_| Vec::new());
+        assert!(in_flight.next_served().now_or_never().is_some());
+        assert_eq!(start_queued(&mut in_flight), [call("5")]);
     }
 
     #[test]
-    fn a_call_is_cancelled_by_its_own_id_while_it_runs_and_while_it_waits() {
-        let mut underway = InFlight::new(BOUNDS);
+    fn a_running_or_queued_call_is_cancelled_by_its_id() {
+        let mut in_flight = InFlight::new(BOUNDS);
         for id in ["1", "\"1\"", "3"] {
-            underway.receive(call(id), |_| Vec::new());
-            begin(&mut underway);
+            in_flight.receive(call(id), |_| Vec::new());
+            start_queued(&mut in_flight);
         }
-        underway.receive(cancelled("7"), |_| Vec::new());
-        assert!(underway.served().now_or_never().is_none());
-        underway.receive(cancelled("3"), |_| Vec::new());
-        underway.receive(cancelled("\"1\""), |_| Vec::new());
-        assert!(underway.served().now_or_never().is_some());
+        in_flight.receive(cancelled("7"), |_| Vec::new());
+        assert!(in_flight.next_served().now_or_never().is_none());
+        in_flight.receive(cancelled("3"), |_| Vec::new());
+        in_flight.receive(cancelled("\"1\""), |_| Vec::new());
+        assert!(in_flight.next_served().now_or_never().is_some());
         // The notifications themselves are served as well.
-        let begun = begin(&mut underway);
-        assert_eq!(begun, [cancelled("7")]);
-        assert!(underway.served().now_or_never().is_some());
-        assert_eq!(begin(&mut underway), [cancelled("3")]);
-        assert_eq!(underway.running.len(), 1);
-        assert_eq!(underway.running[0].id, "1");
+        let started = start_queued(&mut in_flight);
+        assert_eq!(started, [cancelled("7")]);
+        assert!(in_flight.next_served().now_or_never().is_some());
+        assert_eq!(start_queued(&mut in_flight), [cancelled("3")]);
+        assert_eq!(in_flight.running.len(), 1);
+        assert_eq!(in_flight.running[0].id, "1");
     }
 }

@@ -1,4 +1,4 @@
-//! Requests to an RPC path with a method other than POST, which go to the RPC upstream if it takes HTTP requests.
+//! Requests to an RPC path with a method other than POST, which go to the RPC upstream if that is an HTTP upstream.
 
 use http::{Response, request};
 
@@ -7,25 +7,25 @@ use crate::domain::rejections;
 use crate::domain::routing::RequestHead;
 use crate::domain::side::Side;
 use crate::gateway::identity::identify;
-use crate::gateway::passthrough::{PassthroughRequest, at_upstream, forward};
+use crate::gateway::passthrough::{PassthroughRequest, forward, upstream_uri};
 use crate::gateway::record::Record;
 use crate::gateway::response::{self, CallResponse};
 use crate::gateway::{RequestOrigin, ResponseBody, cors};
 use crate::upstream::{IncomingBody, Upstream};
 
 /// Forwards such a request. Failures that the proxy writes carry CORS headers.
-pub(super) async fn pass(
+pub(super) async fn forward_other_method(
     mut record: Box<Record>,
     (head, body): (Box<request::Parts>, IncomingBody),
-    arrival: RequestOrigin,
+    origin: RequestOrigin,
 ) -> Response<ResponseBody> {
     let installed = record.installed().clone();
-    let origin = cors::origin(&installed.plan, &head.headers);
-    let answer = answer(&mut record, (head, body), &arrival).await;
+    let cors_origin = cors::origin(&installed.plan, &head.headers);
+    let answer = answer(&mut record, (head, body), &origin).await;
     let failed = answer.is_err();
     let mut response = response::render(record, answer);
     if let Some(cors) = installed.plan.cors.as_ref().filter(|_| failed) {
-        cors.mark(origin.as_ref(), response.headers_mut());
+        cors.mark(cors_origin.as_ref(), response.headers_mut());
     }
     response
 }
@@ -33,11 +33,11 @@ pub(super) async fn pass(
 async fn answer(
     record: &mut Record,
     (mut head, body): (Box<request::Parts>, IncomingBody),
-    arrival: &RequestOrigin,
+    origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let installed = record.installed().clone();
     let plan = &installed.plan;
-    let identity = identify(record, &head.headers, arrival);
+    let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
     if let Some(answer) = cors::preflight(record, plan, (caller, RequestHead::new(&head))) {
@@ -47,12 +47,12 @@ async fn answer(
         .upstream(None, Side::Rpc)
         .and_then(Upstream::http)
         .ok_or_else(|| rejections::not_posted(&head.method))?;
-    head.uri = at_upstream(&upstream.plan().path, head.uri.query())?;
+    head.uri = upstream_uri(&upstream.plan().path, head.uri.query())?;
     forward(
         record,
         upstream,
         PassthroughRequest::streamed(head, body, None),
-        arrival,
+        origin,
     )
     .await
 }

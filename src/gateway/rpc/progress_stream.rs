@@ -27,15 +27,15 @@ type CallFuture = Pin<Box<dyn Future<Output = (ItemReply, ResponseAnnotations)>>
 
 /// Returns true if the client accepts event streams and notifications about the call are possible: the call has a
 /// progress token, an upstream sends response streams, or the call is a subscription.
-pub(super) fn is_wanted(letter: &RpcRequest, item: &MessageItem) -> bool {
+pub(super) fn is_wanted(request: &RpcRequest, item: &MessageItem) -> bool {
     let MessageItem::Call(call) = item else {
         return false;
     };
-    let accept = letter.head.headers.get_all(header::ACCEPT).iter();
+    let accept = request.head.headers.get_all(header::ACCEPT).iter();
     let mut accept = accept.filter_map(|accept| accept.to_str().ok());
     call.id.is_some()
         && accept.any(sse::is_accepted)
-        && (letter.installed.has_response_streams() || has_token(call) || *call.method == *LISTEN)
+        && (request.installed.has_response_streams() || has_token(call) || *call.method == *LISTEN)
 }
 
 fn has_token(call: &Call) -> bool {
@@ -52,45 +52,51 @@ fn has_token(call: &Call) -> bool {
 /// Serves a call whose client accepts a stream.
 pub(super) async fn serve(
     mut record: Box<Record>,
-    letter: RpcRequest,
+    request: RpcRequest,
     item: MessageItem,
 ) -> Response<ResponseBody> {
-    let (tell, mut told) = channel();
-    record.set_notifications(tell);
+    let (sender, mut notifications) = channel();
+    record.set_notifications(sender);
     // Notifications sent before the answer are delivered first over every protocol, so the record is kept until then.
-    let kept = Some(Rc::default());
-    let letter = RpcRequest { kept, ..letter };
-    let own = letter.clone();
-    let mut serving: CallFuture =
-        Box::pin(async move { letter.answer(record, item, BatchContext::Single).await });
-    // Both branches are cancel-safe: neither loses an item when dropped.
-    let (said, marks) = tokio::select! {
-        biased;
-        ended = &mut serving => ended,
-        first = told.next() => return stream(ProgressStream::begun(first, told, serving), own),
+    let undelivered = Some(Rc::default());
+    let request = RpcRequest {
+        undelivered,
+        ..request
     };
-    match told.pending_before() {
-        None => own.alone(said, marks),
+    let response_context = request.clone();
+    let mut serving: CallFuture =
+        Box::pin(async move { request.answer(record, item, BatchContext::Single).await });
+    // Both branches are cancel-safe: neither loses an item when dropped.
+    let (reply, annotations) = tokio::select! {
+        biased;
+        result = &mut serving => result,
+        first = notifications.next() => return stream(ProgressStream::starting_with(first, notifications, serving), response_context),
+    };
+    match notifications.pending_before() {
+        None => response_context.respond_single(reply, annotations),
         Some(first) => {
-            let ended = std::future::ready((said, marks));
-            stream(ProgressStream::begun(first, told, Box::pin(ended)), own)
+            let result = std::future::ready((reply, annotations));
+            stream(
+                ProgressStream::starting_with(first, notifications, Box::pin(result)),
+                response_context,
+            )
         }
     }
 }
 
 /// Starts the event stream. The head carries no annotations: it is sent before the route is known.
-fn stream(telling: ProgressStream, letter: RpcRequest) -> Response<ResponseBody> {
+fn stream(progress: ProgressStream, request: RpcRequest) -> Response<ResponseBody> {
     const BUFFERING: &str = "x-accel-buffering";
-    let kept = letter.kept.clone();
+    let undelivered = request.undelivered.clone();
     let mut response = Response::new(ResponseBody::with_progress(ProgressStream {
-        undelivered: kept,
-        ..telling
+        undelivered,
+        ..progress
     }));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(BUFFERING, HeaderValue::from_static("no"));
-    letter.written(response)
+    request.add_cors_headers(response)
 }
 
 /// The notifications of a call, followed by its answer.
@@ -98,7 +104,7 @@ pub(in crate::gateway) struct ProgressStream {
     /// The notification that started the stream.
     first: Option<Notification>,
     notifications: NotificationReceiver,
-    part: ProgressState,
+    state: ProgressState,
     /// The record of the call, once it is answered.
     undelivered: Option<Rc<UndeliveredRecords>>,
     /// The record after the answer was handed out, if its delivery is observed.
@@ -120,7 +126,7 @@ impl fmt::Debug for ProgressStream {
 }
 
 impl ProgressStream {
-    fn begun(
+    fn starting_with(
         first: Notification,
         notifications: NotificationReceiver,
         serving: CallFuture,
@@ -128,25 +134,25 @@ impl ProgressStream {
         ProgressStream {
             first: Some(first),
             notifications,
-            part: ProgressState::Serving(serving),
+            state: ProgressState::Serving(serving),
             undelivered: None,
             delivered: Vec::new(),
         }
     }
 
     /// Records that the client did not take the whole stream.
-    pub(in crate::gateway) fn not_delivered(&mut self, cause: Option<&str>) {
+    pub(in crate::gateway) fn mark_undelivered(&mut self, cause: Option<&str>) {
         self.undelivered
             .iter()
-            .for_each(|kept| kept.not_delivered(cause));
+            .for_each(|undelivered| undelivered.mark_undelivered(cause));
         for record in &mut self.delivered {
-            record.not_delivered(cause);
+            record.mark_undelivered(cause);
         }
     }
 
     /// Returns true if nothing more follows.
     pub(in crate::gateway) fn is_over(&self) -> bool {
-        matches!(self.part, ProgressState::Over)
+        matches!(self.state, ProgressState::Over)
     }
 
     /// Polls for the next event.
@@ -155,15 +161,15 @@ impl ProgressStream {
             if let Some(first) = self.first.take() {
                 return Poll::Ready(event(first));
             }
-            match &mut self.part {
+            match &mut self.state {
                 ProgressState::Serving(serving) => {
                     // Polls the call first: its answer determines which notifications precede it, and later ones wait.
-                    let Poll::Ready((said, _)) = serving.as_mut().poll(cx) else {
+                    let Poll::Ready((reply, _)) = serving.as_mut().poll(cx) else {
                         return self.notifications.poll_next(cx).map(event);
                     };
-                    self.part = match said {
-                        ItemReply::Message(whole, candidate) => {
-                            let text = whole.body.into_bytes();
+                    self.state = match reply {
+                        ItemReply::Message(full, candidate) => {
+                            let text = full.body.into_bytes();
                             ProgressState::Answer(Some(text), candidate.into_iter().collect())
                         }
                         // A call that its client cancelled has no answer, and only links send notifications.
@@ -173,17 +179,17 @@ impl ProgressStream {
                     };
                 }
                 ProgressState::Answer(answer, candidates) => {
-                    if let Some(told) = self.notifications.pending_before() {
-                        return Poll::Ready(event(told));
+                    if let Some(notification) = self.notifications.pending_before() {
+                        return Poll::Ready(event(notification));
                     }
                     let answer = answer.take();
                     self.delivered = self
                         .undelivered
                         .iter()
-                        .flat_map(|kept| kept.given())
+                        .flat_map(|undelivered| undelivered.take_records())
                         .collect();
                     candidates.drain(..).for_each(Candidate::start);
-                    self.part = ProgressState::Over;
+                    self.state = ProgressState::Over;
                     return Poll::Ready(answer.map(|text| sse::message(&text)));
                 }
                 ProgressState::Over => return Poll::Ready(None),
@@ -193,8 +199,8 @@ impl ProgressStream {
 }
 
 /// Formats a notification as an event. The loss of a link is not reported: the call itself gets an answer.
-fn event(told: Notification) -> Option<Bytes> {
-    match told {
+fn event(notification: Notification) -> Option<Bytes> {
+    match notification {
         Notification::Message(text, _) => Some(sse::message(&text)),
         Notification::Lost(_) => None,
     }

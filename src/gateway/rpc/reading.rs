@@ -16,28 +16,28 @@ use crate::upstream::IncomingBody;
 pub(super) enum RpcBody {
     /// The body, and the valid messages in it.
     Messages(Bytes, jsonrpc::Incoming),
-    /// A body that is not valid JSON-RPC 2.0, or not sent in a form that translation takes.
+    /// A body that is not valid JSON-RPC 2.0, or has a media type or content coding that translation rejects.
     Other(RequestBody, posted::PostedBody),
 }
 
 /// Reads a request. A body whose announced length exceeds the limit is not read if translation would refuse it anyway.
 pub(super) async fn read(
-    reading: &Record,
+    request_record: &Record,
     headers: &HeaderMap,
     body: IncomingBody,
 ) -> Result<RpcBody, Failure> {
-    reading.admit()?;
-    let plan = &reading.installed().plan;
-    let bounds = (&plan.limits, reading.worker().memory());
+    request_record.admit()?;
+    let plan = &request_record.installed().plan;
+    let bounds = (&plan.limits, request_record.worker().memory());
     let fault = request_body::message_fault(headers, &body);
     if fault.is_some() && is_beyond(&body, plan.limits.body) {
         let unread = posted::PostedBody { text: None, fault };
-        return Ok(RpcBody::Other(RequestBody::Coming(body, None), unread));
+        return Ok(RpcBody::Other(RequestBody::Streaming(body, None), unread));
     }
-    let body = request_body::raw(body, (&plan.limits, &**reading.worker())).await?;
+    let body = request_body::read_raw(body, (&plan.limits, &**request_record.worker())).await?;
     if fault.is_none()
         && let Ok(incoming) =
-            offloaded_parsing::messages(reading.worker(), &body, &plan.limits).await?
+            offloaded_parsing::messages(request_record.worker(), &body, &plan.limits).await?
         && incoming.has_message()
     {
         if let jsonrpc::Incoming::Batch(_) = &incoming {

@@ -17,7 +17,7 @@ use crate::gateway::response::CallResponse;
 
 /// A call, with the context of the request that it was part of.
 pub(in crate::gateway) struct ReplayableRpc {
-    letter: RpcRequest,
+    request: RpcRequest,
     call: Call,
     sent: SentAs,
 }
@@ -25,10 +25,10 @@ pub(in crate::gateway) struct ReplayableRpc {
 /// The form in which a call was sent.
 #[derive(Debug, Clone, Copy)]
 enum SentAs {
-    Alone,
+    Single,
     InBatch,
     /// In a batch that was sent as one message.
-    InWhole,
+    InForwardedBatch,
 }
 
 impl RpcRequest {
@@ -37,34 +37,34 @@ impl RpcRequest {
         if call.id.is_none() {
             return Err(Skip::Notification);
         }
-        if self.author.candidates.get() == 0 {
+        if self.rpc_caller.candidates.get() == 0 {
             return Err(Skip::BatchLimit);
         }
         Ok(())
     }
 
-    /// Returns a replay of a call, and takes it from the request's allowance.
-    pub(super) fn replayable(&self, call: &Call, company: BatchContext<'_>) -> ReplayableRpc {
-        let sent = match company {
-            BatchContext::Single => SentAs::Alone,
+    /// Returns a replay of a call, and counts it against `per_request` of the candidates.
+    pub(super) fn replayable(&self, call: &Call, batch: BatchContext<'_>) -> ReplayableRpc {
+        let sent = match batch {
+            BatchContext::Single => SentAs::Single,
             BatchContext::Batch(_) => SentAs::InBatch,
         };
-        self.again(call, sent)
+        self.for_replay(call, sent)
     }
 
     /// Returns a replay of a call from a batch that was sent as one message.
-    pub(super) fn replayable_part(&self, call: &Call) -> ReplayableRpc {
-        self.again(call, SentAs::InWhole)
+    pub(super) fn replayable_batch_item(&self, call: &Call) -> ReplayableRpc {
+        self.for_replay(call, SentAs::InForwardedBatch)
     }
 
-    fn again(&self, call: &Call, sent: SentAs) -> ReplayableRpc {
-        self.author
+    fn for_replay(&self, call: &Call, sent: SentAs) -> ReplayableRpc {
+        self.rpc_caller
             .candidates
-            .set(self.author.candidates.get().saturating_sub(1));
+            .set(self.rpc_caller.candidates.get().saturating_sub(1));
         ReplayableRpc {
-            letter: RpcRequest {
+            request: RpcRequest {
                 // The answer to a replay never reaches the client.
-                kept: None,
+                undelivered: None,
                 ..self.clone()
             },
             call: call.clone(),
@@ -76,12 +76,12 @@ impl RpcRequest {
 impl ReplayableRpc {
     /// Returns the headers of the request.
     pub(in crate::gateway) fn headers(&self) -> &HeaderMap {
-        &self.letter.head.headers
+        &self.request.head.headers
     }
 
     /// Returns the number of bytes that the replay keeps; the body of the whole request counts.
     pub(in crate::gateway) fn size(&self) -> usize {
-        self.letter.body.len() + self.call.method.len() + size_of::<ReplayableRpc>()
+        self.request.body.len() + self.call.method.len() + size_of::<ReplayableRpc>()
     }
 
     /// Returns the id of the call.
@@ -91,43 +91,43 @@ impl ReplayableRpc {
 
     /// Returns true if translation rejects the call.
     pub(in crate::gateway) fn is_invalid(&self) -> bool {
-        self.letter.fault.is_some()
+        self.request.fault.is_some()
     }
 
     /// Extracts the answer to this call from the answer to its batch; returns an answer of another form unchanged.
-    pub(in crate::gateway) fn own_part(&self, answer: Bytes) -> Bytes {
-        let depth = self.letter.installed.plan.limits.depth;
-        let (SentAs::InWhole, Some(id)) = (self.sent, &self.call.id) else {
+    pub(in crate::gateway) fn extract_own_part(&self, answer: Bytes) -> Bytes {
+        let depth = self.request.installed.plan.limits.depth;
+        let (SentAs::InForwardedBatch, Some(id)) = (self.sent, &self.call.id) else {
             return answer;
         };
-        let answers = |part: &Bytes| {
+        let matches_id = |part: &Bytes| {
             let response = parse_response(part, depth).ok();
-            let said = response.and_then(|response| response.id);
-            said.is_some_and(|said| said.as_bytes() == id.as_bytes())
+            let response_id = response.and_then(|response| response.id);
+            response_id.is_some_and(|response_id| response_id.as_bytes() == id.as_bytes())
         };
         let mut parts = parts(&answer, depth).into_iter().flatten();
-        parts.find(answers).unwrap_or(answer)
+        parts.find(matches_id).unwrap_or(answer)
     }
 
     /// Makes the call over the given path.
-    pub(in crate::gateway) async fn go(
+    pub(in crate::gateway) async fn send(
         &self,
         record: &mut Record,
-        way: Path,
+        path: Path,
     ) -> Result<CallResponse, Failure> {
-        let spoken = match (way, record.route()) {
-            (Path::New, Some(_)) if self.letter.fault.is_some() => {
+        let result = match (path, record.route()) {
+            (Path::New, Some(_)) if self.request.fault.is_some() => {
                 let message = "the message is not valid JSON-RPC 2.0, or not sent as JSON";
                 return Err(Failure::new(Reason::InvalidRequest, message));
             }
             (Path::New, Some(route)) => {
-                self.letter.guard()?;
-                self.letter.translate(record, route, &self.call).await?
+                self.request.guard()?;
+                self.request.translate(record, route, &self.call).await?
             }
-            (Path::Old, _) | (Path::New, None) => self.pass(record).await?,
+            (Path::Old, _) | (Path::New, None) => self.forward(record).await?,
         };
-        match spoken {
-            CallResult::Answer(whole) => Ok(CallResponse::Full(whole)),
+        match result {
+            CallResult::Answer(full) => Ok(CallResponse::Full(full)),
             CallResult::Stream(answer) => Ok(answer),
             CallResult::Nothing | CallResult::Cancelled => Err(Failure::new(
                 Reason::Internal,
@@ -136,16 +136,16 @@ impl ReplayableRpc {
         }
     }
 
-    async fn pass(&self, record: &mut Record) -> Result<CallResult, Failure> {
+    async fn forward(&self, record: &mut Record) -> Result<CallResult, Failure> {
         let upstream = record.upstream(Side::Rpc).cloned();
         let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-        let room = Cell::new(self.letter.installed.plan.limits.answer);
-        let company = match self.sent {
-            SentAs::Alone => BatchContext::Single,
-            SentAs::InBatch | SentAs::InWhole => BatchContext::Batch(&room),
+        let remaining = Cell::new(self.request.installed.plan.limits.answer);
+        let batch = match self.sent {
+            SentAs::Single => BatchContext::Single,
+            SentAs::InBatch | SentAs::InForwardedBatch => BatchContext::Batch(&remaining),
         };
-        self.letter
-            .pass_on(record, &upstream, &self.call, company)
+        self.request
+            .forward_call(record, &upstream, &self.call, batch)
             .await
     }
 }

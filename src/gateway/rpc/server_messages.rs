@@ -2,10 +2,10 @@
 
 use tokio::sync::mpsc;
 
-use super::NOTICES;
+use super::EVENT_CAPACITY;
 use super::in_flight::{InFlight, OutboundMessage};
 use crate::gateway::RequestOrigin;
-use crate::gateway::legacy_socket::ServerNews;
+use crate::gateway::legacy_socket::LegacyServerMessage;
 use crate::upstream::CloseReason;
 use crate::upstream::link::{LinkLost, LostBy, Notification, NotificationReceiver, channel};
 
@@ -18,9 +18,9 @@ pub(super) struct ServerMessages {
     /// Messages from links.
     links: NotificationReceiver,
     /// Messages from legacy sockets.
-    news: mpsc::Receiver<ServerNews>,
-    /// The number of messages received from `news`.
-    heard: u64,
+    legacy_sockets: mpsc::Receiver<LegacyServerMessage>,
+    /// The number of messages received from `legacy_sockets`.
+    legacy_received: u64,
 }
 
 /// A message of an upstream for the client.
@@ -28,7 +28,7 @@ pub(super) enum ServerMessage {
     /// A message over a link.
     Link(Notification),
     /// A message over a legacy socket.
-    News(ServerNews),
+    LegacySocket(LegacyServerMessage),
 }
 
 /// An event for the client.
@@ -47,15 +47,15 @@ pub(super) enum Listening {
 }
 
 impl ServerMessages {
-    pub(super) fn new(arrival: &RequestOrigin) -> ServerMessages {
-        let (tell, links) = channel();
-        arrival.links().set_notifications(tell);
-        let (tell, news) = mpsc::channel(NOTICES);
-        arrival.sockets().set_notifications(tell);
+    pub(super) fn new(origin: &RequestOrigin) -> ServerMessages {
+        let (sender, links) = channel();
+        origin.links().set_notifications(sender);
+        let (sender, legacy_sockets) = mpsc::channel(EVENT_CAPACITY);
+        origin.sockets().set_notifications(sender);
         ServerMessages {
             links,
-            news,
-            heard: 0,
+            legacy_sockets,
+            legacy_received: 0,
         }
     }
 
@@ -63,46 +63,46 @@ impl ServerMessages {
     /// messages that precede it. Cancel-safe.
     pub(super) async fn next(
         &mut self,
-        underway: &mut InFlight,
-        attention: Listening,
+        in_flight: &mut InFlight,
+        listening: Listening,
     ) -> ClientEvent {
         tokio::select! {
             biased;
-            reply = underway.served() => ClientEvent::Answer(reply),
-            spoken = self.next_unsolicited(), if attention == Listening::Listens => ClientEvent::Unsolicited(spoken),
+            reply = in_flight.next_served() => ClientEvent::Answer(reply),
+            message = self.next_unsolicited(), if listening == Listening::Listens => ClientEvent::Unsolicited(message),
         }
     }
 
     /// Waits for the next unsolicited message. Cancel-safe: a message stays in its channel until it is received.
     async fn next_unsolicited(&mut self) -> ServerMessage {
         tokio::select! {
-            tidings = self.links.next() => ServerMessage::Link(tidings),
+            notification = self.links.next() => ServerMessage::Link(notification),
             // The sender lives as long as the client's connection.
-            Some(news) = self.news.recv() => {
-                self.heard += 1;
-                ServerMessage::News(news)
+            Some(message) = self.legacy_sockets.recv() => {
+                self.legacy_received += 1;
+                ServerMessage::LegacySocket(message)
             }
         }
     }
 
     /// Returns the messages that precede an answer that was just served.
-    pub(super) fn pending_before(&mut self, behind: u64) -> Vec<ServerMessage> {
-        let mut before = Vec::new();
-        while let Some(tidings) = self.links.pending_before() {
-            before.push(ServerMessage::Link(tidings));
+    pub(super) fn pending_before(&mut self, sequence: u64) -> Vec<ServerMessage> {
+        let mut messages = Vec::new();
+        while let Some(notification) = self.links.pending_before() {
+            messages.push(ServerMessage::Link(notification));
         }
-        while self.heard < behind
-            && let Ok(news) = self.news.try_recv()
+        while self.legacy_received < sequence
+            && let Ok(message) = self.legacy_sockets.try_recv()
         {
-            self.heard += 1;
-            before.push(ServerMessage::News(news));
+            self.legacy_received += 1;
+            messages.push(ServerMessage::LegacySocket(message));
         }
-        before
+        messages
     }
 }
 
 /// Returns the close reason for the loss of a client's own link.
-pub(super) fn closing(loss: &LinkLost) -> CloseReason {
+pub(super) fn close_reason(loss: &LinkLost) -> CloseReason {
     let upstream = &loss.upstream;
     match loss.through {
         LostBy::Server => CloseReason {

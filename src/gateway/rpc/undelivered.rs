@@ -16,38 +16,38 @@ pub(super) struct UndeliveredRecords {
 impl UndeliveredRecords {
     /// Adds the record of an answered call.
     pub(super) fn add(&self, mut record: Record) {
-        record.is_whole();
-        record.worker().ended(record.peer());
+        record.mark_complete();
+        record.worker().count_call_end(record.peer());
         self.records.borrow_mut().push(record);
     }
 
-    /// Takes the records as the client gets the answers: returns those whose delivery will be observed, and writes the
+    /// Removes the records when the answers are sent: returns those whose delivery will be observed, and reports the
     /// others.
-    pub(super) fn given(&self) -> Vec<Record> {
-        let mut records = self.go_on();
-        records.retain(Record::waits_for_its_client);
+    pub(super) fn take_records(&self) -> Vec<Record> {
+        let mut records = self.resume();
+        records.retain(Record::observes_delivery);
         records
     }
 
-    fn go_on(&self) -> Vec<Record> {
+    fn resume(&self) -> Vec<Record> {
         let records = self.records.take();
         for record in &records {
-            record.worker().begun(record.peer());
+            record.worker().count_call_start(record.peer());
         }
         records
     }
 
     /// Records that the client has left, with the cause if known.
-    pub(super) fn not_delivered(&self, cause: Option<&str>) {
+    pub(super) fn mark_undelivered(&self, cause: Option<&str>) {
         for record in self.records.borrow_mut().iter_mut() {
-            record.not_delivered(cause);
+            record.mark_undelivered(cause);
         }
     }
 }
 
 impl Drop for UndeliveredRecords {
     fn drop(&mut self) {
-        self.not_delivered(None);
-        drop(self.go_on());
+        self.mark_undelivered(None);
+        drop(self.resume());
     }
 }

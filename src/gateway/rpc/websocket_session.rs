@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
-use super::server_messages::{self, Listening, ServerMessage, ServerMessages, closing};
+use super::server_messages::{self, Listening, ServerMessage, ServerMessages, close_reason};
 use super::{BatchContext, ItemReply, RpcCaller, RpcRequest};
 use crate::domain::event::EventForm;
 use crate::domain::failure::Failure;
@@ -43,36 +43,38 @@ use crate::gateway::cancellation::CancelScope;
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
 use crate::gateway::idle_timer::{Activity, IdleAction, IdleTimer};
-use crate::gateway::legacy_socket::{FrameClient, FrameOutcome, ServerNews, command, format_event};
+use crate::gateway::legacy_socket::{
+    FrameClient, FrameOutcome, LegacyServerMessage, command, format_event,
+};
 use crate::gateway::offloaded_parsing;
 use crate::gateway::record::{Record, RequestLine};
-use crate::gateway::request_body::no_room;
+use crate::gateway::request_body::memory_exhausted;
 use crate::gateway::response;
 use crate::gateway::{RequestOrigin, ResponseBody, RuntimePlan, Worker};
 use crate::upstream::link::{Event, Notification};
 use crate::upstream::{CloseReason, MessageStream, ReadMode, Upstream, accept_key};
 
 /// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
-const BEAT: Heartbeat = Heartbeat {
+const HEARTBEAT: Heartbeat = Heartbeat {
     every: Duration::from_secs(30),
     within: Duration::from_secs(30),
 };
 
 /// The maximum number of messages read ahead of those being served.
-const AHEAD: usize = 64;
+const READ_AHEAD: usize = 64;
 
 /// Accepts a WebSocket handshake, and serves the connection in a task of its own.
 pub(super) fn accept(
-    mut reading: Box<Record>,
+    mut request_record: Box<Record>,
     mut head: Box<request::Parts>,
-    (arrival, sockets): (RequestOrigin, ClientSocketPlan),
+    (origin, sockets): (RequestOrigin, ClientSocketPlan),
 ) -> Response<ResponseBody> {
-    let installed = reading.installed().clone();
-    identify(&mut reading, &head.headers, &arrival);
-    let response = match agree(&reading, (&installed, &arrival), &head) {
+    let installed = request_record.installed().clone();
+    identify(&mut request_record, &head.headers, &origin);
+    let response = match accept_handshake(&request_record, (&installed, &origin), &head) {
         Ok(response) => response,
         Err(failure) => {
-            let mut response = response::failure(reading, failure);
+            let mut response = response::render_failure(request_record, failure);
             let version = HeaderValue::from_static(websocket::VERSION);
             response
                 .headers_mut()
@@ -81,20 +83,20 @@ pub(super) fn accept(
         }
     };
     let upgrade = head.extensions.remove::<OnUpgrade>();
-    let worker = reading.worker().clone();
-    let counted = arrival.counted.clone();
+    let worker = request_record.worker().clone();
+    let peer = origin.peer_in_limits.clone();
     // Each message has its own record from here on.
-    reading.discard();
-    let conversation = WebSocketSession {
-        number: worker.sessions().number(),
-        head: of_messages(head),
-        arrival: arrival.with_header_case(None),
+    request_record.discard();
+    let session = WebSocketSession {
+        number: worker.sessions().next_socket_number(),
+        head: message_head(head),
+        origin: origin.with_header_case(None),
         sockets,
         worker: worker.clone(),
         form: Cell::new(None),
-        closing: Cell::new(None),
+        close_reason: Cell::new(None),
     };
-    let connected = worker.connected(counted);
+    let connection_guard = worker.count_connection(peer);
     worker.tasks().start(async move {
         // A failed upgrade means that the client has already left.
         if let Some(upgrade) = upgrade
@@ -102,24 +104,24 @@ pub(super) fn accept(
         {
             let limit = installed.plan.limits.body;
             let frames = MessageStream::server(TokioIo::new(upgraded), limit).await;
-            Box::pin(Rc::new(conversation).run(frames)).await;
+            Box::pin(Rc::new(session).run(frames)).await;
         }
         // The connection counts against the worker's connection limit until here.
-        drop(connected);
+        drop(connection_guard);
     });
     response
 }
 
-fn agree(
-    reading: &Record,
-    (installed, arrival): (&RuntimePlan, &RequestOrigin),
+fn accept_handshake(
+    request_record: &Record,
+    (installed, origin): (&RuntimePlan, &RequestOrigin),
     head: &request::Parts,
 ) -> Result<Response<ResponseBody>, Failure> {
-    reading.admit()?;
+    request_record.admit()?;
     // A page of any origin may open a WebSocket; only this check prevents that (RFC 6455 §10.2).
-    routing::guard(&installed.plan, RequestHead::new(head), arrival.entry())?;
+    routing::guard(&installed.plan, RequestHead::new(head), origin.entry())?;
     let handshake = websocket::handshake(&head.headers)?;
-    let mut response = Response::new(ResponseBody::written(Rope::default()));
+    let mut response = Response::new(ResponseBody::full(Rope::default()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -135,16 +137,16 @@ fn agree(
 }
 
 /// Builds the head of each message from that of the handshake, as if the message were posted.
-fn of_messages(mut head: Box<request::Parts>) -> Box<request::Parts> {
+fn message_head(mut head: Box<request::Parts>) -> Box<request::Parts> {
     strip_hop_by_hop(&mut head.headers);
-    let own = |name: &HeaderName| name.as_str().starts_with("sec-websocket-");
-    let own: Vec<HeaderName> = head
+    let is_of_handshake = |name: &HeaderName| name.as_str().starts_with("sec-websocket-");
+    let names: Vec<HeaderName> = head
         .headers
         .keys()
-        .filter(|name| own(name))
+        .filter(|name| is_of_handshake(name))
         .cloned()
         .collect();
-    for name in own {
+    for name in names {
         head.headers.remove(name);
     }
     let json = HeaderValue::from_static("application/json");
@@ -161,13 +163,13 @@ struct WebSocketSession {
     /// The number of the session, unique in the process.
     number: u64,
     head: Box<request::Parts>,
-    arrival: RequestOrigin,
+    origin: RequestOrigin,
     sockets: ClientSocketPlan,
     worker: Rc<Worker>,
     /// The form of the first recognised message.
     form: Cell<Option<EventForm>>,
     /// The close reason, if the proxy closes because a link was lost.
-    closing: Cell<Option<CloseReason>>,
+    close_reason: Cell<Option<CloseReason>>,
 }
 
 /// The intake of client messages.
@@ -186,76 +188,76 @@ const FLOOD: &str = "too many control frames or empty fragments";
 impl WebSocketSession {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: MessageStream<S>) {
         let mut leaving = self.worker.leaving();
-        let mut door = Intake::Open;
-        let mut ears = ServerMessages::new(&self.arrival);
-        self.subscribe(door);
-        let mut silence = IdleTimer::new(self.sockets.idle_timeout, Some(BEAT));
-        let mut underway = InFlight::new(self.bounds());
+        let mut intake = Intake::Open;
+        let mut server_messages = ServerMessages::new(&self.origin);
+        self.subscribe(intake);
+        let mut idle_timer = IdleTimer::new(self.sockets.idle_timeout, Some(HEARTBEAT));
+        let mut in_flight = InFlight::new(self.limits());
         loop {
-            self.go_on(&mut underway, &mut frames);
-            let work = Activity::new(underway.count() + usize::from(frames.is_writing()));
-            if let (Intake::Closed(why), Activity::Done) = (door, work) {
+            self.advance(&mut in_flight, &mut frames);
+            let activity = Activity::new(in_flight.count() + usize::from(frames.is_writing()));
+            if let (Intake::Closed(why), Activity::Idle) = (intake, activity) {
                 frames.set_close(Some(CloseReason::because(why)));
                 break;
             }
-            let intake = intake(door, &underway);
-            let attention = attention(&frames);
-            let alarm = silence.next_deadline();
+            let read_mode = read_mode(intake, &in_flight);
+            let listening = listening(&frames);
+            let deadline = idle_timer.next_deadline();
             // Each branch is cancel-safe: work in flight stays in its queues.
             tokio::select! {
-                event = frames.next(intake) => {
-                    if self.take(event, (&mut silence, &mut underway), door).is_break() {
+                event = frames.next(read_mode) => {
+                    if self.on_event(event, (&mut idle_timer, &mut in_flight), intake).is_break() {
                         break;
                     }
                 }
-                said = ears.next(&mut underway, attention) => match said {
+                event = server_messages.next(&mut in_flight, listening) => match event {
                     server_messages::ClientEvent::Answer(reply) => {
-                        let behind = self.arrival.sockets().sequence();
-                        for spoken in ears.pending_before(behind) {
-                            door = self.on_message(spoken, &mut underway, door);
+                        let sequence = self.origin.sockets().sequence();
+                        for message in server_messages.pending_before(sequence) {
+                            intake = self.on_message(message, &mut in_flight, intake);
                         }
-                        underway.replies.extend(reply);
+                        in_flight.replies.extend(reply);
                     }
-                    server_messages::ClientEvent::Unsolicited(spoken) => {
-                        silence.on_activity();
-                        door = self.on_message(spoken, &mut underway, door);
+                    server_messages::ClientEvent::Unsolicited(message) => {
+                        idle_timer.on_activity();
+                        intake = self.on_message(message, &mut in_flight, intake);
                     }
                 },
-                () = wait_for_shutdown(&mut leaving), if door == Intake::Open => door = Intake::Closed(OVER),
-                () = sleep_until(alarm) => match silence.action_when_paused(intake, work) {
-                    IdleAction::Ask => {
+                () = wait_for_shutdown(&mut leaving), if intake == Intake::Open => intake = Intake::Closed(OVER),
+                () = sleep_until(deadline) => match idle_timer.action_when_paused(read_mode, activity) {
+                    IdleAction::Ping => {
                         frames.ping();
-                        self.subscribe(door);
+                        self.subscribe(intake);
                     }
                     IdleAction::Wait => {}
-                    IdleAction::End => break,
+                    IdleAction::Close => break,
                 },
             }
         }
         // The remaining work has no receiver.
-        drop(underway);
+        drop(in_flight);
         self.close(frames).await;
     }
 
     /// Handles an event of the client's socket. Breaks if the connection is lost.
-    fn take(
+    fn on_event(
         &self,
         event: Event,
-        (silence, underway): (&mut IdleTimer, &mut InFlight),
-        door: Intake,
+        (idle_timer, in_flight): (&mut IdleTimer, &mut InFlight),
+        intake: Intake,
     ) -> ControlFlow<()> {
         match event {
             Event::Message(message) => {
-                silence.on_activity();
-                underway.receive(unmarked(message), |id| self.cancel(id));
+                idle_timer.on_activity();
+                in_flight.receive(unmarked(message), |id| self.cancel(id));
             }
             Event::Written => {
-                silence.on_activity();
-                underway.written();
+                idle_timer.on_activity();
+                in_flight.on_written();
             }
             Event::Sign => {
-                silence.on_received();
-                self.subscribe(door);
+                idle_timer.on_received();
+                self.subscribe(intake);
             }
             // `Event::Lost` follows.
             Event::Overlong => {}
@@ -276,7 +278,7 @@ impl WebSocketSession {
                 .count(|shard| shard.cut_connection(FloodReason::Chatter));
             frames.set_close(Some(CloseReason::because(FLOOD)));
         }
-        frames.set_close(self.closing.take());
+        frames.set_close(self.close_reason.take());
         frames.end().await;
     }
 
@@ -288,29 +290,29 @@ impl WebSocketSession {
     }
 
     /// Starts queued messages, and writes the next one if the socket is idle.
-    fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
+    fn advance<S: AsyncRead + AsyncWrite + Unpin>(
         self: &Rc<Self>,
-        underway: &mut InFlight,
+        in_flight: &mut InFlight,
         frames: &mut MessageStream<S>,
     ) {
-        underway.begin(|message| {
-            let conversation = self.clone();
-            Box::pin(async move { conversation.message(message).await })
+        in_flight.start_queued(|message| {
+            let session = self.clone();
+            Box::pin(async move { session.serve_message(message).await })
         });
         if !frames.is_writing()
-            && let Some(reply) = underway.replies.pop_front()
+            && let Some(reply) = in_flight.replies.pop_front()
         {
-            underway.followed_by = reply.followed_by;
-            underway.room = reply.permit;
+            in_flight.candidates = reply.candidates;
+            in_flight.permit = reply.permit;
             frames.send(reply.text);
         }
     }
 
-    fn bounds(&self) -> SessionLimits {
+    fn limits(&self) -> SessionLimits {
         let limits = &self.worker.installed().plan.limits;
         SessionLimits {
             concurrency: self.sockets.concurrency,
-            ahead: AHEAD,
+            ahead: READ_AHEAD,
             bytes: limits.body,
             depth: limits.depth,
         }
@@ -325,11 +327,11 @@ impl WebSocketSession {
         self.form.get().unwrap_or(first)
     }
 
-    /// Opens the upstream connection of a client that only listens, if exactly one upstream applies. Called again at
-    /// each sign
-    /// of life: a link that expired, went unused or was not admitted would otherwise wait for a call of the client.
-    fn subscribe(&self, door: Intake) {
-        if door != Intake::Open {
+    /// Opens the upstream connection of a client that only listens, if exactly one upstream applies. Called again
+    /// whenever data arrives: a link that expired, went unused or was not admitted would otherwise wait for a call of the
+    /// client.
+    fn subscribe(&self, intake: Intake) {
+        if intake != Intake::Open {
             return;
         }
         let installed = self.worker.installed();
@@ -338,11 +340,11 @@ impl WebSocketSession {
             .and_then(Upstream::frames);
         match (frames, installed.upstream(None, Side::Rpc)) {
             (Some(frames), None) => {
-                self.arrival.links().record_request(Side::Rest);
-                let sockets = self.arrival.sockets();
+                self.origin.links().record_request(Side::Rest);
+                let sockets = self.origin.sockets();
                 sockets.subscribe(&self.worker, &installed, frames);
             }
-            (None, Some(Upstream::Link(link))) => link.listen(self.arrival.links()),
+            (None, Some(Upstream::Link(link))) => link.listen(self.origin.links()),
             (_, Some(_)) | (None, None) => {}
         }
     }
@@ -350,9 +352,9 @@ impl WebSocketSession {
     /// Converts an unsolicited server message to the client's form; returns `None` if the client does not get it.
     fn event(&self, side: Side, text: Bytes) -> Option<Bytes> {
         match self.sockets.tongue {
-            // This client takes only JSON-RPC messages.
+            // This client accepts only JSON-RPC messages.
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
-            SocketProtocol::Both if self.arrival.links().receives_events_of(side) => {
+            SocketProtocol::Both if self.origin.links().receives_events_of(side) => {
                 let installed = self.worker.installed();
                 format_event((&self.worker, &installed), text, self.form())
             }
@@ -361,54 +363,61 @@ impl WebSocketSession {
     }
 
     /// Queues a server message for the client; returns the new state of the intake.
-    fn on_message(&self, spoken: ServerMessage, underway: &mut InFlight, door: Intake) -> Intake {
-        let mut room = None;
-        let text = match spoken {
-            ServerMessage::Link(Notification::Message(text, own)) => {
-                room = Some(own);
+    fn on_message(
+        &self,
+        message: ServerMessage,
+        in_flight: &mut InFlight,
+        intake: Intake,
+    ) -> Intake {
+        let mut permit = None;
+        let text = match message {
+            ServerMessage::Link(Notification::Message(text, queue_permit)) => {
+                permit = Some(queue_permit);
                 self.event(Side::Rpc, text)
             }
             ServerMessage::Link(Notification::Lost(loss)) => {
                 // The close is the only sign to the client that its server state is lost.
-                self.closing.set(Some(closing(&loss)));
+                self.close_reason.set(Some(close_reason(&loss)));
                 return Intake::Closed(GONE);
             }
-            ServerMessage::News(ServerNews::Answer(text)) => Some(text),
-            ServerMessage::News(ServerNews::Event(text)) => self.event(Side::Rest, text),
-            ServerMessage::News(ServerNews::Gone) => {
-                self.arrival.links().on_silence(Side::Rest);
+            ServerMessage::LegacySocket(LegacyServerMessage::Answer(text)) => Some(text),
+            ServerMessage::LegacySocket(LegacyServerMessage::Event(text)) => {
+                self.event(Side::Rest, text)
+            }
+            ServerMessage::LegacySocket(LegacyServerMessage::Gone) => {
+                self.origin.links().on_silence(Side::Rest);
                 // The close is the only sign to the client that its server state is lost.
                 return Intake::Closed(GONE);
             }
         };
         let reply = text.map(|text| OutboundMessage {
-            permit: room,
-            ..OutboundMessage::alone(text)
+            permit,
+            ..OutboundMessage::new(text)
         });
-        underway.replies.extend(reply);
-        door
+        in_flight.replies.extend(reply);
+        intake
     }
 
     /// Serves one message.
-    async fn message(&self, message: InboundMessage) -> ServeEnd {
+    async fn serve_message(&self, message: InboundMessage) -> ServeEnd {
         let body = message.text.clone();
         if self.sockets.tongue == SocketProtocol::Both {
             let depth = self.worker.installed().plan.limits.depth;
             // Values parsed from the message share its buffer, and keep its memory accounted.
-            let (kept, room) = match self.worker.memory().account(body.clone()) {
-                Ok(kept) => (kept, Ok(())),
+            let (accounted, permit) = match self.worker.memory().account(body.clone()) {
+                Ok(accounted) => (accounted, Ok(())),
                 Err(full) => (body.clone(), Err(full)),
             };
-            match SocketMessage::new(&kept, depth) {
-                SocketMessage::Rpc(_) => self.recognised(EventForm::Rpc),
+            match SocketMessage::new(&accounted, depth) {
+                SocketMessage::Rpc(_) => self.record_form(EventForm::Rpc),
                 SocketMessage::Frame(frame) => {
-                    self.recognised(EventForm::Frame);
-                    return match command(&self.frame_client(), (frame, kept), room).await {
+                    self.record_form(EventForm::Frame);
+                    return match command(&self.frame_client(), (frame, accounted), permit).await {
                         FrameOutcome::Replied(text) => {
-                            ServeEnd::Replied(text.map(OutboundMessage::alone))
+                            ServeEnd::Replied(text.map(OutboundMessage::new))
                         }
-                        FrameOutcome::Forwarded(passing) => {
-                            ServeEnd::Forwarded(Box::pin(passing.settle()))
+                        FrameOutcome::Forwarded(frame) => {
+                            ServeEnd::Forwarded(Box::pin(frame.await_reply()))
                         }
                     };
                 }
@@ -421,7 +430,7 @@ impl WebSocketSession {
         ServeEnd::Replied(self.call(message).await)
     }
 
-    fn recognised(&self, form: EventForm) {
+    fn record_form(&self, form: EventForm) {
         self.form.set(Some(self.form.get().unwrap_or(form)));
     }
 
@@ -429,7 +438,7 @@ impl WebSocketSession {
         FrameClient {
             worker: &self.worker,
             head: &self.head,
-            arrival: &self.arrival,
+            origin: &self.origin,
             socket: self.number,
         }
     }
@@ -441,16 +450,16 @@ fn is_rpc(text: &Bytes) -> bool {
 }
 
 /// Returns the read mode of the client's socket.
-fn intake(door: Intake, underway: &InFlight) -> ReadMode {
-    match door {
-        Intake::Open if underway.has_capacity() => ReadMode::Open,
+fn read_mode(intake: Intake, in_flight: &InFlight) -> ReadMode {
+    match intake {
+        Intake::Open if in_flight.has_capacity() => ReadMode::Open,
         Intake::Open | Intake::Closed(_) => ReadMode::Shut,
     }
 }
 
-/// Returns whether server messages are taken. They are taken during shutdown too, until the last answer: some answers
+/// Returns whether server messages are read. They are read during shutdown too, until the last answer: some answers
 /// arrive as server messages, and others are ordered after them.
-fn attention<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Listening {
+fn listening<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Listening {
     match frames.is_writing() {
         true => Listening::Busy,
         false => Listening::Listens,

@@ -23,7 +23,7 @@ pub(super) struct CompareContext {
     pub(super) method: Method,
     pub(super) terms: Terms,
     /// Budget for decoded bodies, in bytes.
-    pub(super) room: usize,
+    pub(super) decode_budget: usize,
 }
 
 /// The result of a comparison.
@@ -61,51 +61,60 @@ impl ResponsePair {
     /// Fails with the verdict when it needs no comparison.
     pub(super) async fn compare(
         self,
-        by: CompareContext,
-        desk: &ComparePool,
+        context: CompareContext,
+        compare_pool: &ComparePool,
     ) -> Result<Compared, NotCompared> {
         if self.control.is_short() && self.candidate.is_short() {
-            return self.compare_now(&by);
+            return self.compare_now(&context);
         }
-        match desk.run(move || self.compare_now(&by)).await {
+        match compare_pool.run(move || self.compare_now(&context)).await {
             Ok(compared) => compared,
             Err(OffloadError::Full) => Err(Verdict::Skipped(Skip::Busy).into()),
             Err(OffloadError::Panicked) => Err(Verdict::CandidateFailed.into()),
         }
     }
 
-    fn compare_now(self, by: &CompareContext) -> Result<Compared, NotCompared> {
-        let mut room = by.room;
-        let mut plain =
-            |told: RecordedResponse| told.plain(&by.method, &mut room).map_err(Verdict::Skipped);
-        let (control, candidate) = (plain(self.control)?, plain(self.candidate)?);
-        let depth = by.terms.depth;
-        let one = control.clone().read(by.side, depth);
-        let other = candidate.read(by.side, depth);
-        let found = match Verdict::of_failures(one.run(), other.run()) {
+    fn compare_now(self, context: &CompareContext) -> Result<Compared, NotCompared> {
+        let mut decode_budget = context.decode_budget;
+        let mut decode = |response: RecordedResponse| {
+            response
+                .decode(&context.method, &mut decode_budget)
+                .map_err(Verdict::Skipped)
+        };
+        let (control, candidate) = (decode(self.control)?, decode(self.candidate)?);
+        let depth = context.terms.depth;
+        let control_parsed = control.clone().parse(context.side, depth);
+        let candidate_parsed = candidate.parse(context.side, depth);
+        let found = match Verdict::of_failures(control_parsed.run(), candidate_parsed.run()) {
             Some(verdict) => {
                 return Err(NotCompared {
                     verdict,
-                    endings: Some((one.ending(), other.ending())),
+                    endings: Some((control_parsed.describe(), candidate_parsed.describe())),
                 });
             }
-            None => both(&one, &other, by).ok_or(Verdict::CandidateFailed)?,
+            None => compare_parsed(&control_parsed, &candidate_parsed, context)
+                .ok_or(Verdict::CandidateFailed)?,
         };
         Ok(Compared {
             control,
-            decoded: by.room - room,
+            decoded: context.decode_budget - decode_budget,
             found,
         })
     }
 }
 
-fn both(
+fn compare_parsed(
     control: &ParsedResponse,
     candidate: &ParsedResponse,
-    by: &CompareContext,
+    context: &CompareContext,
 ) -> Option<Comparison> {
     let (control, candidate) = (control.answer()?, candidate.answer()?);
-    Some(compare(&control, &candidate, &by.rules, &by.terms))
+    Some(compare(
+        &control,
+        &candidate,
+        &context.rules,
+        &context.terms,
+    ))
 }
 
 #[cfg(test)]
@@ -119,7 +128,7 @@ mod tests {
     use crate::domain::compare::Salt;
     use crate::gateway::shadow::recorded_response::ResponseOrigin;
 
-    fn told(body: String, coding: Option<&'static str>) -> RecordedResponse {
+    fn recorded(body: String, coding: Option<&'static str>) -> RecordedResponse {
         let mut headers = HeaderMap::new();
         if let Some(coding) = coding {
             let coding = http::HeaderValue::from_static(coding);
@@ -136,12 +145,12 @@ mod tests {
     fn pair(length: usize, coding: Option<&'static str>) -> ResponsePair {
         let body = |last: u8| format!(r#"{{"a":"{}","b":{last}}}"#, "x".repeat(length));
         ResponsePair {
-            control: told(body(1), coding),
-            candidate: told(body(2), None),
+            control: recorded(body(1), coding),
+            candidate: recorded(body(2), None),
         }
     }
 
-    fn by() -> CompareContext {
+    fn context() -> CompareContext {
         CompareContext {
             rules: Arc::default(),
             side: Side::Rest,
@@ -150,35 +159,39 @@ mod tests {
                 depth: 16,
                 salt: Salt([0; 16]),
             },
-            room: 1_000_000,
+            decode_budget: 1_000_000,
         }
     }
 
-    fn places(compared: &Compared) -> Vec<&str> {
+    fn pointers(compared: &Compared) -> Vec<&str> {
         let differences = compared.found.differences.iter();
-        differences.map(|one| one.pointer.as_str()).collect()
+        differences
+            .map(|difference| difference.pointer.as_str())
+            .collect()
     }
 
     #[tokio::test]
-    async fn a_worker_compares_what_is_short_and_nothing_else() {
-        let (desk, clerk) = ComparePool::open();
-        let short = pair(10, None).compare(by(), &desk).now_or_never();
-        assert_eq!(places(&short.unwrap().unwrap()), ["/body/b"]);
-        // As long as nobody sits at the desk, nothing else is compared: it is not done here.
-        let mut long = Box::pin(pair(100_000, None).compare(by(), &desk));
-        let mut coded = Box::pin(pair(10, Some("gzip")).compare(by(), &desk));
+    async fn a_worker_compares_only_short_responses() {
+        let (compare_pool, compare_thread) = ComparePool::open();
+        let short = pair(10, None)
+            .compare(context(), &compare_pool)
+            .now_or_never();
+        assert_eq!(pointers(&short.unwrap().unwrap()), ["/body/b"]);
+        // Other responses are compared only once the compare thread runs.
+        let mut long = Box::pin(pair(100_000, None).compare(context(), &compare_pool));
+        let mut coded = Box::pin(pair(10, Some("gzip")).compare(context(), &compare_pool));
         for _ in 0..100 {
             assert!((&mut long).now_or_never().is_none());
             assert!((&mut coded).now_or_never().is_none());
         }
-        let clerk = thread::spawn(|| clerk.work());
-        assert_eq!(places(&long.await.unwrap()), ["/body/b"]);
+        let compare_thread = thread::spawn(|| compare_thread.run_jobs());
+        assert_eq!(pointers(&long.await.unwrap()), ["/body/b"]);
         assert_eq!(
             coded.await.unwrap_err(),
             NotCompared::from(Verdict::Skipped(Skip::Coded)),
             "it is no gzip"
         );
-        desk.close().await;
-        clerk.join().unwrap();
+        compare_pool.close().await;
+        compare_thread.join().unwrap();
     }
 }

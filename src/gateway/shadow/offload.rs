@@ -1,4 +1,4 @@
-//! A thread for long comparisons, one job after the other, beside the workers.
+//! A thread for long comparisons, separate from the workers; it runs one job at a time.
 //!
 //! A worker passes owned data and awaits the result. Laws: no job blocks a worker; a full queue rejects new jobs; a
 //! panic ends only its own job; a job whose caller has gone is not started.
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::{mpsc, oneshot};
 
 /// Capacity of the job queue.
-const PIECES: usize = 64;
+const CAPACITY: usize = 64;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -33,8 +33,8 @@ impl ComparePool {
     /// Creates an empty queue and the thread side of it.
     #[must_use]
     pub fn open() -> (ComparePool, CompareThread) {
-        let (pieces, waiting) = mpsc::channel(PIECES);
-        (ComparePool(pieces), CompareThread(waiting))
+        let (sender, jobs) = mpsc::channel(CAPACITY);
+        (ComparePool(sender), CompareThread(jobs))
     }
 
     /// Runs a job on the compare thread and returns its result.
@@ -43,15 +43,13 @@ impl ComparePool {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, OffloadError> {
         let (result, done) = oneshot::channel();
-        let piece: Job = Box::new(move || {
+        let job: Job = Box::new(move || {
             if !result.is_closed() {
                 // The receiver may have gone since the check; the result is then not needed.
                 drop(result.send(work()));
             }
         });
-        self.0
-            .try_send(Some(piece))
-            .map_err(|_| OffloadError::Full)?;
+        self.0.try_send(Some(job)).map_err(|_| OffloadError::Full)?;
         // The sender is dropped without a result only when the job panicked.
         done.await.map_err(|_| OffloadError::Panicked)
     }
@@ -65,11 +63,11 @@ impl ComparePool {
 
 impl CompareThread {
     /// Runs jobs until the queue is closed.
-    pub fn work(mut self) {
-        while let Some(Some(piece)) = self.0.blocking_recv() {
+    pub fn run_jobs(mut self) {
+        while let Some(Some(job)) = self.0.blocking_recv() {
             // The job owns all its data, so a panic leaves no shared state half-written.
-            if catch_unwind(AssertUnwindSafe(piece)).is_err() {
-                tracing::error!("a comparison panicked");
+            if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                tracing::error!("comparison panicked");
             }
         }
     }
@@ -97,56 +95,59 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_waits_for_the_clerk_and_not_for_the_worker() {
-        let (desk, clerk) = ComparePool::open();
-        let mut done = Box::pin(desk.run(|| thread::current().id()));
+    async fn jobs_run_on_the_compare_thread() {
+        let (compare_pool, compare_thread) = ComparePool::open();
+        let mut done = Box::pin(compare_pool.run(|| thread::current().id()));
         assert!((&mut done).now_or_never().is_none());
-        let clerk = thread::spawn(|| clerk.work());
-        assert_eq!(done.await, Ok(clerk.thread().id()));
-        desk.close().await;
-        clerk.join().unwrap();
+        let compare_thread = thread::spawn(|| compare_thread.run_jobs());
+        assert_eq!(done.await, Ok(compare_thread.thread().id()));
+        compare_pool.close().await;
+        compare_thread.join().unwrap();
     }
 
     #[tokio::test]
-    async fn a_full_desk_takes_nothing_and_nobody_waits_for_room() {
-        let (desk, clerk) = ComparePool::open();
-        let mut waiting: Vec<_> = (0..PIECES)
-            .map(|place| Box::pin(desk.run(move || place)))
+    async fn a_full_queue_rejects_jobs_at_once() {
+        let (compare_pool, compare_thread) = ComparePool::open();
+        let mut jobs: Vec<_> = (0..CAPACITY)
+            .map(|index| Box::pin(compare_pool.run(move || index)))
             .collect();
-        for one in &mut waiting {
+        for one in &mut jobs {
             assert!(one.now_or_never().is_none());
         }
-        assert_eq!(desk.run(|| 0).await, Err(OffloadError::Full));
-        let clerk = thread::spawn(|| clerk.work());
-        let done = join_all(waiting).await;
-        assert_eq!(done, (0..PIECES).map(Ok).collect::<Vec<_>>());
-        desk.close().await;
-        clerk.join().unwrap();
-        assert_eq!(desk.run(|| 0).await, Err(OffloadError::Full));
+        assert_eq!(compare_pool.run(|| 0).await, Err(OffloadError::Full));
+        let compare_thread = thread::spawn(|| compare_thread.run_jobs());
+        let done = join_all(jobs).await;
+        assert_eq!(done, (0..CAPACITY).map(Ok).collect::<Vec<_>>());
+        compare_pool.close().await;
+        compare_thread.join().unwrap();
+        assert_eq!(compare_pool.run(|| 0).await, Err(OffloadError::Full));
     }
 
     #[tokio::test]
-    async fn work_that_panics_ends_alone() {
-        let (desk, clerk) = ComparePool::open();
-        let clerk = thread::spawn(|| clerk.work());
+    async fn a_panic_ends_only_its_own_job() {
+        let (compare_pool, compare_thread) = ComparePool::open();
+        let compare_thread = thread::spawn(|| compare_thread.run_jobs());
         let panicking = || -> u8 { panic!("on purpose") };
-        assert_eq!(desk.run(panicking).await, Err(OffloadError::Panicked));
-        assert_eq!(desk.run(|| 7).await, Ok(7));
-        desk.close().await;
-        clerk.join().unwrap();
+        assert_eq!(
+            compare_pool.run(panicking).await,
+            Err(OffloadError::Panicked)
+        );
+        assert_eq!(compare_pool.run(|| 7).await, Ok(7));
+        compare_pool.close().await;
+        compare_thread.join().unwrap();
     }
 
     #[tokio::test]
-    async fn what_nobody_waits_for_any_more_is_not_begun() {
-        let (desk, clerk) = ComparePool::open();
-        let (begun, saw) = std::sync::mpsc::channel();
-        let mut dropped = Box::pin(desk.run(move || begun.send(()).unwrap()));
+    async fn an_abandoned_job_is_not_started() {
+        let (compare_pool, compare_thread) = ComparePool::open();
+        let (started, started_jobs) = std::sync::mpsc::channel();
+        let mut dropped = Box::pin(compare_pool.run(move || started.send(()).unwrap()));
         assert!((&mut dropped).now_or_never().is_none());
         drop(dropped);
-        let clerk = thread::spawn(|| clerk.work());
-        assert_eq!(desk.run(|| 7).await, Ok(7));
-        assert!(saw.recv().is_err());
-        desk.close().await;
-        clerk.join().unwrap();
+        let compare_thread = thread::spawn(|| compare_thread.run_jobs());
+        assert_eq!(compare_pool.run(|| 7).await, Ok(7));
+        assert!(started_jobs.recv().is_err());
+        compare_pool.close().await;
+        compare_thread.join().unwrap();
     }
 }

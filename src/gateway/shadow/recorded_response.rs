@@ -41,24 +41,24 @@ pub(super) enum ResponseOrigin {
 
 impl RecordedResponse {
     /// Records a complete response.
-    pub(in crate::gateway) fn whole(whole: &FullResponse) -> RecordedResponse {
+    pub(in crate::gateway) fn from_full(full: &FullResponse) -> RecordedResponse {
         RecordedResponse {
-            status: whole.status,
-            headers: whole.headers.clone(),
-            body: whole.body.clone().into_bytes(),
+            status: full.status,
+            headers: full.headers.clone(),
+            body: full.body.clone().into_bytes(),
             source: ResponseOrigin::Server,
         }
     }
 
     /// Records the proxy's response to a failure.
-    pub(in crate::gateway) fn failure(whole: &FullResponse, failure: &Failure) -> RecordedResponse {
+    pub(in crate::gateway) fn failure(full: &FullResponse, failure: &Failure) -> RecordedResponse {
         let source = match failure.reason.row().blame {
             Blame::Client if !shadow_limits::is_failure(failure.reason) => ResponseOrigin::Refusal,
             Blame::Client | Blame::Upstream | Blame::Proxy => ResponseOrigin::Failure,
         };
         RecordedResponse {
             source,
-            ..RecordedResponse::whole(whole)
+            ..RecordedResponse::from_full(full)
         }
     }
 
@@ -82,11 +82,11 @@ impl RecordedResponse {
         self.body.len() <= SHORT && !self.headers.contains_key(CONTENT_ENCODING)
     }
 
-    /// Removes the content coding, and the body if the method is HEAD. Decoded bytes are subtracted from `room`.
-    pub(super) fn plain(
+    /// Removes the content coding, and the body if the method is HEAD. Decoded bytes are subtracted from `budget`.
+    pub(super) fn decode(
         mut self,
         method: &Method,
-        room: &mut usize,
+        budget: &mut usize,
     ) -> Result<RecordedResponse, Skip> {
         if *method == Method::HEAD {
             self.body = Bytes::new();
@@ -97,17 +97,17 @@ impl RecordedResponse {
         if coding == ContentEncoding::Identity || self.body.is_empty() {
             return Ok(self);
         }
-        let decoded = coding.decode(self.body, *room, |_| true);
+        let decoded = coding.decode(self.body, *budget, |_| true);
         self.body = decoded.map_err(|error| match error {
             DecodeError::TooLarge(_) | DecodeError::NoRoom => Skip::Large,
             DecodeError::Malformed(_) => Skip::Coded,
         })?;
-        *room = room.saturating_sub(self.body.len());
+        *budget = budget.saturating_sub(self.body.len());
         Ok(self)
     }
 
     /// Parses the response to a call of `side`.
-    pub(super) fn read(self, side: Side, depth: u16) -> ParsedResponse {
+    pub(super) fn parse(self, side: Side, depth: u16) -> ParsedResponse {
         let status = self.status.as_u16();
         let is_failure = self.source == ResponseOrigin::Failure;
         match side {
@@ -160,10 +160,10 @@ impl ParsedResponse {
     /// Returns the response in the form that is compared.
     pub(super) fn answer(&self) -> Option<ComparedResponse<'_>> {
         match self {
-            ParsedResponse::Rest(told) => Some(ComparedResponse::Rest {
-                status: told.status.as_u16(),
-                headers: &told.headers,
-                body: &told.body,
+            ParsedResponse::Rest(response) => Some(ComparedResponse::Rest {
+                status: response.status.as_u16(),
+                headers: &response.headers,
+                body: &response.body,
             }),
             ParsedResponse::Rpc(ResponseReply::Result(result)) => {
                 Some(ComparedResponse::Result(result))
@@ -178,9 +178,9 @@ impl ParsedResponse {
     }
 
     /// Returns a short description of the response.
-    pub(super) fn ending(&self) -> RunEnding {
+    pub(super) fn describe(&self) -> RunEnding {
         match self {
-            ParsedResponse::Rest(told) => RunEnding::Status(told.status.as_u16()),
+            ParsedResponse::Rest(response) => RunEnding::Status(response.status.as_u16()),
             ParsedResponse::Rpc(ResponseReply::Result(_)) => RunEnding::Result,
             ParsedResponse::Rpc(ResponseReply::Error(error)) => RunEnding::Error(error.code),
             ParsedResponse::Failure(ending) => *ending,

@@ -33,7 +33,7 @@ pub(super) enum ReplayableCall {
         /// A copy of the body, taken while it passes through.
         body: BodyCopy,
         /// The connection and request line of the original request.
-        arrival: RequestOrigin,
+        origin: RequestOrigin,
     },
     /// An RPC call.
     Rpc(Box<ReplayableRpc>),
@@ -44,7 +44,7 @@ impl ReplayableCall {
     pub(super) fn rest(
         head: &request::Parts,
         body: BodyCopy,
-        arrival: &RequestOrigin,
+        origin: &RequestOrigin,
     ) -> ReplayableCall {
         let mut head = head.clone();
         // A second run must not use the client's connection.
@@ -54,7 +54,7 @@ impl ReplayableCall {
         ReplayableCall::Rest {
             head: Box::new(head),
             body,
-            arrival: arrival.clone(),
+            origin: origin.clone(),
         }
     }
 
@@ -64,15 +64,15 @@ impl ReplayableCall {
             ReplayableCall::Rest { head, .. } => {
                 headers_size(&head.headers) + head.uri.path().len() + size_of::<request::Parts>()
             }
-            ReplayableCall::Rpc(repeated) => headers_size(repeated.headers()) + repeated.size(),
+            ReplayableCall::Rpc(rpc) => headers_size(rpc.headers()) + rpc.size(),
         }
     }
 
     /// Returns the response to this call; for a call of a batch, its part of the batch response.
-    pub(super) fn own_part(&self, answer: Bytes) -> Bytes {
+    pub(super) fn extract_own_part(&self, answer: Bytes) -> Bytes {
         match self {
             ReplayableCall::Rest { .. } => answer,
-            ReplayableCall::Rpc(repeated) => repeated.own_part(answer),
+            ReplayableCall::Rpc(rpc) => rpc.extract_own_part(answer),
         }
     }
 
@@ -80,12 +80,12 @@ impl ReplayableCall {
     pub(super) fn is_invalid(&self) -> bool {
         match self {
             ReplayableCall::Rest { .. } => false,
-            ReplayableCall::Rpc(repeated) => repeated.is_invalid(),
+            ReplayableCall::Rpc(rpc) => rpc.is_invalid(),
         }
     }
 
     /// Fails with the reason when the body was not copied completely.
-    pub(super) fn is_whole(&self) -> Result<(), Skip> {
+    pub(super) fn check_complete(&self) -> Result<(), Skip> {
         match self {
             ReplayableCall::Rest { body, .. } => match body.whole() {
                 Ok(_) => Ok(()),
@@ -96,79 +96,79 @@ impl ReplayableCall {
         }
     }
 
-    /// Sends the call on `way` and returns the response.
-    pub(super) async fn go(
+    /// Sends the call on `path` and returns the response.
+    pub(super) async fn send(
         &self,
         record: &mut Record,
-        way: Path,
+        path: Path,
     ) -> Result<RecordedResponse, Skip> {
-        let answered = match self {
-            ReplayableCall::Rest {
-                head,
-                body,
-                arrival,
-            } => {
+        let result = match self {
+            ReplayableCall::Rest { head, body, origin } => {
                 let body = body.whole().map_err(|_| Skip::Unread)?;
                 let call = (head.clone(), body);
-                pinned(|| rest(record, way, call, arrival)).await
+                pinned(|| send_rest(record, path, call, origin)).await
             }
-            ReplayableCall::Rpc(repeated) => pinned(|| repeated.go(record, way)).await,
+            ReplayableCall::Rpc(rpc) => pinned(|| rpc.send(record, path)).await,
         };
-        let told = match answered {
-            Ok(answer) => keep(record, answer).await?,
-            Err(failure) => self.refused(record, &failure),
+        let response = match result {
+            Ok(answer) => collect(record, answer).await?,
+            Err(failure) => self.failure_response(record, &failure),
         };
         match record.budget() {
-            Some(purse) if purse.is_over() => Err(Skip::Large),
-            Some(_) | None => Ok(told),
+            Some(budget) if budget.is_over() => Err(Skip::Large),
+            Some(_) | None => Ok(response),
         }
     }
 
     /// Returns the response that a client would get for the failure.
-    pub(super) fn refused(&self, record: &mut Record, failure: &Failure) -> RecordedResponse {
+    pub(super) fn failure_response(
+        &self,
+        record: &mut Record,
+        failure: &Failure,
+    ) -> RecordedResponse {
         let codes = &record.installed().plan.face.failure_codes;
-        let whole = match self {
+        let full = match self {
             ReplayableCall::Rest { .. } => response::rest_failure(failure, codes),
-            ReplayableCall::Rpc(repeated) => {
+            ReplayableCall::Rpc(rpc) => {
                 let null = RequestId::null();
-                response::rpc_failure(failure, codes, repeated.id().unwrap_or(&null))
+                response::rpc_failure(failure, codes, rpc.id().unwrap_or(&null))
             }
         };
-        record.failed(whole.status.as_u16(), failure);
-        RecordedResponse::failure(&whole, failure)
+        record.set_failure(full.status.as_u16(), failure);
+        RecordedResponse::failure(&full, failure)
     }
 }
 
-async fn rest(
+async fn send_rest(
     record: &mut Record,
-    way: Path,
+    path: Path,
     (head, body): (Box<request::Parts>, Bytes),
-    arrival: &RequestOrigin,
+    origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
-    match (way, record.route()) {
+    match (path, record.route()) {
         (Path::New, Some(route)) => {
             let plan = &record.installed().plan;
-            routing::guard(plan, RequestHead::new(&head), arrival.entry())?;
-            translate::rest_call(record, route, (head, RequestBody::Read(body)), arrival).await
+            routing::guard(plan, RequestHead::new(&head), origin.entry())?;
+            translate::rest_call(record, route, (head, RequestBody::Read(body)), origin).await
         }
         (Path::Old, _) | (Path::New, None) => {
             let upstream = record.upstream(Side::Rest).and_then(Upstream::http);
             let upstream = upstream.cloned();
             let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
-            let forwarded = if body.is_empty() && !head.headers.contains_key(CONTENT_LENGTH) {
+            let passthrough = if body.is_empty() && !head.headers.contains_key(CONTENT_LENGTH) {
                 PassthroughRequest::empty(head)
             } else {
-                PassthroughRequest::read(head, body)
+                PassthroughRequest::from_bytes(head, body)
             };
-            forward(record, &upstream, forwarded, arrival).await
+            forward(record, &upstream, passthrough, origin).await
         }
     }
 }
 
 /// Reads a response to its end.
-async fn keep(record: &mut Record, answer: CallResponse) -> Result<RecordedResponse, Skip> {
+async fn collect(record: &mut Record, answer: CallResponse) -> Result<RecordedResponse, Skip> {
     let stream = match answer {
-        CallResponse::Full(whole) => return Ok(RecordedResponse::whole(&whole)),
+        CallResponse::Full(full) => return Ok(RecordedResponse::from_full(&full)),
         CallResponse::Upgrade(_) => return Err(Skip::Stream),
         CallResponse::Streaming(stream) => stream,
     };
@@ -176,16 +176,16 @@ async fn keep(record: &mut Record, answer: CallResponse) -> Result<RecordedRespo
         return Err(Skip::Stream);
     }
     let (head, body) = stream.response.into_parts();
-    record.answered(head.status.as_u16());
+    record.set_response(head.status.as_u16());
     let limit = record.installed().plan.limits.answer;
-    let Some(purse) = record.budget().cloned() else {
+    let Some(budget) = record.budget().cloned() else {
         return Err(Skip::Large);
     };
-    match collect_budgeted(body, limit, &purse).await {
+    match collect_budgeted(body, limit, &budget).await {
         Ok(body) => {
             stream.lease.release();
-            record.passed(&body);
-            Ok(told(head.status, head.headers, body))
+            record.inspect_response(&body);
+            Ok(recorded(head.status, head.headers, body))
         }
         Err(CollectError::TooLarge(_) | CollectError::NoRoom(_)) => Err(Skip::Large),
         Err(fault @ CollectError::Cut(_)) => {
@@ -195,7 +195,7 @@ async fn keep(record: &mut Record, answer: CallResponse) -> Result<RecordedRespo
     }
 }
 
-fn told(status: http::StatusCode, headers: HeaderMap, body: Bytes) -> RecordedResponse {
+fn recorded(status: http::StatusCode, headers: HeaderMap, body: Bytes) -> RecordedResponse {
     RecordedResponse {
         status,
         headers,

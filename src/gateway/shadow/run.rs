@@ -29,7 +29,7 @@ use crate::telemetry::metrics::VerdictLabels;
 use crate::upstream::BodyCopy;
 
 /// Largest number of differing pointers in a log line.
-const NAMED: usize = 5;
+const MAX_POINTERS: usize = 5;
 
 /// A candidate with a permit to run.
 pub(super) struct RunnableCandidate {
@@ -40,7 +40,7 @@ pub(super) struct RunnableCandidate {
     pub(super) control: RecordedResponse,
     pub(super) permit: ConcurrencyPermit,
     /// The budget of the control's response.
-    pub(super) _held: Option<BodyCopy>,
+    pub(super) _control_budget: Option<BodyCopy>,
 }
 
 /// The call that the candidate belongs to.
@@ -58,79 +58,80 @@ struct CandidateInfo {
 impl RunnableCandidate {
     /// Runs the candidate and reports the verdict.
     pub(super) async fn run(self) {
-        let Some(subject) = CandidateInfo::new(&self.record) else {
+        let Some(info) = CandidateInfo::new(&self.record) else {
             return;
         };
-        let ways = (subject.stage.control(), subject.stage.candidate());
-        let (Some(old), Some(new)) = ways else {
+        let paths = (info.stage.control(), info.stage.candidate());
+        let (Some(control_path), Some(candidate_path)) = paths else {
             return;
         };
-        match caught(self.story(&subject, (old, new))).await {
-            Ok(judged) => subject.judged(&judged),
-            Err(Uncompared { not, why }) => subject.uncompared(not, &why),
+        match catch_panic(self.run_and_compare(&info, (control_path, candidate_path))).await {
+            Ok(judgement) => info.report_judgement(&judgement),
+            Err(Uncompared { not_compared, why }) => info.report_uncompared(not_compared, &why),
         }
     }
 
-    async fn story(
+    async fn run_and_compare(
         self,
-        subject: &CandidateInfo,
-        (old, new): (Path, Path),
+        info: &CandidateInfo,
+        (control_path, candidate_path): (Path, Path),
     ) -> Result<Judgement, Uncompared> {
         let RunnableCandidate {
             mut record,
             call,
-            budget: purse,
+            budget,
             control,
-            permit: _seat,
-            _held,
+            permit: _permit,
+            _control_budget,
         } = self;
-        let noise = record.again();
-        record.runs_as_candidate(purse.clone());
-        let candidate = subject.candidate(&mut record, &call, new).await;
+        let noise = record.for_second_run();
+        record.start_as_candidate(budget.clone());
+        let candidate = info.run_candidate(&mut record, &call, candidate_path).await;
         let Some(candidate) = candidate else {
-            record.give_up();
+            record.abandon();
             return Err(Verdict::Skipped(Skip::Drain).into());
         };
-        subject.took(&record);
+        info.count_duration(&record);
         let why = record.failure_cause();
         drop(record);
         let candidate = candidate.map_err(Verdict::Skipped)?;
         if call.is_invalid() {
             // Translation rejects the invalid message, so the candidate fails whatever the control returned.
-            let endings = (subject.ending(&control), subject.ending(&candidate));
-            let not = NotCompared {
+            let endings = (info.describe(&control), info.describe(&candidate));
+            let not_compared = NotCompared {
                 verdict: Verdict::CandidateFailed,
                 endings: Some(endings),
             };
-            return Err(Uncompared { not, why });
+            return Err(Uncompared { not_compared, why });
         }
         // Lets calls that clients wait for run first.
         tokio::task::yield_now().await;
         let pair = ResponsePair { control, candidate };
-        let compared = subject.compare(pair, &purse).await;
-        let Compared { control, found, .. } = compared.map_err(|not| Uncompared { not, why })?;
-        let look = if subject.bench().wants_repeat(&subject.route_name(), &found) {
-            let again = (noise, &call, old);
-            subject.look(again, control, &found).await
+        let compared = info.compare(pair, &budget).await;
+        let Compared { control, found, .. } =
+            compared.map_err(|not_compared| Uncompared { not_compared, why })?;
+        let repeat = if info.runner().wants_repeat(&info.route_name(), &found) {
+            let repeated = (noise, &call, control_path);
+            info.repeat_control(repeated, control, &found).await
         } else {
             RepeatOutcome::NotRepeated
         };
-        Ok(subject.judge(&found, look))
+        Ok(info.judge(&found, repeat))
     }
 }
 
 /// Turns a panic of the run into a result. Its state is dropped with it, so nothing half-written is left.
-async fn caught(
-    story: impl Future<Output = Result<Judgement, Uncompared>>,
+async fn catch_panic(
+    run: impl Future<Output = Result<Judgement, Uncompared>>,
 ) -> Result<Judgement, Uncompared> {
-    let told = AssertUnwindSafe(story).catch_unwind().await;
-    told.unwrap_or_else(|_| Err(panicked()))
+    let result = AssertUnwindSafe(run).catch_unwind().await;
+    result.unwrap_or_else(|_| Err(panicked()))
 }
 
 /// Returns the result of a candidate that panicked.
 fn panicked() -> Uncompared {
     Uncompared {
-        not: Verdict::CandidateFailed.into(),
+        not_compared: Verdict::CandidateFailed.into(),
         why: FailureCause {
             reason: Some(Reason::Internal),
             cause: Some("the candidate panicked".to_owned()),
@@ -141,14 +142,14 @@ fn panicked() -> Uncompared {
 /// The reason why a candidate was not compared, and the cause of its failure, if it failed.
 #[derive(Debug)]
 struct Uncompared {
-    not: NotCompared,
+    not_compared: NotCompared,
     why: FailureCause,
 }
 
 impl From<Verdict> for Uncompared {
     fn from(verdict: Verdict) -> Uncompared {
         Uncompared {
-            not: verdict.into(),
+            not_compared: verdict.into(),
             why: FailureCause::default(),
         }
     }
@@ -168,11 +169,11 @@ impl CandidateInfo {
         })
     }
 
-    fn guarded(&self) -> GuardRecorder<'_> {
+    fn guard_recorder(&self) -> GuardRecorder<'_> {
         GuardRecorder {
             installed: &self.installed,
             why: self.why,
-            spared: &[],
+            excluded_by: &[],
         }
     }
 
@@ -180,7 +181,7 @@ impl CandidateInfo {
         &self.installed.plan
     }
 
-    fn bench(&self) -> &Rc<ShadowRunner> {
+    fn runner(&self) -> &Rc<ShadowRunner> {
         self.worker.shadow_runner()
     }
 
@@ -189,15 +190,15 @@ impl CandidateInfo {
     }
 
     /// Returns the candidate's response; `None` when the process shuts down.
-    async fn candidate(
+    async fn run_candidate(
         &self,
         record: &mut Record,
         call: &ReplayableCall,
-        way: Path,
+        path: Path,
     ) -> Option<Result<RecordedResponse, Skip>> {
         let limit = self.plan().candidates.timeout;
-        let failure = match self.bench().run(limit, call.go(record, way)).await {
-            RunEnd::Done(came) => return Some(came),
+        let failure = match self.runner().run(limit, call.send(record, path)).await {
+            RunEnd::Done(result) => return Some(result),
             RunEnd::Closed => return None,
             RunEnd::Late => Failure::new(
                 Reason::UpstreamTimeout,
@@ -205,13 +206,17 @@ impl CandidateInfo {
             ),
             RunEnd::Panicked => Failure::new(Reason::Internal, "the candidate panicked"),
         };
-        Some(Ok(call.refused(record, &failure)))
+        Some(Ok(call.failure_response(record, &failure)))
     }
 
-    /// Compares two responses. Decoded bytes are charged to `purse`.
-    async fn compare(&self, pair: ResponsePair, purse: &BodyCopy) -> Result<Compared, NotCompared> {
+    /// Compares two responses. Decoded bytes are charged to `budget`.
+    async fn compare(
+        &self,
+        pair: ResponsePair,
+        budget: &BodyCopy,
+    ) -> Result<Compared, NotCompared> {
         let rules = self.plan().comparing.get(self.route).cloned();
-        let by = CompareContext {
+        let context = CompareContext {
             rules: rules.ok_or(Verdict::CandidateFailed)?,
             side: self.side,
             method: self.method.clone(),
@@ -219,17 +224,17 @@ impl CandidateInfo {
                 depth: self.plan().limits.depth,
                 salt: self.worker.salt(),
             },
-            room: purse.left(),
+            decode_budget: budget.left(),
         };
         let limit = self.plan().candidates.timeout;
-        let comparing = pair.compare(by, self.worker.compare_pool());
-        let compared = match self.bench().run(limit, comparing).await {
+        let comparison = pair.compare(context, self.worker.compare_pool());
+        let compared = match self.runner().run(limit, comparison).await {
             RunEnd::Done(compared) => compared?,
             RunEnd::Closed => return Err(Verdict::Skipped(Skip::Drain).into()),
             RunEnd::Late => return Err(Verdict::Skipped(Skip::Busy).into()),
             RunEnd::Panicked => return Err(Verdict::CandidateFailed.into()),
         };
-        if purse.charge(compared.decoded) {
+        if budget.charge(compared.decoded) {
             Ok(compared)
         } else {
             Err(Verdict::Skipped(Skip::Large).into())
@@ -237,24 +242,24 @@ impl CandidateInfo {
     }
 
     /// Repeats the control call, and learns which fields differ between two control responses.
-    async fn look(
+    async fn repeat_control(
         &self,
-        (mut noise, call, way): (Record, &ReplayableCall, Path),
+        (mut noise, call, path): (Record, &ReplayableCall, Path),
         control: RecordedResponse,
         found: &Comparison,
     ) -> RepeatOutcome {
-        let purse = self.bench().tap();
-        noise.runs_as_noise(purse.clone());
-        let limit = self.bench().limits().timeout;
-        let again = self.bench().run(limit, call.go(&mut noise, way)).await;
-        let RunEnd::Done(Ok(candidate)) = again else {
+        let budget = self.runner().new_copy();
+        noise.start_as_noise(budget.clone());
+        let limit = self.runner().limits().timeout;
+        let repeated = self.runner().run(limit, call.send(&mut noise, path)).await;
+        let RunEnd::Done(Ok(candidate)) = repeated else {
             return RepeatOutcome::NotRepeated;
         };
         let pair = ResponsePair { control, candidate };
-        match self.compare(pair, &purse).await {
+        match self.compare(pair, &budget).await {
             Ok(second) => {
                 let route = self.route_name();
-                self.bench().learn(&route, found, &second.found);
+                self.runner().learn(&route, found, &second.found);
                 RepeatOutcome::Repeated
             }
             Err(_) => RepeatOutcome::NotRepeated,
@@ -262,15 +267,15 @@ impl CandidateInfo {
     }
 
     /// Returns a short description of a response; only the status if it is long or has a content coding.
-    fn ending(&self, told: &RecordedResponse) -> RunEnding {
-        if !told.is_short() {
-            return RunEnding::Status(told.status.as_u16());
+    fn describe(&self, response: &RecordedResponse) -> RunEnding {
+        if !response.is_short() {
+            return RunEnding::Status(response.status.as_u16());
         }
         let depth = self.plan().limits.depth;
-        told.clone().read(self.side, depth).ending()
+        response.clone().parse(self.side, depth).describe()
     }
 
-    fn called(&self) -> CallInfo {
+    fn call_info(&self) -> CallInfo {
         let route = self.plan().routes.route(self.route);
         let call = match self.side {
             Side::Rest => &route.rest,
@@ -285,10 +290,10 @@ impl CandidateInfo {
         }
     }
 
-    fn judge(&self, found: &Comparison, look: RepeatOutcome) -> Judgement {
-        let called = self.is_current().then(|| self.called());
-        self.bench()
-            .judge((&self.route_name(), look), called.as_ref(), found)
+    fn judge(&self, found: &Comparison, repeat: RepeatOutcome) -> Judgement {
+        let call_info = self.is_current().then(|| self.call_info());
+        self.runner()
+            .judge((&self.route_name(), repeat), call_info.as_ref(), found)
     }
 
     /// Returns true when the current plan has the same route as the plan of the call. Samples of changed routes are not
@@ -302,7 +307,7 @@ impl CandidateInfo {
         self.plan().rollout.clients.name(self.client)
     }
 
-    fn took(&self, record: &Record) {
+    fn count_duration(&self, record: &Record) {
         let route = self.installed.route_label(Some(self.route));
         let elapsed = record.elapsed();
         self.worker
@@ -310,47 +315,47 @@ impl CandidateInfo {
     }
 
     /// Reports the verdict of a comparison.
-    fn judged(&self, judged: &Judgement) {
-        self.count(judged.verdict);
-        match judged.confidence {
-            Confidence::Sure => self.guard(judged.verdict),
+    fn report_judgement(&self, judgement: &Judgement) {
+        self.count(judgement.verdict);
+        match judgement.confidence {
+            Confidence::Sure => self.guard(judgement.verdict),
             // A difference that may be noise must not trigger a guard.
             Confidence::Unsure => {}
         }
-        if judged.verdict == Verdict::Mismatch && self.bench().may_log(LogSubject::Mismatch) {
-            let pointers = &judged.pointers;
-            let places = pointers.get(..NAMED).unwrap_or(pointers).join(" ");
+        if judgement.verdict == Verdict::Mismatch && self.runner().may_log(LogSubject::Mismatch) {
+            let pointers = &judgement.pointers;
+            let places = pointers.get(..MAX_POINTERS).unwrap_or(pointers).join(" ");
             tracing::info!(
                 target: "dualgauge::mismatch",
                 route = %self.plan().routes.route(self.route).name,
                 client = self.client_name(),
                 side = self.side.as_str(),
                 stage = self.stage.as_str(),
-                differences = pointers.len() + judged.more,
+                differences = pointers.len() + judgement.more,
                 places,
-                "the answers differ"
+                "responses differ"
             );
         }
     }
 
     /// Reports a candidate that was not compared; stores and logs one that failed.
-    fn uncompared(&self, not: NotCompared, why: &FailureCause) {
-        if not.verdict == Verdict::CandidateFailed {
-            let endings = not
+    fn report_uncompared(&self, not_compared: NotCompared, why: &FailureCause) {
+        if not_compared.verdict == Verdict::CandidateFailed {
+            let endings = not_compared
                 .endings
                 .unwrap_or((RunEnding::NotRead, RunEnding::NotRead));
             let cause = why.cause.as_deref();
             let cause = cause.map(|cause| self.plan().redaction.text(cause));
             let reason = why.reason.map(|reason| reason.row().label);
-            let failed = FailedCandidate::new(self.called(), endings, reason, cause.as_deref());
-            if self.bench().may_log(LogSubject::Failure) {
+            let failed = FailedCandidate::new(self.call_info(), endings, reason, cause.as_deref());
+            if self.runner().may_log(LogSubject::Failure) {
                 self.log_failed(&failed);
             }
             if self.is_current() {
-                self.bench().keep_failed(&self.route_name(), failed);
+                self.runner().keep_failed(&self.route_name(), failed);
             }
         }
-        self.verdict(not.verdict);
+        self.report_verdict(not_compared.verdict);
     }
 
     fn log_failed(&self, failed: &FailedCandidate) {
@@ -364,12 +369,12 @@ impl CandidateInfo {
             candidate = %failed.candidate,
             reason = failed.reason,
             cause = failed.cause(),
-            "the candidate failed"
+            "candidate failed"
         );
     }
 
     /// Reports a verdict reached without a comparison.
-    fn verdict(&self, verdict: Verdict) {
+    fn report_verdict(&self, verdict: Verdict) {
         self.count(verdict);
         self.guard(verdict);
         if let Verdict::Skipped(skip) = verdict {
@@ -391,14 +396,14 @@ impl CandidateInfo {
 
     fn guard(&self, verdict: Verdict) {
         self.worker
-            .count(|shard| self.guarded().verdict(shard, verdict));
+            .count(|shard| self.guard_recorder().verdict(shard, verdict));
     }
 }
 
 /// Counts a skipped candidate with its reason.
-pub(super) fn skipped(record: &Record, skip: Skip) {
-    if let Some(subject) = CandidateInfo::new(record) {
-        subject.verdict(Verdict::Skipped(skip));
+pub(super) fn count_skip(record: &Record, skip: Skip) {
+    if let Some(info) = CandidateInfo::new(record) {
+        info.report_verdict(Verdict::Skipped(skip));
     }
 }
 
@@ -407,14 +412,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_story_that_panics_anywhere_has_an_end_to_tell() {
+    async fn a_panicking_run_is_reported_as_failed() {
         let panicking = async { panic!("on purpose") };
-        let told = caught(panicking).await;
-        let Uncompared { not, why } = told.unwrap_err();
-        assert_eq!(not.verdict, Verdict::CandidateFailed);
+        let result = catch_panic(panicking).await;
+        let Uncompared { not_compared, why } = result.unwrap_err();
+        assert_eq!(not_compared.verdict, Verdict::CandidateFailed);
         assert_eq!(why.reason, Some(Reason::Internal));
         let skipped = Verdict::Skipped(Skip::Large);
-        let told = caught(async { Err(skipped.into()) }).await;
-        assert_eq!(told.unwrap_err().not.verdict, skipped);
+        let result = catch_panic(async { Err(skipped.into()) }).await;
+        assert_eq!(result.unwrap_err().not_compared.verdict, skipped);
     }
 }

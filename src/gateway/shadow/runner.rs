@@ -33,7 +33,7 @@ pub(in crate::gateway) struct ShadowRunner {
     closing: Notify,
     mismatch_log: Cell<LogBudget>,
     failure_log: Cell<LogBudget>,
-    known: RefCell<BTreeMap<Arc<str>, RouteStats>>,
+    route_stats: RefCell<BTreeMap<Arc<str>, RouteStats>>,
     mismatches: RefCell<Mismatches>,
     /// Cached fields of `mismatches`, cleared when these change.
     fields: RefCell<Option<CallFields>>,
@@ -47,7 +47,7 @@ struct RouteStats {
 }
 
 /// Log lines per second about mismatches, and as many about failed candidates.
-const LINES: u32 = 10;
+const LOG_LINES_PER_SECOND: u32 = 10;
 
 /// The log lines about one subject in the current second.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ struct LogBudget {
     lines: u32,
 }
 
-/// The subject of a log line. Each has its own limit, so that neither crowds out the other.
+/// The subject of a log line. Each has its own limit, so that neither uses up the limit of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogSubject {
     Mismatch,
@@ -95,25 +95,25 @@ pub(super) enum RunEnd<T> {
 
 impl ShadowRunner {
     pub(in crate::gateway) fn new(limits: ShadowLimits) -> ShadowRunner {
-        let said = LogBudget {
+        let budget = LogBudget {
             since: clock::now(),
             lines: 0,
         };
-        let bench = ShadowRunner {
+        let runner = ShadowRunner {
             limits: Cell::new(limits),
             budget: Rc::default(),
             running: Cell::new(0),
             calls: Cell::new(0),
             state: Cell::new(RunnerState::Open),
             closing: Notify::new(),
-            mismatch_log: Cell::new(said),
-            failure_log: Cell::new(said),
-            known: RefCell::default(),
+            mismatch_log: Cell::new(budget),
+            failure_log: Cell::new(budget),
+            route_stats: RefCell::default(),
             mismatches: RefCell::default(),
             fields: RefCell::default(),
         };
-        bench.allow(limits);
-        bench
+        runner.allow(limits);
+        runner
     }
 
     /// Applies new limits.
@@ -142,15 +142,15 @@ impl ShadowRunner {
     }
 
     /// Creates a copy that is charged to the budget of all candidates.
-    pub(super) fn tap(&self) -> BodyCopy {
+    pub(super) fn new_copy(&self) -> BodyCopy {
         BodyCopy::new(&self.budget)
     }
 
     /// Returns true when sampling selects the next eligible call.
-    pub(super) fn samples(&self) -> bool {
-        let place = self.calls.get();
-        self.calls.set(place.wrapping_add(1));
-        self.limits.get().samples(place)
+    pub(super) fn should_sample(&self) -> bool {
+        let number = self.calls.get();
+        self.calls.set(number.wrapping_add(1));
+        self.limits.get().samples(number)
     }
 
     /// Returns a permit if the concurrency limit allows one; never waits.
@@ -169,8 +169,8 @@ impl ShadowRunner {
         // If the process shuts down, the run is dropped and closes its connection.
         tokio::select! {
             biased;
-            () = self.closed() => RunEnd::Closed,
-            ended = run => match ended {
+            () = self.wait_closed() => RunEnd::Closed,
+            end = run => match end {
                 Ok(Ok(done)) => RunEnd::Done(done),
                 Ok(Err(_)) => RunEnd::Panicked,
                 Err(_) => RunEnd::Late,
@@ -178,7 +178,7 @@ impl ShadowRunner {
         }
     }
 
-    async fn closed(&self) {
+    async fn wait_closed(&self) {
         loop {
             // Registered before the state is read, so that a change in between is not missed.
             let mut closing = pin!(self.closing.notified());
@@ -193,46 +193,37 @@ impl ShadowRunner {
     /// Returns true when the control should run again for this comparison: periodically, or when a difference may be
     /// noise.
     pub(super) fn wants_repeat(&self, route: &Arc<str>, found: &Comparison) -> bool {
-        let mut known = self.known.borrow_mut();
-        let RouteStats {
-            noise,
-            repeats: looked,
-        } = known.entry(route.clone()).or_default();
+        let mut route_stats = self.route_stats.borrow_mut();
+        let RouteStats { noise, repeats } = route_stats.entry(route.clone()).or_default();
         let limits = self.limits.get();
-        let turn = limits.repeats_control(looked.next_index());
-        turn || limits.learns_noise() && looked.needs_repeat(noise, &noise.judge(found))
+        let is_scheduled = limits.repeats_control(repeats.next_index());
+        is_scheduled || limits.learns_noise() && repeats.needs_repeat(noise, &noise.judge(found))
     }
 
     /// Learns noise from the comparison `second` of two control responses; `found` compared the first with the
     /// candidate.
     pub(super) fn learn(&self, route: &Arc<str>, found: &Comparison, second: &Comparison) {
-        let mut known = self.known.borrow_mut();
-        let RouteStats {
-            noise,
-            repeats: looked,
-        } = known.entry(route.clone()).or_default();
+        let mut route_stats = self.route_stats.borrow_mut();
+        let RouteStats { noise, repeats } = route_stats.entry(route.clone()).or_default();
         noise.feed_noise(second);
-        looked.take(noise, found);
+        repeats.take(noise, found);
     }
 
-    /// Judges a comparison with the noise of its route. Stores a mismatch if `called` is given.
+    /// Judges a comparison with the noise of its route. Stores a mismatch if `call_info` is given.
     pub(super) fn judge(
         &self,
-        (route, look): (&Arc<str>, RepeatOutcome),
-        called: Option<&CallInfo>,
+        (route, repeat): (&Arc<str>, RepeatOutcome),
+        call_info: Option<&CallInfo>,
         found: &Comparison,
     ) -> Judgement {
-        let mut known = self.known.borrow_mut();
-        let RouteStats {
-            noise,
-            repeats: looked,
-        } = known.entry(route.clone()).or_default();
+        let mut route_stats = self.route_stats.borrow_mut();
+        let RouteStats { noise, repeats } = route_stats.entry(route.clone()).or_default();
         noise.feed_raw(found);
         let judgement = noise.judge(found);
-        let footing = match judgement.verdict {
+        let confidence = match judgement.verdict {
             // If noise is not learned, every difference counts.
             Verdict::Mismatch if self.limits.get().learns_noise() => {
-                looked.confidence(noise, &judgement, look)
+                repeats.confidence(noise, &judgement, repeat)
             }
             Verdict::Match
             | Verdict::Mismatch
@@ -242,16 +233,16 @@ impl ShadowRunner {
             | Verdict::Skipped(_) => Confidence::Sure,
         };
         if judgement.verdict == Verdict::Mismatch
-            && let Some(called) = called
+            && let Some(call_info) = call_info
         {
             let counted = judgement.counted.iter().copied();
-            self.mismatches.borrow_mut().keep(route, called, counted);
+            self.mismatches.borrow_mut().keep(route, call_info, counted);
             self.fields.borrow_mut().take();
         }
         let counted = judgement.counted.iter();
         Judgement {
             verdict: judgement.verdict,
-            confidence: footing,
+            confidence,
             pointers: counted
                 .map(|difference| difference.pointer.clone())
                 .collect(),
@@ -265,25 +256,25 @@ impl ShadowRunner {
     }
 
     /// Returns true when the log may take another line about the subject this second.
-    pub(super) fn may_log(&self, matter: LogSubject) -> bool {
-        let lines_of = match matter {
+    pub(super) fn may_log(&self, subject: LogSubject) -> bool {
+        let log_budget = match subject {
             LogSubject::Mismatch => &self.mismatch_log,
             LogSubject::Failure => &self.failure_log,
         };
-        let (now, said) = (clock::now(), lines_of.get());
-        let fresh = now - said.since >= Duration::from_secs(1);
-        let said = if fresh {
+        let (now, budget) = (clock::now(), log_budget.get());
+        let fresh = now - budget.since >= Duration::from_secs(1);
+        let budget = if fresh {
             LogBudget {
                 since: now,
                 lines: 0,
             }
         } else {
-            said
+            budget
         };
-        let room = said.lines < LINES;
-        let lines = said.lines + u32::from(room);
-        lines_of.set(LogBudget { lines, ..said });
-        room
+        let is_allowed = budget.lines < LOG_LINES_PER_SECOND;
+        let lines = budget.lines + u32::from(is_allowed);
+        log_budget.set(LogBudget { lines, ..budget });
+        is_allowed
     }
 
     /// Returns the recent mismatches.
@@ -301,14 +292,18 @@ impl ShadowRunner {
     /// Returns hashes of the fields that differed; the field names are server data and stay private.
     pub(in crate::gateway) fn mismatching(&self, names: &LabelNames) -> CallFields {
         let mut fields = self.fields.borrow_mut();
-        fields.get_or_insert_with(|| self.fields_of(names)).clone()
+        fields
+            .get_or_insert_with(|| self.hash_fields(names))
+            .clone()
     }
 
-    fn fields_of(&self, names: &LabelNames) -> CallFields {
-        let known = self.mismatches.borrow();
-        let fields = known.routes().flat_map(|route| {
+    fn hash_fields(&self, names: &LabelNames) -> CallFields {
+        let mismatches = self.mismatches.borrow();
+        let fields = mismatches.routes().flat_map(|route| {
             let label = names.intern(route);
-            known.fields(route).map(move |(field, _)| (label, field))
+            mismatches
+                .fields(route)
+                .map(move |(field, _)| (label, field))
         });
         // A fixed hasher, the same in all workers, because their sets are merged.
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
@@ -318,10 +313,10 @@ impl ShadowRunner {
 
     /// Returns the learned noise of each route.
     pub(in crate::gateway) fn noise(&self) -> BTreeMap<Arc<str>, Noise> {
-        let known = self.known.borrow();
-        let known = known.iter();
-        known
-            .map(|(route, known)| (route.clone(), known.noise.clone()))
+        let route_stats = self.route_stats.borrow();
+        let route_stats = route_stats.iter();
+        route_stats
+            .map(|(route, route_stats)| (route.clone(), route_stats.noise.clone()))
             .collect()
     }
 }
@@ -346,7 +341,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(5);
 
-    fn bench(concurrency: usize) -> Rc<ShadowRunner> {
+    fn runner(concurrency: usize) -> Rc<ShadowRunner> {
         Rc::new(ShadowRunner::new(ShadowLimits {
             concurrency,
             memory: 1024,
@@ -358,63 +353,63 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_that_panics_ends_alone_and_the_next_one_runs() {
-        let bench = bench(1);
-        let seat = bench.permit().unwrap();
-        assert!(bench.permit().is_none());
+    async fn a_panic_ends_only_its_own_run() {
+        let runner = runner(1);
+        let permit = runner.permit().unwrap();
+        assert!(runner.permit().is_none());
         let panicking = async { panic!("on purpose") };
-        assert_eq!(bench.run::<()>(LONG, panicking).await, RunEnd::Panicked);
-        drop(seat);
-        let _seat = bench.permit().unwrap();
-        assert_eq!(bench.run(LONG, async { 7 }).await, RunEnd::Done(7));
+        assert_eq!(runner.run::<()>(LONG, panicking).await, RunEnd::Panicked);
+        drop(permit);
+        let _permit = runner.permit().unwrap();
+        assert_eq!(runner.run(LONG, async { 7 }).await, RunEnd::Done(7));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_log_takes_so_many_lines_a_second() {
-        let bench = bench(1);
-        let said = |of: usize| {
-            let one = |_: &usize| bench.may_log(LogSubject::Mismatch);
-            (0..of).filter(one).count()
+    async fn log_lines_per_second_are_limited() {
+        let runner = runner(1);
+        let allowed_lines = |count: usize| {
+            let one = |_: &usize| runner.may_log(LogSubject::Mismatch);
+            (0..count).filter(one).count()
         };
-        assert_eq!(said(50), 10);
-        assert!(bench.may_log(LogSubject::Failure));
+        assert_eq!(allowed_lines(50), 10);
+        assert!(runner.may_log(LogSubject::Failure));
         tokio::time::advance(Duration::from_millis(999)).await;
-        assert_eq!(said(50), 0);
+        assert_eq!(allowed_lines(50), 0);
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(said(50), 10);
+        assert_eq!(allowed_lines(50), 10);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_that_hangs_ends_at_its_limit() {
+    async fn a_hanging_run_ends_at_its_limit() {
         let hanging = std::future::pending::<()>();
-        assert_eq!(bench(1).run(LONG, hanging).await, RunEnd::Late);
+        assert_eq!(runner(1).run(LONG, hanging).await, RunEnd::Late);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_end_of_the_program_ends_every_run_at_once() {
+    async fn shutdown_ends_every_run_at_once() {
         let local = tokio::task::LocalSet::new();
         local
             .run_until(async {
-                let (bench, tasks) = (bench(2), Tasks::default());
+                let (runner, tasks) = (runner(2), Tasks::default());
                 for _ in 0..2 {
-                    let bench = bench.clone();
+                    let runner = runner.clone();
                     tasks.start(async move {
-                        let _seat = bench.permit().unwrap();
-                        let ended = bench.run(LONG, std::future::pending::<()>()).await;
-                        assert_eq!(ended, RunEnd::Closed);
+                        let _permit = runner.permit().unwrap();
+                        let end = runner.run(LONG, std::future::pending::<()>()).await;
+                        assert_eq!(end, RunEnd::Closed);
                     });
                 }
-                while bench.running() < 2 {
+                while runner.running() < 2 {
                     tokio::task::yield_now().await;
                 }
-                bench.close();
-                // Far less than their own limit, and the clock only moves when nothing else does.
-                let soon = Duration::from_secs(1);
-                timeout(soon, tasks.idle())
+                runner.close();
+                // Far below the limit of the runs; the paused clock moves only when all tasks wait.
+                let limit = Duration::from_secs(1);
+                timeout(limit, tasks.idle())
                     .await
                     .expect("all runs have ended");
-                assert_eq!(bench.running(), 0);
-                assert_eq!(bench.run(LONG, async { 7 }).await, RunEnd::Closed);
+                assert_eq!(runner.running(), 0);
+                assert_eq!(runner.run(LONG, async { 7 }).await, RunEnd::Closed);
             })
             .await;
     }

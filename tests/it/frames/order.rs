@@ -90,7 +90,7 @@ fn a_client_that_reads_slowly_hears_all_and_is_let_go_at_the_end() {
     }
     answer(&mut server, &asked);
     drop(server);
-    proxy.log_line(&["a socket of frames is lost"]);
+    proxy.log_line(&["legacy socket lost"]);
     assert_eq!(client.hear()["event"], "log");
     for line in 0..63 {
         assert_eq!(client.hear_text(), log(line));

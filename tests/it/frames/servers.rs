@@ -149,7 +149,7 @@ fn a_socket_that_drops_fails_its_calls_lets_the_client_go_and_the_next_one_opens
     let heard = server.hear();
     answer_file(&mut server, &heard);
     assert_eq!(client.hear()["result"]["path"], "c");
-    proxy.log_line(&["a socket of frames is lost", "upstream=frames"]);
+    proxy.log_line(&["legacy socket lost", "upstream=frames"]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_silent_server_is_given_up() {
     ask(&mut client, 1, ("file/get", json!({"path": "a"})));
     // This end reads nothing, and so answers no ping.
     assert_eq!(rpc_failure(&client.hear()), (-31023, "upstream_cut"));
-    proxy.log_line(&["a socket of frames is lost", "no sign of life"]);
+    proxy.log_line(&["legacy socket lost", "no sign of life"]);
     drop(server);
 }
 

@@ -129,7 +129,7 @@ fn a_failed_candidate_is_reported_with_both_responses_and_its_cause() {
     assert!(lines[2].ends_with(what), "{ended:?}");
     let line = scene
         .proxy
-        .log_line(&["dualgauge::mismatch", "the candidate failed", "items.get"]);
+        .log_line(&["dualgauge::mismatch", "candidate failed", "items.get"]);
     for part in ["status 404", "status 500", "-32603"] {
         assert!(line.contains(part), "{line}");
     }

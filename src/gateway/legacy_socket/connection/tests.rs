@@ -1,4 +1,4 @@
-//! A socket in memory, in paused time, and what is asked at the moment at which it ends.
+//! An in-memory socket in paused time, with requests queued at the moment at which it closes.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ use crate::gateway::Shared;
 use crate::upstream::link::Links;
 
 const LIMIT: Duration = Duration::from_millis(100);
-/// How often what is ready at the same moment is chosen from anew.
+/// Number of runs, because `select!` picks randomly among ready branches.
 const TIMES: usize = 64;
 
 fn worker(keys: &str) -> Rc<Worker> {
@@ -33,8 +33,8 @@ fn worker(keys: &str) -> Rc<Worker> {
         ..Sources::default()
     };
     let plan = compile(&load(&sources).unwrap(), &[]).unwrap();
-    let common = Shared::for_tests(&plan);
-    Worker::new((Arc::new(plan), Links::default()), common)
+    let shared = Shared::for_tests(&plan);
+    Worker::new((Arc::new(plan), Links::default()), shared)
 }
 
 fn upstream(worker: &Rc<Worker>) -> LegacySocketUpstream {
@@ -50,27 +50,27 @@ fn upstream(worker: &Rc<Worker>) -> LegacySocketUpstream {
     }
 }
 
-/// A frame that nobody answers, and where its end is told.
+/// A request without an answer, and the receiver of its reply.
 fn frame(worker: &Rc<Worker>) -> (QueuedRequest, oneshot::Receiver<SequencedSocketReply>) {
-    let (reply, door) = oneshot::channel();
+    let (reply, reply_receiver) = oneshot::channel();
     let text = Bytes::from_static(b"{\"command\":\"run\"}");
     let SocketMessage::Frame(frame) = SocketMessage::new(&text, 8) else {
         panic!("no frame");
     };
-    let asked = QueuedRequest {
+    let queued = QueuedRequest {
         installed: worker.installed(),
-        question: SocketRequest::Passed { frame, text },
+        request: SocketRequest::Passed { frame, text },
         deadline: clock::now() + Duration::from_secs(10),
         reply,
     };
-    (asked, door)
+    (queued, reply_receiver)
 }
 
-async fn asked_at_the_end(keys: &str) {
+async fn request_at_the_end(keys: &str) {
     let worker = worker(keys);
     let upstream = Rc::new(upstream(&worker));
     for _ in 0..TIMES {
-        let mut owner = ConnectionTask::new(
+        let mut task = ConnectionTask::new(
             &worker,
             &worker.installed(),
             &upstream,
@@ -78,24 +78,24 @@ async fn asked_at_the_end(keys: &str) {
         );
         let (near, _far) = duplex(1 << 16);
         let mut frames = MessageStream::server(near, 1 << 16).await;
-        let (asks, mut inbox) = mpsc::channel(QUEUE);
+        let (requests, mut inbox) = mpsc::channel(QUEUE);
         let gone = Notify::new();
-        let mut run = Box::pin(owner.run(&mut frames, (&mut inbox, &gone)));
+        let mut run = Box::pin(task.run(&mut frames, (&mut inbox, &gone)));
         assert!((&mut run).now_or_never().is_none());
         advance(LIMIT).await;
-        let (asked, mut door) = frame(&worker);
-        asks.try_send(asked).unwrap();
-        // Both are ready by now, and it is a matter of luck which of them is looked at first.
-        let ended = (&mut run).now_or_never();
+        let (queued, mut reply_receiver) = frame(&worker);
+        requests.try_send(queued).unwrap();
+        // Both branches are ready, and `select!` picks one at random.
+        let end = (&mut run).now_or_never();
         assert!(matches!(
-            door.try_recv(),
+            reply_receiver.try_recv(),
             Ok(SequencedSocketReply {
-                said: Ok(SocketReply::Told),
+                result: Ok(SocketReply::Sent),
                 ..
             })
         ));
-        // Nothing more is asked, and it ends in its time.
-        let why = match ended {
+        // No further request is queued, so the socket closes.
+        let why = match end {
             Some(why) => why,
             None => run.await,
         };
@@ -104,27 +104,29 @@ async fn asked_at_the_end(keys: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_at_the_end_of_an_idle_socket_is_served_before_it() {
+async fn a_request_queued_as_an_idle_socket_closes_is_served() {
     let local = LocalSet::new();
     local
-        .run_until(asked_at_the_end("idle_timeout = '100ms'"))
+        .run_until(request_at_the_end("idle_timeout = '100ms'"))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_at_the_end_of_an_old_socket_is_served_before_it() {
+async fn a_request_queued_as_an_old_socket_closes_is_served() {
     let local = LocalSet::new();
-    local.run_until(asked_at_the_end("max_age = '100ms'")).await;
+    local
+        .run_until(request_at_the_end("max_age = '100ms'"))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_socket_whose_server_is_planned_no_more_ends_though_that_says_more_and_more() {
+async fn a_removed_server_cannot_keep_its_socket_open_by_sending() {
     const MANY: usize = 10_000;
-    let floods = async |far| {
+    let flood = async |far| {
         let mut far = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
         for _ in 0..MANY {
-            let said = far.send(Message::text(r#"{"event":"log","payload":{}}"#));
-            said.await.unwrap();
+            let result = far.send(Message::text(r#"{"event":"log","payload":{}}"#));
+            result.await.unwrap();
         }
     };
     let local = LocalSet::new();
@@ -132,7 +134,7 @@ async fn a_socket_whose_server_is_planned_no_more_ends_though_that_says_more_and
         .run_until(async {
             let worker = worker("");
             let upstream = Rc::new(upstream(&worker));
-            let mut owner = ConnectionTask::new(
+            let mut task = ConnectionTask::new(
                 &worker,
                 &worker.installed(),
                 &upstream,
@@ -140,14 +142,14 @@ async fn a_socket_whose_server_is_planned_no_more_ends_though_that_says_more_and
             );
             let (near, far) = duplex(1 << 16);
             let mut frames = MessageStream::server(near, 1 << 16).await;
-            let (_asks, mut inbox) = mpsc::channel(QUEUE);
+            let (_requests, mut inbox) = mpsc::channel(QUEUE);
             let gone = Notify::new();
             // Timers count whole milliseconds.
             advance(Duration::from_micros(1_000_500)).await;
             upstream.end();
             tokio::select! {
-                ended = owner.run(&mut frames, (&mut inbox, &gone)) => assert_eq!(ended, None),
-                () = floods(far) => panic!("the socket goes on"),
+                end = task.run(&mut frames, (&mut inbox, &gone)) => assert_eq!(end, None),
+                () = flood(far) => panic!("the socket stays open"),
             }
         })
         .await;

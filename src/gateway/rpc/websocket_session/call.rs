@@ -6,12 +6,16 @@ impl WebSocketSession {
     /// Reads and parses a JSON-RPC message.
     async fn read(
         &self,
-        reading: &Record,
+        request_record: &Record,
         body: Bytes,
     ) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
-        reading.admit()?;
-        let body = self.worker.memory().account(body).map_err(no_room)?;
-        let limits = &reading.installed().plan.limits;
+        request_record.admit()?;
+        let body = self
+            .worker
+            .memory()
+            .account(body)
+            .map_err(memory_exhausted)?;
+        let limits = &request_record.installed().plan.limits;
         let read = offloaded_parsing::messages(&self.worker, &body, limits).await?;
         let incoming = read.map_err(rejections::no_message)?;
         Ok((body, incoming))
@@ -22,61 +26,59 @@ impl WebSocketSession {
         &self,
         InboundMessage {
             text: body,
-            upstream_ids: minted,
+            upstream_ids,
         }: InboundMessage,
     ) -> Option<OutboundMessage> {
         let installed = self.worker.installed();
         let line = RequestLine {
             version: Version::HTTP_11,
-            ..RequestLine::within(&self.head, &self.arrival)
+            ..RequestLine::for_call(&self.head, &self.origin)
         };
-        let mut reading = Record::begin(&self.worker, &installed, Side::Rpc, line);
-        let identity = identify(&mut reading, &self.head.headers, &self.arrival);
-        let (body, incoming) = match self.read(&reading, body).await {
+        let mut request_record = Record::begin(&self.worker, &installed, Side::Rpc, line);
+        let identity = identify(&mut request_record, &self.head.headers, &self.origin);
+        let (body, incoming) = match self.read(&request_record, body).await {
             Ok(read) => read,
             Err(failure) => {
                 let codes = &installed.plan.face.failure_codes;
-                let whole = response::rpc_failure(&failure, codes, &RequestId::null());
-                reading.failed(whole.status.as_u16(), &failure);
-                return Some(OutboundMessage::alone(whole.body.into_bytes()));
+                let full = response::rpc_failure(&failure, codes, &RequestId::null());
+                request_record.set_failure(full.status.as_u16(), &failure);
+                return Some(OutboundMessage::new(full.body.into_bytes()));
             }
         };
-        let letter = RpcRequest {
-            since: reading.beginning(),
+        let request = RpcRequest {
+            since: request_record.call_start(),
             worker: self.worker.clone(),
             head: self.head.clone(),
             body,
-            arrival: self.arrival.clone(),
-            author: RpcCaller::new(identity, &installed.plan),
+            origin: self.origin.clone(),
+            rpc_caller: RpcCaller::new(identity, &installed.plan),
             socket: Some(self.number),
-            minted,
-            kept: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
+            upstream_ids,
+            undelivered: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
             installed,
             fault: None,
         };
-        let (whole, followed_by) = match incoming {
+        let (full, candidates) = match incoming {
             jsonrpc::Incoming::Single(item) => {
-                let room = Cell::new(letter.installed.plan.limits.answer);
-                match letter
-                    .answer(reading, item, BatchContext::Batch(&room))
+                let remaining = Cell::new(request.installed.plan.limits.answer);
+                match request
+                    .answer(request_record, item, BatchContext::Batch(&remaining))
                     .await
                     .0
                 {
-                    ItemReply::Message(whole, candidate) => {
-                        (*whole, candidate.into_iter().collect())
-                    }
+                    ItemReply::Message(full, candidate) => (*full, candidate.into_iter().collect()),
                     ItemReply::Forwarded(_) | ItemReply::Nothing => return None,
                 }
             }
             jsonrpc::Incoming::Batch(items) => {
-                reading.discard();
-                letter.answers(items).await?
+                request_record.discard();
+                request.answers(items).await?
             }
         };
-        drop(letter.given());
+        drop(request.take_records());
         Some(OutboundMessage {
-            text: whole.body.into_bytes(),
-            followed_by,
+            text: full.body.into_bytes(),
+            candidates,
             permit: None,
         })
     }
