@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_has_one_hole_and_a_name_of_its_own() {
+    fn a_pair_has_one_hole_and_a_distinct_name() {
         let header = || HeaderName::from_static("authorization");
         for (member, value, words) in [
             ("id", "{token}", "a member of JSON-RPC itself"),

@@ -22,7 +22,7 @@ pub(super) struct KeyBudget(usize);
 
 /// The error that the budget is exhausted.
 #[derive(Debug)]
-pub(super) struct Spent;
+pub(super) struct BudgetExhausted;
 
 impl KeyBudget {
     /// Creates a budget of a multiple of the size of the responses: nested lists are read again at each level.
@@ -32,8 +32,8 @@ impl KeyBudget {
         KeyBudget(bytes.saturating_mul(TIMES).saturating_add(LEAST))
     }
 
-    fn spend(&mut self, bytes: usize) -> Result<(), Spent> {
-        self.0 = self.0.checked_sub(bytes).ok_or(Spent)?;
+    fn spend(&mut self, bytes: usize) -> Result<(), BudgetExhausted> {
+        self.0 = self.0.checked_sub(bytes).ok_or(BudgetExhausted)?;
         Ok(())
     }
 }
@@ -58,7 +58,7 @@ impl CanonicalKeys<'_> {
         list: &Value<'a>,
         active: &Active,
         order: KeyOrder,
-    ) -> Result<Vec<CanonicalKey<'a>>, Spent> {
+    ) -> Result<Vec<CanonicalKey<'a>>, BudgetExhausted> {
         self.budget.spend(list.value().len())?;
         let each = self.rules.any_element(active);
         let elements = list.children().enumerate().map(|(index, element)| {
@@ -80,7 +80,7 @@ impl CanonicalKeys<'_> {
         value: &Value<'a>,
         active: &Active,
         key: &mut CanonicalKey<'a>,
-    ) -> Result<(), Spent> {
+    ) -> Result<(), BudgetExhausted> {
         if self.rules.ignores(active) {
             key.text.push(b'_');
             return Ok(());
@@ -108,7 +108,7 @@ impl CanonicalKeys<'_> {
         object: &Value<'a>,
         active: &Active,
         key: &mut CanonicalKey<'a>,
-    ) -> Result<(), Spent> {
+    ) -> Result<(), BudgetExhausted> {
         key.text.push(b'{');
         for (name, member) in object.sorted() {
             let inside = self.rules.of(active, &name);
@@ -126,7 +126,7 @@ impl CanonicalKeys<'_> {
         list: &Value<'a>,
         active: &Active,
         key: &mut CanonicalKey<'a>,
-    ) -> Result<(), Spent> {
+    ) -> Result<(), BudgetExhausted> {
         key.text.push(b'[');
         if self.rules.is_unordered(active) {
             let mut elements = self.elements(list, active, KeyOrder::Free)?;

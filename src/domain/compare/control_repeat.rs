@@ -51,7 +51,7 @@ impl ControlRepeats {
     #[must_use]
     pub fn needs_repeat(&self, noise: &Noise, judged: &Judgement<'_>) -> bool {
         let mut counted = judged.counted.iter();
-        counted.any(|one| !noise.is_met(&one.field) && !self.is_enough(&one.field))
+        counted.any(|one| !noise.is_known_noise(&one.field) && !self.is_enough(&one.field))
     }
 
     /// Records that the control was repeated for this comparison with the candidate, after `noise` has learned from
@@ -61,7 +61,7 @@ impl ControlRepeats {
             let field = difference.field.as_str();
             // A field that differs in several ways counts once.
             let mut earlier = found.differences[..index].iter();
-            if noise.is_met(field) || earlier.any(|earlier| earlier.field == field) {
+            if noise.is_known_noise(field) || earlier.any(|earlier| earlier.field == field) {
                 continue;
             }
             if let Some(repeats) = self.fields.get_mut(field) {
@@ -84,7 +84,7 @@ impl ControlRepeats {
         let sure = match repeat {
             RepeatOutcome::Repeated => counted.next().is_some(),
             RepeatOutcome::NotRepeated => {
-                counted.any(|field| noise.is_met(field) || self.is_enough(field))
+                counted.any(|field| noise.is_known_noise(field) || self.is_enough(field))
             }
         };
         if sure {

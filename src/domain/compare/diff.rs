@@ -3,7 +3,7 @@
 //! Laws: equal texts have no difference; the result does not depend on white space, member order or the spelling of
 //! strings and numbers; the cost is that of reading both values and of sorting members and lists.
 
-use super::canonical_key::{CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder, Spent};
+use super::canonical_key::{BudgetExhausted, CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder};
 use super::decimal::Decimal;
 use super::diff_list::DifferenceList;
 use super::pointer::{PointerBuilder, PointerPart, PointerStep};
@@ -24,7 +24,7 @@ pub(super) struct Differ<'a, 'r> {
     pub(super) terms: &'r Terms,
     pub(super) budget: KeyBudget,
     pub(super) pointer_path: PointerBuilder<'a>,
-    pub(super) notes: DifferenceList,
+    pub(super) differences: DifferenceList,
 }
 
 impl<'a> Differ<'a, '_> {
@@ -40,7 +40,7 @@ impl<'a> Differ<'a, '_> {
             (Some(control), Some(candidate)) => self.values((control, candidate), active),
             (control, candidate) if self.rules.ignores(active) => {
                 debug_assert!(control.is_some() || candidate.is_some());
-                self.notes.ignore();
+                self.differences.ignore();
             }
             (Some(control), None) => {
                 let shown = self.visibility().value(&control);
@@ -61,7 +61,7 @@ impl<'a> Differ<'a, '_> {
         }
         if self.rules.ignores(active) {
             if !equal(&control, &candidate) {
-                self.notes.ignore();
+                self.differences.ignore();
             }
             return;
         }
@@ -93,7 +93,7 @@ impl<'a> Differ<'a, '_> {
             return;
         }
         match self.rules.tolerance(active) {
-            Some(tolerance) if one.is_near(&two, tolerance.decimal()) => self.notes.ignore(),
+            Some(tolerance) if one.is_near(&two, tolerance.decimal()) => self.differences.ignore(),
             Some(_) | None => self.differ(Kind::Value, pair),
         }
     }
@@ -166,7 +166,7 @@ impl<'a> Differ<'a, '_> {
         pair: &ValuePair<'a>,
         active: &Active,
         order: KeyOrder,
-    ) -> Result<(Vec<CanonicalKey<'a>>, Vec<CanonicalKey<'a>>), Spent> {
+    ) -> Result<(Vec<CanonicalKey<'a>>, Vec<CanonicalKey<'a>>), BudgetExhausted> {
         let mut keys = CanonicalKeys {
             rules: self.rules,
             budget: &mut self.budget,
@@ -178,7 +178,7 @@ impl<'a> Differ<'a, '_> {
     /// Compares elements regardless of order: equal ones are paired first, then the others in sorted order.
     fn unordered(&mut self, pair: &ValuePair<'a>, active: &Active) {
         let Ok((control, candidate)) = self.keys(pair, active, KeyOrder::Free) else {
-            self.notes.fall_back();
+            self.differences.fall_back();
             self.ordered(pair, active);
             return;
         };
@@ -223,7 +223,7 @@ impl<'a> Differ<'a, '_> {
             | Kind::Code => PointerPart::Control,
         };
         let (pointer, field) = self.pointer_path.render(of);
-        self.notes.add(super::Difference {
+        self.differences.add(super::Difference {
             pointer,
             field,
             kind,

@@ -151,13 +151,13 @@ impl Noise {
         let (_, noise) = interval(counts.noise, self.compared.noise);
         let above = share(counts.raw, self.compared.raw) - share(counts.noise, self.compared.noise);
         let both = share(counts.raw, self.compared.raw) + share(counts.noise, self.compared.noise);
-        let told_apart = raw > noise && above > RELATIVE * both && above > ABSOLUTE;
-        !told_apart
+        let is_distinct = raw > noise && above > RELATIVE * both && above > ABSOLUTE;
+        !is_distinct
     }
 
     /// Returns true if two controls have ever differed in a field.
     #[must_use]
-    pub fn is_met(&self, field: &str) -> bool {
+    pub fn is_known_noise(&self, field: &str) -> bool {
         self.fields
             .get(field)
             .is_some_and(|counts| counts.noise > 0)

@@ -31,7 +31,7 @@ pub fn compare(
         terms,
         budget: KeyBudget::from_bytes(parsed.iter().map(ParsedResponse::len).sum()),
         pointer_path: PointerBuilder::default(),
-        notes: DifferenceList::default(),
+        differences: DifferenceList::default(),
     };
     differ.statuses([control, candidate], &root);
     if let (
@@ -55,7 +55,7 @@ pub fn compare(
     );
     differ.part("result", [&trees[0].result, &trees[1].result], &root);
     differ.errors([control, candidate], [&trees[0], &trees[1]], &root);
-    differ.notes.finish()
+    differ.differences.finish()
 }
 
 /// Returns the result if the whole response is ignored.
@@ -73,12 +73,12 @@ impl<'a> Differ<'a, '_> {
         &mut self,
         name: &'static str,
         active: &Active,
-        look: impl FnOnce(&mut Self, &Active),
+        compare_inside: impl FnOnce(&mut Self, &Active),
     ) {
         let inside = self.rules.member(active, name);
         self.pointer_path
             .enter(PointerStep::Name(Spelled::Text(name.into())));
-        look(self, &inside);
+        compare_inside(self, &inside);
         self.pointer_path.leave();
     }
 
@@ -102,7 +102,7 @@ impl<'a> Differ<'a, '_> {
             return;
         }
         if self.rules.ignores(active) {
-            self.notes.ignore();
+            self.differences.ignore();
             return;
         }
         let kind = match (control, candidate) {
@@ -235,7 +235,7 @@ impl<'a> Differ<'a, '_> {
             (one, two) => one.is_none() && two.is_none(),
         });
         if !same || codes[0] != codes[1] {
-            self.notes.ignore();
+            self.differences.ignore();
         }
     }
 }

@@ -91,7 +91,7 @@ fn spelling_makes_no_difference() {
 }
 
 #[test]
-fn each_difference_has_a_kind_and_a_place() {
+fn each_difference_has_a_kind_and_a_pointer() {
     for (one, other, expected) in [
         ("1", "2", "value /result"),
         (
@@ -249,7 +249,7 @@ fn a_tolerance_holds_within_a_list_of_any_order() {
 }
 
 #[test]
-fn a_list_too_large_for_sorting_again_and_again_is_compared_in_order() {
+fn a_list_too_large_for_sorting_is_compared_in_order() {
     let deep = 64;
     let of = |last: u32| {
         let tail = format!("{}{last}{}", "[0,".repeat(deep), "]".repeat(deep));

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verdict_and_every_reason_has_a_word_of_its_own() {
+    fn every_verdict_and_every_reason_has_a_distinct_word() {
         let words: BTreeSet<_> = Skip::ALL.map(Skip::as_str).into();
         assert_eq!(words.len(), Skip::ALL.len());
         let all = [
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_on_comparing_defines_no_verdict_and_no_reason_of_its_own() {
+    fn the_page_on_comparing_defines_no_verdict_and_no_reason() {
         let docs = include_str!("../../../docs/explanation/compare.md");
         assert!(docs.contains("shadow.md#what-is-made-twice"));
         assert!(docs.contains("shadow.md#what-it-comes-to"));

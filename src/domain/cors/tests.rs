@@ -102,7 +102,7 @@ fn an_origin_has_one_spelling() {
 }
 
 #[test]
-fn a_listed_origin_is_named_with_what_its_page_may_read() {
+fn a_listed_origin_is_named_with_the_headers_its_page_may_read() {
     assert_eq!(
         marked(&listed(), Some(APP)),
         [

@@ -74,7 +74,7 @@ impl Events {
             share(&self.events[event], other, from)
                 && other
                     .pattern_for(from)
-                    .is_some_and(|face| within(own, face, MemberPolicy::Open))
+                    .is_some_and(|pattern| within(own, pattern, MemberPolicy::Open))
         })
     }
 
@@ -177,18 +177,20 @@ fn order(
     let mut refined = vec![0_usize; events.len()];
     for (index, one) in events.iter().enumerate() {
         for (other_index, other) in events.iter().enumerate().skip(index + 1) {
-            let (Some(face), Some(twin)) = (one.pattern_for(from), other.pattern_for(from)) else {
+            let (Some(pattern), Some(other_pattern)) =
+                (one.pattern_for(from), other.pattern_for(from))
+            else {
                 continue;
             };
-            let down = within(face, twin, MemberPolicy::Open);
-            let up = within(twin, face, MemberPolicy::Open);
+            let down = within(pattern, other_pattern, MemberPolicy::Open);
+            let up = within(other_pattern, pattern, MemberPolicy::Open);
             match (down, up) {
                 (true, false) => refined[index] += 1,
                 (false, true) => refined[other_index] += 1,
                 (true, true) => {}
                 (false, false) => {
                     if share(one, other, from)
-                        && intersection(face, twin, MemberPolicy::Open).is_some()
+                        && intersection(pattern, other_pattern, MemberPolicy::Open).is_some()
                     {
                         let what = format!(
                             "it matches events in the form `{}` that {} also matches, and neither is more specific; name a member or a text that distinguishes them",

@@ -82,19 +82,16 @@ fn frame(text: &str) -> EventValue {
 }
 
 /// Renders the result of rewriting an event.
-fn becomes(events: &Events, told: &EventValue, to: EventForm) -> String {
-    match events.rewrite(told, to, TERMS) {
+fn becomes(events: &Events, event: &EventValue, to: EventForm) -> String {
+    match events.rewrite(event, to, TERMS) {
         EventAction::Untouched => "untouched".into(),
         EventAction::Swallowed => "swallowed".into(),
         EventAction::Failed { key, why } => format!("failed {key}: {why}"),
-        EventAction::Rewritten {
-            event: told,
-            dropped,
-        } => {
-            let text = match (told.message(), told.fields()) {
+        EventAction::Rewritten { event, dropped } => {
+            let text = match (event.message(), event.fields()) {
                 (Some(message), _) => String::from_utf8(message.as_bytes().to_vec()).unwrap(),
                 (None, Some(said)) => format!("{} {:?} {}", said.event, said.id, said.data),
-                (None, None) => panic!("{told:?}"),
+                (None, None) => panic!("{event:?}"),
             };
             if dropped > 0 {
                 format!("{text} dropped {dropped}")
@@ -111,7 +108,7 @@ const OAUTH: &str = r#"{
 }"#;
 
 #[test]
-fn an_event_of_a_stream_and_a_notification_are_each_other() {
+fn stream_events_and_notifications_become_each_other() {
     let events = events(&[r#"{
         "rpc": {"method": "notifications/connected", "params": {"message": "{message}"}},
         "sse": {"data": {"type": "notification", "message": "{message}"}}
@@ -206,9 +203,9 @@ fn the_id_of_a_streams_event_is_text_and_may_be_named() {
 #[test]
 fn an_id_that_is_not_named_is_not_dropped() {
     let events = events(&[r#"{"rpc": {"method": "a"}, "sse": {"event": "a"}}"#]);
-    let told = EventValue::sse("a", Some("1"), "", 32);
+    let event = EventValue::sse("a", Some("1"), "", 32);
     assert_eq!(
-        becomes(&events, &told, EventForm::Rpc),
+        becomes(&events, &event, EventForm::Rpc),
         r#"{"jsonrpc":"2.0","method":"a"}"#
     );
 }
@@ -235,12 +232,12 @@ fn a_text_that_would_be_read_as_json_is_not_written() {
 }
 
 #[test]
-fn the_most_specific_event_is_taken_whatever_the_order() {
+fn the_most_specific_event_is_chosen_in_any_order() {
     let wide = r#"{"rpc": {"method": "a", "params": {"x": "{x}"}}, "sse": {"event": "a", "data": {"x": "{x}"}}}"#;
     let narrow = r#"{"rpc": {"method": "b", "params": {"y": "{y}"}}, "sse": {"event": "a", "data": {"x": 1, "y": "{y}"}}}"#;
-    let told = sse("a", r#"{"x":1,"y":2}"#);
+    let event = sse("a", r#"{"x":1,"y":2}"#);
     for order in [[wide, narrow], [narrow, wide]] {
-        let becomes = becomes(&events(&order), &told, EventForm::Rpc);
+        let becomes = becomes(&events(&order), &event, EventForm::Rpc);
         assert_eq!(
             becomes,
             r#"{"jsonrpc":"2.0","method":"b","params":{"y":2}}"#
@@ -322,9 +319,9 @@ proptest! {
         }"#]);
         let message = serde_json::to_string(&message).unwrap();
         let sent = format!(r#"{{"jsonrpc":"2.0","method":"n","params":{{"m":{message},"i":{number}}}}}"#);
-        let EventAction::Rewritten { event: told, dropped: 0 } = events.rewrite(&rpc(&sent), EventForm::Sse, TERMS) else {
+        let EventAction::Rewritten { event, dropped: 0 } = events.rewrite(&rpc(&sent), EventForm::Sse, TERMS) else {
             return Err(TestCaseError::fail("not rewritten"));
         };
-        prop_assert_eq!(becomes(&events, &told, EventForm::Rpc), sent);
+        prop_assert_eq!(becomes(&events, &event, EventForm::Rpc), sent);
     }
 }

@@ -340,7 +340,7 @@ proptest! {
     }
 
     #[test]
-    fn no_request_makes_it_panic(
+    fn no_request_panics(
         target in "/[a-z/%.]{0,9}(\\?[a-z=&%]{0,9})?",
         body in "[\\[{]?[a-z\":,0-9\\[\\]{}]{0,20}",
         post in any::<bool>(),

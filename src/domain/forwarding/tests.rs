@@ -182,7 +182,7 @@ fn other_spellings_from_a_hop_are_removed() {
 }
 
 #[test]
-fn what_is_written_is_chosen() {
+fn only_configured_headers_are_written() {
     let all = (TrustForwarded::Trusted, &ALL[..]);
     let expected = [
         ("forwarded", "for=192.0.2.1;host=\"a.example\";proto=https"),

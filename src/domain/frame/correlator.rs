@@ -121,7 +121,7 @@ struct PendingFrame {
     call: Bindings,
     deadline: Duration,
     dropped: usize,
-    asked: Client,
+    requester: Client,
     /// The time from which silence counts as the answer; `None` until the frame is written.
     silent: Option<Duration>,
 }
@@ -223,7 +223,7 @@ impl FrameCorrelator {
                         call: framed.call,
                         deadline: command.deadline,
                         dropped: framed.dropped,
-                        asked: Client::Rpc,
+                        requester: Client::Rpc,
                         silent: None,
                     });
                 }
@@ -250,7 +250,7 @@ impl FrameCorrelator {
             call: request.call,
             deadline: request.deadline,
             dropped: 0,
-            asked: Client::Frames,
+            requester: Client::Frames,
             silent: None,
         });
         true
@@ -269,9 +269,9 @@ impl FrameCorrelator {
             return false;
         };
         let mut calls = self.calls.iter();
-        let is_taken = self.unrouted_requests.carries_id(&id)
+        let is_used = self.unrouted_requests.carries_id(&id)
             || calls.any(|call| id_of(table, call.route, &call.call).as_ref() == Some(&id));
-        if is_taken || self.len() >= self.limit {
+        if is_used || self.len() >= self.limit {
             return false;
         }
         self.unrouted_requests.add(ticket, id, deadline);
@@ -282,8 +282,11 @@ impl FrameCorrelator {
     #[must_use]
     pub fn clashes(&self, table: &RouteTable, request: &ObservedRequest) -> bool {
         let id = id_of(table, request.route, &request.call);
-        let mut given = self.calls.iter().filter(|call| call.asked == Client::Rpc);
-        id.is_some() && given.any(|call| id_of(table, call.route, &call.call) == id)
+        let mut assigned = self
+            .calls
+            .iter()
+            .filter(|call| call.requester == Client::Rpc);
+        id.is_some() && assigned.any(|call| id_of(table, call.route, &call.call) == id)
     }
 
     /// Returns a number that is the id of no pending call.
@@ -347,27 +350,27 @@ impl FrameCorrelator {
             Some((index, reply))
         });
         let Some((index, (answer, addressed))) = found else {
-            let over = self.unrouted_requests.answered(table, &frame);
-            let output = match (self.id_borne(table, &frame, terms.depth), self.client) {
+            let done = self.unrouted_requests.answered(table, &frame);
+            let output = match (self.reply_id(table, &frame, terms.depth), self.client) {
                 (None, _) => CorrelatorOutput::Notification(frame),
                 (Some(id), Client::Frames) if !self.is_assigned(&id) => {
                     CorrelatorOutput::Passed(frame)
                 }
                 (Some(_), Client::Frames | Client::Rpc) => {
                     self.counts.unmatched += 1;
-                    return self.out.extend(over.map(CorrelatorOutput::Done));
+                    return self.out.extend(done.map(CorrelatorOutput::Done));
                 }
             };
             self.out.push_back(output);
             // After the frame, so that a waiter for the end has the frame by then.
-            self.out.extend(over.map(CorrelatorOutput::Done));
+            self.out.extend(done.map(CorrelatorOutput::Done));
             return;
         };
         let Some(call) = self.calls.remove(index) else {
             return;
         };
         self.counts.answered += 1;
-        match (call.asked, addressed) {
+        match (call.requester, addressed) {
             (Client::Frames, _) => {
                 // Before the end of the call, so that a waiter for the end has the answer by then.
                 self.out.push_back(CorrelatorOutput::Passed(frame));
@@ -398,9 +401,9 @@ impl FrameCorrelator {
                 None => self.fail(call.ticket, FrameCallError::Late),
             }
         }
-        let over = self.unrouted_requests.expired(now);
+        let done = self.unrouted_requests.expired(now);
         self.out
-            .extend(over.into_iter().map(CorrelatorOutput::Done));
+            .extend(done.into_iter().map(CorrelatorOutput::Done));
     }
 
     /// Answers a caller. The count of dropped members includes those of its call.
@@ -416,10 +419,10 @@ impl FrameCorrelator {
     }
 
     /// Returns the id of a frame that answers some route's call, though no pending one.
-    fn id_borne(&self, table: &RouteTable, frame: &Json, depth: u16) -> Option<String> {
+    fn reply_id(&self, table: &RouteTable, frame: &Json, depth: u16) -> Option<String> {
         let mut routes = table.routes().iter();
-        let borne = routes.find_map(|route| route.outcomes.reply_id(frame, route.id?, depth));
-        borne.map(|id| spelled(&id))
+        let id = routes.find_map(|route| route.outcomes.reply_id(frame, route.id?, depth));
+        id.map(|id| spelled(&id))
     }
 
     /// Returns true when an id was assigned here.

@@ -201,7 +201,7 @@ fn a_command_becomes_a_call_and_its_answer_has_its_id() {
 }
 
 #[test]
-fn a_command_without_an_id_is_answered_without_one() {
+fn a_command_without_an_id_gets_an_answer_without_one() {
     let table = table();
     let frame = json(r#"{"command":"unwatch"}"#);
     let route = table.route(table.select_frame(&frame).unwrap());
@@ -261,7 +261,7 @@ fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
 }
 
 #[test]
-fn frames_are_no_http_calls_and_have_methods_of_their_own() {
+fn frames_are_not_http_calls_and_have_their_own_methods() {
     let mut all = sources();
     all.push(RouteSource {
         name: "http".to_owned(),

@@ -60,7 +60,7 @@ fn the_last_samples_of_a_field_are_stored_and_all_are_counted() {
 }
 
 #[test]
-fn the_time_of_the_last_call_is_known_also_without_its_sample() {
+fn the_time_of_the_last_call_is_known_without_its_sample() {
     let mut mismatches = kept(&[("r", "/body", 7), ("r", "/body", 3)]);
     let last = |mismatches: &Mismatches| mismatches.fields("r").next().unwrap().1.tally();
     assert_eq!(

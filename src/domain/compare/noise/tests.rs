@@ -67,7 +67,7 @@ fn differences_that_were_not_stored_are_never_noise() {
 }
 
 #[test]
-fn a_regression_shows_through_noise_once_there_is_enough_of_it() {
+fn a_frequent_regression_is_found_despite_noise() {
     assert!(is_volatile((1, 1), (1, 20)), "one proves little");
     assert!(!is_volatile((500, 500), (1, 20)));
     assert!(!is_volatile((100, 10_000), (1, 10_000)));
@@ -102,7 +102,7 @@ fn a_field_that_differs_in_two_ways_is_counted_once() {
 }
 
 #[test]
-fn a_full_table_keeps_what_is_known_to_be_noise() {
+fn a_full_table_keeps_known_noise() {
     let mut noise = Noise::default();
     for index in 0..FIELDS + 10 {
         noise.feed_raw(&found(&[&format!("/body/{index}")]));

@@ -109,7 +109,7 @@ fn all_unordered() -> Rules {
 
 proptest! {
     #[test]
-    fn an_answer_does_not_differ_from_itself_however_it_is_spelled(
+    fn an_answer_equals_itself_in_every_spelling(
         value in any_value(), one in any_choices(), two in any_choices(), rules in any_rules()
     ) {
         let found = of(&spelled(&value, &one), &spelled(&value, &two), &rules);

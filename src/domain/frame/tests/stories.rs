@@ -258,7 +258,7 @@ fn pending_ids_are_unique_and_assigned_ids_are_private() {
 }
 
 #[test]
-fn a_frame_of_no_route_is_over_with_the_next_frame_that_bears_its_id() {
+fn an_unrouted_frame_is_done_with_the_next_frame_that_has_its_id() {
     let mut socket = Socket::new(3);
     let passes = |socket: &mut Socket, ticket, frame: &str| {
         let frame = json(frame);
