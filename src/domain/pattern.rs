@@ -29,8 +29,8 @@ pub use bindings::{
     PatternWriter, UnknownMembers, WriteScope,
 };
 pub use compare::{
-    MemberPolicy, Subsumption, intersection, place_meeting, place_within, sample, within,
-    words_meeting, words_within,
+    MemberPolicy, Subsumption, intersection, optional_intersection, optional_within, sample, within,
+    words_intersection, words_within,
 };
 pub use hole_resolver::{HoleFact, HoleFacts, HolePosition, HoleResolver};
 pub use hole_syntax::{
@@ -356,7 +356,7 @@ impl Pattern {
 
     /// Returns the location of a hole, in the form used by [`MatchError`].
     #[must_use]
-    pub fn place_of(&self, hole: usize) -> Option<String> {
+    pub fn path_of(&self, hole: usize) -> Option<String> {
         match self {
             Pattern::Literal(_) => None,
             Pattern::Hole(slot) => (slot.binds() == Some(hole)).then(String::new),
@@ -369,13 +369,13 @@ impl Pattern {
             Pattern::Object(object) => object
                 .members
                 .iter()
-                .find_map(|(name, member)| Some(format!("/{name}{}", member.place_of(hole)?))),
+                .find_map(|(name, member)| Some(format!("/{name}{}", member.path_of(hole)?))),
             Pattern::List(list) => list
                 .items
                 .iter()
                 .enumerate()
-                .find_map(|(index, item)| Some(format!("/{index}{}", item.place_of(hole)?))),
-            Pattern::Each(each) => Some(format!("/*{}", each.item.place_of(hole)?)),
+                .find_map(|(index, item)| Some(format!("/{index}{}", item.path_of(hole)?))),
+            Pattern::Each(each) => Some(format!("/*{}", each.item.path_of(hole)?)),
         }
     }
 }

@@ -402,8 +402,8 @@ pub(in crate::domain) fn write_rest_call(
     let writing = writing(&reading.bindings, terms);
     let in_params = |misfit: BindError| {
         // Writing knows the hole; the error for the caller names the place that its value came from.
-        let hole = route.facts.find(&misfit.place);
-        let place = hole.and_then(|hole| route.rpc_call.params.place_of(hole));
+        let hole = route.facts.find(&misfit.location);
+        let place = hole.and_then(|hole| route.rpc_call.params.path_of(hole));
         match place {
             Some(place) => BindError::new(format!("params{place}"), misfit.what),
             None => misfit.within("params"),

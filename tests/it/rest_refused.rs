@@ -181,7 +181,7 @@ fn a_path_that_is_a_route_only_after_tidying_is_refused() {
 
 #[test]
 fn a_body_must_be_an_object_of_other_members_than_the_url_has() {
-    let given = "`id` is given in another place already";
+    let given = "`id` is already given elsewhere";
     expect_refused(&[
         post(
             "/things/7",
@@ -195,7 +195,7 @@ fn a_body_must_be_an_object_of_other_members_than_the_url_has() {
         post(
             "/things/7",
             r#"{"id":1}"#,
-            "body/id: `id` is given in another place already",
+            "body/id: `id` is already given elsewhere",
         ),
         post("/things/7", r#"{"id":"7"}"#, given),
         post("/things/7", r#"{"ID":1}"#, given),

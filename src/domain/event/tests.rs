@@ -277,7 +277,7 @@ fn every_fault_of_an_event_has_its_key() {
     let faults = [
         (
             r#"{"rpc": {"method": "a", "params": {"x": "{x}"}}, "sse": {"event": "a"}}"#,
-            "event[0].rpc: the hole `x` stands on the rpc side only",
+            "event[0].rpc: the hole `x` is on the rpc side only",
         ),
         (
             r#"{"rpc": {"method": "a", "params": 7}}"#,

@@ -243,7 +243,7 @@ fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     let frame = json(r#"{"command":"get_file","request_id":"r-2","payload":{}}"#);
     let route = table.route(table.select_frame(&frame).unwrap());
     let misfit = command_to_rpc(route, frame.clone(), TERMS).unwrap_err();
-    assert_eq!(misfit.place, "frame/payload/path");
+    assert_eq!(misfit.location, "frame/payload/path");
     let failure = crate::domain::rejections::bind(misfit);
     let codes = crate::domain::failure::FailureCodes::default();
     let said = failure_to_frame(route, (&failure, &codes), &route.unread(&frame), TERMS).answer;
@@ -317,7 +317,7 @@ fn faults_of_a_frame_are_reported_with_their_key() {
     let one = |frame: &str, rows: &[&str]| errors(source(("a", frame), ("a", "{}"), rows));
     let lone = one(r#"{"command": "a", "payload": {"x": "{x}"}}"#, &[]);
     assert!(
-        lone[0].starts_with("route[0].frame: the hole `x` stands on the rest side only"),
+        lone[0].starts_with("route[0].frame: the hole `x` is on the rest side only"),
         "{lone:?}"
     );
     let text = one(r#"{"command": "a", "payload": {"x": "{x"}}"#, &[]);

@@ -3,7 +3,7 @@
 use super::number::NumberPattern;
 use super::row::{BodyPattern, IS_ERROR, OutcomeRow, RpcReplyPattern, ToolResult};
 use crate::domain::pattern::{
-    MemberPolicy, Pattern, TextPatterns, intersection, within as within_json, words_meeting,
+    MemberPolicy, Pattern, TextPatterns, intersection, within as within_json, words_intersection,
     words_within,
 };
 use crate::domain::route::HeaderItem;
@@ -148,7 +148,7 @@ fn headers_within(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
 fn headers_meet(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
     one.iter().all(|item| {
         let twin = other.iter().find(|twin| twin.name == item.name);
-        twin.is_none_or(|twin| words_meeting(&item.words, &twin.words).is_some())
+        twin.is_none_or(|twin| words_intersection(&item.words, &twin.words).is_some())
     })
 }
 
@@ -178,7 +178,7 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
         (BodyPattern::Json(one), BodyPattern::Json(other)) => {
             intersection(one, other, MemberPolicy::Open).is_some()
         }
-        (BodyPattern::Text(one), BodyPattern::Text(other)) => words_meeting(one, other).is_some(),
+        (BodyPattern::Text(one), BodyPattern::Text(other)) => words_intersection(one, other).is_some(),
         (BodyPattern::Nothing, BodyPattern::Text(words))
         | (BodyPattern::Text(words), BodyPattern::Nothing) => matches_empty(words),
         (BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_), _) => false,
@@ -187,7 +187,7 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
 
 /// Returns whether the empty text matches: a response without a body has an empty one.
 fn matches_empty(words: &TextPatterns) -> bool {
-    words_meeting(words, &TextPatterns::Literal(String::new())).is_some()
+    words_intersection(words, &TextPatterns::Literal(String::new())).is_some()
 }
 
 fn part_within(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {

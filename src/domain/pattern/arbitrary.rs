@@ -205,14 +205,14 @@ fn object(dice: &mut Dice, depth: usize) -> ObjectPattern {
     }
 }
 
-/// Whether a hole may stand twice.
+/// The number of occurrences allowed for a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holes {
     Once,
     Twice,
 }
 
-/// Numbers the holes; those that are alike and stand at one depth may be one.
+/// Numbers the holes; equal ones at one depth may become one.
 struct Numbers {
     known: Vec<(Slot, usize)>,
     holes: Holes,
@@ -291,13 +291,13 @@ pub(in crate::domain) fn pattern(dice: &mut Dice) -> Pattern {
     numbered(grown, Holes::Twice, dice)
 }
 
-/// A small pattern in which each hole stands once.
+/// A small pattern in which each hole occurs once.
 pub(in crate::domain) fn plain_pattern(dice: &mut Dice) -> Pattern {
     let grown = grown(dice, 2);
     numbered(grown, Holes::Once, dice)
 }
 
-/// A pattern that many values of another one fit: some of it is told less closely, a little is different.
+/// A pattern that many values of another one fit: parts of it are more general, few differ.
 pub(in crate::domain) fn near(pattern: &Pattern, dice: &mut Dice) -> Pattern {
     let loosened = loosened(pattern, dice);
     numbered(loosened, Holes::Once, dice)

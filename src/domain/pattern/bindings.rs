@@ -9,10 +9,10 @@ use crate::domain::schema::Exceeded;
 
 /// The reason why a value does not match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {what}")]
+#[error("{location}: {what}")]
 pub struct MatchError {
     /// The location: a path hole, a query parameter, a member of params, or the body.
-    pub place: String,
+    pub location: String,
     /// The fault, and the values that are allowed.
     pub what: String,
     /// The budget that reading the value exceeded. The value itself may then be valid.
@@ -32,9 +32,9 @@ pub enum MatchErrorKind {
 }
 
 impl MatchError {
-    pub(in crate::domain) fn new(place: impl Into<String>, what: impl ToString) -> MatchError {
+    pub(in crate::domain) fn new(location: impl Into<String>, what: impl ToString) -> MatchError {
         MatchError {
-            place: place.into(),
+            location: location.into(),
             what: what.to_string(),
             exceeded: None,
             kind: MatchErrorKind::Value,
@@ -42,10 +42,10 @@ impl MatchError {
     }
 
     /// Creates the error for query parameters that the route does not know.
-    pub(in crate::domain) fn unknown_query(place: String, what: String) -> MatchError {
+    pub(in crate::domain) fn unknown_query(location: String, what: String) -> MatchError {
         MatchError {
             kind: MatchErrorKind::UnknownQuery,
-            ..MatchError::new(place, what)
+            ..MatchError::new(location, what)
         }
     }
 
@@ -63,11 +63,11 @@ impl MatchError {
     }
 
     /// Returns the error with a location in front.
-    pub(in crate::domain) fn within(mut self, place: &str) -> MatchError {
-        if self.place.is_empty() {
-            self.place = place.to_owned();
+    pub(in crate::domain) fn within(mut self, location: &str) -> MatchError {
+        if self.location.is_empty() {
+            self.location = location.to_owned();
         } else {
-            self.place = format!("{place}/{}", self.place);
+            self.location = format!("{location}/{}", self.location);
         }
         self
     }
@@ -136,8 +136,8 @@ impl Bindings {
 
     /// Sets the value of a hole.
     pub fn set(&mut self, hole: usize, value: BoundValue) {
-        if let Some(place) = self.values.get_mut(hole) {
-            *place = value;
+        if let Some(bound) = self.values.get_mut(hole) {
+            *bound = value;
         }
     }
 
@@ -173,7 +173,7 @@ pub struct PatternReader {
     /// The number of dropped members.
     pub dropped: usize,
     /// The treatment of unknown members.
-    pub strangers: UnknownMembers,
+    pub unknown_members: UnknownMembers,
     /// The maximum nesting depth of JSON inside strings.
     pub depth: u16,
 }
@@ -181,11 +181,11 @@ pub struct PatternReader {
 impl PatternReader {
     /// Creates a reader for `holes` holes.
     #[must_use]
-    pub fn new(holes: usize, strangers: UnknownMembers, depth: u16) -> PatternReader {
+    pub fn new(holes: usize, unknown_members: UnknownMembers, depth: u16) -> PatternReader {
         PatternReader {
             bindings: Bindings::new(holes),
             dropped: 0,
-            strangers,
+            unknown_members,
             depth,
         }
     }
@@ -259,11 +259,11 @@ impl BoundMembers {
         };
         let mut text = Vec::with_capacity(self.object.as_bytes().len());
         text.push(b'{');
-        for (index, place) in picked.iter().enumerate() {
+        for (index, range) in picked.iter().enumerate() {
             if index > 0 {
                 text.push(b',');
             }
-            text.extend_from_slice(&self.object.as_bytes()[place.clone()]);
+            text.extend_from_slice(&self.object.as_bytes()[range.clone()]);
         }
         text.push(b'}');
         Json::written(text)

@@ -25,9 +25,9 @@ use texts::TextSet;
 
 #[cfg(test)]
 pub(in crate::domain::pattern) use intersection::{array, object};
-pub use intersection::{intersection, place_meeting, sample};
+pub use intersection::{intersection, optional_intersection, sample};
 pub use subsumption::Subsumption;
-pub use words::{words_meeting, words_within};
+pub use words::{words_intersection, words_within};
 
 /// The treatment of members that a pattern does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +48,13 @@ impl MemberPolicy {
     }
 
     /// Returns true if an unnamed member may have this name, given that unnamed members are allowed.
-    fn welcomes(self, object: &ObjectPattern, name: &str) -> bool {
+    fn allows(self, object: &ObjectPattern, name: &str) -> bool {
         let mut known = object.members.iter();
         !object.foreign.iter().any(|foreign| foreign == name)
             && (self == MemberPolicy::Open || !known.any(|(known, _)| twins(known, name)))
     }
 
-    fn strangers(self) -> UnknownMembers {
+    fn unknown_members(self) -> UnknownMembers {
         match self {
             MemberPolicy::Open => UnknownMembers::Open,
             MemberPolicy::Closed => UnknownMembers::Refused,
@@ -64,35 +64,35 @@ impl MemberPolicy {
 
 /// Returns true if every value that matches `one` matches `other`; `false` if that cannot be determined.
 #[must_use]
-pub fn within(one: &Pattern, other: &Pattern, world: MemberPolicy) -> bool {
-    Subsumption::new(world).alone(one, other)
+pub fn within(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> bool {
+    Subsumption::new(policy).alone(one, other)
 }
 
 /// Does the same where the value may be absent, as in a member of an object: absence counts as a value. `None` is a
-/// place that a pattern does not name.
+/// position that a pattern does not name.
 #[must_use]
-pub fn place_within(one: Option<&Pattern>, other: Option<&Pattern>, world: MemberPolicy) -> bool {
-    let mut comparison = Subsumption::new(world);
-    comparison.place(one, other) && comparison.agrees()
+pub fn optional_within(one: Option<&Pattern>, other: Option<&Pattern>, policy: MemberPolicy) -> bool {
+    let mut comparison = Subsumption::new(policy);
+    comparison.optional(one, other) && comparison.agrees()
 }
 
 /// The maximum nesting depth of JSON inside strings that is compared.
 const DEPTH: u16 = 128;
 
 /// Returns a reader for one pattern.
-fn reading(pattern: &Pattern, world: MemberPolicy) -> PatternReader {
+fn reading(pattern: &Pattern, policy: MemberPolicy) -> PatternReader {
     let mut holes = 0;
     pattern.slots(&mut |slot| holes = holes.max(slot.binds().map_or(0, |hole| hole + 1)));
     PatternReader {
         bindings: Bindings::new(holes),
-        ..PatternReader::new(0, world.strangers(), DEPTH)
+        ..PatternReader::new(0, policy.unknown_members(), DEPTH)
     }
 }
 
 /// Returns true if a value matches a pattern.
-fn reads(pattern: &Pattern, value: &Json, world: MemberPolicy) -> bool {
+fn reads(pattern: &Pattern, value: &Json, policy: MemberPolicy) -> bool {
     pattern
-        .read(Some(value), &mut reading(pattern, world))
+        .read(Some(value), &mut reading(pattern, policy))
         .is_ok()
 }
 
@@ -102,7 +102,7 @@ fn twins(one: &str, other: &str) -> bool {
 }
 
 /// Returns true if every JSON value matches.
-fn takes_all(slot: &Slot) -> bool {
+fn matches_all(slot: &Slot) -> bool {
     if slot.equals().is_some() {
         return false;
     }
@@ -111,7 +111,7 @@ fn takes_all(slot: &Slot) -> bool {
 }
 
 /// Returns true if `null` matches.
-fn takes_null(slot: &Slot) -> bool {
+fn matches_null(slot: &Slot) -> bool {
     if slot.equals().is_some() {
         return !slot.is_required();
     }
@@ -124,13 +124,13 @@ fn takes_null(slot: &Slot) -> bool {
 }
 
 /// Returns true if `null` matches a member. In a call it also matches an optional object.
-fn member_takes_null(member: &Pattern, world: MemberPolicy) -> bool {
-    is_nullable(member, world) || reads(member, &Json::literal("null"), world)
+fn member_matches_null(member: &Pattern, policy: MemberPolicy) -> bool {
+    is_nullable(member, policy) || reads(member, &Json::literal("null"), policy)
 }
 
 /// Returns true if a member of a call is an optional object: then it may be `null`.
-fn is_nullable(member: &Pattern, world: MemberPolicy) -> bool {
-    world == MemberPolicy::Closed && matches!(member, Pattern::Object(_)) && member.may_be_absent()
+fn is_nullable(member: &Pattern, policy: MemberPolicy) -> bool {
+    policy == MemberPolicy::Closed && matches!(member, Pattern::Object(_)) && member.may_be_absent()
 }
 
 /// Returns all values of a hole that accepts only a few.
@@ -149,7 +149,7 @@ fn few(slot: &Slot) -> Option<Vec<Json>> {
         | Shape::Object
         | Shape::Array => return None,
     };
-    if takes_null(slot) {
+    if matches_null(slot) {
         values.push(Json::literal("null"));
     }
     Some(values)
@@ -184,7 +184,7 @@ fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
                 Some(TextSet::grammar(Grammar::of_text(slot, fit)))
             }
             (_, Codec::Plain | Codec::Percent) => {
-                takes_all(slot).then(|| TextSet::grammar(Grammar::ANY))
+                matches_all(slot).then(|| TextSet::grammar(Grammar::ANY))
             }
         },
         Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => None,

@@ -80,7 +80,7 @@ impl Slot {
         };
         if encoded.contains(letter) && has_code() {
             Err(format!(
-                "both `{letter}` and `{code}` stand in this list, and either may separate its elements"
+                "this list contains both `{letter}` and `{code}`, and either may separate its elements"
             ))
         } else {
             Ok(())

@@ -2,8 +2,8 @@
 //!
 //! The pass stops at anything unusual: an unknown, repeated or escaped name, or a value that does not match. The
 //! object is then opened and read member by member, which gives the error. What the pass has bound is bound to the
-//! same values again. Objects in which a hole occurs twice are never read in one pass, because the order of its places
-//! would matter.
+//! same values again. Objects in which a hole occurs twice are never read in one pass, because the order of its
+//! positions would matter.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::domain::json::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReadPlan {
     /// In one pass, unless something is unusual; with the check for each member.
-    Walked(Box<[FastMatch]>),
+    OnePass(Box<[FastMatch]>),
     /// By opening the object.
     Opened,
 }
@@ -37,7 +37,7 @@ impl ReadPlan {
         if rest.is_some() || twins || twice || members.len() > SeenMembers::MOST {
             ReadPlan::Opened
         } else {
-            ReadPlan::Walked(members.iter().map(|(_, member)| member.glance()).collect())
+            ReadPlan::OnePass(members.iter().map(|(_, member)| member.fast_match()).collect())
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) enum FastMatch {
     /// A value of this kind, which is bound to this hole.
     Value(usize, FastKind),
     /// No condition: the value is read by its pattern.
-    Closer,
+    ByPattern,
 }
 
 /// The kind of a value, as its first bytes tell.
@@ -65,25 +65,25 @@ pub(super) enum FastKind {
 }
 
 impl Pattern {
-    fn glance(&self) -> FastMatch {
+    fn fast_match(&self) -> FastMatch {
         match self {
-            Pattern::Hole(slot) => match (&slot.role, slot.codec, slot.shape.sort()) {
-                (Role::Shared(hole), Codec::Plain | Codec::Percent, Some(sort)) => {
-                    FastMatch::Value(*hole, sort)
+            Pattern::Hole(slot) => match (&slot.role, slot.codec, slot.shape.fast_kind()) {
+                (Role::Shared(hole), Codec::Plain | Codec::Percent, Some(fast_kind)) => {
+                    FastMatch::Value(*hole, fast_kind)
                 }
-                _ => FastMatch::Closer,
+                _ => FastMatch::ByPattern,
             },
             Pattern::Literal(_)
             | Pattern::Object(_)
             | Pattern::Text(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => FastMatch::Closer,
+            | Pattern::Each(_) => FastMatch::ByPattern,
         }
     }
 }
 
 impl Shape {
-    fn sort(&self) -> Option<FastKind> {
+    fn fast_kind(&self) -> Option<FastKind> {
         match self {
             Shape::Any => Some(FastKind::Any),
             Shape::One(Scalar::String) => Some(FastKind::Plain),
@@ -121,14 +121,14 @@ impl SeenMembers {
 
     /// Adds a member. Returns `None` if it has been seen before.
     #[inline(always)]
-    fn add(&mut self, place: usize) -> Option<()> {
+    fn add(&mut self, index: usize) -> Option<()> {
         let before = self.0;
-        self.0 |= 1 << place;
+        self.0 |= 1 << index;
         (self.0 != before).then_some(())
     }
 
-    fn has(&self, place: usize) -> bool {
-        self.0 & (1 << place) != 0
+    fn has(&self, index: usize) -> bool {
+        self.0 & (1 << index) != 0
     }
 
     fn count(&self) -> usize {
@@ -138,7 +138,7 @@ impl SeenMembers {
 
 impl ObjectPattern {
     /// Reads an object in one pass. Returns `None` if it has to be opened.
-    pub(super) fn read_walking(&self, object: &Json, reading: &mut PatternReader) -> Option<()> {
+    pub(super) fn read_in_one_pass(&self, object: &Json, reading: &mut PatternReader) -> Option<()> {
         let dropped = reading.dropped;
         let read = self.walk(object, &mut Members::new(object.as_bytes(), 0)?, reading);
         if read.is_none() {
@@ -147,8 +147,8 @@ impl ObjectPattern {
         read
     }
 
-    fn is_walkable(&self) -> bool {
-        matches!(self.access, ReadPlan::Walked(_)) && self.rest.is_none()
+    fn is_single_pass(&self) -> bool {
+        matches!(self.access, ReadPlan::OnePass(_)) && self.rest.is_none()
     }
 
     /// Reads the members of an object that lies within a larger value.
@@ -158,35 +158,35 @@ impl ObjectPattern {
         walk: &mut Members<'_>,
         reading: &mut PatternReader,
     ) -> Option<()> {
-        let ReadPlan::Walked(glances) = &self.access else {
+        let ReadPlan::OnePass(fast_matches) = &self.access else {
             return None;
         };
         let text = whole.as_bytes();
         let mut seen = SeenMembers::default();
         let mut next = 0;
-        while let Some(place) = self.next_known(next, walk)? {
-            seen.add(place)?;
-            next = place + 1;
-            if let Some(FastMatch::Value(hole, sort)) = glances.get(place) {
+        while let Some(index) = self.next_known(next, walk)? {
+            seen.add(index)?;
+            next = index + 1;
+            if let Some(FastMatch::Value(hole, fast_kind)) = fast_matches.get(index) {
                 let (value, spelling) = walk.spelled_value();
-                if sort.has(text.get(value.clone())?, spelling) {
+                if fast_kind.has(text.get(value.clone())?, spelling) {
                     reading.bind_value(*hole, whole.piece(value))?;
                 } else {
-                    self.members[place].1.look(whole, value, reading)?;
+                    self.members[index].1.read_member(whole, value, reading)?;
                 }
-            } else if let Pattern::Object(object) = &self.members[place].1
-                && object.is_walkable()
+            } else if let Pattern::Object(object) = &self.members[index].1
+                && object.is_single_pass()
             {
                 let mut inside = walk.inside()?;
                 object.walk(whole, &mut inside, reading)?;
                 walk.leave(&inside);
             } else {
-                self.members[place].1.look(whole, walk.value(), reading)?;
+                self.members[index].1.read_member(whole, walk.value(), reading)?;
             }
         }
         if seen.count() < self.members.len() {
-            for (place, (_, member)) in self.members.iter().enumerate() {
-                if !seen.has(place) {
+            for (index, (_, member)) in self.members.iter().enumerate() {
+                if !seen.has(index) {
                     member.read(None, reading).ok()?;
                 }
             }
@@ -194,12 +194,12 @@ impl ObjectPattern {
         Some(())
     }
 
-    /// Advances to the next member and returns its index; `mostly` is the expected one.
+    /// Advances to the next member and returns its index; `expected` is the likely one.
     #[inline(always)]
-    fn next_known(&self, mostly: usize, walk: &mut Members<'_>) -> Option<Option<usize>> {
-        let key = self.keys.get(mostly);
+    fn next_known(&self, expected: usize, walk: &mut Members<'_>) -> Option<Option<usize>> {
+        let key = self.keys.get(expected);
         if key.is_some_and(|key| walk.advance_to(key)) {
-            return Some(Some(mostly));
+            return Some(Some(expected));
         }
         match walk.name() {
             None => Some(None),
@@ -217,7 +217,7 @@ impl ObjectPattern {
 impl Pattern {
     /// Reads a nested value by its pattern.
     #[inline(never)]
-    fn look(&self, whole: &Json, value: Range<usize>, reading: &mut PatternReader) -> Option<()> {
+    fn read_member(&self, whole: &Json, value: Range<usize>, reading: &mut PatternReader) -> Option<()> {
         let text = whole.as_bytes();
         match self {
             Pattern::Literal(literal) if literal.as_bytes() == text.get(value.clone())? => Some(()),

@@ -1,4 +1,4 @@
-//! The facts about the holes of a pair, and the slots that they give at each place of a pattern.
+//! The facts about the holes of a pair, and the slots that they give at each position of a pattern.
 
 use super::bindings::BoundValue;
 use super::hole_resolver::{HoleFacts, HolePosition};
@@ -44,15 +44,15 @@ impl HoleFacts {
         match found {
             Some((source, fact)) if fact.depth <= depth => Ok((source, fact.shape.clone())),
             Some(_) => Err(PatternError::new(format!(
-                "`{{>{name}}}` stands outside of the elements that `{name}` has a value for"
+                "`{{>{name}}}` is outside the elements that `{name}` has a value for"
             ))),
             None => Err(PatternError::new(format!(
-                "`{{>{name}}}` writes what nothing reads: no hole `{name}` is shared by both sides, and the call has none"
+                "`{{>{name}}}` has no value to write: no hole `{name}` is on both sides, and the call has none"
             ))),
         }
     }
 
-    /// Returns the slot at a place.
+    /// Returns the slot at a position.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl HoleFacts {
         &self,
         side: Side,
         mention: &HoleRef,
-        (place, depth): (HolePosition, usize),
+        (position, depth): (HolePosition, usize),
     ) -> Result<Slot, PatternError> {
         let mut slot = Slot {
             name: mention.name.clone(),
@@ -98,7 +98,7 @@ impl HoleFacts {
             slot.absence = fact.absence(side);
             slot.null = fact.null();
         }
-        fits_place(&slot, place)?;
+        check_position(&slot, position)?;
         Ok(slot)
     }
 
@@ -181,7 +181,7 @@ impl HoleFacts {
         holes.dedup();
         if holes.is_empty() {
             return Err(PatternError::new(
-                "no hole inside of `[\"*\", …]` tells how many elements to write; name one, or write the elements out",
+                "no hole inside `[\"*\", …]` gives the number of elements; name one, or list the elements",
             ));
         }
         Ok(EachPattern {
@@ -217,7 +217,7 @@ impl HoleFacts {
             let TextPart::Hole(slot) = part else { continue };
             for default in self.defaults_of(slot) {
                 let spelled = slot.as_text(&default);
-                let fits = spelled.and_then(|spelled| text.ends_behind(&spelled, index));
+                let fits = spelled.and_then(|spelled| text.ends_at(&spelled, index));
                 fits.map_err(|what| unwritable(slot, &what))?;
             }
         }
@@ -271,12 +271,12 @@ impl HoleFacts {
         &self,
         side: Side,
         words: &TextPatterns<HoleRef>,
-        place: HolePosition,
+        position: HolePosition,
     ) -> Result<TextPatterns, PatternError> {
         Ok(match words {
             TextPatterns::Literal(text) => TextPatterns::Literal(text.clone()),
             TextPatterns::Hole(mention) => {
-                TextPatterns::Hole(self.slot(side, mention, (place, 0))?)
+                TextPatterns::Hole(self.slot(side, mention, (position, 0))?)
             }
             TextPatterns::Mixed(text) => TextPatterns::Mixed(self.text(side, text, 0)?),
         })
@@ -287,7 +287,7 @@ impl HoleFacts {
 pub(super) fn no_such_hole(mention: &HoleRef) -> PatternError {
     let name = &mention.name;
     PatternError::new(format!(
-        "`{{={name}}}` is equal to a hole of the path, the query or a header, and `{name}` is none; write `{{{name}}}`"
+        "`{{={name}}}` must equal a hole of the path, the query or a header, and `{name}` is not one; write `{{{name}}}`"
     ))
 }
 
@@ -295,27 +295,27 @@ fn unwritable(slot: &Slot, what: &str) -> PatternError {
     PatternError::new(format!("the default of `{}`: {what}", slot.name))
 }
 
-/// Checks that a slot may occur at its place: a list needs a text that may be repeated, or `[,]` as a whole segment.
-fn fits_place(slot: &Slot, place: HolePosition) -> Result<(), PatternError> {
+/// Checks that a slot may occur at its position: a list needs a text that may be repeated, or `[,]` as a whole segment.
+fn check_position(slot: &Slot, position: HolePosition) -> Result<(), PatternError> {
     let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
-    let once = match place {
+    let once = match position {
         HolePosition::Text | HolePosition::Path => true,
         HolePosition::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
         HolePosition::Json | HolePosition::Rest | HolePosition::Words => false,
     };
     if is_list && once && slot.codec == Codec::Plain {
         return Err(PatternError::new(format!(
-            "the hole `{}` is a list, which cannot stand beside text or in a path, but for `[,]` as one segment; give it a query parameter of its own",
+            "the hole `{}` is a list, which cannot be next to text or in a path, except `[,]` as a whole segment; give it its own query parameter",
             slot.name
         )));
     }
-    if place == HolePosition::Text
+    if position == HolePosition::Text
         && slot.binds().is_some()
         && matches!(slot.absence, Absence::Implied(_))
     {
         let name = &slot.name;
         return Err(PatternError::new(format!(
-            "the hole `{name}` stands beside text, where a default cannot be left out; write `{{{name}=…}}` here"
+            "the hole `{name}` is next to text, where a default cannot be omitted; write `{{{name}=…}}` here"
         )));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Resolution of holes: combines the declarations at each place into facts that hold everywhere.
+//! Resolution of holes: combines the declarations at each position into facts that hold everywhere.
 //!
 //! The type and `?` are declared once and hold on both sides. A default, and the `?` that keeps it from being written,
 //! belong to one side; the other side uses the same unless it declares its own. A hole that occurs in a text anywhere
@@ -11,7 +11,7 @@ use super::{Absence, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::side::Side;
 
-/// The kind of place in which a hole occurs.
+/// The kind of position in which a hole occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HolePosition {
     /// A JSON value.
@@ -68,7 +68,7 @@ struct Declarations {
     presence: Declared,
     in_text: Declared,
     in_path: Declared,
-    /// The default of each side: its text, and whether `?` is beside it.
+    /// The default of each side: its text, and whether `?` is next to it.
     defaults: [Option<(String, Declared)>; 2],
     on: [Declared; 2],
 }
@@ -111,19 +111,16 @@ impl HoleResolver {
     fn equal(
         &self,
         mention: &HoleRef,
-        (place, depth): (HolePosition, usize),
+        (position, depth): (HolePosition, usize),
     ) -> Result<(), PatternError> {
-        let Some(head) = self
-            .head
-            .filter(|_| place == HolePosition::Json && depth == 0)
-        else {
+        let Some(head) = self.head.filter(|_| position == HolePosition::Json && depth == 0) else {
             return Err(PatternError::new(format!(
-                "`{{={}}}` is a whole value of a request's body, and not in a list of like elements; write `{{{}}}`",
+                "`{{={}}}` must be a whole value of a request body, outside `[\"*\", …]`; write `{{{}}}`",
                 mention.name, mention.name
             )));
         };
         let mut known = self.declarations[..head].iter();
-        if known.any(|talk| talk.name == mention.name) {
+        if known.any(|declared| declared.name == mention.name) {
             Ok(())
         } else {
             Err(no_such_hole(mention))
@@ -163,7 +160,7 @@ impl HoleResolver {
                     noted.map_err(|error| error.under(&format!("[{index}]")))?;
                 }
                 let mut rest = list.rest.iter();
-                rest.try_for_each(|rest| self.behind(side, rest, depth))
+                rest.try_for_each(|rest| self.rest_elements(side, rest, depth))
             }
             Pattern::Each(each) => {
                 let noted = self.nested(side, &each.item, depth + 1);
@@ -172,7 +169,7 @@ impl HoleResolver {
         }
     }
 
-    fn behind(&mut self, side: Side, rest: &HoleRef, depth: usize) -> Result<(), PatternError> {
+    fn rest_elements(&mut self, side: Side, rest: &HoleRef, depth: usize) -> Result<(), PatternError> {
         let array = HoleRef {
             shape: Some(Shape::Array),
             ..rest.clone()
@@ -202,16 +199,16 @@ impl HoleResolver {
         &mut self,
         side: Side,
         words: &TextPatterns<HoleRef>,
-        place: HolePosition,
+        position: HolePosition,
     ) -> Result<(), PatternError> {
         match words {
             TextPatterns::Literal(_) => Ok(()),
-            TextPatterns::Hole(mention) => self.mention(side, mention, (place, 0)),
+            TextPatterns::Hole(mention) => self.mention(side, mention, (position, 0)),
             TextPatterns::Mixed(text) => self.text(side, text, 0),
         }
     }
 
-    /// Adds the declaration at one place.
+    /// Adds the declaration at one position.
     ///
     /// # Errors
     ///
@@ -220,31 +217,28 @@ impl HoleResolver {
         &mut self,
         side: Side,
         mention: &HoleRef,
-        (place, depth): (HolePosition, usize),
+        (position, depth): (HolePosition, usize),
     ) -> Result<(), PatternError> {
         if mention.name == "_" {
             return Ok(());
         }
         if mention.used == HoleUse::Equal {
-            return self.equal(mention, (place, depth));
+            return self.equal(mention, (position, depth));
         }
         if mention.used == HoleUse::WriteOnly {
             let key = self.key.clone();
             self.written.push((mention.name.clone(), depth, key));
             return Ok(());
         }
-        let talk = self.talk(&mention.name, depth)?;
-        talk.on[index(side)] = Declared::Yes;
-        if mention.codec == Codec::Plain
-            && place != HolePosition::Json
-            && place != HolePosition::Rest
-        {
-            talk.in_text = Declared::Yes;
+        let declared = self.declared(&mention.name, depth)?;
+        declared.on[index(side)] = Declared::Yes;
+        if mention.codec == Codec::Plain && position != HolePosition::Json && position != HolePosition::Rest {
+            declared.in_text = Declared::Yes;
         }
-        if matches!(place, HolePosition::Path | HolePosition::Segment) {
-            talk.in_path = Declared::Yes;
+        if matches!(position, HolePosition::Path | HolePosition::Segment) {
+            declared.in_path = Declared::Yes;
         }
-        let shape = match place {
+        let shape = match position {
             HolePosition::Rest => Some(Shape::Object),
             HolePosition::Json
             | HolePosition::Words
@@ -257,36 +251,36 @@ impl HoleResolver {
             None => mention.presence,
             Some(_) => Declared::No,
         };
-        talk.says(shape, presence)?;
-        talk.defaults(index(side), mention)
+        declared.declare(shape, presence)?;
+        declared.defaults(index(side), mention)
     }
 
-    fn talk(&mut self, name: &str, depth: usize) -> Result<&mut Declarations, PatternError> {
-        let place = match self.declarations.iter().position(|talk| talk.name == name) {
-            Some(place) => place,
+    fn declared(&mut self, name: &str, depth: usize) -> Result<&mut Declarations, PatternError> {
+        let position = match self.declarations.iter().position(|declared| declared.name == name) {
+            Some(position) => position,
             None => {
                 self.declarations
                     .push(Declarations::new(name, depth, &self.key));
                 self.declarations.len() - 1
             }
         };
-        let talk = &mut self.declarations[place];
-        if talk.depth == depth {
-            Ok(talk)
+        let declared = &mut self.declarations[position];
+        if declared.depth == depth {
+            Ok(declared)
         } else {
             Err(PatternError::new(format!(
-                "the hole `{name}` has one value in one place and a value for each element in another; write `[\"*\", …]` around both, or around none"
+                "the hole `{name}` is once a single value and once a value for each element; write `[\"*\", …]` around both, or around neither"
             )))
         }
     }
 
     /// Marks a hole of the REST side as present on the RPC side too: the message carries it outside of all patterns.
     pub fn carried(&mut self, name: &str) {
-        let alone = |talk: &&mut Declarations| {
-            talk.name == name && talk.depth == 0 && talk.on == [Declared::Yes, Declared::No]
+        let alone = |declared: &&mut Declarations| {
+            declared.name == name && declared.depth == 0 && declared.on == [Declared::Yes, Declared::No]
         };
-        for talk in self.declarations.iter_mut().filter(alone) {
-            talk.on = [Declared::Yes; 2];
+        for declared in self.declarations.iter_mut().filter(alone) {
+            declared.on = [Declared::Yes; 2];
         }
     }
 
@@ -297,12 +291,12 @@ impl HoleResolver {
     /// Fails if a hole occurs on one side only, or if its declarations are inconsistent.
     pub fn finish(self, call: &HoleFacts) -> Result<HoleFacts, PatternError> {
         let mut holes = Vec::with_capacity(self.declarations.len());
-        for talk in self.declarations {
-            let key = talk.key.clone();
-            if talk.on != [Declared::Yes; 2] {
-                return Err(talk.one_sided().under(&key));
+        for declared in self.declarations {
+            let key = declared.key.clone();
+            if declared.on != [Declared::Yes; 2] {
+                return Err(declared.one_sided().under(&key));
             }
-            holes.push(talk.conclude().map_err(|error| error.under(&key))?);
+            holes.push(declared.conclude().map_err(|error| error.under(&key))?);
         }
         let facts = HoleFacts {
             holes,
@@ -331,14 +325,14 @@ impl Declarations {
         }
     }
 
-    fn says(&mut self, shape: Option<Shape>, presence: Declared) -> Result<(), PatternError> {
+    fn declare(&mut self, shape: Option<Shape>, presence: Declared) -> Result<(), PatternError> {
         if presence == Declared::Yes {
             self.presence = Declared::Yes;
         }
         let Some(shape) = shape else { return Ok(()) };
         match &self.shape {
             Some(before) if *before != shape => Err(PatternError::new(format!(
-                "the hole `{}` is {} here and {} elsewhere; say its type once",
+                "the hole `{}` is {} here and {} elsewhere; declare its type once",
                 self.name,
                 shape.described(),
                 before.described()
@@ -354,14 +348,14 @@ impl Declarations {
         let Some(default) = &mention.default else {
             return Ok(());
         };
-        let said = (default.clone(), mention.presence);
+        let declaration = (default.clone(), mention.presence);
         match &self.defaults[side] {
-            Some(before) if *before != said => Err(PatternError::new(format!(
-                "the hole `{}` has two defaults on one side, `{}` and `{default}`; say one",
+            Some(before) if *before != declaration => Err(PatternError::new(format!(
+                "the hole `{}` has two defaults on one side, `{}` and `{default}`; declare one",
                 self.name, before.0
             ))),
             _ => {
-                self.defaults[side] = Some(said);
+                self.defaults[side] = Some(declaration);
                 Ok(())
             }
         }
@@ -375,7 +369,7 @@ impl Declarations {
         };
         let name = &self.name;
         PatternError::new(format!(
-            "the hole `{name}` stands on the {here} side only; name it on the {there} side as well, write `{{_}}` to forget it, or `{{>{name}}}` where the call has it"
+            "the hole `{name}` is on the {here} side only; name it on the {there} side as well, write `{{_}}` to ignore it, or `{{>{name}}}` if the call has it"
         ))
     }
 
@@ -383,7 +377,7 @@ impl Declarations {
         let shape = match (self.shape, self.in_text) {
             (Some(shape @ (Shape::Object | Shape::Array | Shape::Null)), Declared::Yes) => {
                 return Err(PatternError::new(format!(
-                    "the hole `{}` is {} and stands in a text; write `{{{}:json}}` there",
+                    "the hole `{}` is {} and part of a text; write `{{{}:json}}` there",
                     self.name,
                     shape.described(),
                     self.name
@@ -396,7 +390,7 @@ impl Declarations {
         let absent = self.presence == Declared::Yes || self.defaults.iter().any(Option::is_some);
         if self.in_path == Declared::Yes && absent {
             return Err(PatternError::new(format!(
-                "the hole `{}` stands in a path, so it cannot be absent",
+                "the hole `{}` is in a path, so it cannot be absent",
                 self.name
             )));
         }

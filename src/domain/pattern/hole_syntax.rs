@@ -119,7 +119,7 @@ fn hole_end(inside: &str) -> Option<usize> {
     })
 }
 
-/// A hole as written at one place of a pattern.
+/// A hole as written at one position of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoleRef {
     /// The name; `_` for the hole whose value is ignored.
@@ -156,7 +156,7 @@ pub enum Declared {
     No,
 }
 
-/// The encoding of a value at a place.
+/// The encoding of a value at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// The value itself.
@@ -176,7 +176,7 @@ pub(in crate::domain) fn hole_name(inside: &str) -> Result<(&str, &str), Pattern
     match name.chars().next() {
         Some(first) if !first.is_ascii_digit() => Ok((name, rest)),
         _ => Err(PatternError::new(format!(
-            "`{{{inside}}}`: a hole is named by letters, digits and `_`"
+            "`{{{inside}}}`: a hole name has letters, digits and `_`"
         ))),
     }
 }
@@ -242,7 +242,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
         }
         if !plain || mention.shape.is_some() {
             return wrong(
-                "what is only written takes its type and its absence from where it is read",
+                "a write-only hole has the type and the absence of the hole that is read",
             );
         }
     }
@@ -252,7 +252,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
         }
         if mention.default.is_some() || mention.codec == Codec::Json {
             return wrong(
-                "a value that equals another one has no default and is no JSON in a text",
+                "a value that equals another one has no default and is not JSON in a text",
             );
         }
         if !matches!(mention.shape, None | Some(Shape::One(_))) {
@@ -264,14 +264,14 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
     if mention.name == "_" {
         let is_null = mention.shape == Some(Shape::Null) && plain;
         if mention.presence == Declared::Yes || mention.codec == Codec::Json {
-            return wrong("`_` reads anything, also nothing; write `{_}` or `{_=value}`");
+            return wrong("`_` matches any value and absence; write `{_}` or `{_=value}`");
         }
         if mention.shape.is_some() && !is_null {
             return wrong("`_` has no type but `null`; name the hole, or write `{_}`");
         }
     }
     if mention.name == "now" && mention.used != HoleUse::WriteOnly {
-        return wrong("`now` is the time, which is only written: `{>now}`");
+        return wrong("`now` is the time, which is write-only: `{>now}`");
     }
     Ok(())
 }
@@ -286,7 +286,7 @@ pub(in crate::domain) fn parse_type(
             Ok(None)
         } else {
             Err(PatternError::new(format!(
-                "`{{{inside}}}`: `{typed}` behind the name; a type begins with `:`"
+                "`{{{inside}}}`: `{typed}` after the name; a type begins with `:`"
             )))
         };
     };
@@ -322,7 +322,7 @@ fn parse_scalar(word: &str, inside: &str) -> Result<Scalar, PatternError> {
                 Ok(Scalar::Enum(words.split('|').map(str::to_owned).collect()))
             }
             _ => Err(PatternError::new(format!(
-                "`{{{inside}}}`: `{word}` is no type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null` and `json`"
+                "`{{{inside}}}`: `{word}` is not a type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null` and `json`"
             ))),
         },
     }

@@ -18,9 +18,9 @@ impl Shape {
                 if value.kind() == JsonKind::Array =>
             {
                 let mut text = String::with_capacity(value.as_bytes().len());
-                for place in value.elements() {
+                for range in value.elements() {
                     text.push(if text.is_empty() { '[' } else { ',' });
-                    text.push_str(&plain(&value.as_bytes()[place])?);
+                    text.push_str(&plain(&value.as_bytes()[range])?);
                 }
                 text.push_str(if text.is_empty() { "[]" } else { "]" });
                 Some(Json::written(text))
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_integer_of_64_bits_is_refused() {
+    fn a_number_beyond_64_bits_is_refused() {
         for spelled in [
             "3.5",
             "1e-1",

@@ -31,7 +31,7 @@ impl Pattern {
         reading: &mut PatternReader,
     ) -> Option<()> {
         match self {
-            Pattern::Object(object) => object.read_walking(value, reading),
+            Pattern::Object(object) => object.read_in_one_pass(value, reading),
             Pattern::Literal(_)
             | Pattern::Hole(_)
             | Pattern::Text(_)
@@ -65,7 +65,7 @@ impl Pattern {
 
     /// Returns true if a member of a call is `null` where an optional object is expected: then `null` means absent. In
     /// responses the two differ, because outcomes distinguish them.
-    fn takes_null_as_absent(&self, value: &Json) -> bool {
+    fn null_means_absent(&self, value: &Json) -> bool {
         matches!(self, Pattern::Object(_)) && value.kind() == JsonKind::Null && self.may_be_absent()
     }
 
@@ -104,7 +104,7 @@ impl ObjectPattern {
             let object = value.clone();
             return reading.bind(rest, members(object, None));
         }
-        match self.read_walking(value, reading) {
+        match self.read_in_one_pass(value, reading) {
             Some(()) => Ok(()),
             None => self.read_opened(value, reading),
         }
@@ -122,17 +122,17 @@ impl ObjectPattern {
                 expected.next();
                 continue;
             }
-            if let Some(place) = self.place(&member.name) {
-                expected = self.members[place + 1..].iter();
+            if let Some(index_of) = self.index_of(&member.name) {
+                expected = self.members[index_of + 1..].iter();
                 continue;
             }
-            if reading.strangers != UnknownMembers::Open {
-                self.stranger(&member.name)?;
+            if reading.unknown_members != UnknownMembers::Open {
+                self.reject_ambiguous_name(&member.name)?;
             }
             if self.rest.is_some() {
                 picked.push(member.whole.clone());
             } else {
-                match reading.strangers {
+                match reading.unknown_members {
                     UnknownMembers::Dropped | UnknownMembers::Open => reading.dropped += 1,
                     UnknownMembers::Refused => {
                         return Err(MatchError::new(&*member.name, "the route does not know it"));
@@ -140,7 +140,7 @@ impl ObjectPattern {
                 }
             }
         }
-        if self.is_empty() && !found.is_empty() && reading.strangers == UnknownMembers::Open {
+        if self.is_empty() && !found.is_empty() && reading.unknown_members == UnknownMembers::Open {
             return Err(MatchError::here("it must be the empty object"));
         }
         let mut next = found.iter();
@@ -154,8 +154,8 @@ impl ObjectPattern {
             let read = match member {
                 Some(member) => {
                     let value = value.piece(member.value.clone());
-                    if reading.strangers != UnknownMembers::Open
-                        && pattern.takes_null_as_absent(&value)
+                    if reading.unknown_members != UnknownMembers::Open
+                        && pattern.null_means_absent(&value)
                     {
                         pattern.read_absent(reading)
                     } else {
@@ -164,7 +164,7 @@ impl ObjectPattern {
                 }
                 None => pattern.read_absent(reading),
             };
-            read.map_err(|misfit| misfit.within(name))?;
+            read.map_err(|error| error.within(name))?;
         }
         match &self.rest {
             Some(rest) => reading.bind(rest, members(value.clone(), Some(picked))),
@@ -173,12 +173,12 @@ impl ObjectPattern {
     }
 
     /// Returns the index of a named member.
-    fn place(&self, name: &str) -> Option<usize> {
+    fn index_of(&self, name: &str) -> Option<usize> {
         self.members.iter().position(|(known, _)| known == name)
     }
 
     /// Rejects a name that a sibling pattern knows, or that a lenient server may read as one of these.
-    fn stranger(&self, name: &str) -> Result<(), MatchError> {
+    fn reject_ambiguous_name(&self, name: &str) -> Result<(), MatchError> {
         let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
         if self.foreign.iter().any(is_foreign) {
             return Err(MatchError::new(name, "the route does not accept it"));
@@ -200,7 +200,7 @@ impl ObjectPattern {
     fn read_nothing(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         for (name, pattern) in &self.members {
             let read = pattern.read(None, reading);
-            read.map_err(|misfit| misfit.within(name))?;
+            read.map_err(|error| error.within(name))?;
         }
         match &self.rest {
             Some(rest) => reading.bind(rest, members(Json::literal("{}"), None)),
@@ -218,25 +218,25 @@ impl ListPattern {
         if value.kind() != JsonKind::Array {
             return Err(kind_is(value, "an array"));
         }
-        let places: Vec<_> = value.elements().collect();
-        if places.len() > self.items.len() && self.rest.is_none() {
+        let ranges: Vec<_> = value.elements().collect();
+        if ranges.len() > self.items.len() && self.rest.is_none() {
             return Err(MatchError::here(format!(
-                "it has {} elements; {} are known",
-                places.len(),
+                "it has {} elements; at most {} are allowed",
+                ranges.len(),
                 self.items.len()
             )));
         }
         for (index, pattern) in self.items.iter().enumerate() {
-            let element = places.get(index).map(|place| value.piece(place.clone()));
+            let element = ranges.get(index).map(|index_of| value.piece(index_of.clone()));
             let read = pattern.read(element.as_ref(), reading);
-            read.map_err(|misfit| misfit.within(&index.to_string()))?;
+            read.map_err(|error| error.within(&index.to_string()))?;
         }
         let Some(rest) = &self.rest else {
             return Ok(());
         };
         let mut text = Vec::with_capacity(value.as_bytes().len());
         text.push(b'[');
-        if let (Some(first), Some(last)) = (places.get(self.items.len()), places.last()) {
+        if let (Some(first), Some(last)) = (ranges.get(self.items.len()), ranges.last()) {
             text.extend_from_slice(&value.as_bytes()[first.start..last.end]);
         }
         text.push(b']');
@@ -253,11 +253,11 @@ impl EachPattern {
         let around = std::mem::take(&mut reading.bindings);
         let mut read = Ok(());
         reading.bindings = Bindings::new(around.len());
-        for (index, place) in value.elements().enumerate() {
-            let element = value.piece(place);
+        for (index, index_of) in value.elements().enumerate() {
+            let element = value.piece(index_of);
             read = self.item.read(Some(&element), reading);
             if read.is_err() {
-                read = read.map_err(|misfit| misfit.within(&index.to_string()));
+                read = read.map_err(|error| error.within(&index.to_string()));
                 break;
             }
             for (list, hole) in lists.iter_mut().zip(&self.holes) {
@@ -269,7 +269,7 @@ impl EachPattern {
         for (list, hole) in lists.into_iter().zip(&self.holes) {
             let bound = reading.bind_hole(*hole, BoundValue::Each(list));
             bound.map_err(|()| {
-                MatchError::here("its elements differ from those in the other place")
+                MatchError::here("its elements differ from those of the other occurrence")
             })?;
         }
         Ok(())

@@ -19,9 +19,9 @@ impl Shape {
             Shape::Null => kind == JsonKind::Null,
             Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
                 if kind == JsonKind::Array {
-                    for (index, place) in value.elements().enumerate() {
+                    for (index, range) in value.elements().enumerate() {
                         scalar
-                            .check(&value.as_bytes()[place])
+                            .check(&value.as_bytes()[range])
                             .map_err(|what| format!("element {index}: {what}"))?;
                     }
                 }

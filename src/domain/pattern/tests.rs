@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::side::Side;
 
-/// The slot of a hole in a query, whose other side says no more of it than its name.
+/// The slot of a hole in a query, whose other side declares only its name.
 fn slot(inside: &str) -> Result<Slot, PatternError> {
     let mention = parse_mention(inside)?;
     let mut resolver = HoleResolver::default();
@@ -102,7 +102,7 @@ fn a_text_becomes_the_value_of_its_declared_type() {
 }
 
 #[test]
-fn a_text_of_another_type_is_refused_with_what_is_allowed() {
+fn a_text_of_another_type_is_refused_with_the_allowed_values() {
     let rows: &[(&str, &[&str], &str)] = &[
         ("x:integer", &["1.0"], "`1.0` is not an integer"),
         ("x:integer", &["007"], "`007` is not an integer"),
@@ -195,7 +195,7 @@ fn a_value_becomes_its_text_or_is_refused() {
         (
             "x:string[,]",
             Some(r#"[""]"#),
-            "element 0: one empty element cannot be told from an empty list",
+            "element 0: one empty element is indistinguishable from an empty list",
         ),
     ];
     for (inside, value, words) in no {
@@ -208,19 +208,19 @@ fn a_value_becomes_its_text_or_is_refused() {
 }
 
 #[test]
-fn a_hole_that_means_nothing_is_refused_with_its_spelling() {
+fn an_invalid_hole_is_refused_with_its_spelling() {
     for (inside, words) in [
-        ("", "named by letters"),
-        ("7x", "named by letters"),
+        ("", "a hole name has letters"),
+        ("7x", "a hole name has letters"),
         ("x y", "a type begins with `:`"),
-        ("x:int", "`int` is no type"),
-        ("x:enum()", "is no type"),
+        ("x:int", "`int` is not a type"),
+        ("x:enum()", "is not a type"),
         ("x:integer=abc", "the default `abc`"),
         (">_", "has no value to write"),
         (">x", "on the rpc side only"),
-        (">x:integer", "takes its type"),
+        (">x:integer", "has the type and the absence"),
         ("_:string", "`_` has no type but `null`"),
-        ("now", "only written"),
+        ("now", "write-only"),
         ("x:object", "write `{x:json}` there"),
     ] {
         let error = slot(inside).unwrap_err().to_string();
@@ -262,7 +262,7 @@ fn typed_texts() -> impl Strategy<Value = (&'static str, Vec<String>)> {
 
 proptest! {
     #[test]
-    fn what_is_read_is_written_back((scalar, texts) in typed_texts()) {
+    fn a_value_that_was_read_is_written_back((scalar, texts) in typed_texts()) {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let one = format!("x:{scalar}");
         let value = read(&one, &texts[..1]).unwrap().unwrap();

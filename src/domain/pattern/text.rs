@@ -208,8 +208,8 @@ impl TextPattern {
                         Some(TextPart::Text(literal)) => rest.find(literal.as_str()),
                         Some(TextPart::Hole(_)) | None => Some(rest.len()),
                     };
-                    let (value, behind) = rest.split_at(end.ok_or_else(|| self.other_text())?);
-                    rest = behind;
+                    let (value, after) = rest.split_at(end.ok_or_else(|| self.other_text())?);
+                    rest = after;
                     let bound = slot.read_text(value, reading.depth);
                     let bound = bound
                         .map_err(|what| MatchError::here(format!("`{}`: {what}", slot.name)))?;
@@ -281,7 +281,7 @@ impl TextPattern {
         bound: &'b BoundValue,
         index: usize,
     ) -> Result<Option<Cow<'b, str>>, MatchError> {
-        let told = |what: String| MatchError::new(&slot.name, what);
+        let error_at = |what: String| MatchError::new(&slot.name, what);
         let value = match bound {
             BoundValue::Value(value) => slot.as_text(value).map(Some),
             BoundValue::Unbound
@@ -289,17 +289,17 @@ impl TextPattern {
             | BoundValue::Members(_)
             | BoundValue::Each(_) => slot.write_text(bound),
         };
-        let Some(value) = value.map_err(told)? else {
+        let Some(value) = value.map_err(error_at)? else {
             return Ok(None);
         };
         if slot.binds().is_some() {
-            self.ends_behind(&value, index).map_err(told)?;
+            self.ends_at(&value, index).map_err(error_at)?;
         }
         Ok(Some(value))
     }
 
     /// Checks that reading takes exactly this value for the hole at `index`.
-    pub(super) fn ends_behind(&self, value: &str, index: usize) -> Result<(), String> {
+    pub(super) fn ends_at(&self, value: &str, index: usize) -> Result<(), String> {
         let Some(TextPart::Text(after)) = self.parts.get(index + 1) else {
             return Ok(());
         };

@@ -110,7 +110,7 @@ pub(in crate::domain) fn parse_parts(cut: &[Token]) -> Result<TextPattern<HoleRe
                 let mention = parse_mention(inside)?;
                 if let Some(TextPart::Hole(before)) = parts.last() {
                     return Err(PatternError::new(format!(
-                        "the holes `{}` and `{}` touch, so nothing tells where the first one ends; write text between them",
+                        "the holes `{}` and `{}` touch, so the end of the first one is ambiguous; write text between them",
                         before.name, mention.name
                     )));
                 }
@@ -146,7 +146,7 @@ fn parse_object(members: &[(String, SourceTree)]) -> Result<ObjectPattern<HoleRe
 fn rest(member: &SourceTree) -> Result<HoleRef, PatternError> {
     let Ok(Pattern::Hole(mention)) = member.pattern() else {
         return Err(PatternError::new(
-            "the members not named are one hole: `\"...\" = \"{others}\"`",
+            "the unnamed members are one hole: `\"...\" = \"{others}\"`",
         ));
     };
     plain_rest(mention)
@@ -161,7 +161,7 @@ fn plain_rest(mention: HoleRef) -> Result<HoleRef, PatternError> {
         Ok(mention)
     } else {
         Err(PatternError::new(format!(
-            "the hole `{}` takes what is not named, none of it as well; write its name alone",
+            "the hole `{}` receives all unnamed values, maybe none; write its name alone",
             mention.name
         )))
     }
@@ -187,17 +187,17 @@ fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
         let is_last = index + 1 == items.len();
         if *item == SourceTree::Text(EACH.to_owned()) {
             return Err(under(PatternError::new(
-                "`\"*\"` is the first of two: `[\"*\", pattern]` is any number of elements like the pattern",
+                "`\"*\"` is the first of two elements: `[\"*\", pattern]` matches any number of elements",
             )));
         }
-        match elements_behind(item) {
+        match rest_name(item) {
             Some(inside) if is_last => {
                 let mention = parse_mention(inside).and_then(plain_rest).map_err(under)?;
                 list.rest = Some(mention);
             }
             Some(inside) => {
                 return Err(under(PatternError::new(format!(
-                    "`{{{inside}...}}` takes the elements behind, so it is the last one"
+                    "`{{{inside}...}}` receives the remaining elements, so it must be the last one"
                 ))));
             }
             None => list.items.push(item.pattern().map_err(under)?),
@@ -207,7 +207,7 @@ fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
 }
 
 /// Returns the name inside `{rest...}`.
-fn elements_behind(item: &SourceTree) -> Option<&str> {
+fn rest_name(item: &SourceTree) -> Option<&str> {
     let SourceTree::Text(text) = item else {
         return None;
     };

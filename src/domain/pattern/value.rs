@@ -271,8 +271,8 @@ impl Slot {
                     _ => {
                         let mut rest = Some(*text);
                         scalar.read_list(std::iter::from_fn(|| {
-                            let (element, behind) = delimiter.cut(rest?);
-                            rest = behind;
+                            let (element, after) = delimiter.cut(rest?);
+                            rest = after;
                             Some(element)
                         }))
                     }
@@ -376,7 +376,7 @@ impl Slot {
     fn elements<'v>(&self, scalar: &Scalar, value: &'v Json) -> Result<Vec<Cow<'v, str>>, String> {
         must_be_array(value)?;
         let texts = value.elements().enumerate();
-        let texts = texts.map(|place| element(scalar, value, place));
+        let texts = texts.map(|range| element(scalar, value, range));
         let texts: Vec<Cow<'v, str>> = texts.collect::<Result<_, _>>()?;
         if texts.is_empty() && self.is_required() {
             Err("it must not be empty".into())
@@ -395,8 +395,8 @@ impl Slot {
         let mut joined = String::with_capacity(value.as_bytes().len());
         let mut count = 0;
         let mut within = None;
-        for place in value.elements() {
-            let text = element(scalar, value, (count, place))?;
+        for range in value.elements() {
+            let text = element(scalar, value, (count, range))?;
             if text.contains(letter) {
                 within = within.or(Some(count));
             }
@@ -414,7 +414,7 @@ impl Slot {
                 delimiter.named()
             )),
             (1, None) if joined.is_empty() => {
-                Err("element 0: one empty element cannot be told from an empty list".into())
+                Err("element 0: one empty element is indistinguishable from an empty list".into())
             }
             (_, None) => Ok(Some(joined)),
         }
@@ -436,9 +436,9 @@ fn must_be_array(value: &Json) -> Result<(), String> {
 fn element<'v>(
     scalar: &Scalar,
     value: &'v Json,
-    (index, place): (usize, Range<usize>),
+    (index, range): (usize, Range<usize>),
 ) -> Result<Cow<'v, str>, String> {
-    let text = scalar.write(&value.as_bytes()[place]);
+    let text = scalar.write(&value.as_bytes()[range]);
     text.map_err(|what| format!("element {index}: {what}"))
 }
 

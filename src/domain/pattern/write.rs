@@ -175,10 +175,10 @@ impl ObjectPattern {
             return Ok(());
         };
         let mut first = first;
-        for place in picked {
-            self.refuse_twice(&name_of(&text[place.clone()])?)?;
+        for range in picked {
+            self.refuse_twice(&name_of(&text[range.clone()])?)?;
             out.push(first.lead());
-            out.part(&rest.object, place.clone());
+            out.part(&rest.object, range.clone());
             first = FirstMember::No;
         }
         out.copy(first.close());
@@ -189,7 +189,7 @@ impl ObjectPattern {
     fn refuse_twice(&self, name: &str) -> Result<(), MatchError> {
         let known = |(known, _): &&(String, Pattern)| same_ignoring_case(known, name);
         if let Some((known, _)) = self.members.iter().find(known) {
-            let what = format!("`{known}` is given in another place already");
+            let what = format!("`{known}` is already given elsewhere");
             return Err(MatchError::new(name, what));
         }
         let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
@@ -288,11 +288,11 @@ impl ListPattern {
             let mark = out.mark();
             out.push(lead);
             let written = pattern.write(writing, out);
-            let written = written.map_err(|misfit| misfit.within(&index.to_string()))?;
+            let written = written.map_err(|error| error.within(&index.to_string()))?;
             match (written, missing) {
                 (ValuePresence::Present, None) => (lead, tail) = (b',', None),
                 (ValuePresence::Present, Some(gap)) => {
-                    let what = format!("it is absent, and element {index} behind it is not");
+                    let what = format!("it is absent, but element {index} after it is not");
                     return Err(MatchError::new(self.item_name(gap), what));
                 }
                 (ValuePresence::Absent, _) => match pattern.left_out(writing) {
@@ -308,12 +308,12 @@ impl ListPattern {
                 },
             }
         }
-        let behind = self.rest.as_ref().map(|rest| rest.bound(writing));
-        if let Some(BoundValue::Value(array)) = behind.as_deref() {
+        let rest = self.rest.as_ref().map(|rest| rest.bound(writing));
+        if let Some(BoundValue::Value(array)) = rest.as_deref() {
             let inside = 1..array.as_bytes().len() - 1;
             if !is_blank(&array.as_bytes()[inside.clone()]) {
                 if let Some(gap) = missing {
-                    let what = "it is absent, and elements behind it are not";
+                    let what = "it is absent, but elements after it are not";
                     return Err(MatchError::new(self.item_name(gap), what));
                 }
                 out.push(lead);
@@ -370,7 +370,7 @@ impl EachPattern {
         let count = lists.first().map_or(0, |list| list.len());
         if lists.iter().any(|list| list.len() != count) {
             return Err(MatchError::here(format!(
-                "the values of {} pair by position, and there are not as many of each",
+                "the values of {} pair by position, but their numbers differ",
                 self.names()
             )));
         }
@@ -384,7 +384,7 @@ impl EachPattern {
             let inside = writing.element(&element);
             out.push(lead);
             let written = self.item.write(&inside, out);
-            match written.map_err(|misfit| misfit.within(&index.to_string()))? {
+            match written.map_err(|error| error.within(&index.to_string()))? {
                 ValuePresence::Present => {}
                 ValuePresence::Absent => {
                     let default = self.item.left_out(&inside).ok_or_else(|| {

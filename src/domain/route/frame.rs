@@ -162,7 +162,7 @@ impl Route {
             call.set(hole, BoundValue::Absent);
         }
         let place = self.id.and_then(|hole| {
-            let place = self.rest_call.body.as_ref()?.place_of(hole)?;
+            let place = self.rest_call.body.as_ref()?.path_of(hole)?;
             Some((hole, place))
         });
         if let Some((hole, place)) = place {

@@ -215,7 +215,7 @@ fn told(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
 
 /// Returns true when no literal distinguishes two routes.
 fn may_be_confused(one: &Route, other: &Route, side: Side) -> bool {
-    use crate::domain::pattern::{TextPatterns, words_meeting};
+    use crate::domain::pattern::{TextPatterns, words_intersection};
     match side {
         Side::Rest => {
             let (one, other) = (&one.rest_call, &other.rest_call);
@@ -223,7 +223,7 @@ fn may_be_confused(one: &Route, other: &Route, side: Side) -> bool {
                 matches!(
                     (words, twin),
                     (TextPatterns::Literal(_), TextPatterns::Literal(_))
-                ) && words_meeting(words, twin).is_none()
+                ) && words_intersection(words, twin).is_none()
             };
             let told = one.query.iter().any(|item| {
                 let twin = other.query.iter().find(|twin| twin.key == item.key);

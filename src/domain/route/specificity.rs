@@ -7,7 +7,7 @@
 use super::{HeaderItem, PlacedHole, QueryItem, Route};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
-    MemberPolicy, Pattern, Subsumption, TextPatterns, intersection, words_meeting,
+    MemberPolicy, Pattern, Subsumption, TextPatterns, intersection, words_intersection,
 };
 use crate::domain::side::Side;
 
@@ -18,14 +18,14 @@ pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
         Side::Rpc => {
             let (one, other) = (&one.rpc_call, &other.rpc_call);
             compared.words(Some(&one.method), &other.method)
-                && compared.place(Some(&one.params), Some(&other.params))
+                && compared.optional(Some(&one.params), Some(&other.params))
         }
         Side::Rest => {
             let (one, other) = (&one.rest_call, &other.rest_call);
             path_within(&one.path.holes, &other.path.holes, &mut compared)
                 && query_within(&one.query, &other.query, &mut compared)
                 && headers_within(&one.headers, &other.headers, &mut compared)
-                && compared.place(one.body.as_ref(), other.body.as_ref())
+                && compared.optional(one.body.as_ref(), other.body.as_ref())
         }
     };
     // A hole may occur in both path and body: then both have the same value.
@@ -36,7 +36,7 @@ pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
 pub(super) fn share(one: &Route, other: &Route, side: Side) -> bool {
     match side {
         Side::Rpc => {
-            words_meeting(&one.rpc_call.method, &other.rpc_call.method).is_some()
+            words_intersection(&one.rpc_call.method, &other.rpc_call.method).is_some()
                 && intersection(
                     &one.rpc_call.params,
                     &other.rpc_call.params,
@@ -66,7 +66,7 @@ fn reads_nothing(body: &Pattern) -> bool {
 /// Returns true when some call matches the heads of both, for some body.
 pub(super) fn heads_share(one: &Route, other: &Route) -> bool {
     let (one, other) = (&one.rest_call, &other.rest_call);
-    let meet = |one: &TextPatterns, other: &TextPatterns| words_meeting(one, other).is_some();
+    let meet = |one: &TextPatterns, other: &TextPatterns| words_intersection(one, other).is_some();
     let named = |one: &[QueryItem], other: &[QueryItem]| {
         one.iter().all(
             |item| match other.iter().find(|twin| twin.key == item.key) {
@@ -143,7 +143,7 @@ fn headers_within<'r>(
 fn headers_meet(one: &[HeaderItem], other: &[HeaderItem]) -> bool {
     one.iter().all(|item| {
         let twin = other.iter().find(|twin| twin.name == item.name);
-        twin.is_none_or(|twin| words_meeting(&item.words, &twin.words).is_some())
+        twin.is_none_or(|twin| words_intersection(&item.words, &twin.words).is_some())
     })
 }
 

@@ -168,19 +168,19 @@ fn what_cannot_be_placed_is_the_callers_error_with_its_place() {
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"id":8}"#),
-            "body/id: `id` is given in another place already",
+            "body/id: `id` is already given elsewhere",
         ),
         (
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"ID":8}"#),
-            "body/ID: `id` is given in another place already",
+            "body/ID: `id` is already given elsewhere",
         ),
         (
             "POST /a/{id}",
             "/a/7",
             Some(r#"{"\u0069d":8}"#),
-            "body/id: `id` is given in another place already",
+            "body/id: `id` is already given elsewhere",
         ),
         (
             "POST /a/{id}",

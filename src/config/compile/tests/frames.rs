@@ -40,7 +40,7 @@ fn problems_of_a_frame_have_its_key() {
         ),
         (
             STOP.replace("'{id?}'", "'{other}'"),
-            "route[0].frame: the hole `other` stands on the rest side only",
+            "route[0].frame: the hole `other` is on the rest side only",
         ),
         (
             STOP.replace("frame = {", "body = 1\nframe = {"),
@@ -204,7 +204,7 @@ fn problems_of_a_local_answer_to_a_frame_have_its_key() {
         ),
         (
             format!("{PING}answer = {{ frame = {{ a = '{{>b}}' }} }}\n"),
-            "local[0].answer.frame: `{>b}` writes what nothing reads",
+            "local[0].answer.frame: `{>b}` has no value to write",
         ),
         (
             "[[local]]\nframe = 7\nanswer = 'none'\n".to_owned(),

@@ -121,10 +121,10 @@ fn every_fault_of_patterns_sets_and_schemas_is_reported_at_its_line() {
         "22: route[0].headers.Host: header names are written in lower case: `host`",
         "24: route[0].outcomes[0]: there is no set `comon`; write `[[outcomes.NAME]]` rows, or name another",
         "  hint: did you mean `common`?",
-        "32: route[1].outcome[0].rpc: `{>no}` writes what nothing reads: no hole `no` is shared by both sides, and the call has none",
+        "32: route[1].outcome[0].rpc: `{>no}` has no value to write: no hole `no` is on both sides, and the call has none",
         "41: route[2].schema.params: is not a JSON Schema: at `/type`, \"integr\" is not valid under any of the schemas listed in the 'anyOf' keyword",
         "42: route[2].schema.result: `$ref` points to `x.json`, outside the schema; copy its target to `$defs` and write `#/$defs/NAME`",
-        "45: outcomes.common[0].rest: `{>id}` writes what nothing reads: no hole `id` is shared by both sides, and the call has none (with the route `c`)",
+        "45: outcomes.common[0].rest: `{>id}` has no value to write: no hole `id` is on both sides, and the call has none (with the route `c`)",
         "51: outcomes.common[1].rest.status: 99 is not a response status; write one from 200 to 599",
     ];
     let text = format!("{BOTH}{EVERY_FAULT}");

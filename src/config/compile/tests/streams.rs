@@ -90,7 +90,7 @@ fn problems_of_an_event_have_its_line_and_key() {
     let cases = [
         (
             "rpc = { method = 'a', params = { x = '{x}' } }\nsse = {}",
-            "2: event[0].rpc: the hole `x` stands on the rpc side only",
+            "2: event[0].rpc: the hole `x` is on the rpc side only",
         ),
         (
             "rpc = { method = 'a' }\nsse = { data = 1, text = '1' }",

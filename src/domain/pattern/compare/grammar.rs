@@ -32,7 +32,7 @@ enum WordGrammar {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListGrammar {
     One,
-    Parted(char),
+    Separated(char),
 }
 
 /// Tells whether the whole text may be empty.
@@ -50,7 +50,7 @@ pub(super) enum Empty {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Cursor {
     word: WordPosition,
-    begun: WordStart,
+    started: WordStart,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,7 +146,7 @@ impl Grammar {
     /// Returns the grammar of a list of such words with a delimiter.
     pub(super) fn separated(self, delimiter: Delimiter) -> Grammar {
         Grammar {
-            many: ListGrammar::Parted(delimiter.letter()),
+            many: ListGrammar::Separated(delimiter.letter()),
             ..self
         }
     }
@@ -160,26 +160,26 @@ impl Grammar {
     pub(super) fn start(&self) -> Cursor {
         Cursor {
             word: self.word.start(),
-            begun: WordStart::No,
+            started: WordStart::No,
         }
     }
 
     /// Returns the position after one more character, if the text may continue with it.
     pub(super) fn step(&self, cursor: Cursor, letter: char) -> Option<Cursor> {
-        let word = if self.many == ListGrammar::Parted(letter) {
+        let word = if self.many == ListGrammar::Separated(letter) {
             self.word.ends(cursor.word).then(|| self.word.start())?
         } else {
             self.word.step(cursor.word, letter)?
         };
         Some(Cursor {
             word,
-            begun: WordStart::Yes,
+            started: WordStart::Yes,
         })
     }
 
     /// Returns true if the text may end here.
     pub(super) fn ends(&self, cursor: Cursor) -> bool {
-        match (cursor.begun, self.empty) {
+        match (cursor.started, self.empty) {
             (WordStart::No, Empty::Allowed) => true,
             (WordStart::No, Empty::Refused) => false,
             (WordStart::No, Empty::AsWord) | (WordStart::Yes, _) => self.word.ends(cursor.word),
@@ -195,7 +195,7 @@ impl Grammar {
             WordGrammar::Number => letters.extend("-0123456789.e+E".chars()),
             WordGrammar::Among(words) => letters.extend(words.iter().flatten()),
         }
-        if let ListGrammar::Parted(letter) = self.many {
+        if let ListGrammar::Separated(letter) = self.many {
             letters.push(letter);
         }
     }
@@ -247,7 +247,7 @@ impl WordGrammar {
             (WordGrammar::Among(words), WordPosition::Among(first, length)) => words
                 .get(first)
                 .and_then(|first| first.get(..length))
-                .is_some_and(|begun| words.iter().any(|word| word == begun)),
+                .is_some_and(|started| words.iter().any(|word| word == started)),
             (
                 WordGrammar::Any
                 | WordGrammar::Integer

@@ -1,9 +1,9 @@
 //! The correspondents of the wider pattern's holes in the narrower pattern. A hole that occurs several times requires
-//! equal values, so its correspondents must be equal in all places.
+//! equal values, so its correspondents must be equal in all positions.
 
 use crate::domain::pattern::{Absence, BoundValue, Codec, Null, Pattern, Slot};
 
-/// The correspondent of a hole at one place.
+/// The correspondent of a hole at one position.
 #[derive(Debug, Clone)]
 pub(super) enum HoleLink<'p> {
     /// Always this value.
@@ -23,7 +23,7 @@ pub(super) struct HoleLinks<'p> {
 }
 
 impl<'p> HoleLinks<'p> {
-    /// Adds the correspondent of a hole at one more place.
+    /// Adds the correspondent of a hole at one more position.
     pub(super) fn add(&mut self, slot: &'p Slot, link: HoleLink<'p>) {
         if let Some(hole) = slot.binds().or(slot.equals()) {
             let link = match link {
@@ -55,7 +55,7 @@ impl<'p> HoleLinks<'p> {
     /// Adds the links of the elements of an array.
     pub(super) fn add_lists(&mut self, inside: HoleLinks<'p>) {
         for (index, (hole, slot, link)) in inside.found.iter().enumerate() {
-            // The places within one element have been compared, so each hole is added once.
+            // The positions within one element have been compared, so each hole is added once.
             if inside.found[..index]
                 .iter()
                 .any(|(known, _, _)| known == hole)
@@ -71,14 +71,14 @@ impl<'p> HoleLinks<'p> {
         }
     }
 
-    /// Returns true if the correspondents of each hole are equal in all places.
+    /// Returns true if the correspondents of each hole are equal in all positions.
     pub(super) fn agree(&self) -> bool {
         self.found
             .iter()
             .enumerate()
             .all(|(index, (hole, slot, link))| {
                 let mut before = self.found[..index].iter().rev();
-                // Equality is transitive, so the nearest place suffices.
+                // Equality is transitive, so the nearest position suffices.
                 let before = before.find(|(known, _, _)| known == hole);
                 before.is_none_or(|(_, at, before)| equal((at, before), (slot, link)))
             })
@@ -91,13 +91,13 @@ fn equal(one: (&Slot, &HoleLink<'_>), other: (&Slot, &HoleLink<'_>)) -> bool {
         (HoleLink::Hole(hole), HoleLink::Hole(twin)) => {
             let hole_of = |slot: &Slot| slot.binds().or(slot.equals());
             let both = hole_of(hole).is_some() && hole_of(hole) == hole_of(twin);
-            // A place that equals a hole has no value of its own.
+            // A position that equals a hole has no value of its own.
             if [hole, twin].iter().any(|slot| slot.equals().is_some()) {
                 return both;
             }
-            let kept = alike(hole, one.0) && alike(twin, other.0);
+            let equal_reading = alike(hole, one.0) && alike(twin, other.0);
             let as_is = is_as_is(hole) && is_as_is(twin) && alike(one.0, other.0);
-            both && (kept || as_is)
+            both && (equal_reading || as_is)
         }
         (HoleLink::Value(_) | HoleLink::Nothing | HoleLink::Hole(_) | HoleLink::Unknown, _) => {
             false

@@ -4,7 +4,7 @@ use super::grammar::Fit;
 use super::repeated_holes::{Split, pins};
 use super::subsumption::{is_unopened, named};
 use super::{
-    DEPTH, MemberPolicy, element, is_nullable, member_takes_null, reads, takes_all, texts_of,
+    DEPTH, MemberPolicy, element, is_nullable, member_matches_null, reads, matches_all, texts_of,
 };
 use crate::domain::json::{Json, encode};
 use crate::domain::pattern::{
@@ -14,31 +14,31 @@ use crate::domain::pattern::{
 
 /// Returns a value that matches both patterns, if there is one.
 #[must_use]
-pub fn intersection(one: &Pattern, other: &Pattern, world: MemberPolicy) -> Option<Json> {
+pub fn intersection(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> Option<Json> {
     IntersectionSearch {
         one,
         other,
-        world,
+        policy,
         tries: 256,
     }
     .find(one, other)
 }
 
-/// Does the same where the value may be absent: `Some(None)` means that absence matches both. `None` is a place that a
-/// pattern does not name.
+/// Does the same where the value may be absent: `Some(None)` means that absence matches both. `None` is a position that
+/// a pattern does not name.
 #[must_use]
-pub fn place_meeting(
+pub fn optional_intersection(
     one: Option<&Pattern>,
     other: Option<&Pattern>,
-    world: MemberPolicy,
+    policy: MemberPolicy,
 ) -> Option<Option<Json>> {
-    let absent = |place: Option<&Pattern>| place.is_none_or(Pattern::may_be_absent);
+    let absent = |pattern: Option<&Pattern>| pattern.is_none_or(Pattern::may_be_absent);
     if absent(one) && absent(other) {
         return Some(None);
     }
     match (one, other) {
-        (Some(one), Some(other)) => intersection(one, other, world).map(Some),
-        (Some(one), None) | (None, Some(one)) if world == MemberPolicy::Open => {
+        (Some(one), Some(other)) => intersection(one, other, policy).map(Some),
+        (Some(one), None) | (None, Some(one)) if policy == MemberPolicy::Open => {
             Some(Some(sample(one)))
         }
         (_, _) => None,
@@ -51,7 +51,7 @@ pub fn sample(pattern: &Pattern) -> Json {
     let found = intersection(pattern, &anything(), MemberPolicy::Closed);
     let building = Building {
         lists: ListLength::Filled,
-        world: MemberPolicy::Closed,
+        policy: MemberPolicy::Closed,
     };
     let nearest = found.or_else(|| building.some(pattern));
     nearest.unwrap_or(Json::literal("null"))
@@ -74,7 +74,7 @@ fn anything() -> Pattern {
 struct IntersectionSearch<'p> {
     one: &'p Pattern,
     other: &'p Pattern,
-    world: MemberPolicy,
+    policy: MemberPolicy,
     tries: usize,
 }
 
@@ -86,10 +86,10 @@ impl IntersectionSearch<'_> {
         for lists in [ListLength::Filled, ListLength::Empty] {
             let building = Building {
                 lists,
-                world: self.world,
+                policy: self.policy,
             };
             let found = building.both(&first.pattern, &second.pattern)?;
-            if reads(self.one, &found, self.world) && reads(self.other, &found, self.world) {
+            if reads(self.one, &found, self.policy) && reads(self.other, &found, self.policy) {
                 return Some(found);
             }
             nearest = nearest.or(Some(found));
@@ -98,7 +98,7 @@ impl IntersectionSearch<'_> {
         let facing = |one: &Pattern, other: &Pattern| {
             Building {
                 lists: ListLength::Filled,
-                world: self.world,
+                policy: self.policy,
             }
             .both(one, other)
         };
@@ -133,17 +133,17 @@ enum ListLength {
 #[derive(Debug, Clone, Copy)]
 struct Building {
     lists: ListLength,
-    world: MemberPolicy,
+    policy: MemberPolicy,
 }
 
 impl Building {
     fn both(self, one: &Pattern, other: &Pattern) -> Option<Json> {
         match (one, other) {
-            (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot)) if takes_all(slot) => {
+            (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot)) if matches_all(slot) => {
                 self.some(pattern)
             }
             (Pattern::Literal(value), pattern) | (pattern, Pattern::Literal(value)) => {
-                reads(pattern, value, self.world).then(|| value.clone())
+                reads(pattern, value, self.policy).then(|| value.clone())
             }
             (Pattern::Hole(one), Pattern::Hole(other)) => hole_values(one, other),
             (Pattern::Text(_), Pattern::Text(_) | Pattern::Hole(_))
@@ -213,19 +213,19 @@ impl Building {
             .iter()
             .filter(|(name, _)| named(one, name).is_none());
         for (name, _) in one.members.iter().chain(more) {
-            let places = (self.at(one, name), self.at(other, name));
-            let value = match places {
-                (MemberRule::Place(one), MemberRule::Place(other)) => {
+            let rules = (self.at(one, name), self.at(other, name));
+            let value = match rules {
+                (MemberRule::Named(one), MemberRule::Named(other)) => {
                     if one.may_be_absent() && other.may_be_absent() {
                         continue;
                     }
                     self.members(one, other)?
                 }
-                (MemberRule::Place(pattern), beside) | (beside, MemberRule::Place(pattern)) => {
-                    match (pattern.may_be_absent(), beside) {
+                (MemberRule::Named(pattern), rule) | (rule, MemberRule::Named(pattern)) => {
+                    match (pattern.may_be_absent(), rule) {
                         (true, _) => continue,
                         (false, MemberRule::Anything) => self.some(pattern)?,
-                        (false, MemberRule::Nothing | MemberRule::Place(_)) => return None,
+                        (false, MemberRule::Nothing | MemberRule::Named(_)) => return None,
                     }
                 }
                 (MemberRule::Anything | MemberRule::Nothing, _) => continue,
@@ -237,22 +237,22 @@ impl Building {
 
     /// Returns a value of a member that both name.
     fn members(self, one: &Pattern, other: &Pattern) -> Option<Json> {
-        let either = is_nullable(one, self.world) || is_nullable(other, self.world);
+        let either = is_nullable(one, self.policy) || is_nullable(other, self.policy);
         let null = || {
             let mut both = [one, other].into_iter();
-            both.all(|member| member_takes_null(member, self.world))
+            both.all(|member| member_matches_null(member, self.policy))
                 .then(|| Json::literal("null"))
         };
-        let met = self.both(one, other);
-        if either { met.or_else(null) } else { met }
+        let common = self.both(one, other);
+        if either { common.or_else(null) } else { common }
     }
 
     /// Returns the rule of an object for a member.
     fn at<'o>(self, object: &'o ObjectPattern, name: &str) -> MemberRule<'o> {
         match named(object, name) {
-            Some(pattern) => MemberRule::Place(pattern),
+            Some(pattern) => MemberRule::Named(pattern),
             None if is_unopened(object) => MemberRule::Anything,
-            None if self.world.is_loose(object) && self.world.welcomes(object, name) => {
+            None if self.policy.is_loose(object) && self.policy.allows(object, name) => {
                 MemberRule::Anything
             }
             None => MemberRule::Nothing,
@@ -273,18 +273,18 @@ impl Building {
 
 /// The rule of an object for a member.
 enum MemberRule<'o> {
-    Place(&'o Pattern),
+    Named(&'o Pattern),
     Anything,
     Nothing,
 }
 
 /// Returns a string that matches both patterns.
 fn text(one: &Pattern, other: &Pattern) -> Option<Json> {
-    let met = |fit: Fit| {
-        let found = texts_of(one, fit)?.meeting(&texts_of(other, fit)?);
+    let common = |fit: Fit| {
+        let found = texts_of(one, fit)?.common_text(&texts_of(other, fit)?);
         found.map(|text| Json::string(&text))
     };
-    met(Fit::Below).or_else(|| met(Fit::Above))
+    common(Fit::Below).or_else(|| common(Fit::Above))
 }
 
 /// Returns a value that both holes accept.

@@ -12,7 +12,7 @@ use crate::domain::pattern::{
 /// The maximum number of values that are tried for one hole.
 const MOST: usize = 24;
 
-/// A pattern in which every place has its own hole.
+/// A pattern in which every position has its own hole.
 pub(super) struct Split {
     pub(super) pattern: Pattern,
     /// The original hole of each.
@@ -45,7 +45,7 @@ impl Split {
         found
     }
 
-    /// Returns one place of a hole.
+    /// Returns one position of a hole.
     fn slot(&self, hole: usize) -> Option<&Slot> {
         let mut found = None;
         self.pattern.slots(&mut |slot| {
@@ -55,12 +55,12 @@ impl Split {
         found
     }
 
-    /// Returns the values that a JSON value has at the places of a hole.
+    /// Returns the values that a JSON value has at the positions of a hole.
     pub(super) fn values(&self, hole: usize, value: &Json) -> Vec<BoundValue> {
         let mut reading = reading(&self.pattern, MemberPolicy::Open);
         let _ = self.pattern.read(Some(value), &mut reading);
-        let places = self.was.iter().enumerate().filter(|(_, was)| **was == hole);
-        let bound = places.map(|(now, _)| reading.bindings.get(now).clone());
+        let positions = self.was.iter().enumerate().filter(|(_, was)| **was == hole);
+        let bound = positions.map(|(now, _)| reading.bindings.get(now).clone());
         let mut values = Vec::new();
         bound.for_each(|bound| flatten(bound, &mut values));
         values
@@ -126,13 +126,13 @@ fn renumber(slot: &mut Slot, was: &mut Vec<usize>) {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PinnedHole(usize);
 
-/// Returns a repeated hole of the first pattern and values to try: those at its places in `nearest`, those that the
-/// other pattern allows at two of the places, and the other pattern's literals.
+/// Returns a repeated hole of the first pattern and values to try: those at its positions in `nearest`, those that the
+/// other pattern allows at two of the positions, and the other pattern's literals.
 pub(super) fn pins(
     one: (&Split, &Pattern),
     other: (&Split, &Pattern),
     nearest: &Json,
-    meeting: &dyn Fn(&Pattern, &Pattern) -> Option<Json>,
+    find_common: &dyn Fn(&Pattern, &Pattern) -> Option<Json>,
 ) -> Option<(PinnedHole, Vec<BoundValue>)> {
     let hole = one.0.repeated()?;
     let mut values = Vec::new();
@@ -140,8 +140,8 @@ pub(super) fn pins(
     facing(one.1, other.1, hole, &mut found);
     for (index, (slot, pattern)) in found.iter().enumerate().take(MOST) {
         for (_, next) in found.iter().skip(index + 1).take(1) {
-            let met = meeting(pattern, next);
-            let read = met.and_then(|met| slot.read_json(Some(&met), super::DEPTH).ok());
+            let common = find_common(pattern, next);
+            let read = common.and_then(|common| slot.read_json(Some(&common), super::DEPTH).ok());
             values.extend(read);
         }
     }
@@ -163,7 +163,7 @@ pub(super) fn pins(
     Some((PinnedHole(hole), apart))
 }
 
-/// Collects the parts of another pattern at the places of a hole in the first one.
+/// Collects the parts of another pattern at the positions of a hole in the first one.
 fn facing<'p>(
     one: &'p Pattern,
     other: &'p Pattern,
@@ -224,7 +224,7 @@ fn literals(pattern: &Pattern, visit: &mut dyn FnMut(&Json)) {
 }
 
 impl PinnedHole {
-    /// Returns the pattern with the value at all places of the hole.
+    /// Returns the pattern with the value at all positions of the hole.
     pub(super) fn pinned(self, pattern: &Pattern, value: &BoundValue) -> Pattern {
         match pattern {
             Pattern::Literal(_) => pattern.clone(),
@@ -273,11 +273,11 @@ impl PinnedHole {
             items: items.map(|item| self.pinned(item, value)).collect(),
             rest: list.rest.clone(),
         };
-        let behind = pinned.rest.take_if(|rest| rest.binds() == Some(self.0));
-        if let (Some(_), BoundValue::Value(array)) = (behind, value) {
+        let bound_rest = pinned.rest.take_if(|rest| rest.binds() == Some(self.0));
+        if let (Some(_), BoundValue::Value(array)) = (bound_rest, value) {
             let elements = array
                 .elements()
-                .map(|place| Pattern::Literal(array.piece(place)));
+                .map(|range| Pattern::Literal(array.piece(range)));
             pinned.items.extend(elements);
         }
         pinned
@@ -288,8 +288,8 @@ impl PinnedHole {
         let members = members.map(|(name, member)| (name.clone(), self.pinned(member, value)));
         let mut members: Vec<_> = members.collect();
         let mut rest = object.rest.clone();
-        let behind = rest.take_if(|rest| rest.binds() == Some(self.0));
-        let whole = match (behind, value) {
+        let bound_rest = rest.take_if(|rest| rest.binds() == Some(self.0));
+        let whole = match (bound_rest, value) {
             (Some(_), BoundValue::Value(value)) => Some(value.clone()),
             (Some(_), BoundValue::Members(members)) => Some(members.whole()),
             (Some(_) | None, _) => None,

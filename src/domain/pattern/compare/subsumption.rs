@@ -4,8 +4,8 @@
 use super::grammar::Fit;
 use super::hole_links::{HoleLink, HoleLinks};
 use super::{
-    MemberPolicy, element, few, is_nullable, member_takes_null, reading, reads, takes_all,
-    takes_null, texts_of, words_within,
+    MemberPolicy, element, few, is_nullable, member_matches_null, reading, reads, matches_all,
+    matches_null, texts_of, words_within,
 };
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{
@@ -13,11 +13,11 @@ use crate::domain::pattern::{
     TextPattern, TextPatterns,
 };
 
-/// A comparison of several places in which the same holes may occur. Each step tells whether its own place is
-/// subsumed; [`Subsumption::agrees`] tells whether the holes are consistent across places.
+/// A comparison of several positions in which the same holes may occur. Each step tells whether its own position is
+/// subsumed; [`Subsumption::agrees`] tells whether the holes are consistent across positions.
 #[derive(Debug)]
 pub struct Subsumption<'p> {
-    world: MemberPolicy,
+    policy: MemberPolicy,
     /// The correspondents of the holes of the wider pattern.
     pub(super) links: HoleLinks<'p>,
 }
@@ -25,20 +25,20 @@ pub struct Subsumption<'p> {
 impl<'p> Subsumption<'p> {
     /// Starts a comparison.
     #[must_use]
-    pub fn new(world: MemberPolicy) -> Subsumption<'p> {
+    pub fn new(policy: MemberPolicy) -> Subsumption<'p> {
         Subsumption {
-            world,
+            policy,
             links: HoleLinks::default(),
         }
     }
 
-    /// Returns true if every value of one place, or its absence, matches the other; `None` is a place that is not
+    /// Returns true if every value of one position, or its absence, matches the other; `None` is a position that is not
     /// named.
     #[must_use]
-    pub fn place(&mut self, one: Option<&'p Pattern>, other: Option<&'p Pattern>) -> bool {
+    pub fn optional(&mut self, one: Option<&'p Pattern>, other: Option<&'p Pattern>) -> bool {
         match (one, other) {
             (None, None) => true,
-            (Some(_), None) => self.world == MemberPolicy::Open,
+            (Some(_), None) => self.policy == MemberPolicy::Open,
             (None, Some(other)) => other.may_be_absent() && self.nothing(other),
             (Some(one), Some(other)) => {
                 let absent = !one.may_be_absent() || other.may_be_absent();
@@ -47,7 +47,7 @@ impl<'p> Subsumption<'p> {
         }
     }
 
-    /// Returns true if all texts of one place outside of JSON match the other; `None` means no text.
+    /// Returns true if all texts of one position outside of JSON match the other; `None` means no text.
     #[must_use]
     pub fn words(&mut self, one: Option<&'p TextPatterns>, other: &'p TextPatterns) -> bool {
         let Some(one) = one else {
@@ -113,7 +113,7 @@ impl<'p> Subsumption<'p> {
     /// Returns true if every value of one pattern matches the other.
     pub(super) fn present(&mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
         if let (Pattern::Hole(slot), false) = (other, matches!(one, Pattern::Literal(_)))
-            && takes_all(slot)
+            && matches_all(slot)
         {
             self.links.add(slot, link_of(one));
             return true;
@@ -160,7 +160,7 @@ impl<'p> Subsumption<'p> {
     }
 
     fn literal(&mut self, value: &Json, other: &'p Pattern) -> bool {
-        let mut reading = reading(other, self.world);
+        let mut reading = reading(other, self.policy);
         if other.read(Some(value), &mut reading).is_err() {
             return false;
         }
@@ -176,7 +176,7 @@ impl<'p> Subsumption<'p> {
     /// Compares a hole that accepts only a few values, by reading each of them.
     fn few(&mut self, values: &[Json], other: &'p Pattern) -> bool {
         self.unknown(other);
-        values.iter().all(|value| reads(other, value, self.world))
+        values.iter().all(|value| reads(other, value, self.policy))
     }
 
     fn holes(&mut self, one: &'p Slot, other: &'p Slot) -> bool {
@@ -189,7 +189,7 @@ impl<'p> Subsumption<'p> {
             let mut values = values.iter();
             return values.all(|value| other.read_json(Some(value), super::DEPTH).is_ok());
         }
-        let null = !takes_null(one) || takes_null(other);
+        let null = !matches_null(one) || matches_null(other);
         let shapes = match (one.codec, other.codec) {
             (Codec::Plain | Codec::Percent, Codec::Plain | Codec::Percent)
             | (Codec::Json, Codec::Json) => shape_within(&one.shape, &other.shape),
@@ -205,7 +205,7 @@ impl<'p> Subsumption<'p> {
         if let Some(values) = few(one) {
             return self.few(&values, other);
         }
-        if one.binds().is_none() || takes_null(one) {
+        if one.binds().is_none() || matches_null(one) {
             return false;
         }
         self.unknown(other);
@@ -221,7 +221,7 @@ impl<'p> Subsumption<'p> {
                 other.items.is_empty() && other.rest.is_some()
             }
             (Pattern::Each(other), shape, Codec::Plain) => match element(one, shape) {
-                Some(element) => Subsumption::new(self.world).alone(&element, &other.item),
+                Some(element) => Subsumption::new(self.policy).alone(&element, &other.item),
                 None => false,
             },
             (
@@ -237,7 +237,7 @@ impl<'p> Subsumption<'p> {
         }
     }
 
-    /// Compares two patterns without any other place.
+    /// Compares two patterns without any other position.
     pub(super) fn alone(mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
         self.present(one, other) && self.links.agree()
     }
@@ -248,7 +248,7 @@ impl<'p> Subsumption<'p> {
     }
 
     fn objects(&mut self, one: &'p ObjectPattern, other: &'p ObjectPattern) -> bool {
-        let (loose, looser) = (self.world.is_loose(one), self.world.is_loose(other));
+        let (loose, looser) = (self.policy.is_loose(one), self.policy.is_loose(other));
         let also = |name: &String| one.foreign.contains(name);
         if loose && !(looser && other.foreign.iter().all(also)) {
             return false;
@@ -256,12 +256,12 @@ impl<'p> Subsumption<'p> {
         if loose && is_unopened(one) && !is_unopened(other) {
             return false;
         }
-        let strangers = one
+        let unknown_members = one
             .members
             .iter()
             .filter(|(name, _)| named(other, name).is_none());
-        for (name, _) in strangers {
-            if !looser || !self.world.welcomes(other, name) {
+        for (name, _) in unknown_members {
+            if !looser || !self.policy.allows(other, name) {
                 return false;
             }
         }
@@ -279,26 +279,26 @@ impl<'p> Subsumption<'p> {
             .iter()
             .all(|(name, wider)| match named(one, name) {
                 Some(member) => self.member(member, wider),
-                None if loose && self.world.welcomes(one, name) => {
-                    let anything = matches!(wider, Pattern::Hole(slot) if takes_all(slot));
+                None if loose && self.policy.allows(one, name) => {
+                    let anything = matches!(wider, Pattern::Hole(slot) if matches_all(slot));
                     self.unknown(wider);
                     // In requests, a name that differs only in letter case matches where this name is unknown.
-                    let same_in_all_cases = self.world == MemberPolicy::Open
+                    let same_in_all_cases = self.policy == MemberPolicy::Open
                         || name.to_uppercase() == name.to_lowercase();
                     anything && wider.may_be_absent() && same_in_all_cases
                 }
-                None => self.place(None, Some(wider)),
+                None => self.optional(None, Some(wider)),
             })
     }
 
     /// Compares a member that both name. If it may be `null`, the wider one must allow that too.
     fn member(&mut self, one: &'p Pattern, other: &'p Pattern) -> bool {
         let is_null = matches!(one, Pattern::Literal(value) if value.kind() == JsonKind::Null);
-        if is_null && is_nullable(other, self.world) {
+        if is_null && is_nullable(other, self.policy) {
             return self.nothing(other);
         }
-        let null = !is_nullable(one, self.world) || member_takes_null(other, self.world);
-        self.place(Some(one), Some(other)) && null
+        let null = !is_nullable(one, self.policy) || member_matches_null(other, self.policy);
+        self.optional(Some(one), Some(other)) && null
     }
 
     fn lists(&mut self, one: &'p ListPattern, other: &'p ListPattern) -> bool {
@@ -321,7 +321,7 @@ impl<'p> Subsumption<'p> {
                 Some(item) => self.present(item, wider),
                 None if one.rest.is_some() => {
                     self.unknown(wider);
-                    matches!(wider, Pattern::Hole(slot) if takes_all(slot))
+                    matches!(wider, Pattern::Hole(slot) if matches_all(slot))
                 }
                 None => self.nothing(wider),
             };
@@ -332,9 +332,9 @@ impl<'p> Subsumption<'p> {
     fn list_in_each(&mut self, one: &'p ListPattern, other: &'p EachPattern) -> bool {
         self.unknown(&other.item);
         let rest =
-            one.rest.is_none() || matches!(&*other.item, Pattern::Hole(slot) if takes_all(slot));
+            one.rest.is_none() || matches!(&*other.item, Pattern::Hole(slot) if matches_all(slot));
         let mut items = one.items.iter();
-        rest && items.all(|item| Subsumption::new(self.world).alone(item, &other.item))
+        rest && items.all(|item| Subsumption::new(self.policy).alone(item, &other.item))
     }
 
     fn list_in_hole(&mut self, one: &'p ListPattern, slot: &'p Slot) -> bool {
@@ -350,11 +350,11 @@ impl<'p> Subsumption<'p> {
     /// Returns true if a value is an allowed element of a hole.
     fn in_elements(&self, item: &Pattern, slot: &Slot) -> bool {
         element(slot, &slot.shape)
-            .is_some_and(|element| Subsumption::new(self.world).alone(item, &element))
+            .is_some_and(|element| Subsumption::new(self.policy).alone(item, &element))
     }
 
     fn each(&mut self, one: &'p EachPattern, other: &'p EachPattern) -> bool {
-        let mut inside = Subsumption::new(self.world);
+        let mut inside = Subsumption::new(self.policy);
         let fits = inside.present(&one.item, &other.item) && inside.links.agree();
         self.links.add_lists(inside.links);
         fits
@@ -369,7 +369,7 @@ impl<'p> Subsumption<'p> {
         };
         self.links.add(rest, HoleLink::Unknown);
         other.items.iter().all(|wider| {
-            wider.may_be_absent() && Subsumption::new(self.world).alone(&one.item, wider)
+            wider.may_be_absent() && Subsumption::new(self.policy).alone(&one.item, wider)
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::domain::side::Side;
 
 const WORLDS: [MemberPolicy; 2] = [MemberPolicy::Open, MemberPolicy::Closed];
 
-fn fits_words(words: &TextPatterns, given: &[String]) -> bool {
+fn matches_texts(words: &TextPatterns, given: &[String]) -> bool {
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     let holes = words.slots().len() + 8;
     let mut reading = PatternReader::new(holes, UnknownMembers::Refused, 64);
@@ -63,7 +63,7 @@ fn shown_text(text: &TextPattern) -> String {
     format!("\"{}\"", parts.collect::<String>())
 }
 
-fn shown_words(words: &TextPatterns) -> String {
+fn shown_texts(words: &TextPatterns) -> String {
     match words {
         TextPatterns::Literal(text) => format!("\"{text}\""),
         TextPatterns::Hole(slot) => shown_slot(slot),
@@ -79,50 +79,50 @@ fn shown_slot(slot: &Slot) -> String {
     )
 }
 
-/// JSON inside of a string is met by a few samples only, which a text may miss.
+/// JSON inside of a string is compared by a few samples only, which a text may miss.
 fn has_gap(one: &Pattern, other: &Pattern) -> bool {
     let shown = format!("{} {}", shown(one), shown(other));
     shown.contains('"') && shown.contains(" Json ")
 }
 
 fn laws_of_two(one: &Pattern, other: &Pattern, dice: &mut Dice) -> Result<(), TestCaseError> {
-    for world in WORLDS {
-        let inside = within(one, other, world);
-        let met = intersection(one, other, world);
-        if let Some(met) = &met {
+    for policy in WORLDS {
+        let inside = within(one, other, policy);
+        let common = intersection(one, other, policy);
+        if let Some(common) = &common {
             prop_assert!(
-                reads(one, met, world),
-                "{met:?} is not read by the first of {} {}",
+                reads(one, common, policy),
+                "{common:?} is not read by the first of {} {}",
                 shown(one),
                 shown(other)
             );
             prop_assert!(
-                reads(other, met, world),
-                "{met:?} is not read by the second of {} {}",
+                reads(other, common, policy),
+                "{common:?} is not read by the second of {} {}",
                 shown(one),
                 shown(other)
             );
         }
         for from in [one, one, other] {
             let value = value(from, dice);
-            let (first, second) = (reads(one, &value, world), reads(other, &value, world));
+            let (first, second) = (reads(one, &value, policy), reads(other, &value, policy));
             prop_assert!(
                 !(inside && first && !second),
-                "within, but {world:?} {value:?} fits the first only of {} {}",
+                "within, but {policy:?} {value:?} fits the first only of {} {}",
                 shown(one),
                 shown(other)
             );
             prop_assert!(
-                !(first && second && met.is_none()) || has_gap(one, other),
-                "{world:?} {value:?} fits both, and nothing was found: {} {}",
+                !(first && second && common.is_none()) || has_gap(one, other),
+                "{policy:?} {value:?} fits both, and nothing was found: {} {}",
                 shown(one),
                 shown(other)
             );
         }
-        if inside && reads(one, &sample(one), world) && !has_gap(one, other) {
+        if inside && reads(one, &sample(one), policy) && !has_gap(one, other) {
             prop_assert!(
-                met.is_some(),
-                "within, and they do not meet: {world:?} {} {}",
+                common.is_some(),
+                "within, and they do not meet: {policy:?} {} {}",
                 shown(one),
                 shown(other)
             );
@@ -135,8 +135,8 @@ proptest! {
     #[test]
     fn every_pattern_is_within_itself(mut dice in dice()) {
         let one = pattern(&mut dice);
-        for world in WORLDS {
-            prop_assert!(within(&one, &one, world), "{}", shown(&one));
+        for policy in WORLDS {
+            prop_assert!(within(&one, &one, policy), "{}", shown(&one));
         }
     }
 
@@ -145,15 +145,15 @@ proptest! {
         let one = plain_pattern(&mut dice);
         let other = near(&one, &mut dice);
         let third = near(&other, &mut dice);
-        for world in WORLDS {
-            if within(&one, &other, world) && within(&other, &third, world) {
-                prop_assert!(within(&one, &third, world), "{world:?} {}\n{}\n{}", shown(&one), shown(&other), shown(&third));
+        for policy in WORLDS {
+            if within(&one, &other, policy) && within(&other, &third, policy) {
+                prop_assert!(within(&one, &third, policy), "{policy:?} {}\n{}\n{}", shown(&one), shown(&other), shown(&third));
             }
         }
     }
 
     #[test]
-    fn what_fits_two_patterns_is_found_and_what_is_within_fits(mut dice in dice()) {
+    fn an_intersection_matches_both_and_a_subsumed_value_matches(mut dice in dice()) {
         let one = pattern(&mut dice);
         let other = near(&one, &mut dice);
         laws_of_two(&one, &other, &mut dice)?;
@@ -172,20 +172,20 @@ proptest! {
     }
 
     #[test]
-    fn the_laws_hold_for_words(mut dice in dice()) {
+    fn the_laws_hold_for_texts(mut dice in dice()) {
         let (one, other, third) = (words(&mut dice), words(&mut dice), words(&mut dice));
-        prop_assert!(words_within(&one, &one), "{}", shown_words(&one));
+        prop_assert!(words_within(&one, &one), "{}", shown_texts(&one));
         let inside = words_within(&one, &other);
         prop_assert!(!(inside && words_within(&other, &third)) || words_within(&one, &third));
-        let met = words_meeting(&one, &other);
-        if let Some(met) = &met {
-            prop_assert!(fits_words(&one, met) && fits_words(&other, met), "{met:?}");
+        let common = words_intersection(&one, &other);
+        if let Some(common) = &common {
+            prop_assert!(matches_texts(&one, common) && matches_texts(&other, common), "{common:?}");
         }
         for from in [&one, &one, &other] {
             let given = texts(from, &mut dice);
-            let (first, second) = (fits_words(&one, &given), fits_words(&other, &given));
-            prop_assert!(!(inside && first && !second), "{} is not within {}: {given:?}", shown_words(&one), shown_words(&other));
-            prop_assert!(!(first && second && met.is_none()), "{} and {} share {given:?}", shown_words(&one), shown_words(&other));
+            let (first, second) = (matches_texts(&one, &given), matches_texts(&other, &given));
+            prop_assert!(!(inside && first && !second), "{} is not within {}: {given:?}", shown_texts(&one), shown_texts(&other));
+            prop_assert!(!(first && second && common.is_none()), "{} and {} share {given:?}", shown_texts(&one), shown_texts(&other));
         }
     }
 }
@@ -222,7 +222,7 @@ fn spelled(text: &str) -> Pattern {
     facts.resolve(Side::Rpc, &mentioned).unwrap()
 }
 
-fn spelled_words(text: &str) -> TextPatterns {
+fn text_patterns(text: &str) -> TextPatterns {
     let mentioned = TextPatterns::parse(text).unwrap();
     let mut resolver = HoleResolver::default();
     resolver
@@ -302,7 +302,7 @@ const NARROWER: &[(&str, &str, &[MemberPolicy])] = &[
 ];
 
 #[test]
-fn a_pattern_whose_places_are_told_apart_has_a_value_of_each() {
+fn a_pattern_with_distinct_positions_has_a_value_of_each() {
     let pattern = spelled(r#"{"a": "{x}", "b": "{x}", "t": "{v}", "y": {"z": "{v}"}}"#);
     let value = Json::literal(r#"{"a": 1, "b": 2, "t": 4, "y": {"z": 2}}"#);
     let each = ["4", "2"].map(|text| BoundValue::Value(Json::literal(text)));
@@ -310,28 +310,28 @@ fn a_pattern_whose_places_are_told_apart_has_a_value_of_each() {
 }
 
 #[test]
-fn what_tables_say_more_closely_is_within_what_they_say_less_closely() {
+fn a_more_specific_pattern_is_within_a_more_general_one() {
     for (one, other, worlds) in NARROWER {
         let (narrow, wide) = (spelled(one), spelled(other));
-        for world in WORLDS {
+        for policy in WORLDS {
             assert_eq!(
-                within(&narrow, &wide, world),
-                worlds.contains(&world),
-                "{one} {other} {world:?}"
+                within(&narrow, &wide, policy),
+                worlds.contains(&policy),
+                "{one} {other} {policy:?}"
             );
-            let back = worlds.contains(&world) && within(&wide, &narrow, world);
-            assert!(!back, "{other} {one} {world:?}");
-            let met = intersection(&narrow, &wide, world);
+            let back = worlds.contains(&policy) && within(&wide, &narrow, policy);
+            assert!(!back, "{other} {one} {policy:?}");
+            let common = intersection(&narrow, &wide, policy);
             assert!(
-                met.is_some() || !worlds.contains(&world),
-                "{one} {other} {world:?}"
+                common.is_some() || !worlds.contains(&policy),
+                "{one} {other} {policy:?}"
             );
         }
     }
 }
 
 #[test]
-fn what_no_value_fits_does_not_meet() {
+fn patterns_without_a_common_value_have_no_intersection() {
     let apart = [
         (r#"1"#, r#"2"#),
         (r#""1""#, r#""{x:integer}""#),
@@ -348,9 +348,9 @@ fn what_no_value_fits_does_not_meet() {
         (r#"{"a": "{x}", "b": "{x}"}"#, r#"{"a": 1, "b": 2}"#),
     ];
     for (one, other) in apart {
-        for world in WORLDS {
+        for policy in WORLDS {
             assert_eq!(
-                intersection(&spelled(one), &spelled(other), world),
+                intersection(&spelled(one), &spelled(other), policy),
                 None,
                 "{one} {other}"
             );
@@ -404,10 +404,10 @@ fn a_meeting_is_a_value_that_people_can_read() {
         ),
         (r#"["{a}", 2, "{c?}"]"#, r#"["*", "{n:integer}"]"#, "[1,2]"),
     ];
-    for (one, other, met) in rows {
+    for (one, other, common) in rows {
         let found = intersection(&spelled(one), &spelled(other), MemberPolicy::Open);
         let found = found.map(|found| String::from_utf8(found.as_bytes().to_vec()).unwrap());
-        assert_eq!(found.as_deref(), Some(met), "{one} {other}");
+        assert_eq!(found.as_deref(), Some(common), "{one} {other}");
     }
     assert_eq!(
         sample(&spelled(r#"{"id": "{i:integer}", "n": "{n?}"}"#)),
@@ -416,24 +416,24 @@ fn a_meeting_is_a_value_that_people_can_read() {
 }
 
 #[test]
-fn a_place_that_may_be_empty_counts_that_as_a_value() {
+fn absence_counts_as_a_value_of_an_optional_position() {
     let (may, must) = (spelled(r#"{"x": "{x?}"}"#), spelled(r#"{"x": "{x}"}"#));
-    for world in WORLDS {
-        assert!(within(&must, &may, world) && !within(&may, &must, world));
+    for policy in WORLDS {
+        assert!(within(&must, &may, policy) && !within(&may, &must, policy));
     }
     let (may, must) = (spelled(r#""{x?}""#), spelled(r#""{x}""#));
-    assert!(place_within(Some(&must), Some(&may), MemberPolicy::Closed));
-    assert!(!place_within(Some(&may), Some(&must), MemberPolicy::Closed));
-    assert!(!place_within(Some(&must), None, MemberPolicy::Closed));
-    assert!(place_within(Some(&must), None, MemberPolicy::Open));
-    assert!(place_within(None, Some(&may), MemberPolicy::Closed));
+    assert!(optional_within(Some(&must), Some(&may), MemberPolicy::Closed));
+    assert!(!optional_within(Some(&may), Some(&must), MemberPolicy::Closed));
+    assert!(!optional_within(Some(&must), None, MemberPolicy::Closed));
+    assert!(optional_within(Some(&must), None, MemberPolicy::Open));
+    assert!(optional_within(None, Some(&may), MemberPolicy::Closed));
     assert_eq!(
-        place_meeting(Some(&may), None, MemberPolicy::Closed),
+        optional_intersection(Some(&may), None, MemberPolicy::Closed),
         Some(None)
     );
-    assert_eq!(place_meeting(Some(&must), None, MemberPolicy::Closed), None);
+    assert_eq!(optional_intersection(Some(&must), None, MemberPolicy::Closed), None);
     assert!(matches!(
-        place_meeting(Some(&must), Some(&may), MemberPolicy::Closed),
+        optional_intersection(Some(&must), Some(&may), MemberPolicy::Closed),
         Some(Some(_))
     ));
 }
@@ -453,10 +453,10 @@ fn in_a_url_all_values_are_texts() {
         ("{x}", "{_}"),
     ];
     for (one, other) in narrower {
-        let (narrow, wide) = (spelled_words(one), spelled_words(other));
+        let (narrow, wide) = (text_patterns(one), text_patterns(other));
         assert!(words_within(&narrow, &wide), "{one} {other}");
         assert!(!words_within(&wide, &narrow), "{other} {one}");
-        assert!(words_meeting(&narrow, &wide).is_some(), "{one} {other}");
+        assert!(words_intersection(&narrow, &wide).is_some(), "{one} {other}");
     }
     for (one, other) in [
         ("a", "b"),
@@ -465,14 +465,14 @@ fn in_a_url_all_values_are_texts() {
         ("", "{x}"),
     ] {
         assert_eq!(
-            words_meeting(&spelled_words(one), &spelled_words(other)),
+            words_intersection(&text_patterns(one), &text_patterns(other)),
             None,
             "{one} {other}"
         );
     }
-    let both = words_meeting(
-        &spelled_words("{x:integer?}"),
-        &spelled_words("{x:enum(a|b)?}"),
+    let both = words_intersection(
+        &text_patterns("{x:integer?}"),
+        &text_patterns("{x:enum(a|b)?}"),
     );
     assert_eq!(both, Some(Vec::new()));
 }

@@ -90,7 +90,7 @@ impl TextSet {
     }
 
     /// Returns a shortest text that is in both sets.
-    pub(super) fn meeting(&self, other: &TextSet) -> Option<String> {
+    pub(super) fn common_text(&self, other: &TextSet) -> Option<String> {
         let letters = letters(self, other);
         let mut trail = vec![((self.start(), other.start()), None)];
         let mut seen = HashMap::from([(trail[0].0, ())]);

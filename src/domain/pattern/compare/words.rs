@@ -26,10 +26,10 @@ pub fn words_within(one: &TextPatterns, other: &TextPatterns) -> bool {
 
 /// Returns texts that match both: preferably one, else none, else several.
 #[must_use]
-pub fn words_meeting(one: &TextPatterns, other: &TextPatterns) -> Option<Vec<String>> {
+pub fn words_intersection(one: &TextPatterns, other: &TextPatterns) -> Option<Vec<String>> {
     let both = |texts: &[&str]| reads(one, texts) && reads(other, texts);
     for fit in [Fit::Below, Fit::Above] {
-        let found = once(one, fit).meeting(&once(other, fit));
+        let found = once(one, fit).common_text(&once(other, fit));
         if let Some(found) = found.filter(|found| both(&[found])) {
             return Some(vec![found]);
         }
@@ -44,7 +44,7 @@ pub fn words_meeting(one: &TextPatterns, other: &TextPatterns) -> Option<Vec<Str
     if one.may_be_absent() && other.may_be_absent() {
         return Some(Vec::new());
     }
-    let found = TextSet::grammar(several(one)?).meeting(&TextSet::grammar(several(other)?))?;
+    let found = TextSet::grammar(several(one)?).common_text(&TextSet::grammar(several(other)?))?;
     Some(vec![found.clone(), found])
 }
 
@@ -81,10 +81,10 @@ fn holds_json(slot: &Slot) -> bool {
 /// Returns true if a hole occurs twice in the pattern, which requires equal values.
 fn repeats(words: &TextPatterns) -> bool {
     let mut holes: Vec<usize> = words.slots().into_iter().filter_map(Slot::binds).collect();
-    let places = holes.len();
+    let count = holes.len();
     holes.sort_unstable();
     holes.dedup();
-    holes.len() < places
+    holes.len() < count
 }
 
 /// Returns the single texts that match.

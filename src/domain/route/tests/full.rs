@@ -29,13 +29,13 @@ fn a_full_form_that_means_nothing_is_refused_with_the_key() {
             "is the first of two",
         ),
         (both.clone(), None, "params", "on the rpc side only"),
-        (text("{a}"), None, "params", "stands on the rpc side only"),
+        (text("{a}"), None, "params", "is on the rpc side only"),
         (table(&[("a", "{a}{b}")]), None, "params.a", "touch"),
         (
             table(&[("a", "{>a}")]),
             None,
             "params",
-            "writes what nothing reads",
+            "has no value to write",
         ),
         (table(&[("...", "x")]), None, "params.\"...\"", "one hole"),
     ] {

@@ -102,7 +102,7 @@ fn positional_params_have_gaps_at_their_end_only() {
         &route,
         &[(
             r#"/a?k=y {"id":1,"t":[7]}"#,
-            Err("it is absent, and elements behind it are not"),
+            Err("it is absent, but elements after it are not"),
         )],
     );
     from_rpc(
@@ -383,11 +383,11 @@ fn remaining_members_do_not_collide_with_named_ones() {
         &[
             (
                 r#"/a/7 {"id":"8"}"#,
-                Err("body/id: `id` is given in another place already"),
+                Err("body/id: `id` is already given elsewhere"),
             ),
             (
                 r#"/a/7 {"Id":"8"}"#,
-                Err("body/Id: `id` is given in another place already"),
+                Err("body/Id: `id` is already given elsewhere"),
             ),
             (
                 r#"/a/7 {"KEY":1}"#,
@@ -399,7 +399,7 @@ fn remaining_members_do_not_collide_with_named_ones() {
         &route,
         &[(
             r#"m {"id":"7","key":1}"#,
-            Err("params/key: `key` is given in another place already"),
+            Err("params/key: `key` is already given elsewhere"),
         )],
     );
 }

@@ -90,15 +90,15 @@ fn only_a_value_of_the_head_has_an_equal() {
     for (body, words) in [
         (
             r#"{"x":"{x}","y":"{=x}"}"#,
-            "is equal to a hole of the path, the query or a header",
+            "must equal a hole of the path, the query or a header",
         ),
         (
             r#"{"x":"{x}","y":["*",{"id":"{=id}","y":"{y}"}]}"#,
-            "not in a list of like elements",
+            "must be a whole value of a request body, outside",
         ),
         (
             r#"{"x":"{x}-{=id}"}"#,
-            "is a whole value of a request's body",
+            "must be a whole value of a request body",
         ),
         (
             r#"{"x":"{x}","y":"{=id:object}"}"#,

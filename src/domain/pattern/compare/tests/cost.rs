@@ -20,9 +20,9 @@ fn large_patterns_cost_no_more_than_their_size() {
         .collect();
     let text = spelled(&format!("\"{}\"", parts.concat()));
     let other = spelled(&format!("\"{}\"", parts.concat().replace("b{", "bb{")));
-    for world in WORLDS {
-        assert!(within(&text, &text, world) && !within(&text, &other, world));
-        assert!(within(&other, &text, world) && intersection(&text, &other, world).is_some());
+    for policy in WORLDS {
+        assert!(within(&text, &text, policy) && !within(&text, &other, policy));
+        assert!(within(&other, &text, policy) && intersection(&text, &other, policy).is_some());
     }
     // Many holes, each of them twice, none of which can be equal in both places.
     let holes = |range: std::ops::Range<usize>, name: &str| {
