@@ -44,7 +44,7 @@ pub struct Request {
     /// Its identifier.
     pub ticket: Ticket,
     /// The message to send.
-    pub say: Outbound,
+    pub message: Outbound,
     /// The time at which it fails if none of it was written by then.
     pub start_by: Duration,
     /// The time at which it fails in any case.
@@ -96,7 +96,7 @@ pub enum LinkInput {
     Cancel(Ticket),
     /// A client has cancelled its request explicitly. The server is sent `notifications/cancelled` even without a
     /// handshake.
-    Recall(Ticket),
+    ClientCancel(Ticket),
     /// The link is open, as requested by [`LinkOutput::Open`].
     Opened,
     /// The message of [`LinkOutput::Write`] is written completely.
@@ -104,7 +104,7 @@ pub enum LinkInput {
     /// The server sent a message.
     Message(Bytes),
     /// The server sent a message in the response stream of the request with this id.
-    Beside(u64, Bytes),
+    InResponseStream(u64, Bytes),
     /// The server sent a message that exceeds the size limit.
     Overlong,
     /// The request with this id failed; the link itself is unaffected.
@@ -118,7 +118,7 @@ pub enum LinkInput {
     /// The link is gone, or could not be opened.
     Lost {
         /// A random number that places the next wait within its range.
-        luck: u16,
+        jitter: u16,
     },
     /// No other link replaces the one that is gone.
     Over,
@@ -151,7 +151,7 @@ pub enum LinkOutput {
         message: Bytes,
     },
     /// A caller's notification is written.
-    Told(Ticket),
+    NoticeSent(Ticket),
     /// A subscription ended normally, without a response from the server.
     Ended(Ticket),
     /// A caller's request failed.
@@ -163,7 +163,7 @@ pub enum LinkOutput {
         /// The notification as received.
         message: Bytes,
         /// Its recipients among the clients that share the link.
-        hearers: Recipients,
+        recipients: Recipients,
     },
 }
 
@@ -181,7 +181,7 @@ pub enum RequestError {
     /// The reply exceeds the size limit. It has this HTTP status, or 0 without HTTP.
     TooLarge(u16),
     /// The reply has a content coding, and the memory budget of the process does not allow decoding it.
-    NoRoom,
+    NoMemory,
     /// The reply is an event stream with a content coding.
     CodedStream,
     /// The id of the reply has another type than the id of the request.

@@ -172,7 +172,7 @@ pub(super) fn request_failure(
             let message = "the server's answer is longer than the limit of a message";
             Failure::new(Reason::UpstreamTooLarge, message).upstream_status(status)
         }
-        RequestError::NoRoom => memory_exhausted(BudgetExhausted),
+        RequestError::NoMemory => memory_exhausted(BudgetExhausted),
         RequestError::CodedStream => {
             let message = "the server's event stream has a content coding, which is not supported";
             Failure::new(Reason::UpstreamNotProtocol, message)

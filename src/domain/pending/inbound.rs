@@ -17,15 +17,15 @@ use crate::domain::mcp::check_revision;
 use crate::domain::rope::Rope;
 
 impl LinkMachine {
-    /// Handles a message from the server. `beside` is the id of the request in whose response stream it arrived, if
+    /// Handles a message from the server. `stream` is the id of the request in whose response stream it arrived, if
     /// any.
-    pub(super) fn message(&mut self, now: Duration, message: Bytes, beside: Option<u64>) {
+    pub(super) fn message(&mut self, now: Duration, message: Bytes, stream: Option<u64>) {
         if !self.is_open() {
             return;
         }
         self.on_received(now);
         // The origin is determined first: a response in the same array may remove the request.
-        let origin = self.origin(beside);
+        let origin = self.origin(stream);
         match jsonrpc::parts(&message, self.settings.depth) {
             Some(parts) => parts
                 .into_iter()
@@ -34,12 +34,12 @@ impl LinkMachine {
         }
     }
 
-    fn origin(&self, beside: Option<u64>) -> MessageOrigin {
-        let Some(id) = beside else {
+    fn origin(&self, stream: Option<u64>) -> MessageOrigin {
+        let Some(id) = stream else {
             return MessageOrigin::Link;
         };
-        match (self.in_flight.get(&id), self.subscriptions.of(id)) {
-            (Some(flight), _) => MessageOrigin::Call(flight.waiting.ask.ticket),
+        match (self.in_flight.get(&id), self.subscriptions.ticket(id)) {
+            (Some(in_flight), _) => MessageOrigin::Call(in_flight.queued.request.ticket),
             (None, Some(_)) => MessageOrigin::Subscription(id),
             (None, None) => MessageOrigin::Abandoned,
         }
@@ -60,15 +60,15 @@ impl LinkMachine {
     }
 
     fn notified(&mut self, method: String, message: Bytes, origin: MessageOrigin) {
-        let Some((message, own)) = self.of_subscription(&method, message, origin) else {
+        let Some((message, subscriber)) = self.route_to_subscription(&method, message, origin) else {
             return;
         };
-        let hearers =
-            own.unwrap_or_else(|| recipients(&method, origin, self.settings.log_messages));
+        let recipients =
+            subscriber.unwrap_or_else(|| recipients(&method, origin, self.settings.log_messages));
         self.out.push_back(LinkOutput::Notified {
             method,
             message,
-            hearers,
+            recipients,
         });
     }
 
@@ -84,9 +84,9 @@ impl LinkMachine {
             self.counts.skipped += 1;
             return;
         };
-        if let Some(flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.remove(&id) {
             self.unanswered = 0;
-            self.fail(flight.waiting.ask.ticket, RequestError::TooLarge(0));
+            self.fail(in_flight.queued.request.ticket, RequestError::TooLarge(0));
         }
     }
 
@@ -98,12 +98,12 @@ impl LinkMachine {
     }
 
     fn answer(&mut self, now: Duration, id: u64, message: Bytes) {
-        if matches!(self.state, LinkState::Greeting { id: own, .. } if own == id) {
+        if matches!(self.state, LinkState::Greeting { id: expected, .. } if expected == id) {
             return self.greeted(now, id, message);
         }
-        if let Some(flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.remove(&id) {
             self.unanswered = 0;
-            let ticket = flight.waiting.ask.ticket;
+            let ticket = in_flight.queued.request.ticket;
             self.out.push_back(LinkOutput::Answer {
                 ticket,
                 id,
@@ -147,9 +147,9 @@ impl LinkMachine {
             self.counts.foreign += 1;
             return;
         };
-        if let Some(flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.remove(&id) {
             self.unanswered = 0;
-            let ticket = flight.waiting.ask.ticket;
+            let ticket = in_flight.queued.request.ticket;
             self.out.push_back(LinkOutput::Answer {
                 ticket,
                 id,
@@ -161,18 +161,18 @@ impl LinkMachine {
     /// Fails a request because the id in the response has another form than the proxy's. `spelled` is the number in
     /// that id; without it, the only possible request fails. No other response will arrive for that request.
     fn misnumbered(&mut self, spelled: Option<u64>) {
-        if let LinkState::Greeting { id: own, .. } = self.state
-            && spelled.map_or_else(|| self.unattributed.none(), |id| id == own)
+        if let LinkState::Greeting { id: expected, .. } = self.state
+            && spelled.map_or_else(|| self.unattributed.none(), |id| id == expected)
         {
             return self.close(LinkFault::Refused);
         }
         let id = spelled.or_else(|| self.only_addressee());
-        let Some((id, flight)) = id.and_then(|id| self.in_flight.remove_entry(&id)) else {
+        let Some((id, in_flight)) = id.and_then(|id| self.in_flight.remove_entry(&id)) else {
             self.counts.foreign += 1;
             return;
         };
         self.unanswered = 0;
-        self.fail(flight.waiting.ask.ticket, RequestError::Misnumbered);
+        self.fail(in_flight.queued.request.ticket, RequestError::Misnumbered);
         if spelled.is_some() {
             // The id only looks like that number: the response may belong to something else.
             self.unattributed.add(id, UnattributedReply::Abandoned);
@@ -181,8 +181,8 @@ impl LinkMachine {
 
     /// Returns the only request in flight if nothing else that was written can still cause a reply.
     fn only_addressee(&self) -> Option<u64> {
-        let mut flights = self.in_flight.keys();
-        let (first, second) = (flights.next(), flights.next());
+        let mut ids_in_flight = self.in_flight.keys();
+        let (first, second) = (ids_in_flight.next(), ids_in_flight.next());
         let is_sure = self.unattributed.none() && !self.subscriptions.may_fail();
         let alone = second.is_none() && is_sure && self.wire == WriteState::Free;
         first.copied().filter(|_| alone)

@@ -39,13 +39,13 @@ pub struct LinkCounts {
 /// A request that is written and has no reply yet.
 #[derive(Debug)]
 pub(super) struct InFlightRequest {
-    pub(super) waiting: QueuedRequest,
+    pub(super) queued: QueuedRequest,
 }
 
 /// Selects whether the server is notified of a cancelled request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CancelNotice {
-    Told,
+    Send,
     Silent,
 }
 
@@ -66,7 +66,7 @@ pub struct LinkMachine {
     pub(super) unanswered: usize,
     /// Consecutive links that did not last for `backoff.steady`.
     pub(super) attempts: u32,
-    pub(super) heard: Duration,
+    pub(super) last_received: Duration,
     pinged: Option<Duration>,
     pub(super) counts: LinkCounts,
     pub(super) out: VecDeque<LinkOutput>,
@@ -89,7 +89,7 @@ impl LinkMachine {
             next_id: 1,
             unanswered: 0,
             attempts: 0,
-            heard: Duration::ZERO,
+            last_received: Duration::ZERO,
             pinged: None,
             counts: LinkCounts::default(),
             out: VecDeque::new(),
@@ -101,19 +101,19 @@ impl LinkMachine {
         // Deadlines come first: after its deadline, a request can only time out.
         self.expire(now);
         match input {
-            LinkInput::Ask(ask) => self.request(ask),
+            LinkInput::Ask(request) => self.request(request),
             LinkInput::Cancel(ticket) => self.cancel(ticket, self.cancel_notice()),
-            LinkInput::Recall(ticket) => self.cancel(ticket, CancelNotice::Told),
+            LinkInput::ClientCancel(ticket) => self.cancel(ticket, CancelNotice::Send),
             LinkInput::Opened => self.opened(now),
             LinkInput::Written => self.written(now),
             LinkInput::Message(message) => self.message(now, message, None),
-            LinkInput::Beside(id, message) => self.message(now, message, Some(id)),
+            LinkInput::InResponseStream(id, message) => self.message(now, message, Some(id)),
             LinkInput::Overlong => self.overlong(now),
             LinkInput::Failed(id, why) => self.failed(id, why),
             LinkInput::Forgotten(id) => self.forgotten(now, id),
             LinkInput::Unwritten(why) => self.unwritten(now, why),
             LinkInput::Sign => self.on_received(now),
-            LinkInput::Lost { luck } => self.lost(now, luck),
+            LinkInput::Lost { jitter } => self.lost(now, jitter),
             LinkInput::Over => self.over(),
             LinkInput::Unsubscribe => self.end_subscriptions(),
             LinkInput::Tick => {}
@@ -138,8 +138,8 @@ impl LinkMachine {
             LinkState::Ready(_) => self.heartbeat(),
             LinkState::Closing => None,
         };
-        let flights = self.in_flight.values();
-        let deadline = flights.map(|flight| flight.waiting.ask.deadline).min();
+        let ids_in_flight = self.in_flight.values();
+        let deadline = ids_in_flight.map(|in_flight| in_flight.queued.request.deadline).min();
         let wire = match self.wire {
             WriteState::Notice(_, at) | WriteState::Resting(at) => Some(at),
             WriteState::Free | WriteState::Busy | WriteState::Unanswered => None,
@@ -204,40 +204,40 @@ impl LinkMachine {
         self.unattributed.len() + self.controls.len()
     }
 
-    fn request(&mut self, ask: Request) {
-        let hopeless = matches!(self.state, LinkState::Down(until) if until >= ask.start_by);
+    fn request(&mut self, request: Request) {
+        let hopeless = matches!(self.state, LinkState::Down(until) if until >= request.start_by);
         if hopeless {
-            return self.fail(ask.ticket, RequestError::Unreachable);
+            return self.fail(request.ticket, RequestError::Unreachable);
         }
-        let has_room = match ask.say {
-            Outbound::Subscription(..) => self.subscriptions.has_room(),
+        let has_capacity = match request.message {
+            Outbound::Subscription(..) => self.subscriptions.has_capacity(),
             Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => true,
         };
-        if !has_room || !self.queue.takes(ask.rank, self.settings.queue) {
-            return self.fail(ask.ticket, RequestError::Busy);
+        if !has_capacity || !self.queue.has_capacity(request.rank, self.settings.queue) {
+            return self.fail(request.ticket, RequestError::Busy);
         }
         self.queue.push(QueuedRequest {
-            ask,
+            request,
             past: Attempted::Unsent,
         });
     }
 
-    fn cancel(&mut self, ticket: Ticket, farewell: CancelNotice) {
+    fn cancel(&mut self, ticket: Ticket, notice: CancelNotice) {
         if self.queue.remove(ticket) || self.unsubscribe(ticket) {
             return;
         }
-        let mut flights = self.in_flight.iter();
-        let found = flights.find(|(_, flight)| flight.waiting.ask.ticket == ticket);
+        let mut ids_in_flight = self.in_flight.iter();
+        let found = ids_in_flight.find(|(_, in_flight)| in_flight.queued.request.ticket == ticket);
         if let Some(id) = found.map(|(id, _)| *id) {
             self.in_flight.remove(&id);
-            self.abandon(id, farewell);
+            self.abandon(id, notice);
         }
     }
 
     /// Records that the caller gave up on a request to which the server may still reply.
-    pub(super) fn abandon(&mut self, id: u64, farewell: CancelNotice) {
+    pub(super) fn abandon(&mut self, id: u64, notice: CancelNotice) {
         self.unattributed.add(id, UnattributedReply::Abandoned);
-        if farewell == CancelNotice::Told {
+        if notice == CancelNotice::Send {
             let params = format!("{{\"requestId\":{id}}}");
             let params = Rope::from(Bytes::from(params));
             let method = "notifications/cancelled";
@@ -248,7 +248,7 @@ impl LinkMachine {
     /// Returns whether the server understands cancellation, as far as the link knows: only after an MCP handshake.
     fn cancel_notice(&self) -> CancelNotice {
         match self.settings.greeting {
-            Some(_) => CancelNotice::Told,
+            Some(_) => CancelNotice::Send,
             None => CancelNotice::Silent,
         }
     }
@@ -302,7 +302,7 @@ impl LinkMachine {
         };
         self.wire = match self.wire {
             WriteState::Notice(ticket, _) => {
-                self.out.push_back(LinkOutput::Told(ticket));
+                self.out.push_back(LinkOutput::NoticeSent(ticket));
                 rest
             }
             WriteState::Unanswered => rest,
@@ -317,7 +317,7 @@ impl LinkMachine {
         self.out.push_back(LinkOutput::Close(why));
     }
 
-    fn lost(&mut self, now: Duration, luck: u16) {
+    fn lost(&mut self, now: Duration, jitter: u16) {
         if let LinkState::Ready(since) = self.state
             && now.saturating_sub(since) >= self.settings.backoff.steady
         {
@@ -329,7 +329,7 @@ impl LinkMachine {
         self.greeted = None;
         self.unanswered = 0;
         self.pinged = None;
-        let wait = self.settings.backoff.wait(self.attempts, luck);
+        let wait = self.settings.backoff.wait(self.attempts, jitter);
         self.attempts = self.attempts.saturating_add(1);
         self.state = LinkState::Down(now + wait);
     }
@@ -342,8 +342,8 @@ impl LinkMachine {
         }
         self.wire = WriteState::Free;
         self.cut_subscriptions();
-        for (_, flight) in std::mem::take(&mut self.in_flight).into_iter().rev() {
-            self.cut(flight);
+        for (_, in_flight) in std::mem::take(&mut self.in_flight).into_iter().rev() {
+            self.cut(in_flight);
         }
     }
 
@@ -379,7 +379,7 @@ impl LinkMachine {
     }
 
     fn expire(&mut self, now: Duration) {
-        let nobody = match self.state {
+        let unsent_error = match self.state {
             LinkState::Ready(_) => RequestError::Busy,
             LinkState::Down(_)
             | LinkState::Opening(_)
@@ -389,10 +389,10 @@ impl LinkMachine {
         };
         for over in self.queue.take_expired(now) {
             let why = match over.past {
-                Attempted::Unsent => nobody,
+                Attempted::Unsent => unsent_error,
                 Attempted::Sent => RequestError::Cut,
             };
-            self.fail(over.ask.ticket, why);
+            self.fail(over.request.ticket, why);
             let writes = !matches!(self.wire, WriteState::Free | WriteState::Resting(_));
             if self.is_ready() && writes {
                 // A server that does not read does not reply either.
@@ -407,12 +407,12 @@ impl LinkMachine {
             self.unanswered += 1;
         }
         self.expire_subscriptions(now);
-        let late = |flight: &InFlightRequest| flight.waiting.ask.deadline <= now;
-        let late = self.in_flight.iter().filter(|(_, flight)| late(flight));
+        let late = |in_flight: &InFlightRequest| in_flight.queued.request.deadline <= now;
+        let late = self.in_flight.iter().filter(|(_, in_flight)| late(in_flight));
         let late: Vec<u64> = late.map(|(id, _)| *id).collect();
         for id in late {
-            if let Some(flight) = self.in_flight.remove(&id) {
-                self.fail(flight.waiting.ask.ticket, RequestError::Late);
+            if let Some(in_flight) = self.in_flight.remove(&id) {
+                self.fail(in_flight.queued.request.ticket, RequestError::Late);
                 self.abandon(id, self.cancel_notice());
                 self.unanswered += 1;
             }
@@ -423,7 +423,7 @@ impl LinkMachine {
     fn heartbeat(&self) -> Option<Duration> {
         let heartbeat = self.settings.heartbeat?;
         Some(match self.pinged {
-            None => self.heard + heartbeat.every,
+            None => self.last_received + heartbeat.every,
             Some(at) => at + heartbeat.within,
         })
     }
@@ -441,7 +441,7 @@ impl LinkMachine {
 
     /// Records a sign of life from the server.
     pub(super) fn on_received(&mut self, now: Duration) {
-        self.heard = now;
+        self.last_received = now;
         self.pinged = None;
     }
 }

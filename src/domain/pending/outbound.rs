@@ -34,23 +34,23 @@ impl LinkMachine {
         let Some(next) = self.pop_next() else {
             return false;
         };
-        let ticket = next.ask.ticket;
-        match &next.ask.say {
+        let ticket = next.request.ticket;
+        match &next.request.message {
             Outbound::Call(call) => {
                 let id = self.next_id();
                 let message = call.with_id(id);
-                self.in_flight.insert(id, InFlightRequest { waiting: next });
+                self.in_flight.insert(id, InFlightRequest { queued: next });
                 self.write(message, WriteState::Busy);
             }
             Outbound::Subscription(call, client) => {
                 let id = self.next_id();
-                self.subscriptions.begin(id, &next.ask, client.clone());
+                self.subscriptions.begin(id, &next.request, client.clone());
                 self.write(call.with_id(id), WriteState::Unanswered);
             }
             Outbound::Notice(message) => {
                 let id = self.next_id();
                 self.unattributed.add(id, UnattributedReply::Notice);
-                let deadline = next.ask.deadline;
+                let deadline = next.request.deadline;
                 self.write(message.clone(), WriteState::Notice(ticket, deadline));
             }
             Outbound::Greeting => match self.greeted.clone() {
@@ -70,7 +70,7 @@ impl LinkMachine {
     fn pop_next(&mut self) -> Option<QueuedRequest> {
         let free = self.in_flight.len() < self.settings.order.in_flight();
         let first = self.queue.first()?;
-        let has_turn = match (&first.ask.say, self.settings.order) {
+        let has_turn = match (&first.request.message, self.settings.order) {
             (Outbound::Greeting, _) => true,
             (Outbound::Notice(_) | Outbound::Subscription(..), AnswerOrder::Pipelined(_)) => true,
             (Outbound::Call(_), _) => free,

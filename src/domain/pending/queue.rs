@@ -8,7 +8,7 @@ use super::{Outbound, Priority, Request, Ticket};
 /// A queued request.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
-    pub(super) ask: Request,
+    pub(super) request: Request,
     /// Tells whether it was already written to a link that broke.
     pub(super) past: Attempted,
 }
@@ -34,27 +34,27 @@ impl RequestQueue {
     }
 
     /// Returns true if another request of this rank fits within the limit.
-    pub(super) fn takes(&self, rank: Priority, limit: usize) -> bool {
+    pub(super) fn has_capacity(&self, rank: Priority, limit: usize) -> bool {
         match rank {
             Priority::Client => self.len() < limit,
             Priority::Candidate => self.len() < limit && self.candidates.len() < limit.div_ceil(2),
         }
     }
 
-    fn of(&mut self, rank: Priority) -> &mut VecDeque<QueuedRequest> {
+    fn queue_for(&mut self, rank: Priority) -> &mut VecDeque<QueuedRequest> {
         match rank {
             Priority::Client => &mut self.clients,
             Priority::Candidate => &mut self.candidates,
         }
     }
 
-    pub(super) fn push(&mut self, waiting: QueuedRequest) {
-        self.of(waiting.ask.rank).push_back(waiting);
+    pub(super) fn push(&mut self, queued: QueuedRequest) {
+        self.queue_for(queued.request.rank).push_back(queued);
     }
 
     /// Puts a request back in front of all others of its rank.
-    pub(super) fn put_back(&mut self, waiting: QueuedRequest) {
-        self.of(waiting.ask.rank).push_front(waiting);
+    pub(super) fn put_back(&mut self, queued: QueuedRequest) {
+        self.queue_for(queued.request.rank).push_front(queued);
     }
 
     pub(super) fn first(&self) -> Option<&QueuedRequest> {
@@ -69,30 +69,30 @@ impl RequestQueue {
     /// Takes the first subscription of a client.
     pub(super) fn take_subscription(&mut self) -> Option<QueuedRequest> {
         let is_one =
-            |waiting: &QueuedRequest| matches!(waiting.ask.say, Outbound::Subscription(..));
-        let place = self.clients.iter().position(is_one)?;
-        self.clients.remove(place)
+            |queued: &QueuedRequest| matches!(queued.request.message, Outbound::Subscription(..));
+        let index = self.clients.iter().position(is_one)?;
+        self.clients.remove(index)
     }
 
     /// Removes a request. Returns false if it is not queued.
     pub(super) fn remove(&mut self, ticket: Ticket) -> bool {
         let before = self.len();
-        self.clients.retain(|waiting| waiting.ask.ticket != ticket);
+        self.clients.retain(|queued| queued.request.ticket != ticket);
         self.candidates
-            .retain(|waiting| waiting.ask.ticket != ticket);
+            .retain(|queued| queued.request.ticket != ticket);
         self.len() < before
     }
 
     /// Takes the requests whose time in the queue is over.
     pub(super) fn take_expired(&mut self, now: Duration) -> Vec<QueuedRequest> {
         let mut expired = Vec::new();
-        for own in [&mut self.clients, &mut self.candidates] {
-            if own.iter().any(|waiting| waiting.ask.start_by <= now) {
-                let (over, kept): (VecDeque<_>, VecDeque<_>) = own
+        for queue in [&mut self.clients, &mut self.candidates] {
+            if queue.iter().any(|queued| queued.request.start_by <= now) {
+                let (over, remaining): (VecDeque<_>, VecDeque<_>) = queue
                     .drain(..)
-                    .partition(|waiting| waiting.ask.start_by <= now);
+                    .partition(|queued| queued.request.start_by <= now);
                 expired.extend(over);
-                *own = kept;
+                *queue = remaining;
             }
         }
         expired
@@ -101,6 +101,6 @@ impl RequestQueue {
     /// Returns the earliest time at which a queued request expires.
     pub(super) fn alarm(&self) -> Option<Duration> {
         let all = self.clients.iter().chain(&self.candidates);
-        all.map(|waiting| waiting.ask.start_by).min()
+        all.map(|queued| queued.request.start_by).min()
     }
 }

@@ -29,7 +29,7 @@ pub enum Recipients {
     /// Every client that subscribes to the link.
     All,
     /// No client.
-    Nobody,
+    NoClient,
 }
 
 /// Returns the recipients of a notification with this method.
@@ -42,16 +42,16 @@ pub(super) fn recipients(
     match (of_mcp, origin) {
         _ if method == PROGRESS => Recipients::Token,
         // It names a request of the server, and no client has received one.
-        ("cancelled", _) => Recipients::Nobody,
+        ("cancelled", _) => Recipients::NoClient,
         // It is about no particular client.
         (list, _) if list.ends_with("/list_changed") => Recipients::All,
         (_, MessageOrigin::Call(ticket)) => Recipients::Caller(ticket),
         ("message", MessageOrigin::Link) => match log_messages {
             LogMessages::Broadcast => Recipients::All,
-            LogMessages::Caller => Recipients::Nobody,
+            LogMessages::Caller => Recipients::NoClient,
         },
         (_, MessageOrigin::Link | MessageOrigin::Subscription(_) | MessageOrigin::Abandoned) => {
-            Recipients::Nobody
+            Recipients::NoClient
         }
     }
 }
@@ -61,37 +61,37 @@ mod tests {
     use super::*;
 
     const LOGGED: &str = "notifications/message";
-    const OWN: MessageOrigin = MessageOrigin::Call(Ticket(7));
+    const CALL: MessageOrigin = MessageOrigin::Call(Ticket(7));
 
     #[test]
-    fn what_belongs_to_a_call_reaches_its_caller_alone() {
+    fn a_message_of_a_call_reaches_only_its_caller() {
         for logs in [LogMessages::Caller, LogMessages::Broadcast] {
             for method in [LOGGED, "notifications/resources/updated", "event/x"] {
-                assert_eq!(recipients(method, OWN, logs), Recipients::Caller(Ticket(7)));
+                assert_eq!(recipients(method, CALL, logs), Recipients::Caller(Ticket(7)));
                 let abandoned = recipients(method, MessageOrigin::Abandoned, logs);
-                assert_eq!(abandoned, Recipients::Nobody, "{method}");
+                assert_eq!(abandoned, Recipients::NoClient, "{method}");
             }
         }
     }
 
     #[test]
     fn log_messages_of_no_call_reach_all_where_that_is_configured() {
-        let heard = |method, logs| recipients(method, MessageOrigin::Link, logs);
-        assert_eq!(heard(LOGGED, LogMessages::Caller), Recipients::Nobody);
-        assert_eq!(heard(LOGGED, LogMessages::Broadcast), Recipients::All);
+        let recipients_of = |method, logs| recipients(method, MessageOrigin::Link, logs);
+        assert_eq!(recipients_of(LOGGED, LogMessages::Caller), Recipients::NoClient);
+        assert_eq!(recipients_of(LOGGED, LogMessages::Broadcast), Recipients::All);
         for other in ["notifications/resources/updated", "event/message"] {
-            assert_eq!(heard(other, LogMessages::Broadcast), Recipients::Nobody);
+            assert_eq!(recipients_of(other, LogMessages::Broadcast), Recipients::NoClient);
         }
     }
 
     #[test]
-    fn progress_goes_by_its_token_and_changed_lists_are_for_all() {
-        for origin in [MessageOrigin::Link, OWN, MessageOrigin::Abandoned] {
+    fn progress_follows_its_token_and_changed_lists_reach_all() {
+        for origin in [MessageOrigin::Link, CALL, MessageOrigin::Abandoned] {
             for logs in [LogMessages::Caller, LogMessages::Broadcast] {
-                let heard = |method| recipients(method, origin, logs);
-                assert_eq!(heard("notifications/progress"), Recipients::Token);
-                assert_eq!(heard("notifications/tools/list_changed"), Recipients::All);
-                assert_eq!(heard("notifications/cancelled"), Recipients::Nobody);
+                let recipients_of = |method| recipients(method, origin, logs);
+                assert_eq!(recipients_of("notifications/progress"), Recipients::Token);
+                assert_eq!(recipients_of("notifications/tools/list_changed"), Recipients::All);
+                assert_eq!(recipients_of("notifications/cancelled"), Recipients::NoClient);
             }
         }
     }

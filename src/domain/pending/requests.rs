@@ -9,24 +9,24 @@ use super::{LinkFault, RequestError, RetryRule};
 
 /// The time that the other requests on a link get after the server has forgotten its session. The server refuses most
 /// of them too; the link only has to receive those refusals.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 impl LinkMachine {
     /// Fails one request and leaves the link as it is.
     pub(super) fn failed(&mut self, id: u64, why: RequestError) {
         self.subscription_failed(id, why);
-        if let Some(flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.remove(&id) {
             self.unanswered = 0;
             match why {
-                RequestError::Cut => self.cut(flight),
+                RequestError::Cut => self.cut(in_flight),
                 RequestError::Busy
                 | RequestError::Unreachable
                 | RequestError::Late
                 | RequestError::TooLarge(_)
-                | RequestError::NoRoom
+                | RequestError::NoMemory
                 | RequestError::CodedStream
                 | RequestError::Misnumbered
-                | RequestError::Unusable(_) => self.fail(flight.waiting.ask.ticket, why),
+                | RequestError::Unusable(_) => self.fail(in_flight.queued.request.ticket, why),
             }
         }
     }
@@ -39,7 +39,7 @@ impl LinkMachine {
                 if now.saturating_sub(since) >= self.settings.backoff.steady {
                     self.attempts = 0;
                 }
-                self.state = LinkState::Leaving(now + LAST_WORDS);
+                self.state = LinkState::Leaving(now + DRAIN_TIME);
             }
             LinkState::Down(_)
             | LinkState::Opening(_)
@@ -49,23 +49,23 @@ impl LinkMachine {
         if let Some(id) = id {
             self.subscription_failed(id, RequestError::Cut);
         }
-        let Some(flight) = id.and_then(|id| self.in_flight.remove(&id)) else {
+        let Some(in_flight) = id.and_then(|id| self.in_flight.remove(&id)) else {
             return;
         };
-        match flight.waiting.past {
-            Attempted::Unsent => self.again(flight),
-            Attempted::Sent => self.fail(flight.waiting.ask.ticket, RequestError::Cut),
+        match in_flight.queued.past {
+            Attempted::Unsent => self.again(in_flight),
+            Attempted::Sent => self.fail(in_flight.queued.request.ticket, RequestError::Cut),
         }
     }
 
     /// Fails all queued requests because no link follows. The error tells whether the request was ever written.
     pub(super) fn over(&mut self) {
-        while let Some(waiting) = self.queue.pop_first() {
-            let why = match waiting.past {
+        while let Some(queued) = self.queue.pop_first() {
+            let why = match queued.past {
                 Attempted::Unsent => RequestError::Unreachable,
                 Attempted::Sent => RequestError::Cut,
             };
-            self.fail(waiting.ask.ticket, why);
+            self.fail(queued.request.ticket, why);
         }
     }
 
@@ -79,20 +79,20 @@ impl LinkMachine {
     }
 
     /// Retries or fails a request that was written and whose fate is unknown.
-    pub(super) fn cut(&mut self, flight: InFlightRequest) {
-        match (flight.waiting.ask.repeat, flight.waiting.past) {
-            (RetryRule::Once, Attempted::Unsent) => self.again(flight),
+    pub(super) fn cut(&mut self, in_flight: InFlightRequest) {
+        match (in_flight.queued.request.repeat, in_flight.queued.past) {
+            (RetryRule::Once, Attempted::Unsent) => self.again(in_flight),
             (RetryRule::Once, Attempted::Sent) | (RetryRule::Never, _) => {
-                self.fail(flight.waiting.ask.ticket, RequestError::Cut);
+                self.fail(in_flight.queued.request.ticket, RequestError::Cut);
             }
         }
     }
 
     /// Puts a request back into the queue, at the front of its rank.
-    fn again(&mut self, flight: InFlightRequest) {
-        let mut ask = flight.waiting.ask;
-        ask.start_by = ask.deadline;
+    fn again(&mut self, in_flight: InFlightRequest) {
+        let mut request = in_flight.queued.request;
+        request.start_by = request.deadline;
         let past = Attempted::Sent;
-        self.queue.put_back(QueuedRequest { ask, past });
+        self.queue.put_back(QueuedRequest { request, past });
     }
 }

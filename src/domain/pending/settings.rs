@@ -73,12 +73,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Returns the wait after `after` earlier ones; `luck` selects the random part to subtract.
+    /// Returns the wait after `after` earlier ones; `jitter` selects the random part to subtract.
     #[must_use]
-    pub fn wait(&self, after: u32, luck: u16) -> Duration {
+    pub fn wait(&self, after: u32, jitter: u16) -> Duration {
         let doubled = self.least.saturating_mul(1 << after.min(20));
         let whole = doubled.min(self.most);
-        whole - whole / 2 * u32::from(luck) / u32::from(u16::MAX)
+        whole - whole / 2 * u32::from(jitter) / u32::from(u16::MAX)
     }
 }
 

@@ -37,7 +37,7 @@ impl Subscriptions {
         self.0.is_empty()
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_capacity(&self) -> bool {
         self.0.len() < SUBSCRIPTIONS
     }
 
@@ -46,11 +46,11 @@ impl Subscriptions {
         self.0.values().any(|one| one.until.is_some())
     }
 
-    pub(super) fn begin(&mut self, id: u64, ask: &Request, client: RequestId) {
+    pub(super) fn begin(&mut self, id: u64, request: &Request, client: RequestId) {
         let subscription = Subscription {
-            ticket: ask.ticket,
+            ticket: request.ticket,
             client,
-            until: Some(ask.deadline),
+            until: Some(request.deadline),
         };
         self.0.insert(id, subscription);
     }
@@ -61,7 +61,7 @@ impl Subscriptions {
     }
 
     /// Returns the ticket of the subscription with this id.
-    pub(super) fn of(&self, id: u64) -> Option<Ticket> {
+    pub(super) fn ticket(&self, id: u64) -> Option<Ticket> {
         self.0.get(&id).map(|one| one.ticket)
     }
 }
@@ -76,7 +76,7 @@ impl LinkMachine {
             return false;
         };
         self.subscriptions.0.remove(&id);
-        self.abandon(id, CancelNotice::Told);
+        self.abandon(id, CancelNotice::Send);
         true
     }
 
@@ -84,7 +84,7 @@ impl LinkMachine {
     pub(super) fn end_subscriptions(&mut self) {
         for (id, one) in std::mem::take(&mut self.subscriptions.0) {
             self.out.push_back(LinkOutput::Ended(one.ticket));
-            self.abandon(id, CancelNotice::Told);
+            self.abandon(id, CancelNotice::Send);
         }
     }
 
@@ -105,7 +105,7 @@ impl LinkMachine {
         for id in late {
             if let Some(one) = self.subscriptions.0.remove(&id) {
                 self.fail(one.ticket, RequestError::Late);
-                self.abandon(id, CancelNotice::Told);
+                self.abandon(id, CancelNotice::Send);
             }
         }
     }
@@ -136,7 +136,7 @@ impl LinkMachine {
     }
 
     /// Handles a notification that belongs to a subscription, or that ends one. Returns any other unchanged.
-    pub(super) fn of_subscription(
+    pub(super) fn route_to_subscription(
         &mut self,
         method: &str,
         message: Bytes,
@@ -155,15 +155,15 @@ impl LinkMachine {
             };
         }
         let named = subscription_of(&message, depth);
-        let beside = match origin {
+        let stream = match origin {
             MessageOrigin::Subscription(id) => Some(id),
             MessageOrigin::Link | MessageOrigin::Call(_) | MessageOrigin::Abandoned => None,
         };
-        let Some(id) = named.or(beside) else {
+        let Some(id) = named.or(stream) else {
             return Some((message, None));
         };
         let Some(one) = self.subscriptions.0.get_mut(&id) else {
-            return Some((message, Some(Recipients::Nobody)));
+            return Some((message, Some(Recipients::NoClient)));
         };
         one.until = None;
         let message = of_subscription(&message, &one.client, depth);

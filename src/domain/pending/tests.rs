@@ -40,10 +40,10 @@ fn call(ticket: u64) -> Outbound {
     Outbound::Call(RequestTemplate::new("do", params, &[]))
 }
 
-fn ask(ticket: u64, say: Outbound) -> Request {
+fn request(ticket: u64, message: Outbound) -> Request {
     Request {
         ticket: Ticket(ticket),
-        say,
+        message,
         start_by: seconds(5),
         deadline: seconds(10),
         repeat: RetryRule::Never,

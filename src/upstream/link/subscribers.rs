@@ -58,7 +58,7 @@ impl<'a> Subscribers<'a> {
     /// Delivers a notification: to the client of the link, to the caller it belongs to, or to all subscribers.
     pub(super) fn deliver<'p>(
         &mut self,
-        (hearers, message): (Recipients, Bytes),
+        (recipients, message): (Recipients, Bytes),
         (caller, mut open, depth): (
             Option<&NotificationSender>,
             impl Iterator<Item = &'p ProgressSink>,
@@ -68,7 +68,7 @@ impl<'a> Subscribers<'a> {
         if let Some(only) = &mut self.only {
             return only.notify(message);
         }
-        match hearers {
+        match recipients {
             Recipients::Token => {
                 let token = progress_token(&message, depth);
                 let of_call = open.find(|progress| Some(&progress.token) == token.as_ref());
@@ -85,7 +85,7 @@ impl<'a> Subscribers<'a> {
                 let tell = |listener: &NotificationSender| self.notify(listener, message.clone());
                 self.count(self.all.each(tell));
             }
-            Recipients::Nobody => self.count([]),
+            Recipients::NoClient => self.count([]),
         }
     }
 

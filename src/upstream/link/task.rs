@@ -266,7 +266,7 @@ impl<T: Transport> LinkTask<'_, T> {
         self.callers.insert(ticket, caller);
         let ask = Request {
             ticket,
-            say: asked.say,
+            message: asked.say,
             start_by: self.at(asked.start_by),
             deadline: self.at(asked.deadline),
             repeat: asked.repeat,
@@ -284,7 +284,7 @@ impl<T: Transport> LinkTask<'_, T> {
             self.used = clock::now();
             let recall = caller.and_then(|caller| caller.recall);
             self.take(match recall.is_some_and(|recall| recall.is_cancelled()) {
-                true => LinkInput::Recall(ticket),
+                true => LinkInput::ClientCancel(ticket),
                 false => LinkInput::Cancel(ticket),
             });
         }
@@ -304,7 +304,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 self.on_message(unmarked(message), LinkInput::Message)
             }
             LinkEvent::Event(Event::Aside(id, message)) => {
-                self.on_message(message, |message| LinkInput::Beside(id, message));
+                self.on_message(message, |message| LinkInput::InResponseStream(id, message));
             }
             LinkEvent::Event(Event::Overlong) => self.take(LinkInput::Overlong),
             LinkEvent::Event(Event::Failed(id, why)) => self.take(LinkInput::Failed(id, why)),
@@ -346,7 +346,7 @@ impl<T: Transport> LinkTask<'_, T> {
             (Retired::No, Intake::Open | Intake::Closed) => {}
         }
         self.take(LinkInput::Lost {
-            luck: random_jitter(),
+            jitter: random_jitter(),
         });
         // A request to a stateful link, or to a server that no plan refers to, is never sent over another link.
         let ends = self.door == Intake::Closed && self.audience.is_of_one();
@@ -406,13 +406,13 @@ impl<T: Transport> LinkTask<'_, T> {
                 id,
                 message,
             } => self.reply(ticket, Ok(LinkReply::Answer(id, message))),
-            LinkOutput::Told(ticket) => self.reply(ticket, Ok(LinkReply::Sent)),
+            LinkOutput::NoticeSent(ticket) => self.reply(ticket, Ok(LinkReply::Sent)),
             LinkOutput::Ended(ticket) => self.reply(ticket, Ok(LinkReply::Ended)),
             LinkOutput::Failed(ticket, why) => self.reply(ticket, Err(why)),
             LinkOutput::Notified {
                 method,
                 message,
-                hearers,
+                recipients,
             } => {
                 self.used = clock::now();
                 tracing::debug!(
@@ -420,21 +420,21 @@ impl<T: Transport> LinkTask<'_, T> {
                     method,
                     "received a notification from the server"
                 );
-                self.on_notification(message, hearers);
+                self.on_notification(message, recipients);
             }
         }
     }
 
-    fn on_notification(&mut self, message: Bytes, hearers: Recipients) {
-        let caller = match hearers {
+    fn on_notification(&mut self, message: Bytes, recipients: Recipients) {
+        let caller = match recipients {
             Recipients::Caller(ticket) => self.callers.get(&ticket),
-            Recipients::Token | Recipients::All | Recipients::Nobody => None,
+            Recipients::Token | Recipients::All | Recipients::NoClient => None,
         };
         let caller = caller.and_then(|caller| caller.ear.as_ref());
         let progress = self.callers.values();
         let progress = progress.filter_map(|caller| caller.progress.as_ref());
         let callers = (caller, progress, self.pending.depth());
-        self.audience.deliver((hearers, message), callers);
+        self.audience.deliver((recipients, message), callers);
     }
 
     fn reply(&mut self, ticket: Ticket, told: Result<LinkReply, RequestError>) {

@@ -273,7 +273,7 @@ impl PostClient {
             Err(DecodeError::TooLarge(_)) => {
                 return PostOutcome::Failed(RequestError::TooLarge(status));
             }
-            Err(DecodeError::NoRoom) => return PostOutcome::Failed(RequestError::NoRoom),
+            Err(DecodeError::NoRoom) => return PostOutcome::Failed(RequestError::NoMemory),
             Err(DecodeError::Malformed(_)) => {
                 return PostOutcome::Failed(RequestError::Unusable(status));
             }

@@ -1,24 +1,24 @@
-//! Thousands of worlds: callers, a link and a server that do what a seed says, and the laws that hold in all of them.
+//! A seeded simulation of callers, a link and a server, with the laws that hold at each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::dice::Dice;
 use super::*;
 
-/// How many worlds there are.
+/// The number of simulated worlds.
 const WORLDS: u64 = 1500;
-/// How many things happen in each.
+/// The number of events in each.
 const STEPS: usize = 250;
 
-/// What is known of a caller.
+/// The expected state of a caller.
 #[derive(Debug)]
 struct Caller {
     deadline: Duration,
     repeat: RetryRule,
-    /// The links that its question was written to.
+    /// The links that its request was written to.
     written: Vec<u64>,
     ending: Ending,
-    /// Whether the server has acknowledged its subscription, if it is one.
+    /// The acknowledgement of its subscription, if it has one.
     subscribes: Option<Acknowledged>,
 }
 
@@ -30,17 +30,17 @@ enum Acknowledged {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Ending {
-    Waits,
-    Gone,
-    Told,
+    Waiting,
+    Cancelled,
+    Settled,
 }
 
 /// Something that the server has read.
 #[derive(Debug)]
 struct Read {
-    /// None for what bears none.
+    /// `None` for a message without an id.
     id: Option<u64>,
-    /// Whose it is; none for what the link says by itself.
+    /// The caller; `None` for a message of the link itself.
     ticket: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ enum Link {
     Closing,
 }
 
-/// A law, which names the seed where it does not hold.
+/// Checks a law; a failure names the seed.
 macro_rules! check {
     ($world:expr, $holds:expr, $what:expr $(,)?) => {
         assert!(
@@ -65,10 +65,10 @@ macro_rules! check {
 }
 
 mod message;
-mod told;
+mod notifications;
 
 use message::read;
-use told::subscription;
+use notifications::subscription;
 
 struct World {
     seed: u64,
@@ -77,21 +77,21 @@ struct World {
     order: AnswerOrder,
     now: Duration,
     link: Link,
-    /// How many links there were.
+    /// The number of links so far.
     links: u64,
-    /// What is on its way to the server.
+    /// The message that is being written.
     writing: Option<Bytes>,
-    /// What the server has read and not dealt with.
+    /// Messages that the server has read and not handled.
     read: Vec<Read>,
-    /// Ids that were answered.
+    /// The answered ids.
     answered: Vec<u64>,
     callers: BTreeMap<u64, Caller>,
     ids: BTreeSet<u64>,
-    told: usize,
-    /// What the link itself has said of questions.
+    settled: usize,
+    /// The failures that the link reported.
     failed: BTreeSet<(u64, String)>,
-    /// Questions that the server has not taken, because it had forgotten the link.
-    untaken: BTreeSet<u64>,
+    /// Requests that the server refused because it had forgotten the session.
+    refused: BTreeSet<u64>,
 }
 
 impl World {
@@ -126,21 +126,21 @@ impl World {
             answered: Vec::new(),
             callers: BTreeMap::new(),
             ids: BTreeSet::new(),
-            told: 0,
+            settled: 0,
             failed: BTreeSet::new(),
-            untaken: BTreeSet::new(),
+            refused: BTreeSet::new(),
         }
     }
 
     fn take(&mut self, input: LinkInput) {
         self.pending.take(self.now, input);
         while let Some(output) = self.pending.output() {
-            self.obey(output);
+            self.execute(output);
         }
-        let flights = self.pending.in_flight();
+        let ids_in_flight = self.pending.in_flight();
         check!(
             self,
-            flights <= self.order.in_flight(),
+            ids_in_flight <= self.order.in_flight(),
             "too many in flight"
         );
         let most = 8 + self.order.in_flight();
@@ -152,7 +152,7 @@ impl World {
         );
     }
 
-    fn obey(&mut self, output: LinkOutput) {
+    fn execute(&mut self, output: LinkOutput) {
         match output {
             LinkOutput::Open => {
                 check!(self, self.link == Link::None, "two links");
@@ -169,10 +169,10 @@ impl World {
                 check!(self, self.link == Link::Open, "nothing is open");
             }
             LinkOutput::Notified {
-                message, hearers, ..
+                message, recipients, ..
             } => {
                 check!(self, self.link == Link::Open, "nothing is open");
-                self.hears(hearers, &message);
+                self.recipients_for(recipients, &message);
             }
             LinkOutput::Answer {
                 ticket,
@@ -180,17 +180,17 @@ impl World {
                 message,
             } => {
                 let text = String::from_utf8(message.to_vec()).unwrap();
-                let bears = text.contains(&format!("\"id\":{id},")) || text.contains("\"id\":null");
-                check!(self, bears, "another id");
-                let own = text.contains(&format!("\"for\":{}}}", ticket.0));
+                let has_id = text.contains(&format!("\"id\":{id},")) || text.contains("\"id\":null");
+                check!(self, has_id, "another id");
+                let is_own = text.contains(&format!("\"for\":{}}}", ticket.0));
                 check!(
                     self,
-                    own || text.contains("greeted"),
+                    is_own || text.contains("greeted"),
                     format!("{ticket:?} got {text}"),
                 );
                 self.settle(ticket);
             }
-            LinkOutput::Told(ticket) => self.settle(ticket),
+            LinkOutput::NoticeSent(ticket) => self.settle(ticket),
             LinkOutput::Ended(ticket) => self.ends(ticket),
             LinkOutput::Failed(ticket, why) => {
                 let writes = self.callers[&ticket.0].written.len();
@@ -199,7 +199,7 @@ impl World {
                     RequestError::Cut
                     | RequestError::Late
                     | RequestError::TooLarge(_)
-                    | RequestError::NoRoom
+                    | RequestError::NoMemory
                     | RequestError::CodedStream
                     | RequestError::Misnumbered
                     | RequestError::Unusable(_) => writes > 0,
@@ -215,13 +215,13 @@ impl World {
         let now = self.now;
         let caller = self.callers.get_mut(&ticket.0).unwrap();
         let (ending, deadline) = (&caller.ending, caller.deadline);
-        let (twice, late) = (*ending == Ending::Told, deadline < now);
-        if *ending == Ending::Waits {
-            caller.ending = Ending::Told;
-            self.told += 1;
+        let (twice, late) = (*ending == Ending::Settled, deadline < now);
+        if *ending == Ending::Waiting {
+            caller.ending = Ending::Settled;
+            self.settled += 1;
         }
-        check!(self, !twice, "told twice");
-        check!(self, !late, format!("told after {deadline:?}"));
+        check!(self, !twice, "settled twice");
+        check!(self, !late, format!("settled after {deadline:?}"));
     }
 
     fn written(&mut self, message: Bytes) {
@@ -235,24 +235,24 @@ impl World {
         if let Some(caller) = said.ticket.and_then(|ticket| self.callers.get_mut(&ticket)) {
             let before = caller.written.len();
             let ticket = said.ticket.unwrap_or(u64::MAX);
-            let untaken = self.untaken.contains(&ticket);
+            let refused = self.refused.contains(&ticket);
             let again =
-                before == 0 || ((caller.repeat == RetryRule::Once || untaken) && before == 1);
+                before == 0 || ((caller.repeat == RetryRule::Once || refused) && before == 1);
             let cut = format!("{:?}", RequestError::Cut);
             let elsewhere =
                 !caller.written.contains(&self.links) || self.failed.contains(&(ticket, cut));
-            let gone = caller.ending != Ending::Waits;
+            let gone = caller.ending != Ending::Waiting;
             caller.written.push(self.links);
             check!(self, again && elsewhere && !gone, "written again");
         }
         self.writing = Some(message);
     }
 
-    fn asks(&mut self) {
+    fn sends_request(&mut self) {
         let ticket = self.callers.len() as u64;
         let start_by = self.now + Duration::from_millis(1 + self.dice.below(3000));
         let deadline = start_by + Duration::from_millis(self.dice.below(4000));
-        let say = match self.dice.below(8) {
+        let message = match self.dice.below(8) {
             0 => Outbound::Notice(Bytes::from(format!(
                 "{{\"method\":\"n\",\"params\":[{ticket}]}}"
             ))),
@@ -260,9 +260,9 @@ impl World {
             2 => subscription(ticket),
             _ => call(ticket),
         };
-        let subscribes = matches!(say, Outbound::Subscription(..)).then_some(Acknowledged::No);
-        // A notice is never said twice.
-        let repeat = match say {
+        let subscribes = matches!(message, Outbound::Subscription(..)).then_some(Acknowledged::No);
+        // A notice is never sent twice.
+        let repeat = match message {
             Outbound::Call(_) if self.dice.one_in(2) => RetryRule::Once,
             Outbound::Call(_)
             | Outbound::Subscription(..)
@@ -280,13 +280,13 @@ impl World {
                 deadline,
                 repeat,
                 written: Vec::new(),
-                ending: Ending::Waits,
+                ending: Ending::Waiting,
                 subscribes,
             },
         );
         self.take(LinkInput::Ask(Request {
             ticket: Ticket(ticket),
-            say,
+            message,
             start_by,
             deadline,
             repeat,
@@ -294,38 +294,38 @@ impl World {
         }));
     }
 
-    fn cancels(&mut self) {
-        let waiting = self.callers.iter_mut();
-        let mut waiting = waiting.filter(|(_, caller)| caller.ending == Ending::Waits);
+    fn cancel_request(&mut self) {
+        let queued = self.callers.iter_mut();
+        let mut queued = queued.filter(|(_, caller)| caller.ending == Ending::Waiting);
         let (count, pick) = (4, self.dice.below(4));
-        if let Some((ticket, caller)) = waiting.by_ref().take(count).nth(pick as usize) {
-            caller.ending = Ending::Gone;
+        if let Some((ticket, caller)) = queued.by_ref().take(count).nth(pick as usize) {
+            caller.ending = Ending::Cancelled;
             let ticket = Ticket(*ticket);
-            let away = [LinkInput::Cancel, LinkInput::Recall][self.dice.below(2) as usize];
+            let away = [LinkInput::Cancel, LinkInput::ClientCancel][self.dice.below(2) as usize];
             self.take(away(ticket));
         }
     }
 
-    /// The server deals with something that it has read: the first where it is serial, any where it is not.
-    fn serves(&mut self) {
+    /// The server handles a message that it has read: a serial server the first one, another server any.
+    fn serve(&mut self) {
         if self.read.is_empty() {
             return;
         }
-        // What needs no answer is dealt with when it is read.
+        // A message without a response is handled when it is read.
         let notice = self.read.iter().position(|read| read.id.is_none());
-        let place = match (self.order, notice) {
+        let index = match (self.order, notice) {
             (AnswerOrder::Serial, _) => 0,
             (AnswerOrder::Pipelined(_), Some(first)) => first,
             (AnswerOrder::Pipelined(_), None) => self.dice.below(self.read.len() as u64) as usize,
         };
-        let Read { id, ticket } = self.read.remove(place);
+        let Read { id, ticket } = self.read.remove(index);
         let whose = ticket.map_or("-1".to_owned(), |ticket| ticket.to_string());
         let null = format!(
             r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32603,"message":"","data":{{"for":{whose}}}}}}}"#
         );
         let Some(id) = id else {
             if self.dice.one_in(4) {
-                self.says(null);
+                self.server_sends(null);
             }
             return;
         };
@@ -333,44 +333,44 @@ impl World {
             Some(_) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"for":{whose}}}}}"#),
             None => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"greeted"}}"#),
         };
-        if self.tells(id, ticket) {
+        if self.server_notifies(id, ticket) {
             return;
         }
         match self.dice.below(16) {
-            12 => self.fails(id, ticket),
-            13 => self.forgets(id, ticket),
+            12 => self.fail_request(id, ticket),
+            13 => self.forget_session(id, ticket),
             0 => {}
-            1 => self.says(null),
+            1 => self.server_sends(null),
             2 => {
-                self.says(result.clone());
-                self.says(result);
+                self.server_sends(result.clone());
+                self.server_sends(result);
             }
-            3 if ticket.is_some() => self.link_takes(LinkInput::Overlong),
+            3 if ticket.is_some() => self.link_receives(LinkInput::Overlong),
             _ => {
-                self.says(result);
+                self.server_sends(result);
                 self.answered.push(id);
             }
         }
     }
 
-    /// The link itself says that a question gets no answer.
-    fn fails(&mut self, id: u64, ticket: Option<u64>) {
+    /// The link reports that a request gets no answer.
+    fn fail_request(&mut self, id: u64, ticket: Option<u64>) {
         let why = self.why();
         if let Some(ticket) = ticket {
             self.failed.insert((ticket, format!("{why:?}")));
         }
-        self.link_takes(LinkInput::Failed(id, why));
+        self.link_receives(LinkInput::Failed(id, why));
     }
 
-    /// The server knows the link no longer, and has not taken a question, or has said so to nobody.
-    fn forgets(&mut self, id: u64, ticket: Option<u64>) {
+    /// The server forgets the session, either in its response to a request or without one.
+    fn forget_session(&mut self, id: u64, ticket: Option<u64>) {
         let to = if self.dice.one_in(3) { None } else { Some(id) };
-        self.untaken.extend(ticket.filter(|_| to.is_some()));
-        self.link_takes(LinkInput::Forgotten(to));
+        self.refused.extend(ticket.filter(|_| to.is_some()));
+        self.link_receives(LinkInput::Forgotten(to));
     }
 
-    /// What is being written reaches nobody. Only of a notice can a link say so.
-    fn drops(&mut self) {
+    /// The message that is being written is lost. A link reports that only for a notice.
+    fn drop_notice(&mut self) {
         let bears_id = |message: &Bytes| read(message).id.is_some();
         if self.link != Link::Open || self.writing.as_ref().is_none_or(bears_id) {
             return;
@@ -383,34 +383,34 @@ impl World {
         self.take(LinkInput::Unwritten(why));
     }
 
-    fn says(&mut self, text: String) {
-        self.link_takes(LinkInput::Message(text.into()));
+    fn server_sends(&mut self, text: String) {
+        self.link_receives(LinkInput::Message(text.into()));
     }
 
-    /// Something comes over the link, if there is one still.
-    fn link_takes(&mut self, input: LinkInput) {
+    /// The link receives an event, if it is open.
+    fn link_receives(&mut self, input: LinkInput) {
         if self.link == Link::Open {
             self.take(input);
         }
     }
 
-    fn loses(&mut self) {
+    fn lose_link(&mut self) {
         if self.link == Link::None {
             return;
         }
         self.link = Link::None;
         self.writing = None;
         self.read.clear();
-        let luck = self.dice.below(1 << 16) as u16;
-        self.take(LinkInput::Lost { luck });
-        check!(self, self.pending.remaining() == 0, "left over");
+        let jitter = self.dice.below(1 << 16) as u16;
+        self.take(LinkInput::Lost { jitter });
+        check!(self, self.pending.remaining() == 0, "entries are left");
     }
 
-    /// Time passes, and no alarm is missed.
-    fn waits(&mut self) {
+    /// Advances the time without missing an alarm.
+    fn advance_time(&mut self) {
         let mut until = self.now + Duration::from_millis(self.dice.below(800));
         while let Some(alarm) = self.pending.alarm().filter(|alarm| *alarm <= until) {
-            // Nothing may ask for a time that is past again and again.
+            // The machine must not ask for the same past time repeatedly.
             until = until.max(alarm);
             self.now = self.now.max(alarm);
             self.take(LinkInput::Tick);
@@ -418,7 +418,7 @@ impl World {
             check!(
                 self,
                 next.is_none_or(|next| next > self.now),
-                "an alarm in vain"
+                "a useless alarm"
             );
         }
         self.now = until;
@@ -427,24 +427,24 @@ impl World {
 
     fn step(&mut self) {
         match self.dice.below(20) {
-            0..=4 => self.asks(),
-            5 => self.cancels(),
-            6 => self.chatters(),
-            7..=9 => self.waits(),
-            10 if self.dice.one_in(6) || self.link == Link::Closing => self.loses(),
+            0..=4 => self.sends_request(),
+            5 => self.cancel_request(),
+            6 => self.server_sends_other(),
+            7..=9 => self.advance_time(),
+            10 if self.dice.one_in(6) || self.link == Link::Closing => self.lose_link(),
             11 | 12 if self.link == Link::Opening => {
                 self.link = Link::Open;
                 self.take(LinkInput::Opened);
             }
             13 if self.link == Link::Open => self.take(LinkInput::Sign),
-            18 if self.dice.one_in(4) => self.drops(),
+            18 if self.dice.one_in(4) => self.drop_notice(),
             14..=16 => {
                 if let Some(message) = self.writing.take().filter(|_| self.link == Link::Open) {
                     self.read.push(read(&message));
                     self.take(LinkInput::Written);
                 }
             }
-            _ => self.serves(),
+            _ => self.serve(),
         }
     }
 
@@ -455,37 +455,37 @@ impl World {
         }
         // All deadlines pass.
         for _ in 0..40 {
-            self.waits();
+            self.advance_time();
         }
         self.now += seconds(10);
         self.take(LinkInput::Tick);
         self.take(LinkInput::Unsubscribe);
-        let waits = self.callers.values();
-        let waits = waits
-            .filter(|caller| caller.ending == Ending::Waits)
+        let waiting = self.callers.values();
+        let waiting = waiting
+            .filter(|caller| caller.ending == Ending::Waiting)
             .count();
-        check!(self, waits == 0, "somebody still waits");
+        check!(self, waiting == 0, "a caller still waits");
         check!(
             self,
             self.pending.in_flight() == 0,
             "something is in flight"
         );
         check!(self, self.pending.queued() == 0, "something is queued");
-        self.loses();
+        self.lose_link();
         check!(
             self,
             self.pending.remaining() == 0,
             "something is left over"
         );
-        self.told
+        self.settled
     }
 }
 
 #[test]
-fn no_answer_reaches_another_caller_and_nobody_waits_for_ever() {
-    let told: usize = (0..WORLDS).map(|seed| World::new(seed).run()).sum();
+fn each_caller_gets_its_own_answer_in_time() {
+    let settled: usize = (0..WORLDS).map(|seed| World::new(seed).run()).sum();
     assert!(
-        told > 20 * WORLDS as usize,
-        "only {told} were told anything"
+        settled > 20 * WORLDS as usize,
+        "only {settled} requests were settled"
     );
 }

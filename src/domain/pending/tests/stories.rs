@@ -1,13 +1,13 @@
-//! One thing at a time.
+//! Single scenarios of a link.
 
 use super::*;
 
 mod failed;
 mod misread;
-mod said_at_once;
+mod mixed_messages;
 mod subscriptions;
 
-/// A link that is driven by hand.
+/// A link whose events the test supplies.
 struct Driven {
     pending: LinkMachine,
     now: Duration,
@@ -34,13 +34,13 @@ impl Driven {
         std::iter::from_fn(|| self.pending.output()).collect()
     }
 
-    fn says(&mut self, text: &str) -> Vec<LinkOutput> {
+    fn server_sends(&mut self, text: &str) -> Vec<LinkOutput> {
         self.take(LinkInput::Message(Bytes::copy_from_slice(text.as_bytes())))
     }
 
-    /// Asks, and takes it that it is written.
-    fn asks(&mut self, ticket: u64) {
-        let written = self.take(LinkInput::Ask(ask(ticket, call(ticket))));
+    /// Sends a request and completes its write.
+    fn sends_request(&mut self, ticket: u64) {
+        let written = self.take(LinkInput::Ask(request(ticket, call(ticket))));
         assert!(
             matches!(&written[..], [LinkOutput::Write(_)]),
             "{written:?}"
@@ -71,86 +71,86 @@ const NULL: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message
 #[test]
 fn a_serial_link_asks_one_after_the_other() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    let asked = link.take(LinkInput::Ask(ask(7, call(7))));
+    let asked = link.take(LinkInput::Ask(request(7, call(7))));
     let wanted = r#"{"jsonrpc":"2.0","id":1,"method":"do","params":[7]}"#;
     assert_eq!(asked, [write(wanted)]);
-    assert_eq!(link.take(LinkInput::Ask(ask(8, call(8)))), []);
+    assert_eq!(link.take(LinkInput::Ask(request(8, call(8)))), []);
     assert_eq!(link.take(LinkInput::Written), []);
     let text = r#"{"jsonrpc":"2.0","id":1,"result":1.0}"#;
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[8]}"#);
-    assert_eq!(link.says(text), [answer(7, 1, text), next]);
+    assert_eq!(link.server_sends(text), [answer(7, 1, text), next]);
 }
 
 #[test]
 fn a_pipelined_link_asks_at_once_and_answers_in_any_order() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(2));
-    link.asks(1);
-    link.asks(2);
+    link.sends_request(1);
+    link.sends_request(2);
     assert_eq!(
-        link.take(LinkInput::Ask(ask(3, call(3)))),
+        link.take(LinkInput::Ask(request(3, call(3)))),
         [],
         "two at a time"
     );
     let text = r#"{"id":2,"error":{"code":1}}"#;
-    let said = link.says(text);
+    let said = link.server_sends(text);
     assert_eq!(said[0], answer(2, 2, text));
     assert_eq!(link.take(LinkInput::Written), []);
     let text = r#"{"id":1,"result":null}"#;
-    assert_eq!(link.says(text), [answer(1, 1, text)]);
+    assert_eq!(link.server_sends(text), [answer(1, 1, text)]);
 }
 
 #[test]
-fn a_call_that_is_late_frees_its_turn_and_its_answer_reaches_nobody() {
+fn a_late_call_frees_its_slot_and_its_answer_is_dropped() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
+    link.sends_request(1);
     let late = link.at(10);
     assert_eq!(late, [LinkOutput::Failed(Ticket(1), RequestError::Late)]);
     link.now = Duration::ZERO;
-    link.asks(2);
-    assert_eq!(link.says(NULL), [], "it may be about the first");
-    assert_eq!(link.says(r#"{"id":1,"result":"old"}"#), []);
+    link.sends_request(2);
+    assert_eq!(link.server_sends(NULL), [], "it may be about the first");
+    assert_eq!(link.server_sends(r#"{"id":1,"result":"old"}"#), []);
     let counts = link.pending.counts();
     assert_eq!((counts.late, counts.foreign), (1, 1));
     let text = r#"{"id":2,"result":"new"}"#;
-    assert_eq!(link.says(text), [answer(2, 2, text)]);
+    assert_eq!(link.server_sends(text), [answer(2, 2, text)]);
     assert_eq!(link.pending.remaining(), 0);
 }
 
 #[test]
-fn an_error_without_an_id_belongs_to_the_only_one_who_can_have_caused_it() {
+fn an_error_without_an_id_belongs_to_the_only_possible_request() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
-    assert_eq!(link.says(NULL), [answer(1, 1, NULL)]);
-    assert_eq!(link.says(NULL), [], "nobody asked");
+    link.sends_request(1);
+    assert_eq!(link.server_sends(NULL), [answer(1, 1, NULL)]);
+    assert_eq!(link.server_sends(NULL), [], "nobody asked");
 
     let mut link = Driven::ready(AnswerOrder::Pipelined(2));
-    link.asks(1);
-    link.asks(2);
-    assert_eq!(link.says(NULL), [], "either may be meant");
+    link.sends_request(1);
+    link.sends_request(2);
+    assert_eq!(link.server_sends(NULL), [], "either may be meant");
     let text = r#"{"id":1,"result":1}"#;
-    assert_eq!(link.says(text), [answer(1, 1, text)]);
-    assert_eq!(link.says(NULL), [answer(2, 2, NULL)]);
+    assert_eq!(link.server_sends(text), [answer(1, 1, text)]);
+    assert_eq!(link.server_sends(NULL), [answer(2, 2, NULL)]);
 }
 
 #[test]
 fn an_error_without_an_id_may_be_about_a_notice() {
     let mut link = Driven::ready(AnswerOrder::Serial);
     let notice = Outbound::Notice(Bytes::from_static(b"{\"method\":\"n\"}"));
-    let written = link.take(LinkInput::Ask(ask(1, notice)));
+    let written = link.take(LinkInput::Ask(request(1, notice)));
     assert_eq!(written, [write(r#"{"method":"n"}"#)]);
-    assert_eq!(link.take(LinkInput::Written), [LinkOutput::Told(Ticket(1))]);
-    link.asks(2);
-    assert_eq!(link.says(NULL), []);
+    assert_eq!(link.take(LinkInput::Written), [LinkOutput::NoticeSent(Ticket(1))]);
+    link.sends_request(2);
+    assert_eq!(link.server_sends(NULL), []);
     let text = r#"{"id":2,"result":1}"#;
-    assert_eq!(link.says(text), [answer(2, 2, text)]);
-    link.asks(3);
-    assert_eq!(link.says(NULL), [answer(3, 3, NULL)], "that is long past");
+    assert_eq!(link.server_sends(text), [answer(2, 2, text)]);
+    link.sends_request(3);
+    assert_eq!(link.server_sends(NULL), [answer(3, 3, NULL)], "that is long past");
 }
 
 #[test]
-fn what_is_too_long_fails_the_one_who_must_have_asked() {
+fn an_overlong_message_fails_the_only_possible_request() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
+    link.sends_request(1);
     let large = [LinkOutput::Failed(Ticket(1), RequestError::TooLarge(0))];
     assert_eq!(link.take(LinkInput::Overlong), large);
     assert_eq!(link.take(LinkInput::Overlong), []);
@@ -160,10 +160,10 @@ fn what_is_too_long_fails_the_one_who_must_have_asked() {
 #[test]
 fn requests_of_the_server_are_declined_and_pings_answered() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    let pong = link.says(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);
+    let pong = link.server_sends(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);
     assert_eq!(pong, [write(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#)]);
     assert_eq!(link.take(LinkInput::Written), []);
-    let declined = link.says(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+    let declined = link.server_sends(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
     let wanted = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"this client answers no requests"}}"#;
     assert_eq!(declined, [write(wanted)]);
     assert_eq!(link.pending.counts().declined, 1);
@@ -172,11 +172,11 @@ fn requests_of_the_server_are_declined_and_pings_answered() {
 #[test]
 fn notifications_are_handed_out_and_noise_is_skipped() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
+    link.sends_request(1);
     let text = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
-    let told = link.says(text);
+    let outputs = link.server_sends(text);
     assert!(
-        matches!(&told[..], [LinkOutput::Notified { method, .. }] if method.ends_with("message"))
+        matches!(&outputs[..], [LinkOutput::Notified { method, .. }] if method.ends_with("message"))
     );
     for noise in [
         "",
@@ -186,9 +186,9 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
         "[]",
         r#"{"id":1,"id":1,"result":1}"#,
     ] {
-        assert_eq!(link.says(noise), [], "{noise}");
+        assert_eq!(link.server_sends(noise), [], "{noise}");
     }
-    assert_eq!(link.says(r#"{"id":9,"result":1}"#), [], "no id of ours");
+    assert_eq!(link.server_sends(r#"{"id":9,"result":1}"#), [], "no id of ours");
     let counts = link.pending.counts();
     assert_eq!((counts.skipped, counts.foreign), (6, 1));
 }
@@ -196,7 +196,7 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
 #[test]
 fn an_answer_with_neither_result_nor_error_ends_the_wait() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
+    link.sends_request(1);
     for noise in [
         r#"{"id":1}"#,
         r#"{"jsonrpc":"2.0"}"#,
@@ -204,12 +204,12 @@ fn an_answer_with_neither_result_nor_error_ends_the_wait() {
         r#"{"jsonrpc":"2.0","id":1,"params":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
     ] {
-        assert_eq!(link.says(noise), [], "{noise}");
+        assert_eq!(link.server_sends(noise), [], "{noise}");
     }
-    let told = link.says(r#"{"jsonrpc":"2.0","id":1}"#);
+    let outputs = link.server_sends(r#"{"jsonrpc":"2.0","id":1}"#);
     assert!(
-        matches!(&told[..], [LinkOutput::Answer { id: 1, .. }]),
-        "{told:?}"
+        matches!(&outputs[..], [LinkOutput::Answer { id: 1, .. }]),
+        "{outputs:?}"
     );
 }
 
@@ -222,12 +222,12 @@ fn a_link_begins_with_a_greeting_where_it_is_to() {
     let hello = write(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"v":1}}"#);
     assert_eq!(link.take(LinkInput::Opened), [hello]);
     assert_eq!(link.take(LinkInput::Written), []);
-    assert_eq!(link.take(LinkInput::Ask(ask(1, call(1)))), []);
-    assert_eq!(link.take(LinkInput::Ask(ask(2, Outbound::Greeting))), []);
+    assert_eq!(link.take(LinkInput::Ask(request(1, call(1)))), []);
+    assert_eq!(link.take(LinkInput::Ask(request(2, Outbound::Greeting))), []);
     let text = r#"{"id":1,"result":{"protocolVersion":"x"}}"#;
     let initialized =
         write(r#"{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}"#);
-    assert_eq!(link.says(text), [LinkOutput::Ready, initialized]);
+    assert_eq!(link.server_sends(text), [LinkOutput::Ready, initialized]);
     let first = write(r#"{"jsonrpc":"2.0","id":3,"method":"do","params":[1]}"#);
     assert_eq!(link.take(LinkInput::Written), [first]);
     assert_eq!(link.take(LinkInput::Written), [answer(2, 1, text)]);
@@ -249,21 +249,21 @@ fn a_refused_greeting_gives_the_link_up() {
             ..settings(AnswerOrder::Serial)
         });
         link.take(LinkInput::Opened);
-        assert_eq!(link.says(refusal), [LinkOutput::Close(LinkFault::Refused)]);
-        assert_eq!(link.take(LinkInput::Lost { luck: 0 }), []);
+        assert_eq!(link.server_sends(refusal), [LinkOutput::Close(LinkFault::Refused)]);
+        assert_eq!(link.take(LinkInput::Lost { jitter: 0 }), []);
         assert_eq!(link.pending.alarm(), Some(Duration::from_millis(100)));
     }
 }
 
 #[test]
-fn a_greeting_that_agrees_on_something_strange_gives_the_link_up_and_says_what() {
+fn an_unsupported_revision_closes_the_link_with_a_reason() {
     let mut link = Driven::open(LinkSettings {
         greeting: greeting(),
         revisions: vec!["a".to_owned(), "b".to_owned()],
         ..settings(AnswerOrder::Serial)
     });
     link.take(LinkInput::Opened);
-    let said = link.says(r#"{"id":1,"result":{"protocolVersion":"c"}}"#);
+    let said = link.server_sends(r#"{"id":1,"result":{"protocolVersion":"c"}}"#);
     let why = "it offers the revision `c`; supported revisions are a, b";
     assert_eq!(
         said,
@@ -280,11 +280,11 @@ fn a_link_that_is_not_ready_in_time_is_given_up() {
 }
 
 #[test]
-fn what_a_broken_link_had_is_cut_and_what_waits_goes_to_the_next() {
+fn a_broken_link_cuts_written_requests_and_queued_ones_go_to_the_next() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
-    assert_eq!(link.take(LinkInput::Ask(ask(2, call(2)))), []);
-    let lost = link.take(LinkInput::Lost { luck: 0 });
+    link.sends_request(1);
+    assert_eq!(link.take(LinkInput::Ask(request(2, call(2)))), []);
+    let lost = link.take(LinkInput::Lost { jitter: 0 });
     assert_eq!(lost, [LinkOutput::Failed(Ticket(1), RequestError::Cut)]);
     assert_eq!(link.at(1), [LinkOutput::Open]);
     let opened = link.take(LinkInput::Opened);
@@ -293,21 +293,21 @@ fn what_a_broken_link_had_is_cut_and_what_waits_goes_to_the_next() {
 }
 
 #[test]
-fn what_may_be_repeated_is_repeated_once() {
+fn a_repeatable_request_is_sent_again_once() {
     let mut link = Driven::ready(AnswerOrder::Serial);
     let repeatable = Request {
         repeat: RetryRule::Once,
-        ..ask(1, call(1))
+        ..request(1, call(1))
     };
     link.take(LinkInput::Ask(repeatable));
-    assert_eq!(link.take(LinkInput::Lost { luck: 0 }), []);
+    assert_eq!(link.take(LinkInput::Lost { jitter: 0 }), []);
     assert_eq!(
         link.at(6),
         [LinkOutput::Open],
         "its start is no longer awaited"
     );
     assert_eq!(link.take(LinkInput::Opened).len(), 2);
-    let lost = link.take(LinkInput::Lost { luck: 0 });
+    let lost = link.take(LinkInput::Lost { jitter: 0 });
     assert_eq!(lost, [LinkOutput::Failed(Ticket(1), RequestError::Cut)]);
 }
 
@@ -316,7 +316,7 @@ fn waits_double_and_a_steady_link_begins_them_anew() {
     let mut link = Driven::ready(AnswerOrder::Serial);
     let mut waits = Vec::new();
     for _ in 0..3 {
-        link.take(LinkInput::Lost { luck: u16::MAX });
+        link.take(LinkInput::Lost { jitter: u16::MAX });
         let at = link.pending.alarm().unwrap();
         waits.push((at - link.now).as_millis());
         link.now = at;
@@ -325,7 +325,7 @@ fn waits_double_and_a_steady_link_begins_them_anew() {
     }
     assert_eq!(waits, [50, 100, 200]);
     link.now += seconds(10);
-    link.take(LinkInput::Lost { luck: 0 });
+    link.take(LinkInput::Lost { jitter: 0 });
     let wait = link.pending.alarm().unwrap() - link.now;
     assert_eq!(wait.as_millis(), 100);
     let backoff = settings(AnswerOrder::Serial).backoff;
@@ -337,15 +337,15 @@ fn waits_double_and_a_steady_link_begins_them_anew() {
 fn where_the_next_link_is_far_away_a_call_fails_at_once() {
     let mut link = Driven::open(settings(AnswerOrder::Serial));
     for _ in 0..8 {
-        link.take(LinkInput::Lost { luck: 0 });
+        link.take(LinkInput::Lost { jitter: 0 });
         link.now = link.pending.alarm().unwrap();
         link.take(LinkInput::Tick);
     }
-    link.take(LinkInput::Lost { luck: 0 });
+    link.take(LinkInput::Lost { jitter: 0 });
     let waits = Request {
         start_by: link.now + seconds(5),
         deadline: link.now + seconds(10),
-        ..ask(1, call(1))
+        ..request(1, call(1))
     };
     let failed = link.take(LinkInput::Ask(waits));
     assert_eq!(
@@ -355,27 +355,27 @@ fn where_the_next_link_is_far_away_a_call_fails_at_once() {
 }
 
 #[test]
-fn those_who_wait_for_too_long_or_are_too_many_are_told_so() {
+fn requests_that_wait_too_long_or_exceed_the_queue_fail() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(0);
+    link.sends_request(0);
     for ticket in 1..=4 {
         let candidate = Request {
             rank: Priority::Candidate,
-            ..ask(ticket, call(ticket))
+            ..request(ticket, call(ticket))
         };
         assert_eq!(link.take(LinkInput::Ask(candidate)), []);
     }
     let candidate = Request {
         rank: Priority::Candidate,
-        ..ask(5, call(5))
+        ..request(5, call(5))
     };
     let busy = |ticket| LinkOutput::Failed(Ticket(ticket), RequestError::Busy);
     assert_eq!(link.take(LinkInput::Ask(candidate)), [busy(5)]);
     for ticket in 6..=9 {
-        assert_eq!(link.take(LinkInput::Ask(ask(ticket, call(ticket)))), []);
+        assert_eq!(link.take(LinkInput::Ask(request(ticket, call(ticket)))), []);
     }
-    assert_eq!(link.take(LinkInput::Ask(ask(10, call(10)))), [busy(10)]);
-    let said = link.says(r#"{"id":1,"result":1}"#);
+    assert_eq!(link.take(LinkInput::Ask(request(10, call(10)))), [busy(10)]);
+    let said = link.server_sends(r#"{"id":1,"result":1}"#);
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[6]}"#);
     assert_eq!(said[1], next, "clients come first");
     let over = link.at(5);
@@ -390,10 +390,10 @@ fn a_link_on_which_nothing_is_answered_is_given_up() {
         ..settings(AnswerOrder::Serial)
     });
     link.take(LinkInput::Opened);
-    link.asks(1);
+    link.sends_request(1);
     assert_eq!(link.at(10).len(), 1);
     link.now = Duration::ZERO;
-    link.asks(2);
+    link.sends_request(2);
     let late = LinkOutput::Failed(Ticket(2), RequestError::Late);
     assert_eq!(link.at(10), [late, LinkOutput::Close(LinkFault::Stalled)]);
 }
@@ -417,22 +417,22 @@ fn a_silent_link_is_asked_for_a_sign_and_given_up_without() {
 }
 
 #[test]
-fn nothing_comes_right_behind_what_is_not_answered() {
+fn a_pause_follows_a_message_without_a_reply() {
     let mut link = Driven::open(LinkSettings {
         pause: seconds(1),
         ..settings(AnswerOrder::Serial)
     });
     link.take(LinkInput::Opened);
     let notice = Outbound::Notice(Bytes::from_static(b"{}"));
-    assert_eq!(link.take(LinkInput::Ask(ask(1, notice))).len(), 1);
-    assert_eq!(link.take(LinkInput::Ask(ask(2, call(2)))), []);
-    assert_eq!(link.take(LinkInput::Written), [LinkOutput::Told(Ticket(1))]);
+    assert_eq!(link.take(LinkInput::Ask(request(1, notice))).len(), 1);
+    assert_eq!(link.take(LinkInput::Ask(request(2, call(2)))), []);
+    assert_eq!(link.take(LinkInput::Written), [LinkOutput::NoticeSent(Ticket(1))]);
     assert_eq!(link.pending.alarm(), Some(seconds(1)));
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[2]}"#);
     assert_eq!(link.at(1), [next]);
 }
 
-/// Two calls on a link that begins with a greeting, and what the server has said of the first.
+/// Two calls on a link with a handshake, after the server refused the first.
 fn two_on_a_session() -> Driven {
     let mut driven = Driven::open(LinkSettings {
         greeting: greeting(),
@@ -440,34 +440,34 @@ fn two_on_a_session() -> Driven {
     });
     driven.take(LinkInput::Opened);
     driven.take(LinkInput::Written);
-    driven.says(r#"{"id":1,"result":{}}"#);
+    driven.server_sends(r#"{"id":1,"result":{}}"#);
     driven.take(LinkInput::Written);
-    driven.asks(1);
-    driven.asks(2);
+    driven.sends_request(1);
+    driven.sends_request(2);
     driven
 }
 
 #[test]
-fn what_a_server_that_forgot_the_link_has_refused_is_asked_on_the_next() {
+fn requests_that_a_server_refused_after_a_lost_session_go_to_the_next_link() {
     let mut driven = two_on_a_session();
     assert_eq!(driven.take(LinkInput::Forgotten(Some(3))), []);
-    // The other may have been taken, and is waited for.
+    // The server may have accepted the other call, so its response is awaited.
     let late = r#"{"id":4,"result":2}"#;
-    let told = driven.says(late);
+    let outputs = driven.server_sends(late);
     assert_eq!(
-        told,
+        outputs,
         [answer(2, 4, late), LinkOutput::Close(LinkFault::Forgotten)]
     );
-    assert_eq!(driven.take(LinkInput::Lost { luck: 0 }), []);
+    assert_eq!(driven.take(LinkInput::Lost { jitter: 0 }), []);
     assert_eq!(driven.at(1), [LinkOutput::Open]);
     driven.take(LinkInput::Opened);
     driven.take(LinkInput::Written);
-    let ready = driven.says(r#"{"id":5,"result":{}}"#);
+    let ready = driven.server_sends(r#"{"id":5,"result":{}}"#);
     assert!(ready.contains(&LinkOutput::Ready), "{ready:?}");
     let again = driven.take(LinkInput::Written);
     assert!(matches!(&again[..], [LinkOutput::Write(_)]), "{again:?}");
     driven.take(LinkInput::Written);
-    // Once is enough.
+    // It is sent again only once.
     let refused = driven.take(LinkInput::Forgotten(Some(7)));
     assert_eq!(
         refused,

@@ -1,4 +1,4 @@
-//! Requests that fail while their link goes on.
+//! Requests that fail while their link continues.
 
 use super::*;
 
@@ -12,18 +12,18 @@ fn a_call_fails_alone() {
     );
     assert_eq!(driven.take(LinkInput::Failed(3, RequestError::Cut)), []);
     let good = r#"{"id":4,"result":2}"#;
-    assert_eq!(driven.says(good), [answer(2, 4, good)]);
+    assert_eq!(driven.server_sends(good), [answer(2, 4, good)]);
 }
 
 #[test]
-fn a_notice_that_reaches_nobody_is_told_as_that() {
+fn an_undelivered_notice_fails() {
     let mut driven = Driven::ready(AnswerOrder::Serial);
     let notice = Outbound::Notice(Bytes::from_static(b"{}"));
-    driven.take(LinkInput::Ask(ask(1, notice)));
-    let told = driven.take(LinkInput::Unwritten(RequestError::Unreachable));
+    driven.take(LinkInput::Ask(request(1, notice)));
+    let outputs = driven.take(LinkInput::Unwritten(RequestError::Unreachable));
     assert_eq!(
-        told,
+        outputs,
         [LinkOutput::Failed(Ticket(1), RequestError::Unreachable)]
     );
-    driven.asks(2);
+    driven.sends_request(2);
 }

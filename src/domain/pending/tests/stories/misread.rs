@@ -1,4 +1,4 @@
-//! Responses that cannot be read, or whose ids are none of the link's.
+//! Responses that are unreadable, or whose ids the link did not issue.
 
 use super::*;
 
@@ -11,35 +11,35 @@ fn a_response_with_an_id_of_another_type_fails_its_call_at_once() {
         )]
     };
     let mut link = Driven::ready(AnswerOrder::Pipelined(2));
-    link.asks(1);
-    link.asks(2);
-    // Either may be meant.
-    assert_eq!(link.says(r#"{"id":"a","result":1}"#), []);
-    assert_eq!(link.says(r#"{"id":"2","result":1}"#), failed(2));
-    assert_eq!(link.says(r#"{"id":"2","result":1}"#), [], "it is over");
-    assert_eq!(link.says(r#"{"id":1.0,"error":{"code":1}}"#), failed(1));
+    link.sends_request(1);
+    link.sends_request(2);
+    // It may belong to either request.
+    assert_eq!(link.server_sends(r#"{"id":"a","result":1}"#), []);
+    assert_eq!(link.server_sends(r#"{"id":"2","result":1}"#), failed(2));
+    assert_eq!(link.server_sends(r#"{"id":"2","result":1}"#), [], "it is over");
+    assert_eq!(link.server_sends(r#"{"id":1.0,"error":{"code":1}}"#), failed(1));
     assert_eq!(link.pending.counts().foreign, 2);
     for id in [r#""id":"a","#, r#""id":[1],"#, r#""id":null,"#, ""] {
         let mut link = Driven::ready(AnswerOrder::Serial);
-        link.asks(1);
-        assert_eq!(link.says(&format!(r#"{{{id}"result":1}}"#)), failed(1));
-        link.asks(2);
+        link.sends_request(1);
+        assert_eq!(link.server_sends(&format!(r#"{{{id}"result":1}}"#)), failed(1));
+        link.sends_request(2);
         let text = r#"{"id":2,"result":1}"#;
-        assert_eq!(link.says(text), [answer(2, 2, text)]);
+        assert_eq!(link.server_sends(text), [answer(2, 2, text)]);
     }
 }
 
 #[test]
-fn a_response_that_is_nested_too_deeply_goes_to_its_call_at_once() {
+fn a_response_that_is_nested_too_deeply_ends_its_call() {
     let deep = format!(
         r#"{{"id":1,"result":{}{}}}"#,
         "[".repeat(70_000),
         "]".repeat(70_000)
     );
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
-    assert_eq!(link.says(&deep), [answer(1, 1, &deep)]);
+    link.sends_request(1);
+    assert_eq!(link.server_sends(&deep), [answer(1, 1, &deep)]);
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.asks(1);
-    assert_eq!(link.says(&format!("[{deep}]")), [answer(1, 1, &deep)]);
+    link.sends_request(1);
+    assert_eq!(link.server_sends(&format!("[{deep}]")), [answer(1, 1, &deep)]);
 }

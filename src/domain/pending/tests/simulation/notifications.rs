@@ -1,4 +1,4 @@
-//! What a server says that answers no call, and what becomes of subscriptions.
+//! Server messages other than answers, and the course of subscriptions.
 
 use super::*;
 use crate::domain::jsonrpc::RequestId;
@@ -7,12 +7,12 @@ use crate::domain::jsonrpc::RequestId;
 pub(super) fn subscription(ticket: u64) -> Outbound {
     let params = Rope::from(Bytes::from(format!("[{ticket}]")));
     let call = RequestTemplate::new("subscriptions/listen", params, &[]);
-    let own = RequestId::new(Json::string(&format!("c{ticket}"))).unwrap();
-    Outbound::Subscription(call, own)
+    let client_id = RequestId::new(Json::string(&format!("c{ticket}"))).unwrap();
+    Outbound::Subscription(call, client_id)
 }
 
 impl World {
-    pub(super) fn chatters(&mut self) {
+    pub(super) fn server_sends_other(&mut self) {
         let id = self.dice.below(1 << 60) + (1 << 50);
         let old = self.answered.last().copied().unwrap_or(id);
         let text = match self.dice.below(7) {
@@ -24,7 +24,7 @@ impl World {
             5 => r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#.to_owned(),
             _ => "Starting up...".to_owned(),
         };
-        self.says(text);
+        self.server_sends(text);
     }
 
     pub(super) fn why(&mut self) -> RequestError {
@@ -39,10 +39,10 @@ impl World {
         }
     }
 
-    /// The server tells something of a subscription that it has read, or ends one that it has acknowledged.
-    pub(super) fn tells(&mut self, id: u64, ticket: Option<u64>) -> bool {
-        let waits = ticket.and_then(|ticket| self.callers.get_mut(&ticket));
-        let Some(caller) = waits.filter(|caller| caller.subscribes.is_some()) else {
+    /// The server sends a notification of a subscription, or ends an acknowledged one.
+    pub(super) fn server_notifies(&mut self, id: u64, ticket: Option<u64>) -> bool {
+        let waiting = ticket.and_then(|ticket| self.callers.get_mut(&ticket));
+        let Some(caller) = waiting.filter(|caller| caller.subscribes.is_some()) else {
             return false;
         };
         let known = caller.subscribes == Some(Acknowledged::Yes);
@@ -52,15 +52,15 @@ impl World {
         (caller.subscribes, caller.deadline) = (Some(Acknowledged::Yes), Duration::MAX);
         let whose = ticket.unwrap_or_default();
         match self.dice.below(6) {
-            0 if known => self.says(format!(
+            0 if known => self.server_sends(format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"result":{{"for":{whose}}}}}"#
             )),
-            1 if known => self.says(format!(
+            1 if known => self.server_sends(format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
             )),
-            2 if known => self.link_takes(LinkInput::Failed(id, RequestError::Cut)),
+            2 if known => self.link_receives(LinkInput::Failed(id, RequestError::Cut)),
             _ => {
-                self.says(format!(
+                self.server_sends(format!(
                     r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
                 ));
                 self.read.push(Read { id: Some(id), ticket });
@@ -69,16 +69,16 @@ impl World {
         true
     }
 
-    /// Whether a notification may reach a caller: it bears the id that the caller gave.
-    pub(super) fn hears(&self, hearers: Recipients, message: &Bytes) {
-        let Recipients::Caller(Ticket(ticket)) = hearers else {
+    /// Checks that a notification that reaches a caller has the id that the caller chose.
+    pub(super) fn recipients_for(&self, recipients: Recipients, message: &Bytes) {
+        let Recipients::Caller(Ticket(ticket)) = recipients else {
             return;
         };
-        let own = format!(r#""io.modelcontextprotocol/subscriptionId":"c{ticket}""#);
+        let client_id = format!(r#""io.modelcontextprotocol/subscriptionId":"c{ticket}""#);
         let text = std::str::from_utf8(message).unwrap();
-        check!(self, text.contains(&own), format!("{ticket} heard {text}"));
-        let waits = self.callers[&ticket].ending == Ending::Waits;
-        check!(self, waits, format!("{ticket} heard {text} at its end"));
+        check!(self, text.contains(&client_id), format!("{ticket} received {text}"));
+        let waiting = self.callers[&ticket].ending == Ending::Waiting;
+        check!(self, waiting, format!("{ticket} received {text} at its end"));
     }
 
     /// Whether a subscription may end in good order.
