@@ -19,7 +19,7 @@ use clap::ValueEnum;
 
 use crate::cli::{CommandError, ImportArguments};
 use crate::domain::import::{
-    DocumentKind, Given, ImportDraft, ImportError, ImportReport, draft, printable,
+    DocumentKind, SourceDocument, ImportDraft, ImportError, ImportReport, draft, printable,
 };
 
 /// Maximum size of a file or a response.
@@ -76,14 +76,14 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandErr
 }
 
 fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
-    let mut given: Vec<Given> = Vec::new();
+    let mut given: Vec<SourceDocument> = Vec::new();
     let files = [
         (DocumentKind::OpenApi, &arguments.openapi),
         (DocumentKind::OpenRpc, &arguments.openrpc),
     ];
     for (kind, paths) in files {
         for path in paths {
-            given.push(Given {
+            given.push(SourceDocument {
                 name: path.display().to_string(),
                 kind,
                 document: read::read(path)?,

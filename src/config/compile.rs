@@ -263,7 +263,7 @@ fn sockets(
     served.then_some(ClientSocketPlan {
         concurrency: raw.socket_concurrency.value,
         idle_timeout: raw.socket_idle_timeout.value,
-        tongue: protocol,
+        protocol,
     })
 }
 

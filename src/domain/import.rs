@@ -49,7 +49,7 @@ pub use refs::{DocumentFault, printable};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
+pub struct SourceDocument {
     /// The source of the document, for people.
     pub name: String,
     /// The kind that the document must be of.
@@ -118,7 +118,7 @@ pub struct LeftOut {
 ///
 /// # Errors
 /// [`ImportError`] for the first document that is not of its kind, or is beyond the limits.
-pub fn draft(given: &[Given]) -> Result<ImportDraft, ImportError> {
+pub fn draft(given: &[SourceDocument]) -> Result<ImportDraft, ImportError> {
     let mut found = Operations::default();
     for given in given {
         let read = match given.kind {

@@ -21,8 +21,8 @@ pub use loose::{Loose, LooseCall, read_loosely};
 pub use message::{Call, Incoming, Invalid, MessageError, MessageItem, MessageLimits, parse};
 pub use progress::{PROGRESS, progress_token, with_progress_token};
 pub use response::{ErrorObject, Response, ResponseFault, ResponseReply, parse_response};
-pub use split_batch::parts;
-pub use subscription::{LISTEN, ended_subscription, of_subscription, subscription_of};
+pub use split_batch::split_batch;
+pub use subscription::{LISTEN, ended_subscription, with_client_id, subscription_of};
 pub use template::RequestTemplate;
 pub use write::{ExtraMembers, batch, error, notification, request, result};
 

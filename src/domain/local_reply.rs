@@ -279,7 +279,7 @@ impl LocalAnswer {
     ///
     /// # Errors
     /// The error object of the response.
-    pub fn to(&self, params: Option<&Json>) -> Result<Json, ErrorObject> {
+    pub fn respond(&self, params: Option<&Json>) -> Result<Json, ErrorObject> {
         match self {
             LocalAnswer::Result(result) => Ok(result.clone()),
             LocalAnswer::Error(error) => Err(error.clone()),

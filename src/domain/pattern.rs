@@ -266,7 +266,7 @@ pub enum Absence {
     /// An error of the caller.
     Refused,
     /// `{x?}`: absent on one side means absent on the other.
-    Kept,
+    Preserved,
     /// `{x=50}`: absent reads as the default, which is always written.
     Filled(Json),
     /// `{x?=50}`: absent reads as the default, which is not written.
@@ -279,7 +279,7 @@ impl Absence {
     pub fn default(&self) -> Option<&Json> {
         match self {
             Absence::Filled(default) | Absence::Implied(default) => Some(default),
-            Absence::Refused | Absence::Kept => None,
+            Absence::Refused | Absence::Preserved => None,
         }
     }
 }

@@ -231,7 +231,7 @@ pub struct ClientSocketPlan {
     /// Time without a message after which a socket is closed.
     pub idle_timeout: Duration,
     /// The protocol of the socket.
-    pub tongue: SocketProtocol,
+    pub protocol: SocketProtocol,
 }
 
 /// The protocol that clients use over WebSockets.

@@ -129,7 +129,7 @@ pub fn classify(plan: &Plan, poster: Poster<'_>, body: PostedBody) -> Posted {
         }
         (Ok(incoming), None) => Posted::Messages(incoming),
         (Ok(Incoming::Single(MessageItem::Call(call))), Some(fault)) => {
-            Posted::Call(Box::new(call.answered()), fault)
+            Posted::Call(Box::new(call.into_request()), fault)
         }
         (Ok(Incoming::Single(MessageItem::Response(_))), Some(fault)) => {
             sorter.unreadable(RequestId::null(), fault)

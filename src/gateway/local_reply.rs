@@ -52,7 +52,7 @@ pub(super) fn rpc(
     record.handle_locally(DecisionReason::Local);
     routing::guard(plan, RequestHead::new(head), origin.entry())?;
     let id = call.id.clone().unwrap_or(RequestId::null());
-    let reply = answer.to(call.params.as_ref());
+    let reply = answer.respond(call.params.as_ref());
     let error = reply.as_ref().err();
     let error = error.map(|error| (blame_of(error), Some(error.code)));
     let full = response::rpc_message(match reply {

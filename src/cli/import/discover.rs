@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::{LARGEST, Method, json};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
 use crate::config::compile::tls::{Alpn, TlsFault, client};
-use crate::domain::import::{DocumentKind, Given, printable};
+use crate::domain::import::{DocumentKind, SourceDocument, printable};
 use crate::domain::tls::{ClientTls, Pem};
 use crate::upstream::Connector;
 
@@ -169,7 +169,7 @@ impl DiscoverServer {
         &self,
         method: Option<Method>,
         limit: Duration,
-    ) -> Result<Given, DiscoverError> {
+    ) -> Result<SourceDocument, DiscoverError> {
         let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
         let told = within(limit, self.tell(method, limit)).map_err(unreachable)?;
         told.unwrap_or_else(|| {
@@ -186,7 +186,7 @@ impl DiscoverServer {
         format!("{scheme}://{}{}", self.authority, self.uri.path())
     }
 
-    async fn tell(&self, method: Option<Method>, limit: Duration) -> Result<Given, DiscoverError> {
+    async fn tell(&self, method: Option<Method>, limit: Duration) -> Result<SourceDocument, DiscoverError> {
         match method {
             Some(Method::Discover) => return self.discover().await,
             Some(Method::Tools) => return self.tools().await,
@@ -211,13 +211,13 @@ impl DiscoverServer {
         }
     }
 
-    async fn discover(&self) -> Result<Given, DiscoverError> {
+    async fn discover(&self) -> Result<SourceDocument, DiscoverError> {
         let answer = self.call("rpc.discover", json!({}), &self.headers).await?;
         Ok(self.given("rpc.discover", DocumentKind::OpenRpc, answer.result))
     }
 
-    fn given(&self, method: &str, kind: DocumentKind, document: Value) -> Given {
-        Given {
+    fn given(&self, method: &str, kind: DocumentKind, document: Value) -> SourceDocument {
+        SourceDocument {
             name: format!("`{method}` of {}", self.name()),
             kind,
             document,
@@ -225,7 +225,7 @@ impl DiscoverServer {
     }
 
     /// Lists the tools; opens a session if the server requires one.
-    async fn tools(&self) -> Result<Given, DiscoverError> {
+    async fn tools(&self) -> Result<SourceDocument, DiscoverError> {
         let first = self.call("tools/list", json!({}), &self.headers).await;
         let (headers, mut answer) = match first {
             Ok(answer) => (self.headers.clone(), answer),

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
 use crate::domain::import::tests::any::{api, rpc};
-use crate::domain::import::{DocumentKind, Given, draft};
+use crate::domain::import::{DocumentKind, SourceDocument, draft};
 
 const MAIN: &str = "include = ['routes.toml']\n\
                     [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
@@ -39,7 +39,7 @@ fn a_path_that_no_route_can_have_is_left_out() {
         let get = json!({ "get": { "responses": {} } });
         let document = json!({ "openapi": "3.1.0", "paths": { path: get, "/usual": get } });
         let (name, kind) = ("document".to_owned(), DocumentKind::OpenApi);
-        let given = Given {
+        let given = SourceDocument {
             name,
             kind,
             document,
@@ -59,7 +59,7 @@ proptest! {
 
     #[test]
     fn every_draft_is_a_route_file_without_problems(api in api(), rpc in rpc()) {
-        let given = |kind, document| Given { name: "document".to_owned(), kind, document };
+        let given = |kind, document| SourceDocument { name: "document".to_owned(), kind, document };
         let drafted = draft(&[given(DocumentKind::OpenApi, api), given(DocumentKind::OpenRpc, rpc)]);
         let toml = drafted.map(|draft| draft.toml).unwrap_or_default();
         prop_assert_eq!(problems(&toml), "", "{}", toml);

@@ -124,7 +124,7 @@ impl Mutation<'_> {
                 RawMutation::Value(list) if list.kind() == JsonKind::Array => {
                     TextPatterns::Hole(Slot {
                         role: Role::Forgotten(Some(list.clone())),
-                        absence: Absence::Kept,
+                        absence: Absence::Preserved,
                         ..slot.clone()
                     })
                 }
@@ -155,7 +155,7 @@ fn gone() -> Slot {
         name: "_".to_owned(),
         role: Role::Forgotten(None),
         shape: Shape::Any,
-        absence: Absence::Kept,
+        absence: Absence::Preserved,
         codec: Codec::Plain,
         null: Null::Value,
     }

@@ -77,7 +77,7 @@ fn of_hole(shape: &Shape, located: &[&LocatedHole<'_>]) -> Samples {
     for located in located {
         match &located.slot.absence {
             Absence::Refused => {}
-            Absence::Kept => odd.push(None),
+            Absence::Preserved => odd.push(None),
             Absence::Filled(default) | Absence::Implied(default) => {
                 plain.retain(|value| !value.same(default));
                 odd.push(Some(default.clone()));

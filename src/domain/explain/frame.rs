@@ -28,7 +28,7 @@ pub(super) fn parse(case: &Case<'_>) -> Option<Json> {
         .sockets
         .filter(|_| !case.request.body.is_empty())?;
     match SocketMessage::new(case.request.body, plan.limits.depth) {
-        SocketMessage::Frame(frame) if sockets.tongue == SocketProtocol::Both => Some(frame),
+        SocketMessage::Frame(frame) if sockets.protocol == SocketProtocol::Both => Some(frame),
         SocketMessage::Frame(_) | SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => None,
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn rpc(
     decided(case, DecisionReason::Local, explanation);
     routing::guard(case.plan, case.request.head, case.entry())?;
     if let Some(id) = &call.id {
-        let message = match local.to(call.params.as_ref()) {
+        let message = match local.respond(call.params.as_ref()) {
             Ok(result) => jsonrpc::result(id, Rope::from(result.into_bytes())),
             Err(error) => jsonrpc::error(id, &error),
         };

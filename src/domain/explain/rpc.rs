@@ -343,7 +343,7 @@ fn pass_call(
         _ if sending.fault.is_some() => "unchanged, byte for byte; translation would refuse it",
         (None, _) if shared => "unchanged",
         (None, _) => "unchanged; the server's answer to a notification is dropped",
-        (Some(id), None) if id.travels() && !shared => "unchanged, byte for byte",
+        (Some(id), None) if id.is_portable() && !shared => "unchanged, byte for byte",
         (Some(_), _) => "with an id that the proxy assigns; the answer gets the client's id back",
     };
     let mut sent = case.passes(upstream, &target, note);

@@ -173,7 +173,7 @@ fn parameter_name(parameter: &Parameter) -> String {
 fn absence_from(need: Requirement) -> Absence {
     match need {
         Requirement::Required => Absence::Refused,
-        Requirement::Optional => Absence::Kept,
+        Requirement::Optional => Absence::Preserved,
     }
 }
 
@@ -215,7 +215,7 @@ fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Binding
                 shown(&one.to_string()),
                 shown(&other.to_string())
             ));
-            Absence::Kept
+            Absence::Preserved
         }
         _ => {
             let required = twin.is_some_and(|twin| twin.need == Requirement::Required);
@@ -225,7 +225,7 @@ fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Binding
                     shown(&named.name)
                 ));
             }
-            spelled.map_or(Absence::Kept, Absence::Filled)
+            spelled.map_or(Absence::Preserved, Absence::Filled)
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) enum Absence {
     /// The call is refused.
     Refused,
     /// `?`: absent on the other side, too.
-    Kept,
+    Preserved,
     /// `=text`: replaced by the default.
     Filled(String),
 }
@@ -92,7 +92,7 @@ pub(super) fn spell(name: &str, kind: &Type, list: Option<List>, absence: &Absen
     }
     match absence {
         Absence::Refused => {}
-        Absence::Kept => text.push('?'),
+        Absence::Preserved => text.push('?'),
         Absence::Filled(default) => {
             text.push('=');
             text.push_str(default);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{DocumentKind, Given, ImportDraft, draft};
+use super::{DocumentKind, SourceDocument, ImportDraft, draft};
 
 pub(crate) mod any;
 mod either;
@@ -13,8 +13,8 @@ mod references;
 mod size;
 mod version_3_2;
 
-fn given(kind: DocumentKind, document: Value) -> Given {
-    Given {
+fn given(kind: DocumentKind, document: Value) -> SourceDocument {
+    SourceDocument {
         name: "document".to_owned(),
         kind,
         document,

@@ -186,7 +186,7 @@ impl Bindings {
             let RpcLocation::Position(at) = bound.rpc else {
                 continue;
             };
-            if bound.absence != Absence::Kept || Some(at) == last {
+            if bound.absence != Absence::Preserved || Some(at) == last {
                 continue;
             }
             let default = rpc.params[at].default.as_ref();

@@ -33,7 +33,7 @@ impl RequestId {
 
     /// Returns whether real servers return this id unchanged: a string, or an integer within ±2^53.
     #[must_use]
-    pub fn travels(&self) -> bool {
+    pub fn is_portable(&self) -> bool {
         match self.0.kind() {
             JsonKind::String => true,
             JsonKind::Number => {

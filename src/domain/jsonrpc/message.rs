@@ -97,7 +97,7 @@ impl Call {
 
     /// Returns the call as a request, with a null id if it has none.
     #[must_use]
-    pub fn answered(self) -> Call {
+    pub fn into_request(self) -> Call {
         Call {
             id: Some(self.id.unwrap_or(RequestId::null())),
             ..self

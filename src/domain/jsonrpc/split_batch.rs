@@ -11,7 +11,7 @@ const MOST: usize = 1024;
 /// Returns the messages of an array, even of one that is nested too deeply. Returns `None` for another value, or for an
 /// array that is empty or too large.
 #[must_use]
-pub fn parts(text: &Bytes, depth: u16) -> Option<Vec<Bytes>> {
+pub fn split_batch(text: &Bytes, depth: u16) -> Option<Vec<Bytes>> {
     if text.trim_ascii_start().first() != Some(&b'[') {
         return None;
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn an_array_is_several_messages_and_all_else_is_one() {
-        let read = |text: &'static str| parts(&text.into(), 4);
+        let read = |text: &'static str| split_batch(&text.into(), 4);
         let two = read(" [ {\"id\" :1} ,\n{\"a\":[2]}]").unwrap();
         assert_eq!(two, ["{\"id\" :1}", "{\"a\":[2]}"]);
         for other in ["{\"a\":[1]}", "", "[]", "[1", "[[[[[1]]]]]"] {
@@ -54,6 +54,6 @@ mod tests {
         let two = read("[{\"id\":1}, {\"id\":2,\"result\":[[[[]]]]}]").unwrap();
         assert_eq!(two, ["{\"id\":1}", "{\"id\":2,\"result\":[[[[]]]]}"]);
         let many = format!("[{}1]", "1,".repeat(MOST));
-        assert_eq!(parts(&many.into(), 4), None);
+        assert_eq!(split_batch(&many.into(), 4), None);
     }
 }

@@ -25,7 +25,7 @@ pub fn subscription_of(notification: &Bytes, depth: u16) -> Option<u64> {
 /// Returns a subscription's message, a notification or its result, with the client's id. A message without a
 /// subscription id stays unchanged.
 #[must_use]
-pub fn of_subscription(message: &Bytes, id: &RequestId, depth: u16) -> Bytes {
+pub fn with_client_id(message: &Bytes, id: &RequestId, depth: u16) -> Bytes {
     let paths = [["params", "_meta", KEY], ["result", "_meta", KEY]];
     let mut ranges = paths.iter().filter_map(|path| find(message, path, depth));
     match ranges.next() {
@@ -58,7 +58,7 @@ mod tests {
     fn a_notification_of_a_subscription_has_the_id_of_the_client() {
         let notification: Bytes = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7 ,"a":1.0}}}"#.into();
         assert_eq!(subscription_of(&notification, 8), Some(7));
-        let restored = of_subscription(&notification, &id("\"x\""), 8);
+        let restored = with_client_id(&notification, &id("\"x\""), 8);
         let wanted = String::from_utf8(notification.to_vec()).unwrap();
         assert_eq!(restored, wanted.replace(":7 ,", ":\"x\" ,"));
         assert_eq!(subscription_of(&restored, 8), None);
@@ -72,7 +72,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":3,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1.50}}}"#
         );
         assert_eq!(
-            of_subscription(&ended, &id("4"), 8),
+            with_client_id(&ended, &id("4"), 8),
             ended_subscription(3, &id("4"))
         );
         for text in [
@@ -82,7 +82,7 @@ mod tests {
             "x",
         ] {
             let text = Bytes::from(text);
-            assert_eq!(of_subscription(&text, &id("4"), 8), text);
+            assert_eq!(with_client_id(&text, &id("4"), 8), text);
             assert_eq!(subscription_of(&text, 8), None);
         }
     }

@@ -25,7 +25,7 @@ fn build(methods: &[&str]) -> Result<LocalReplies, Vec<Overlap>> {
 
 /// The glob that answers a method.
 fn found(locals: &LocalReplies, method: &str) -> Option<String> {
-    let answer = locals.rpc(method)?.to(None).unwrap();
+    let answer = locals.rpc(method)?.respond(None).unwrap();
     answer.text()?.ok()
 }
 

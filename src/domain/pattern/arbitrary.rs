@@ -93,7 +93,7 @@ fn absence(dice: &mut Dice, shape: &Shape) -> Absence {
     };
     match dice.below(6) {
         0..=2 => Absence::Refused,
-        3 => Absence::Kept,
+        3 => Absence::Preserved,
         4 => Absence::Filled(default),
         _ => Absence::Implied(default),
     }
@@ -108,7 +108,7 @@ fn slot(dice: &mut Dice, shape: Shape) -> Slot {
     let absence = absence(dice, &shape);
     let null = match (&absence, dice.below(4)) {
         (Absence::Refused, _) | (_, 0..=2) => Null::Value,
-        (Absence::Kept | Absence::Filled(_) | Absence::Implied(_), _) => Null::Absent,
+        (Absence::Preserved | Absence::Filled(_) | Absence::Implied(_), _) => Null::Absent,
     };
     let codec = match dice.below(12) {
         11 => Codec::Json,

@@ -67,7 +67,7 @@ impl HoleFacts {
             name: mention.name.clone(),
             role: Role::Forgotten(None),
             shape: Shape::Any,
-            absence: Absence::Kept,
+            absence: Absence::Preserved,
             codec: mention.codec,
             null: Null::Value,
         };

@@ -424,7 +424,7 @@ impl HoleFact {
         let Some(fallback) = &self.defaults[index(side)] else {
             return match self.presence {
                 Declared::No => Absence::Refused,
-                Declared::Yes => Absence::Kept,
+                Declared::Yes => Absence::Preserved,
             };
         };
         let value = fallback.value.clone();

@@ -49,7 +49,7 @@ impl Slot {
         let (name, shape) = (&self.name, self.shape.spelled());
         match &self.absence {
             Absence::Refused => format!("{name}:{shape}"),
-            Absence::Kept => format!("{name}:{shape}?"),
+            Absence::Preserved => format!("{name}:{shape}?"),
             Absence::Filled(default) => format!("{name}:{shape}={}", text_of(default)),
             Absence::Implied(default) => format!("{name}:{shape}?={}", text_of(default)),
         }

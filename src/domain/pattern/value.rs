@@ -157,7 +157,7 @@ impl Slot {
         match (&self.role, &self.absence) {
             (Role::Written(_) | Role::Forgotten(_), _) => Ok(BoundValue::Absent),
             (Role::Shared(_) | Role::Equal(_), Absence::Refused) => Err("it is required".into()),
-            (Role::Shared(_) | Role::Equal(_), Absence::Kept) => Ok(BoundValue::Absent),
+            (Role::Shared(_) | Role::Equal(_), Absence::Preserved) => Ok(BoundValue::Absent),
             (
                 Role::Shared(_) | Role::Equal(_),
                 Absence::Filled(default) | Absence::Implied(default),

@@ -26,7 +26,7 @@ impl LinkMachine {
         self.on_received(now);
         // The origin is determined first: a response in the same array may remove the request.
         let origin = self.origin(stream);
-        match jsonrpc::parts(&message, self.settings.depth) {
+        match jsonrpc::split_batch(&message, self.settings.depth) {
             Some(parts) => parts
                 .into_iter()
                 .for_each(|part| self.one(now, part, origin)),

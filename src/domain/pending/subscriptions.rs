@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::link_machine::{CancelNotice, LinkMachine};
 use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, Ticket};
-use crate::domain::jsonrpc::{RequestId, cancelled_id, of_subscription, subscription_of};
+use crate::domain::jsonrpc::{RequestId, cancelled_id, with_client_id, subscription_of};
 use crate::domain::plan::CANCELLED;
 
 /// The maximum number of subscriptions on a link.
@@ -118,7 +118,7 @@ impl LinkMachine {
         self.out.push_back(LinkOutput::Answer {
             ticket: one.ticket,
             id,
-            message: of_subscription(message, &one.client, self.settings.depth),
+            message: with_client_id(message, &one.client, self.settings.depth),
         });
         true
     }
@@ -166,7 +166,7 @@ impl LinkMachine {
             return Some((message, Some(Recipients::NoClient)));
         };
         one.until = None;
-        let message = of_subscription(&message, &one.client, depth);
+        let message = with_client_id(&message, &one.client, depth);
         Some((message, Some(Recipients::Caller(one.ticket))))
     }
 }

@@ -82,6 +82,6 @@ impl RpcRequest {
     fn was_passed_through(&self, id: &Bytes) -> bool {
         let depth = self.installed.plan.limits.depth;
         let id = Json::parse(id.clone(), depth).ok().and_then(RequestId::new);
-        self.socket.is_none() && id.is_none_or(|id| id.travels())
+        self.socket.is_none() && id.is_none_or(|id| id.is_portable())
     }
 }

@@ -141,7 +141,7 @@ impl RpcRequest {
             let answer = self.forward(record, upstream, body, interims).await?;
             return self.discard(record, upstream, answer).await;
         };
-        if id.travels() && matches!(batch, BatchContext::Single) {
+        if id.is_portable() && matches!(batch, BatchContext::Single) {
             let body = self.body.clone();
             let interims = InterimResponses::Forwarded;
             let answer = self.forward(record, upstream, body, interims).await?;

@@ -320,7 +320,7 @@ impl WebSocketSession {
 
     /// Returns the form in which the client gets events.
     fn form(&self) -> EventForm {
-        let first = match self.sockets.tongue {
+        let first = match self.sockets.protocol {
             SocketProtocol::Rpc => EventForm::Rpc,
             SocketProtocol::Both => EventForm::Frame,
         };
@@ -351,7 +351,7 @@ impl WebSocketSession {
 
     /// Converts an unsolicited server message to the client's form; returns `None` if the client does not get it.
     fn event(&self, side: Side, text: Bytes) -> Option<Bytes> {
-        match self.sockets.tongue {
+        match self.sockets.protocol {
             // This client accepts only JSON-RPC messages.
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
             SocketProtocol::Both if self.origin.links().receives_events_of(side) => {
@@ -401,7 +401,7 @@ impl WebSocketSession {
     /// Serves one message.
     async fn serve_message(&self, message: InboundMessage) -> ServeEnd {
         let body = message.text.clone();
-        if self.sockets.tongue == SocketProtocol::Both {
+        if self.sockets.protocol == SocketProtocol::Both {
             let depth = self.worker.installed().plan.limits.depth;
             // Values parsed from the message share its buffer, and keep its memory accounted.
             let (accounted, permit) = match self.worker.memory().account(body.clone()) {

@@ -280,7 +280,7 @@ impl PostClient {
         };
         let session = session.as_ref().map(|id| id.to_str().unwrap_or_default());
         if looks == ResponseKind::Json
-            && let Some(all) = jsonrpc::parts(&body, self.depth)
+            && let Some(all) = jsonrpc::split_batch(&body, self.depth)
         {
             return match self.forward_events(all, id).await {
                 Some(outcome) => outcome,
@@ -409,7 +409,7 @@ impl PostClient {
             .data()
             .filter(|data| !data.is_empty() && block.event() == MESSAGE)?;
         let message = Bytes::copy_from_slice(data.as_bytes());
-        match jsonrpc::parts(&message, self.depth) {
+        match jsonrpc::split_batch(&message, self.depth) {
             Some(all) => self.forward_events(all, id).await,
             None => self.forward_event(message, id).await,
         }

@@ -87,7 +87,7 @@ fn a_frame_server_and_an_http_server_each_receive_their_own_calls() {
     assert_eq!(plan.select_rpc("agent/stop", None), Some(1));
     let frames = plan.upstream_for(Some(0), Side::Rest).unwrap();
     assert!(matches!(&frames.transport, Transport::Frames(own) if own.in_flight == 256));
-    assert_eq!(plan.face.sockets.unwrap().tongue, SocketProtocol::Both);
+    assert_eq!(plan.face.sockets.unwrap().protocol, SocketProtocol::Both);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_proxy_itself_answers_frames_by_patterns() {
     let pong = "answer = { frame = { event = 'pong', request_id = '{>id}' } }\n";
     let quiet = "[[local]]\nframe = { command = 'quiet' }\nanswer = 'none'\n";
     let plan = plan(&format!("{BOTH}{PING}{pong}{quiet}"));
-    assert_eq!(plan.face.sockets.unwrap().tongue, SocketProtocol::Both);
+    assert_eq!(plan.face.sockets.unwrap().protocol, SocketProtocol::Both);
     let reply_to = |frame: &'static str| {
         let frame = Json::parse(frame.into(), 8).unwrap();
         let terms = TranslateContext {

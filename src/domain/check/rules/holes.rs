@@ -429,7 +429,7 @@ pub(super) fn leaves_whole(pattern: &Pattern) -> Option<Vec<(usize, Option<Json>
 fn absent(slot: &Slot) -> Option<(usize, Option<Json>)> {
     let hole = slot.binds()?;
     match &slot.absence {
-        Absence::Kept => Some((hole, None)),
+        Absence::Preserved => Some((hole, None)),
         Absence::Implied(default) => Some((hole, Some(default.clone()))),
         Absence::Refused | Absence::Filled(_) => None,
     }

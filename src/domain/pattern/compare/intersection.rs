@@ -63,7 +63,7 @@ fn anything() -> Pattern {
         name: "_".to_owned(),
         role: Role::Forgotten(None),
         shape: Shape::Any,
-        absence: Absence::Kept,
+        absence: Absence::Preserved,
         codec: Codec::Plain,
         null: Null::Value,
     })

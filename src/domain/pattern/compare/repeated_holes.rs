@@ -313,7 +313,7 @@ fn nothing(hole: usize) -> Slot {
         name: String::new(),
         role: Role::Shared(hole),
         shape: Shape::One(Scalar::Enum(Vec::new())),
-        absence: Absence::Kept,
+        absence: Absence::Preserved,
         codec: Codec::Plain,
         null: Null::Value,
     }
