@@ -346,8 +346,8 @@ impl<'v> Context<'_, 'v> {
         };
         if need == Requirement::Optional && self.sends_empty(&body) {
             notes.push(
-                "look: its body is optional; that a call without members for it sends `{}`, and no content on a route with \
-                 `params`, is a guess, which `body = \"none\"` changes for routes without `params`"
+                "look: its body is optional; a call without members sends `{}`, or no content on a route with \
+                 `params`: this is a guess; `body = \"none\"` changes it on routes without `params`"
                     .to_owned(),
             );
         }

@@ -12,7 +12,7 @@ impl Delimiter {
 
     /// Returns the character.
     #[must_use]
-    pub fn letter(self) -> char {
+    pub fn as_char(self) -> char {
         match self {
             Delimiter::Comma => ',',
             Delimiter::Pipe => '|',
@@ -73,7 +73,7 @@ impl Slot {
         if self.codec != Codec::Plain || self.binds().is_none() {
             return Ok(());
         }
-        let (letter, code) = (delimiter.letter(), delimiter.encoded());
+        let (letter, code) = (delimiter.as_char(), delimiter.encoded());
         let has_code = || {
             let mut triples = encoded.as_bytes().windows(code.len());
             triples.any(|triple| triple.eq_ignore_ascii_case(code.as_bytes()))

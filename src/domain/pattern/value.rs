@@ -390,7 +390,7 @@ impl Slot {
         (scalar, delimiter): (&Scalar, Delimiter),
         value: &Json,
     ) -> Result<Option<String>, String> {
-        let letter = delimiter.letter();
+        let letter = delimiter.as_char();
         must_be_array(value)?;
         let mut joined = String::with_capacity(value.as_bytes().len());
         let mut count = 0;

@@ -127,7 +127,7 @@ pub(in crate::domain) fn texts(words: &TextPatterns, dice: &mut Dice) -> Vec<Str
             (Shape::Separated(scalar, delimiter), _) => {
                 let words: Vec<String> =
                     (0..1 + dice.below(2)).map(|_| word(scalar, dice)).collect();
-                words.join(&delimiter.letter().to_string())
+                words.join(&delimiter.as_char().to_string())
             }
             (shape, _) => shape
                 .scalar()

@@ -146,7 +146,7 @@ impl Grammar {
     /// Returns the grammar of a list of such words with a delimiter.
     pub(super) fn separated(self, delimiter: Delimiter) -> Grammar {
         Grammar {
-            many: ListGrammar::Separated(delimiter.letter()),
+            many: ListGrammar::Separated(delimiter.as_char()),
             ..self
         }
     }
