@@ -9,8 +9,8 @@
 //! report       the verdict for each route: safe to delete, not yet, unknown
 //! ```
 //!
-//! Laws: an announcement goes out on every answer of the deprecated side and changes nothing else of it. Counts of
-//! several processes merge in any order. A report says "safe" only if calls were counted for the whole time asked for
+//! Laws: an announcement is added to every answer of the deprecated side and changes nothing else of it. Counts of
+//! several processes merge in any order. A report says "safe" only if calls were counted for the whole requested time
 //! and none arrived in it.
 
 mod deprecated;

@@ -2,8 +2,8 @@
 //!
 //! The core has no sockets and clocks: a worker reports the results of its calls and health checks, and asks for the
 //! address of the next call. Laws: at most a share of the addresses is ejected for failures; an ejected address is
-//! tried again after its pause; without a healthy address all are used, so that a wrong health check takes nothing
-//! down; an open breaker admits one call after its pause, and no second one before that call has ended or a further
+//! tried again after its pause; without a healthy address all are used, so that a wrong health check stops no
+//! calls; an open breaker admits one call after its pause, and no second one before that call has ended or a further
 //! pause has passed; retries never exceed their budget.
 
 mod breaker;

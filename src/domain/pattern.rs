@@ -1,4 +1,4 @@
-//! Patterns: JSON or text with named holes. A name that occurs on both sides stands for the same value.
+//! Patterns: JSON or text with named holes. A name that occurs on both sides means the same value.
 //!
 //! A pattern reads a value into bindings, and writes bindings into a value. Routes and outcomes are declared with
 //! patterns, but this module knows neither. Laws: writing after reading gives the value or its normal form; data that
@@ -63,7 +63,7 @@ pub enum Pattern<H = Slot> {
     Each(EachPattern<H>),
 }
 
-/// An object with these members; further ones are unknown unless `rest` takes them.
+/// An object with these members; further ones are unknown unless `rest` receives them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectPattern<H = Slot> {
     /// The named members.
@@ -129,7 +129,7 @@ impl ObjectPattern {
     }
 }
 
-/// An array with these elements, and no more unless `rest` takes them.
+/// An array with these elements, and no more unless `rest` receives them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPattern<H = Slot> {
     /// The elements, by position; trailing ones may be absent if their patterns allow it.

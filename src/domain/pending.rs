@@ -1,8 +1,8 @@
 //! Requests on a link: one connection that carries the messages of many callers, each under an id of the proxy's own.
 //!
-//! [`LinkMachine`] is a sans-io state machine for such a link, whatever the transport. It decides when to write, which
-//! caller gets which reply, when to close the link and when to open the next. [`LinkInput`]s come in with the current
-//! time; [`LinkOutput`]s say what to do. Times are durations since an instant that the owner chooses.
+//! [`LinkMachine`] is a sans-io state machine for such a link, with any transport. It decides when to write, which
+//! caller gets which reply, when to close the link and when to open the next. [`LinkInput`]s are events, with the
+//! current time; [`LinkOutput`]s are actions for the owner. Times are durations since an instant that the owner chooses.
 //!
 //! Laws, checked by a seeded simulation:
 //!
@@ -109,9 +109,10 @@ pub enum LinkInput {
     Overlong,
     /// The request with this id failed; the link itself is unaffected.
     Failed(u64, RequestError),
-    /// The server no longer knows the session. If it said so in reply to a request, it did not accept that request.
+    /// The server no longer knows the session. If it reported that in reply to a request, it did not accept the
+    /// request.
     Forgotten(Option<u64>),
-    /// The message of [`LinkOutput::Write`] could not be delivered. Takes the place of [`LinkInput::Written`].
+    /// The message of [`LinkOutput::Write`] could not be delivered. Replaces [`LinkInput::Written`].
     Unwritten(RequestError),
     /// A sign of life other than a message, such as a pong.
     Sign,
@@ -199,7 +200,7 @@ pub enum LinkFault {
     /// The server refused the handshake.
     #[error("the server refused the handshake")]
     Refused,
-    /// The server chose a protocol revision that this proxy does not accept; the text says which.
+    /// The server chose a protocol revision that this proxy does not accept; the text names it.
     #[error("{0}")]
     Foreign(String),
     /// Too many consecutive calls got no reply in time.

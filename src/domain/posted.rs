@@ -1,7 +1,7 @@
 //! Bodies posted to an RPC path: valid messages, calls that are not valid JSON-RPC 2.0, and other content.
 //!
 //! Translation takes valid messages only. A call that passes through is forwarded unchanged, unless that would bypass a
-//! flag. Content that is not JSON-RPC goes where its path would lead without `rpc.paths`. Law: serving and `explain`
+//! flag. Content that is not JSON-RPC is routed as if `rpc.paths` did not exist. Law: serving and `explain`
 //! classify a body with the same functions.
 
 use bytes::Bytes;
@@ -382,7 +382,7 @@ impl PostClassifier<'_> {
         }
     }
 
-    /// Returns the index of the RPC upstream that takes HTTP requests.
+    /// Returns the index of the RPC upstream that accepts HTTP requests.
     fn usual(&self) -> Option<usize> {
         self.plan.rpc_over_http()?;
         self.plan.upstreams.of(None, Side::Rpc)

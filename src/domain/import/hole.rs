@@ -28,7 +28,7 @@ pub(super) fn name(wire: &str) -> String {
             name.push('_');
         }
     }
-    // Trims the `_` at the ends that came from brackets or signs.
+    // Trims `_` at the ends that replaced brackets or signs.
     let has_underscore = wire.starts_with('_') || wire.ends_with('_');
     let name = if has_underscore {
         name.as_str()

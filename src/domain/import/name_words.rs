@@ -152,7 +152,7 @@ fn is_uninformative(segment: &str) -> bool {
     version || EMPTY.contains(&segment.to_ascii_lowercase().as_str())
 }
 
-/// Returns the verb that an HTTP method stands for on its path.
+/// Returns the verb that an HTTP method means on its path.
 pub(super) fn method_verb(operation: &RestOperation) -> &'static str {
     let ends_in_hole = matches!(operation.last_segment(), Some(Segment::Hole { .. }));
     match operation.method.as_str() {

@@ -86,7 +86,7 @@ fn read_method<'v>(
         let param = refs.follow(param)?;
         let schema = schema::read(refs, param.get("schema"))?;
         let name = match text(param, "name") {
-            // In a pattern, `...` stands for the unnamed members.
+            // In a pattern, `...` means the unnamed members.
             Some(name) if !name.is_empty() && name != "..." => name.to_owned(),
             Some(_) | None => format!("param{}", params.len() + 1),
         };

@@ -10,7 +10,7 @@ use super::matching::ParamNames;
 use super::model::{BodyModel, Parameter, RestOperation, RpcOperation};
 use super::name_words::{self, NameWords};
 
-/// The most pairs of candidates with one key that are scored; more cannot be told apart.
+/// The most pairs of candidates with one key that are scored; more cannot be distinguished.
 const MOST_RIVALS: usize = 400;
 /// The most candidates that are named to the reader.
 const MOST_DOUBTS: usize = 4;

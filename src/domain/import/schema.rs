@@ -191,7 +191,7 @@ fn read_members<'v>(
         refs.text(name)?;
         let brief = brief(refs, schema)?;
         let known = found.known.contains(name);
-        // In a pattern, `...` stands for the unnamed members.
+        // In a pattern, `...` means the unnamed members.
         if !known && brief.access == Access::Both && name != "..." {
             found.known.insert(name.clone());
             found.members.push(NamedValue {

@@ -40,7 +40,7 @@ fn rest(paths: Value) -> (DocumentKind, Value) {
     )
 }
 
-/// A document with these methods, whose params are by name unless they say otherwise.
+/// A document with these methods, with params by name unless a method declares another form.
 fn rpc(mut methods: Value) -> (DocumentKind, Value) {
     for method in methods.as_array_mut().into_iter().flatten() {
         if method.get("name").is_some() && method.get("paramStructure").is_none() {

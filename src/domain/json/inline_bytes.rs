@@ -35,7 +35,7 @@ impl InlineBytes {
         Some(InlineBytes::Short(end as u8 + 1, bytes))
     }
 
-    /// Returns a part of a text. For a short part a fixed number of bytes is copied, which takes few instructions.
+    /// Returns a part of a text. For a short part a fixed number of bytes is copied, which needs few instructions.
     #[inline(always)]
     pub(super) fn part(text: &Bytes, range: Range<usize>) -> InlineBytes {
         let length = range.len();
@@ -67,7 +67,7 @@ impl InlineBytes {
         }
     }
 
-    /// Appends it to a text. For a short one a fixed number of bytes is copied, which takes few instructions.
+    /// Appends it to a text. For a short one a fixed number of bytes is copied, which needs few instructions.
     #[inline(always)]
     pub(super) fn copy_to(&self, out: &mut Vec<u8>) {
         match self {

@@ -21,7 +21,7 @@ fn the_json_test_suite_is_classified() {
             .chunks(2)
             .map(hex)
             .collect();
-        // Two files of 100,000 brackets are refused for their depth whatever else they are.
+        // Two files of 100,000 brackets are refused for their depth before anything else.
         let verdict = parse(&bytes);
         match name.as_bytes()[0] {
             b'y' => assert!(verdict.is_ok(), "{name}: {verdict:?}"),
@@ -37,7 +37,7 @@ fn hex(pair: &[u8]) -> u8 {
     u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()
 }
 
-/// The implementation-defined files: grammar decides, what a value means does not.
+/// The implementation-defined files: the grammar decides, not the meaning of a value.
 fn lenient(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok()
         && !bytes.starts_with(b"\xEF\xBB\xBF")
@@ -104,7 +104,7 @@ fn names_that_lenient_parsers_confuse_are_the_same() {
     assert!(!same_ignoring_case("id", "ids"));
 }
 
-/// What is wrong with a text that begins with a quote.
+/// Returns the fault of a text that begins with a quote.
 fn byte_by_byte(text: &[u8]) -> Result<(), JsonFault> {
     let fault = |at, kind| Err(JsonFault { at, kind });
     let mut at = 1;

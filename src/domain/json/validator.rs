@@ -1,7 +1,7 @@
 //! A validating one-pass scanner: it checks the grammar and reports ranges, without building values.
 //!
 //! Offsets are passed as arguments and never stored; a fault is stored and never passed: so both stay in registers.
-//! Law: a text that is not UTF-8 is rejected for that reason, whatever other faults it has.
+//! Law: a text that is not UTF-8 is rejected for that reason, even if it has other faults.
 
 use std::ops::Range;
 

@@ -34,7 +34,7 @@ pub enum LooseCall {
 pub struct Loose {
     /// The call.
     pub reading: LooseCall,
-    /// True if it has a JSON-RPC version, whatever that is.
+    /// True if it has any JSON-RPC version.
     pub has_version: bool,
     /// Each method that a parser may read.
     pub methods: Vec<String>,

@@ -1,7 +1,7 @@
 //! The usage report of each route: the clients that still call its old side, and whether the route may be deleted.
 //!
 //! Laws: a route is safe to delete only if it was counted without a break for the requested time, and in that time no
-//! client called its deprecated side, no call was translated for it, and no call of no route came under its prefix.
+//! client called its deprecated side, no call was translated for it, and no unrouted call had its prefix.
 //! More calls, or less observed time, never make a route safer.
 
 use serde::{Deserialize, Serialize};

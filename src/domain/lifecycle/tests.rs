@@ -303,7 +303,7 @@ fn a_route_that_was_counted_and_not_called_is_safe_to_delete() {
     let plan = plan(Side::Rest);
     let mut usage = watched(&plan, 31 * DAY);
     assert_eq!(judged(&plan, &usage), (DeletionVerdict::Safe, Vec::new()));
-    // Long ago, on its other side as it came, and elsewhere.
+    // Calls long ago, untranslated calls on the other side, and calls of other routes do not matter.
     usage.note(
         "items.read",
         "known",
@@ -377,13 +377,13 @@ fn a_route_that_was_not_counted_is_unknown() {
     changed.note_routes(plan.routes.routes(), ago(DAY));
     changed.note_observed("one", ago(40 * DAY), now());
     assert!(unknown(&changed).contains("for 1 day only"));
-    // Somebody watched all the time, but not everybody who was there.
+    // At least one replica counted all the time, but another one had a gap.
     let mut gap = watched(&plan, 31 * DAY);
     gap.note_observed("three", ago(20 * DAY), ago(10 * DAY));
     assert_eq!(judged(&plan, &gap).0, DeletionVerdict::Safe);
     gap.note_observed("three", ago(9 * DAY), now());
     assert!(unknown(&gap).starts_with("there is a gap in the counts: replica `three` from "));
-    // Nobody watches now.
+    // No replica counts now.
     let mut ended = Usage::default();
     ended.note_routes(plan.routes.routes(), ago(40 * DAY));
     ended.note_observed("one", ago(40 * DAY), ago(DAY));
@@ -434,7 +434,7 @@ fn a_forgotten_interval_never_counts_as_observed() {
     }
     let (_, one) = watching.replicas().next().unwrap();
     assert_eq!(one.intervals().len(), 100);
-    // Those that are kept, and the one before the first of them.
+    // The retained intervals, and the one before the first of them.
     assert_eq!(watching.gaps_since(ago(200_000)).len(), 100);
     for replica in 0..300 {
         let until = ago(300 - replica);

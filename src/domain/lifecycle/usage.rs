@@ -64,7 +64,7 @@ impl UsageCount {
 /// The calls of one client on one side of one route, by the way they were served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientUsage {
-    /// Calls served as they came, by the upstream of their own side.
+    /// Calls served untranslated, by the upstream of their own side.
     #[serde(default)]
     pub old: UsageCount,
     /// Calls translated for the upstream of the other side.

@@ -318,7 +318,7 @@ mod tests {
             unsupported("2025-03-26")
         );
         assert_eq!(checked(&[version("1999")], "x", ""), unsupported("1999"));
-        // One that disagrees with itself is told so first.
+        // A contradiction within the request is reported first.
         let value = [version("2027-01-01"), ("mcp-method", "y")];
         assert!(is_mismatch(&checked(&value, "x", &later)));
     }
@@ -359,7 +359,7 @@ mod tests {
             }
             let params = format!(r#"{{"{key}":"7"}}"#);
             assert_eq!(named(&call_of(method, &params)), Ok(()));
-            // The server tells what is missing.
+            // The server reports the missing member.
             assert_eq!(named(&call_of(method, "{}")), Ok(()));
         }
     }

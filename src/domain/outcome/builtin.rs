@@ -46,7 +46,7 @@ impl EmptySuccess {
     }
 }
 
-/// Translates a REST response for an RPC client. The second value says whether the answer may have a result type.
+/// Translates a REST response for an RPC client. The second value tells whether the answer may have a result type.
 ///
 /// # Errors
 /// A [`Failure`] if the response lacks promised content, or is a redirect.

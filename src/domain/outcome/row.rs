@@ -411,7 +411,7 @@ static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("true"));
 /// A result with this end reports no failure: a repeated member is ignored.
 const SUCCESS_END: &[u8] = b",\"isError\":false}";
 
-/// Returns whether a tool's result says `isError: true`.
+/// Returns whether a tool's result has `isError: true`.
 #[must_use]
 pub fn reports_failure(result: &Json) -> bool {
     if result.as_bytes().ends_with(SUCCESS_END) {

@@ -20,7 +20,7 @@ use crate::domain::rope::Rope;
 use crate::domain::side::Side;
 use crate::domain::translate::TranslateContext;
 
-/// The rows of a route. A response that matches none goes to the built-in table.
+/// The rows of a route. The built-in table translates a response that matches none.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
     rows: Vec<OutcomeRow>,
@@ -150,7 +150,7 @@ impl Outcomes {
         self.tool_error_status = forwarded(status);
     }
 
-    /// Makes `null` the result of every success without content, whatever the rows specify.
+    /// Makes `null` the result of every success without content, regardless of the rows.
     pub(in crate::domain) fn take_empty_success(&mut self) {
         self.empty = EmptySuccess::Null;
     }

@@ -27,7 +27,7 @@ fn rest(status: u16, content_type: &str, body: &str) -> RestReply {
     }
 }
 
-/// What a client would send on of an answer that it got.
+/// Returns a received answer in the form in which a client would forward it.
 fn sent(answer: RestAnswer) -> RestReply {
     let mut headers = HeaderMap::from_iter(answer.headers);
     if let Some(kind) = answer.content_type {
@@ -458,7 +458,7 @@ fn only_the_member_of_a_result_reports_failure() {
     assert!(reports(r#"{"isError":true,",\"isError":false}"#));
     assert!(!reports(r#"{"content":[true],"isError":false}"#));
     assert!(!reports(r#"{"content":[true]}"#));
-    // Given twice, it says nothing.
+    // A repeated member is ignored.
     assert!(!reports(r#"{"isError":true,"isError":false}"#));
     assert!(!reports(r#"{"isError":false,"isError":true}"#));
 }

@@ -64,7 +64,7 @@ impl PatternReader {
     }
 }
 
-/// Returns true if two values are equal; a text may stand for a number or a boolean.
+/// Returns true if two values are equal; a text may spell a number or a boolean.
 fn equal(one: &Json, other: &Json) -> bool {
     if one.same(other) {
         return true;

@@ -22,7 +22,7 @@ pub(super) enum ReadPlan {
 }
 
 impl ReadPlan {
-    /// Returns the plan for objects with these members, and others if `rest` takes them.
+    /// Returns the plan for objects with these members, and others if `rest` receives them.
     pub(super) fn new(members: &[(String, Pattern)], rest: Option<&Slot>) -> ReadPlan {
         let twins = members.iter().enumerate().any(|(index, (name, _))| {
             let mut before = members[..index].iter();
@@ -54,7 +54,7 @@ pub(super) enum FastMatch {
 /// The kind of a value, as its first bytes tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FastKind {
-    /// Anything but `null`, which may stand for no value.
+    /// Anything but `null`, which may mean no value.
     Any,
     /// A string without escapes.
     Plain,

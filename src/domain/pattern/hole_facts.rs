@@ -224,7 +224,7 @@ impl HoleFacts {
         Ok(())
     }
 
-    /// Returns the values that an absent value of a slot may stand for, on either side.
+    /// Returns the values that may replace an absent value of a slot, on either side.
     fn defaults_of(&self, slot: &Slot) -> impl Iterator<Item = Json> {
         let hole = slot.binds().map(|hole| &self.holes[hole]);
         let absences = hole.map(|hole| Side::ALL.map(|side| hole.absence(side)));

@@ -298,7 +298,7 @@ impl TextPattern {
         Ok(Some(value))
     }
 
-    /// Checks that reading takes exactly this value for the hole at `index`.
+    /// Checks that reading gives exactly this value to the hole at `index`.
     pub(super) fn ends_at(&self, value: &str, index: usize) -> Result<(), String> {
         let Some(TextPart::Text(after)) = self.parts.get(index + 1) else {
             return Ok(());

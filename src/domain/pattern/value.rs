@@ -148,7 +148,7 @@ fn shown(text: &str) -> String {
 }
 
 impl Slot {
-    /// Returns the value that an absent one stands for.
+    /// Returns the value that replaces an absent one.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ mod dice;
 mod simulation;
 mod stories;
 
-/// What is the same in all tests.
+/// The common settings of all tests.
 fn settings(order: AnswerOrder) -> LinkSettings {
     LinkSettings {
         order,

@@ -183,7 +183,7 @@ pub(crate) fn rpc() -> impl Strategy<Value = Value> {
 fn holds(draft: &ImportDraft) -> Result<(), proptest::test_runner::TestCaseError> {
     let table = draft.toml.parse::<toml::Table>();
     prop_assert!(table.is_ok(), "{:?} in\n{}", table.err(), draft.toml);
-    // A method that takes either form has a second route, which is entered from one side.
+    // A method that accepts either form has a second route, which is entered from one side.
     let both_ways = |route: &&toml::Value| route.get("from").is_none();
     let routes = table.ok().and_then(|table| {
         let routes = table.get("route")?.as_array()?;

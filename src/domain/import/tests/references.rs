@@ -3,7 +3,7 @@
 use super::{DocumentKind, drafted, fault, json, left_out, rest, routes, rpc};
 use serde_json::Value;
 
-/// A document whose `POST /a` has a body of this schema, beside `GET /b`.
+/// A document whose `POST /a` has a body of this schema, and a `GET /b`.
 fn with_schemas(schemas: Value) -> (DocumentKind, Value) {
     let schema = json!({ "$ref": "#/components/schemas/A" });
     let content = json!({ "application/json": { "schema": schema } });

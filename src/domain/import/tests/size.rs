@@ -1,4 +1,4 @@
-//! Large documents, and texts of documents that a terminal takes for commands.
+//! Large documents, and texts of documents that a terminal could interpret as commands.
 
 use std::time::Duration;
 

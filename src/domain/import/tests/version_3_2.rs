@@ -1,4 +1,4 @@
-//! OpenAPI 3.2: read as 3.1, and what is new in it.
+//! OpenAPI 3.2: read like 3.1, with its additions.
 
 use super::{DocumentKind, drafted, json, left_out};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Laws of what is done with a value that was validated already.
+//! Laws of operations on values that were validated before.
 
 use std::collections::BTreeMap;
 
@@ -294,7 +294,7 @@ fn escapes_are_stepped_over_wherever_a_block_cuts_them() {
     }
 }
 
-/// White space outside of strings taken out byte by byte.
+/// Removes white space outside of strings, byte by byte.
 fn without_white(text: &[u8]) -> Vec<u8> {
     let (mut inside, mut escaped) = (false, false);
     let keep = |byte: &&u8| {

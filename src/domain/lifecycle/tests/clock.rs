@@ -24,7 +24,7 @@ fn a_report_has_no_time_after_the_clock_was_set_back() {
     };
     let report = report(&plan, &usage, &question);
     let route = &report.routes[0];
-    // A call of nobody knows when is as good as one of now.
+    // A call without a time counts as one of now.
     assert_eq!(route.verdict, DeletionVerdict::NotYet);
     assert_eq!(route.callers[0].old.last, Some(now().to_string()));
     let unrouted = route.evidence.unrouted.as_ref().unwrap();

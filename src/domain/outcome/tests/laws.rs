@@ -164,7 +164,7 @@ proptest! {
         let mut turned = rows.clone();
         turned.reverse();
         let (one, other) = (built(rows), built(turned));
-        // Among equals the first is taken, so the order tells which of them can never be used.
+        // Among equals the first is chosen, so the order decides which of them is never used.
         let (Some(one), Some(other)) = (one, other) else { return Ok(()) };
         for _ in 0..6 {
             let reply = some_rest(&mut dice);

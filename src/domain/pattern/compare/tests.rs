@@ -363,7 +363,7 @@ fn patterns_without_a_common_value_have_no_intersection() {
     assert!(
         within(&none, &more, MemberPolicy::Closed) && !within(&more, &none, MemberPolicy::Closed)
     );
-    // In replies any value, or none, is what a member that is not named has as well.
+    // In replies an unnamed member may have any value or none.
     let (none, any) = (
         spelled(r#"{"x": "{x}"}"#),
         spelled(r#"{"x": "{x}", "y": "{y?}"}"#),

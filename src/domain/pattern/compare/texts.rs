@@ -164,7 +164,7 @@ impl TextSet {
         }
     }
 
-    /// Advances the search for the text after a hole. After a mismatch, the hole takes the characters that turned out
+    /// Advances the search for the text after a hole. After a mismatch, the hole gets the characters that turned out
     /// not to belong to that text.
     fn look_for(
         &self,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a message is, from the other end.
+/// Reads a message as the server does.
 pub(super) fn read(message: &Bytes) -> Read {
     let text = std::str::from_utf8(message).unwrap();
     let after = |name: &str| {
