@@ -116,7 +116,7 @@ fn only_a_value_of_the_head_has_an_equal() {
     }
     let params = r#"{"params":{"id":"{id}","x":"{=id}"}}"#;
     let errors = parse_route(route_source("GET /a/{id}", "m", params)).unwrap_err();
-    assert!(errors[0].what.contains("of a request's body"), "{errors:?}");
+    assert!(errors[0].what.contains("of a request body"), "{errors:?}");
 }
 
 proptest! {

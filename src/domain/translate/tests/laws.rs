@@ -111,7 +111,7 @@ fn step<T>(
     step: Result<T, BindError>,
 ) -> Result<T, TestCaseError> {
     step.map_err(|error| {
-        let gap = ["it is absent, and", "some of its values"];
+        let gap = ["it is absent, but", "some of its values"];
         if gap.iter().any(|words| error.what.starts_with(words)) {
             TestCaseError::reject("a gap")
         } else {
