@@ -168,11 +168,11 @@ pub fn normalise(segment: &str) -> Cow<'_, str> {
 
 fn encode_beyond_ascii(segment: &str) -> String {
     let mut out = String::with_capacity(segment.len() * 3);
-    for letter in segment.chars() {
-        if letter.is_ascii() {
-            out.push(letter);
+    for character in segment.chars() {
+        if character.is_ascii() {
+            out.push(character);
         } else {
-            encode(letter.encode_utf8(&mut [0; 4]), Keep::Nothing, &mut out);
+            encode(character.encode_utf8(&mut [0; 4]), Keep::Nothing, &mut out);
         }
     }
     out

@@ -21,9 +21,9 @@ pub(super) enum Absence {
 /// Returns a valid name of a hole for any name: letters, digits and `_`.
 pub(super) fn name(wire: &str) -> String {
     let mut name = String::new();
-    for letter in wire.chars() {
-        if letter.is_ascii_alphanumeric() || letter == '_' {
-            name.push(letter);
+    for character in wire.chars() {
+        if character.is_ascii_alphanumeric() || character == '_' {
+            name.push(character);
         } else if !name.ends_with('_') {
             name.push('_');
         }
@@ -37,7 +37,7 @@ pub(super) fn name(wire: &str) -> String {
     };
     match name.chars().next() {
         None => "value".to_owned(),
-        Some(_) if name.chars().all(|letter| letter == '_') => "value".to_owned(),
+        Some(_) if name.chars().all(|character| character == '_') => "value".to_owned(),
         Some(first) if first.is_ascii_digit() => format!("n{name}"),
         // `{>now}` is the current time.
         Some(_) if name == "now" => "now_".to_owned(),
@@ -121,7 +121,7 @@ pub(super) fn default(kind: &Type, list: Option<List>, default: &Value) -> Optio
 
 /// Returns true when a text is written unquoted after `=`.
 fn is_plain(text: &str) -> bool {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.:/ ".contains(letter);
+    let plain = |character: char| character.is_ascii_alphanumeric() || "_-.:/ ".contains(character);
     // A text that is valid JSON would be parsed as JSON.
     let is_json = serde_json::from_str::<Value>(text).is_ok();
     !text.is_empty()

@@ -35,18 +35,18 @@ pub(super) struct NameWords {
 pub(super) fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
-    let letters: Vec<char> = name.chars().collect();
-    for (at, letter) in letters.iter().copied().enumerate() {
-        let before = at.checked_sub(1).map(|at| letters[at]);
-        let after = letters.get(at + 1);
-        let begins = letter.is_uppercase()
+    let characters: Vec<char> = name.chars().collect();
+    for (at, character) in characters.iter().copied().enumerate() {
+        let before = at.checked_sub(1).map(|at| characters[at]);
+        let after = characters.get(at + 1);
+        let begins = character.is_uppercase()
             && (before.is_some_and(|before| !before.is_uppercase())
                 || after.is_some_and(|after| after.is_lowercase()));
-        if (begins || !letter.is_alphanumeric()) && !word.is_empty() {
+        if (begins || !character.is_alphanumeric()) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
-        if letter.is_alphanumeric() {
-            word.extend(letter.to_lowercase());
+        if character.is_alphanumeric() {
+            word.extend(character.to_lowercase());
         }
     }
     if !word.is_empty() {
@@ -148,7 +148,7 @@ pub(super) fn path_words(operation: &RestOperation) -> Vec<String> {
 fn is_uninformative(segment: &str) -> bool {
     let version = segment
         .strip_prefix(['v', 'V'])
-        .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()));
+        .is_some_and(|rest| rest.starts_with(|character: char| character.is_ascii_digit()));
     version || EMPTY.contains(&segment.to_ascii_lowercase().as_str())
 }
 

@@ -119,10 +119,10 @@ pub(super) fn read<'v>(
 fn drop_repeated_names(found: &mut Declared, notes: &mut Vec<String>) -> Result<(), Unsupported> {
     let mut names = BTreeSet::new();
     let mut stop = Ok(());
-    let own = |parameter: &Parameter| {
+    let is_plain_query = |parameter: &Parameter| {
         parameter.location == ParameterLocation::Query && parameter.inside.is_none()
     };
-    for parameter in found.parameters.iter().filter(|parameter| own(parameter)) {
+    for parameter in found.parameters.iter().filter(|parameter| is_plain_query(parameter)) {
         names.insert(parameter.named.name.clone());
     }
     found.parameters.retain(|parameter| {

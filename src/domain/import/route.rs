@@ -277,9 +277,9 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Draft
 fn path_of_name(name: &str) -> Vec<Segment> {
     let parts = name.split(['.', '/', ':', '#', '\\', ' ']);
     let tidy = |part: &str| -> String {
-        let characters = part.chars().map(|letter| {
-            if letter.is_alphanumeric() || letter == '_' || letter == '-' {
-                letter
+        let characters = part.chars().map(|character| {
+            if character.is_alphanumeric() || character == '_' || character == '-' {
+                character
             } else {
                 '-'
             }
@@ -475,9 +475,9 @@ fn outcome(reply: ReplyModel, bindings: &Bindings) -> Option<[String; 2]> {
 fn route_name(name: &str) -> String {
     const LONGEST: usize = 80;
     let mut found = String::new();
-    for letter in name.chars() {
-        if letter.is_ascii_alphanumeric() || letter == '_' || letter == '-' {
-            found.push(letter);
+    for character in name.chars() {
+        if character.is_ascii_alphanumeric() || character == '_' || character == '-' {
+            found.push(character);
         } else if !found.is_empty() && !found.ends_with('.') {
             found.push('.');
         }

@@ -172,7 +172,7 @@ fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
 
 /// Renders a key, with quotes if needed.
 fn bare(name: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let plain = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     if !name.is_empty() && name.chars().all(plain) {
         name.to_owned()
     } else {
@@ -183,14 +183,14 @@ fn bare(name: &str) -> String {
 /// Renders a basic string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
-            letter if letter.is_control() => {
-                quoted.push_str(&format!("\\u{:04X}", u32::from(letter)));
+            character if character.is_control() => {
+                quoted.push_str(&format!("\\u{:04X}", u32::from(character)));
             }
-            letter => quoted.push(letter),
+            character => quoted.push(character),
         }
     }
     quoted.push('"');

@@ -321,11 +321,11 @@ mod tests {
 
     fn are_doubted(text: &[u8]) -> bool {
         let text = [b"\"", text, &[b'"'; 64]].concat();
-        let mut letters = Utf8Check::NONE;
+        let mut check = Utf8Check::NONE;
         for at in (1..text.len() - 63).step_by(64) {
-            letters.see(text[at - 1..].first_chunk().unwrap());
+            check.see(text[at - 1..].first_chunk().unwrap());
         }
-        letters.are_doubted()
+        check.are_doubted()
     }
 
     proptest! {

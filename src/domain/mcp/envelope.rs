@@ -157,9 +157,9 @@ fn base64(bytes: &[u8], out: &mut String) {
                 continue;
             }
             let index = bits >> (18 - 6 * position) & 0x3f;
-            let letter = ALPHABET.get(index as usize).copied().unwrap_or(b'=');
+            let digit = ALPHABET.get(index as usize).copied().unwrap_or(b'=');
             // Writing to a `String` cannot fail.
-            let _ = out.write_char(char::from(letter));
+            let _ = out.write_char(char::from(digit));
         }
     }
 }

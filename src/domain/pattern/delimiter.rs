@@ -73,14 +73,14 @@ impl Slot {
         if self.codec != Codec::Plain || self.binds().is_none() {
             return Ok(());
         }
-        let (letter, code) = (delimiter.as_char(), delimiter.encoded());
+        let (character, code) = (delimiter.as_char(), delimiter.encoded());
         let has_code = || {
             let mut triples = encoded.as_bytes().windows(code.len());
             triples.any(|triple| triple.eq_ignore_ascii_case(code.as_bytes()))
         };
-        if encoded.contains(letter) && has_code() {
+        if encoded.contains(character) && has_code() {
             Err(format!(
-                "this list contains both `{letter}` and `{code}`, and either may separate its elements"
+                "this list contains both `{character}` and `{code}`, and either may separate its elements"
             ))
         } else {
             Ok(())

@@ -105,7 +105,7 @@ pub fn tokens(pattern: &str) -> Result<Vec<Token>, PatternError> {
 /// Returns the end of a hole: the first closing brace that no brace inside (of a default) has opened.
 fn hole_end(inside: &str) -> Option<usize> {
     let mut open = 0_usize;
-    inside.char_indices().find_map(|(at, letter)| match letter {
+    inside.char_indices().find_map(|(at, character)| match character {
         '{' => {
             open += 1;
             None
@@ -170,7 +170,7 @@ pub enum Codec {
 /// Splits `name…` into the name and the rest.
 pub(in crate::domain) fn hole_name(inside: &str) -> Result<(&str, &str), PatternError> {
     let end = inside
-        .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .find(|character: char| !character.is_ascii_alphanumeric() && character != '_')
         .unwrap_or(inside.len());
     let (name, rest) = inside.split_at(end);
     match name.chars().next() {

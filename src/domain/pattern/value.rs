@@ -390,18 +390,18 @@ impl Slot {
         (scalar, delimiter): (&Scalar, Delimiter),
         value: &Json,
     ) -> Result<Option<String>, String> {
-        let letter = delimiter.as_char();
+        let character = delimiter.as_char();
         must_be_array(value)?;
         let mut joined = String::with_capacity(value.as_bytes().len());
         let mut count = 0;
         let mut within = None;
         for range in value.elements() {
             let text = element(scalar, value, (count, range))?;
-            if text.contains(letter) {
+            if text.contains(character) {
                 within = within.or(Some(count));
             }
             if count > 0 {
-                joined.push(letter);
+                joined.push(character);
             }
             joined.push_str(&text);
             count += 1;

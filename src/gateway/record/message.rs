@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::Record;
 use super::outcome::SMALL;
-use crate::domain::jsonrpc::{RequestId, parse_response, parts};
+use crate::domain::jsonrpc::{RequestId, parse_response, split_batch};
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::side::Side;
 
@@ -50,7 +50,7 @@ impl Record {
         if body.len() > SMALL {
             return;
         }
-        for part in parts(body, depth).into_iter().flatten() {
+        for part in split_batch(body, depth).into_iter().flatten() {
             let Ok(response) = parse_response(&part, depth) else {
                 continue;
             };

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use super::{BatchContext, CallResult, RpcRequest};
 use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
-use crate::domain::jsonrpc::{Call, RequestId, parse_response, parts};
+use crate::domain::jsonrpc::{Call, RequestId, parse_response, split_batch};
 use crate::domain::rejections;
 use crate::domain::rollout::Path;
 use crate::domain::side::Side;
@@ -105,7 +105,7 @@ impl ReplayableRpc {
             let response_id = response.and_then(|response| response.id);
             response_id.is_some_and(|response_id| response_id.as_bytes() == id.as_bytes())
         };
-        let mut parts = parts(&answer, depth).into_iter().flatten();
+        let mut parts = split_batch(&answer, depth).into_iter().flatten();
         parts.find(matches_id).unwrap_or(answer)
     }
 

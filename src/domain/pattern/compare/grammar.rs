@@ -165,11 +165,11 @@ impl Grammar {
     }
 
     /// Returns the position after one more character, if the text may continue with it.
-    pub(super) fn step(&self, cursor: Cursor, letter: char) -> Option<Cursor> {
-        let word = if self.many == ListGrammar::Separated(letter) {
+    pub(super) fn step(&self, cursor: Cursor, character: char) -> Option<Cursor> {
+        let word = if self.many == ListGrammar::Separated(character) {
             self.word.ends(cursor.word).then(|| self.word.start())?
         } else {
-            self.word.step(cursor.word, letter)?
+            self.word.step(cursor.word, character)?
         };
         Some(Cursor {
             word,
@@ -187,16 +187,16 @@ impl Grammar {
     }
 
     /// Adds the characters that the grammar distinguishes.
-    pub(super) fn letters(&self, letters: &mut Vec<char>) {
+    pub(super) fn characters(&self, characters: &mut Vec<char>) {
         match &self.word {
             WordGrammar::Any => {}
             // All digits are added, so that one is left if a text contains some of them.
-            WordGrammar::Integer => letters.extend("-0123456789".chars()),
-            WordGrammar::Number => letters.extend("-0123456789.e+E".chars()),
-            WordGrammar::Among(words) => letters.extend(words.iter().flatten()),
+            WordGrammar::Integer => characters.extend("-0123456789".chars()),
+            WordGrammar::Number => characters.extend("-0123456789.e+E".chars()),
+            WordGrammar::Among(words) => characters.extend(words.iter().flatten()),
         }
-        if let ListGrammar::Separated(letter) = self.many {
-            letters.push(letter);
+        if let ListGrammar::Separated(character) = self.many {
+            characters.push(character);
         }
     }
 }
@@ -215,20 +215,20 @@ impl WordGrammar {
         }
     }
 
-    fn step(&self, at: WordPosition, letter: char) -> Option<WordPosition> {
+    fn step(&self, at: WordPosition, character: char) -> Option<WordPosition> {
         match (self, at) {
             (WordGrammar::Integer, WordPosition::Number(at)) => {
-                let whole = letter == '-' || letter.is_ascii_digit();
-                whole.then(|| at.step(letter))?.map(WordPosition::Number)
+                let whole = character == '-' || character.is_ascii_digit();
+                whole.then(|| at.step(character))?.map(WordPosition::Number)
             }
             (WordGrammar::Number, WordPosition::Number(at)) => {
-                at.step(letter).map(WordPosition::Number)
+                at.step(character).map(WordPosition::Number)
             }
             (WordGrammar::Among(words), WordPosition::Among(first, length)) => {
                 let begin = words.get(first)?.get(..length)?;
                 let next = words
                     .iter()
-                    .position(|word| word.get(length) == Some(&letter) && word.starts_with(begin));
+                    .position(|word| word.get(length) == Some(&character) && word.starts_with(begin));
                 next.map(|next| WordPosition::Among(next, length + 1))
             }
             (
@@ -260,8 +260,8 @@ impl WordGrammar {
 }
 
 impl NumberAt {
-    fn step(self, letter: char) -> Option<NumberAt> {
-        Some(match (self, letter) {
+    fn step(self, character: char) -> Option<NumberAt> {
+        Some(match (self, character) {
             (NumberAt::Start, '-') => NumberAt::Minus,
             (NumberAt::Start | NumberAt::Minus, '0') => NumberAt::Zero,
             (NumberAt::Start | NumberAt::Minus, '1'..='9') => NumberAt::Digits,

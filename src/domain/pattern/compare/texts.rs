@@ -24,7 +24,7 @@ enum TextPiece {
 /// A text to search for, and the state to fall back to after a mismatch.
 #[derive(Debug, Clone)]
 struct Terminator {
-    letters: Vec<char>,
+    characters: Vec<char>,
     back: Vec<usize>,
 }
 
@@ -58,7 +58,7 @@ impl TextSet {
 
     fn new(pieces: impl IntoIterator<Item = TextPiece>) -> TextSet {
         let filled = pieces.into_iter().filter(|piece| match piece {
-            TextPiece::Text(text) => !text.letters.is_empty(),
+            TextPiece::Text(text) => !text.characters.is_empty(),
             TextPiece::Hole(_) => true,
         });
         TextSet {
@@ -68,7 +68,7 @@ impl TextSet {
 
     /// Returns true if the other set contains this one.
     pub(super) fn within(&self, other: &TextSet) -> bool {
-        let letters = letters(self, other);
+        let characters = characters(self, other);
         let start = (self.start(), Some(other.start()));
         let mut seen = HashMap::from([(start, ())]);
         let mut open = vec![start];
@@ -76,11 +76,11 @@ impl TextSet {
             if self.ends(one) && !two.is_some_and(|two| other.ends(two)) {
                 return false;
             }
-            for letter in &letters {
-                let Some(one) = self.step(one, *letter) else {
+            for character in &characters {
+                let Some(one) = self.step(one, *character) else {
                     continue;
                 };
-                let next = (one, two.and_then(|two| other.step(two, *letter)));
+                let next = (one, two.and_then(|two| other.step(two, *character)));
                 if seen.insert(next, ()).is_none() {
                     open.push(next);
                 }
@@ -91,7 +91,7 @@ impl TextSet {
 
     /// Returns a shortest text that is in both sets.
     pub(super) fn common_text(&self, other: &TextSet) -> Option<String> {
-        let letters = letters(self, other);
+        let characters = characters(self, other);
         let mut trail = vec![((self.start(), other.start()), None)];
         let mut seen = HashMap::from([(trail[0].0, ())]);
         let mut at = 0;
@@ -99,12 +99,12 @@ impl TextSet {
             if self.ends(one) && other.ends(two) {
                 return Some(spelled(&trail, at));
             }
-            for letter in &letters {
-                let steps = (self.step(one, *letter), other.step(two, *letter));
+            for character in &characters {
+                let steps = (self.step(one, *character), other.step(two, *character));
                 if let (Some(one), Some(two)) = steps
                     && seen.insert((one, two), ()).is_none()
                 {
-                    trail.push(((one, two), Some((at, *letter))));
+                    trail.push(((one, two), Some((at, *character))));
                 }
             }
             at += 1;
@@ -138,14 +138,14 @@ impl TextSet {
         }
     }
 
-    fn step(&self, state: TextState, letter: char) -> Option<TextState> {
+    fn step(&self, state: TextState, character: char) -> Option<TextState> {
         match (self.pieces.get(state.piece)?, state.hole) {
             (TextPiece::Text(text), _) => {
-                if text.letters[state.seen] != letter {
+                if text.characters[state.seen] != character {
                     return None;
                 }
                 let seen = state.seen + 1;
-                Some(if seen == text.letters.len() {
+                Some(if seen == text.characters.len() {
                     self.enter(state.piece + 1)
                 } else {
                     TextState { seen, ..state }
@@ -153,10 +153,10 @@ impl TextSet {
             }
             (TextPiece::Hole(grammar), Some(cursor)) => match self.pieces.get(state.piece + 1) {
                 Some(TextPiece::Text(after)) => {
-                    self.look_for(after, grammar, (state, cursor), letter)
+                    self.look_for(after, grammar, (state, cursor), character)
                 }
                 Some(TextPiece::Hole(_)) | None => Some(TextState {
-                    hole: Some(grammar.step(cursor, letter)?),
+                    hole: Some(grammar.step(cursor, character)?),
                     ..state
                 }),
             },
@@ -171,25 +171,25 @@ impl TextSet {
         after: &Terminator,
         grammar: &Grammar,
         (state, mut cursor): (TextState, Cursor),
-        letter: char,
+        character: char,
     ) -> Option<TextState> {
         let mut seen = state.seen;
         loop {
-            if after.letters[seen] == letter {
+            if after.characters[seen] == character {
                 seen += 1;
                 break;
             }
             if seen == 0 {
-                cursor = grammar.step(cursor, letter)?;
+                cursor = grammar.step(cursor, character)?;
                 break;
             }
             let back = after.back[seen - 1];
-            for letter in &after.letters[..seen - back] {
-                cursor = grammar.step(cursor, *letter)?;
+            for character in &after.characters[..seen - back] {
+                cursor = grammar.step(cursor, *character)?;
             }
             seen = back;
         }
-        if seen == after.letters.len() {
+        if seen == after.characters.len() {
             return grammar.ends(cursor).then(|| self.enter(state.piece + 2));
         }
         Some(TextState {
@@ -202,47 +202,47 @@ impl TextSet {
 
 impl TextPiece {
     fn text(text: &str) -> TextPiece {
-        let letters: Vec<char> = text.chars().collect();
-        let mut back = vec![0; letters.len()];
-        for index in 1..letters.len() {
+        let characters: Vec<char> = text.chars().collect();
+        let mut back = vec![0; characters.len()];
+        for index in 1..characters.len() {
             let mut length: usize = back[index - 1];
-            while length > 0 && letters[length] != letters[index] {
+            while length > 0 && characters[length] != characters[index] {
                 length = back[length - 1];
             }
-            back[index] = length + usize::from(letters[length] == letters[index]);
+            back[index] = length + usize::from(characters[length] == characters[index]);
         }
-        TextPiece::Text(Terminator { letters, back })
+        TextPiece::Text(Terminator { characters, back })
     }
 }
 
 /// Returns the characters that the two sets distinguish, and one that represents all others.
-fn letters(one: &TextSet, other: &TextSet) -> Vec<char> {
-    let mut letters = Vec::new();
+fn characters(one: &TextSet, other: &TextSet) -> Vec<char> {
+    let mut characters = Vec::new();
     for piece in one.pieces.iter().chain(&other.pieces) {
         match piece {
-            TextPiece::Text(text) => letters.extend(&text.letters),
-            TextPiece::Hole(grammar) => grammar.letters(&mut letters),
+            TextPiece::Text(text) => characters.extend(&text.characters),
+            TextPiece::Hole(grammar) => grammar.characters(&mut characters),
         }
     }
-    letters.sort_unstable();
-    letters.dedup();
+    characters.sort_unstable();
+    characters.dedup();
     let others = ('a'..='z').chain('\u{e000}'..='\u{f8ff}');
     let fresh = others
         .into_iter()
-        .find(|letter| letters.binary_search(letter).is_err());
+        .find(|character| characters.binary_search(character).is_err());
     // The representative comes first, so that values of holes look like words if possible.
     let mut all: Vec<char> = fresh.into_iter().collect();
-    all.extend(letters);
+    all.extend(characters);
     all
 }
 
 /// Returns the characters on the path to a state.
 fn spelled<S>(trail: &[(S, Option<(usize, char)>)], end: usize) -> String {
-    let mut letters = Vec::new();
+    let mut characters = Vec::new();
     let mut at = end;
-    while let Some((before, letter)) = trail[at].1 {
-        letters.push(letter);
+    while let Some((before, character)) = trail[at].1 {
+        characters.push(character);
         at = before;
     }
-    letters.iter().rev().collect()
+    characters.iter().rev().collect()
 }

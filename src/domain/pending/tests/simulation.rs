@@ -148,7 +148,7 @@ impl World {
         check!(
             self,
             self.pending.remaining() <= 1024 + 64,
-            "too much is kept"
+            "too many entries remain"
         );
     }
 
@@ -169,7 +169,9 @@ impl World {
                 check!(self, self.link == Link::Open, "nothing is open");
             }
             LinkOutput::Notified {
-                message, recipients, ..
+                message,
+                recipients,
+                ..
             } => {
                 check!(self, self.link == Link::Open, "nothing is open");
                 self.recipients_for(recipients, &message);
@@ -180,7 +182,8 @@ impl World {
                 message,
             } => {
                 let text = String::from_utf8(message.to_vec()).unwrap();
-                let has_id = text.contains(&format!("\"id\":{id},")) || text.contains("\"id\":null");
+                let has_id =
+                    text.contains(&format!("\"id\":{id},")) || text.contains("\"id\":null");
                 check!(self, has_id, "another id");
                 let is_own = text.contains(&format!("\"for\":{}}}", ticket.0));
                 check!(
@@ -227,23 +230,23 @@ impl World {
     fn written(&mut self, message: Bytes) {
         check!(self, self.link == Link::Open, "written to nothing");
         check!(self, self.writing.is_none(), "written into another message");
-        let said: Read = read(&message);
-        if let Some(id) = said.id {
+        let sent: Read = read(&message);
+        if let Some(id) = sent.id {
             let fresh = self.ids.insert(id);
             check!(self, fresh, "an id twice");
         }
-        if let Some(caller) = said.ticket.and_then(|ticket| self.callers.get_mut(&ticket)) {
+        if let Some(caller) = sent.ticket.and_then(|ticket| self.callers.get_mut(&ticket)) {
             let before = caller.written.len();
-            let ticket = said.ticket.unwrap_or(u64::MAX);
+            let ticket = sent.ticket.unwrap_or(u64::MAX);
             let refused = self.refused.contains(&ticket);
             let again =
                 before == 0 || ((caller.repeat == RetryRule::Once || refused) && before == 1);
             let cut = format!("{:?}", RequestError::Cut);
             let elsewhere =
                 !caller.written.contains(&self.links) || self.failed.contains(&(ticket, cut));
-            let gone = caller.ending != Ending::Waiting;
+            let is_over = caller.ending != Ending::Waiting;
             caller.written.push(self.links);
-            check!(self, again && elsewhere && !gone, "written again");
+            check!(self, again && elsewhere && !is_over, "written again");
         }
         self.writing = Some(message);
     }

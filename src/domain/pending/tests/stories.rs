@@ -34,12 +34,12 @@ impl Driven {
         std::iter::from_fn(|| self.pending.output()).collect()
     }
 
-    fn server_sends(&mut self, text: &str) -> Vec<LinkOutput> {
+    fn reply(&mut self, text: &str) -> Vec<LinkOutput> {
         self.take(LinkInput::Message(Bytes::copy_from_slice(text.as_bytes())))
     }
 
     /// Sends a request and completes its write.
-    fn sends_request(&mut self, ticket: u64) {
+    fn ask(&mut self, ticket: u64) {
         let written = self.take(LinkInput::Ask(request(ticket, call(ticket))));
         assert!(
             matches!(&written[..], [LinkOutput::Write(_)]),
@@ -78,58 +78,42 @@ fn a_serial_link_asks_one_after_the_other() {
     assert_eq!(link.take(LinkInput::Written), []);
     let text = r#"{"jsonrpc":"2.0","id":1,"result":1.0}"#;
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[8]}"#);
-    assert_eq!(link.server_sends(text), [answer(7, 1, text), next]);
+    assert_eq!(link.reply(text), [answer(7, 1, text), next]);
 }
 
 #[test]
 fn a_pipelined_link_asks_at_once_and_answers_in_any_order() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(2));
-    link.sends_request(1);
-    link.sends_request(2);
+    link.ask(1);
+    link.ask(2);
     assert_eq!(
         link.take(LinkInput::Ask(request(3, call(3)))),
         [],
         "two at a time"
     );
     let text = r#"{"id":2,"error":{"code":1}}"#;
-    let said = link.server_sends(text);
-    assert_eq!(said[0], answer(2, 2, text));
+    let output = link.reply(text);
+    assert_eq!(output[0], answer(2, 2, text));
     assert_eq!(link.take(LinkInput::Written), []);
     let text = r#"{"id":1,"result":null}"#;
-    assert_eq!(link.server_sends(text), [answer(1, 1, text)]);
+    assert_eq!(link.reply(text), [answer(1, 1, text)]);
 }
 
 #[test]
 fn a_late_call_frees_its_slot_and_its_answer_is_dropped() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
+    link.ask(1);
     let late = link.at(10);
     assert_eq!(late, [LinkOutput::Failed(Ticket(1), RequestError::Late)]);
     link.now = Duration::ZERO;
-    link.sends_request(2);
-    assert_eq!(link.server_sends(NULL), [], "it may be about the first");
-    assert_eq!(link.server_sends(r#"{"id":1,"result":"old"}"#), []);
+    link.ask(2);
+    assert_eq!(link.reply(NULL), [], "it may be about the first");
+    assert_eq!(link.reply(r#"{"id":1,"result":"old"}"#), []);
     let counts = link.pending.counts();
     assert_eq!((counts.late, counts.foreign), (1, 1));
     let text = r#"{"id":2,"result":"new"}"#;
-    assert_eq!(link.server_sends(text), [answer(2, 2, text)]);
+    assert_eq!(link.reply(text), [answer(2, 2, text)]);
     assert_eq!(link.pending.remaining(), 0);
-}
-
-#[test]
-fn an_error_without_an_id_belongs_to_the_only_possible_request() {
-    let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
-    assert_eq!(link.server_sends(NULL), [answer(1, 1, NULL)]);
-    assert_eq!(link.server_sends(NULL), [], "nobody asked");
-
-    let mut link = Driven::ready(AnswerOrder::Pipelined(2));
-    link.sends_request(1);
-    link.sends_request(2);
-    assert_eq!(link.server_sends(NULL), [], "either may be meant");
-    let text = r#"{"id":1,"result":1}"#;
-    assert_eq!(link.server_sends(text), [answer(1, 1, text)]);
-    assert_eq!(link.server_sends(NULL), [answer(2, 2, NULL)]);
 }
 
 #[test]
@@ -138,19 +122,22 @@ fn an_error_without_an_id_may_be_about_a_notice() {
     let notice = Outbound::Notice(Bytes::from_static(b"{\"method\":\"n\"}"));
     let written = link.take(LinkInput::Ask(request(1, notice)));
     assert_eq!(written, [write(r#"{"method":"n"}"#)]);
-    assert_eq!(link.take(LinkInput::Written), [LinkOutput::NoticeSent(Ticket(1))]);
-    link.sends_request(2);
-    assert_eq!(link.server_sends(NULL), []);
+    assert_eq!(
+        link.take(LinkInput::Written),
+        [LinkOutput::NoticeSent(Ticket(1))]
+    );
+    link.ask(2);
+    assert_eq!(link.reply(NULL), []);
     let text = r#"{"id":2,"result":1}"#;
-    assert_eq!(link.server_sends(text), [answer(2, 2, text)]);
-    link.sends_request(3);
-    assert_eq!(link.server_sends(NULL), [answer(3, 3, NULL)], "that is long past");
+    assert_eq!(link.reply(text), [answer(2, 2, text)]);
+    link.ask(3);
+    assert_eq!(link.reply(NULL), [answer(3, 3, NULL)], "that is long past");
 }
 
 #[test]
 fn an_overlong_message_fails_the_only_possible_request() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
+    link.ask(1);
     let large = [LinkOutput::Failed(Ticket(1), RequestError::TooLarge(0))];
     assert_eq!(link.take(LinkInput::Overlong), large);
     assert_eq!(link.take(LinkInput::Overlong), []);
@@ -160,10 +147,10 @@ fn an_overlong_message_fails_the_only_possible_request() {
 #[test]
 fn requests_of_the_server_are_declined_and_pings_answered() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    let pong = link.server_sends(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);
+    let pong = link.reply(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);
     assert_eq!(pong, [write(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#)]);
     assert_eq!(link.take(LinkInput::Written), []);
-    let declined = link.server_sends(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+    let declined = link.reply(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
     let wanted = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"this client answers no requests"}}"#;
     assert_eq!(declined, [write(wanted)]);
     assert_eq!(link.pending.counts().declined, 1);
@@ -172,11 +159,11 @@ fn requests_of_the_server_are_declined_and_pings_answered() {
 #[test]
 fn notifications_are_handed_out_and_noise_is_skipped() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
+    link.ask(1);
     let text = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
-    let outputs = link.server_sends(text);
+    let output = link.reply(text);
     assert!(
-        matches!(&outputs[..], [LinkOutput::Notified { method, .. }] if method.ends_with("message"))
+        matches!(&output[..], [LinkOutput::Notified { method, .. }] if method.ends_with("message"))
     );
     for noise in [
         "",
@@ -186,9 +173,9 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
         "[]",
         r#"{"id":1,"id":1,"result":1}"#,
     ] {
-        assert_eq!(link.server_sends(noise), [], "{noise}");
+        assert_eq!(link.reply(noise), [], "{noise}");
     }
-    assert_eq!(link.server_sends(r#"{"id":9,"result":1}"#), [], "no id of ours");
+    assert_eq!(link.reply(r#"{"id":9,"result":1}"#), [], "no id of ours");
     let counts = link.pending.counts();
     assert_eq!((counts.skipped, counts.foreign), (6, 1));
 }
@@ -196,7 +183,7 @@ fn notifications_are_handed_out_and_noise_is_skipped() {
 #[test]
 fn an_answer_with_neither_result_nor_error_ends_the_wait() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
+    link.ask(1);
     for noise in [
         r#"{"id":1}"#,
         r#"{"jsonrpc":"2.0"}"#,
@@ -204,12 +191,12 @@ fn an_answer_with_neither_result_nor_error_ends_the_wait() {
         r#"{"jsonrpc":"2.0","id":1,"params":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
     ] {
-        assert_eq!(link.server_sends(noise), [], "{noise}");
+        assert_eq!(link.reply(noise), [], "{noise}");
     }
-    let outputs = link.server_sends(r#"{"jsonrpc":"2.0","id":1}"#);
+    let output = link.reply(r#"{"jsonrpc":"2.0","id":1}"#);
     assert!(
-        matches!(&outputs[..], [LinkOutput::Answer { id: 1, .. }]),
-        "{outputs:?}"
+        matches!(&output[..], [LinkOutput::Answer { id: 1, .. }]),
+        "{output:?}"
     );
 }
 
@@ -223,11 +210,14 @@ fn a_link_begins_with_a_greeting_where_it_is_to() {
     assert_eq!(link.take(LinkInput::Opened), [hello]);
     assert_eq!(link.take(LinkInput::Written), []);
     assert_eq!(link.take(LinkInput::Ask(request(1, call(1)))), []);
-    assert_eq!(link.take(LinkInput::Ask(request(2, Outbound::Greeting))), []);
+    assert_eq!(
+        link.take(LinkInput::Ask(request(2, Outbound::Greeting))),
+        []
+    );
     let text = r#"{"id":1,"result":{"protocolVersion":"x"}}"#;
     let initialized =
         write(r#"{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}"#);
-    assert_eq!(link.server_sends(text), [LinkOutput::Ready, initialized]);
+    assert_eq!(link.reply(text), [LinkOutput::Ready, initialized]);
     let first = write(r#"{"jsonrpc":"2.0","id":3,"method":"do","params":[1]}"#);
     assert_eq!(link.take(LinkInput::Written), [first]);
     assert_eq!(link.take(LinkInput::Written), [answer(2, 1, text)]);
@@ -249,7 +239,7 @@ fn a_refused_greeting_gives_the_link_up() {
             ..settings(AnswerOrder::Serial)
         });
         link.take(LinkInput::Opened);
-        assert_eq!(link.server_sends(refusal), [LinkOutput::Close(LinkFault::Refused)]);
+        assert_eq!(link.reply(refusal), [LinkOutput::Close(LinkFault::Refused)]);
         assert_eq!(link.take(LinkInput::Lost { jitter: 0 }), []);
         assert_eq!(link.pending.alarm(), Some(Duration::from_millis(100)));
     }
@@ -263,10 +253,10 @@ fn an_unsupported_revision_closes_the_link_with_a_reason() {
         ..settings(AnswerOrder::Serial)
     });
     link.take(LinkInput::Opened);
-    let said = link.server_sends(r#"{"id":1,"result":{"protocolVersion":"c"}}"#);
+    let output = link.reply(r#"{"id":1,"result":{"protocolVersion":"c"}}"#);
     let why = "it offers the revision `c`; supported revisions are a, b";
     assert_eq!(
-        said,
+        output,
         [LinkOutput::Close(LinkFault::Foreign(why.to_owned()))]
     );
 }
@@ -282,7 +272,7 @@ fn a_link_that_is_not_ready_in_time_is_given_up() {
 #[test]
 fn a_broken_link_cuts_written_requests_and_queued_ones_go_to_the_next() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
+    link.ask(1);
     assert_eq!(link.take(LinkInput::Ask(request(2, call(2)))), []);
     let lost = link.take(LinkInput::Lost { jitter: 0 });
     assert_eq!(lost, [LinkOutput::Failed(Ticket(1), RequestError::Cut)]);
@@ -357,7 +347,7 @@ fn where_the_next_link_is_far_away_a_call_fails_at_once() {
 #[test]
 fn requests_that_wait_too_long_or_exceed_the_queue_fail() {
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(0);
+    link.ask(0);
     for ticket in 1..=4 {
         let candidate = Request {
             rank: Priority::Candidate,
@@ -375,9 +365,9 @@ fn requests_that_wait_too_long_or_exceed_the_queue_fail() {
         assert_eq!(link.take(LinkInput::Ask(request(ticket, call(ticket)))), []);
     }
     assert_eq!(link.take(LinkInput::Ask(request(10, call(10)))), [busy(10)]);
-    let said = link.server_sends(r#"{"id":1,"result":1}"#);
+    let output = link.reply(r#"{"id":1,"result":1}"#);
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[6]}"#);
-    assert_eq!(said[1], next, "clients come first");
+    assert_eq!(output[1], next, "clients come first");
     let over = link.at(5);
     let wanted = [7, 8, 9, 1, 2, 3, 4].map(busy);
     assert_eq!(over, wanted);
@@ -390,10 +380,10 @@ fn a_link_on_which_nothing_is_answered_is_given_up() {
         ..settings(AnswerOrder::Serial)
     });
     link.take(LinkInput::Opened);
-    link.sends_request(1);
+    link.ask(1);
     assert_eq!(link.at(10).len(), 1);
     link.now = Duration::ZERO;
-    link.sends_request(2);
+    link.ask(2);
     let late = LinkOutput::Failed(Ticket(2), RequestError::Late);
     assert_eq!(link.at(10), [late, LinkOutput::Close(LinkFault::Stalled)]);
 }
@@ -426,7 +416,10 @@ fn a_pause_follows_a_message_without_a_reply() {
     let notice = Outbound::Notice(Bytes::from_static(b"{}"));
     assert_eq!(link.take(LinkInput::Ask(request(1, notice))).len(), 1);
     assert_eq!(link.take(LinkInput::Ask(request(2, call(2)))), []);
-    assert_eq!(link.take(LinkInput::Written), [LinkOutput::NoticeSent(Ticket(1))]);
+    assert_eq!(
+        link.take(LinkInput::Written),
+        [LinkOutput::NoticeSent(Ticket(1))]
+    );
     assert_eq!(link.pending.alarm(), Some(seconds(1)));
     let next = write(r#"{"jsonrpc":"2.0","id":2,"method":"do","params":[2]}"#);
     assert_eq!(link.at(1), [next]);
@@ -440,10 +433,10 @@ fn two_on_a_session() -> Driven {
     });
     driven.take(LinkInput::Opened);
     driven.take(LinkInput::Written);
-    driven.server_sends(r#"{"id":1,"result":{}}"#);
+    driven.reply(r#"{"id":1,"result":{}}"#);
     driven.take(LinkInput::Written);
-    driven.sends_request(1);
-    driven.sends_request(2);
+    driven.ask(1);
+    driven.ask(2);
     driven
 }
 
@@ -453,16 +446,16 @@ fn requests_that_a_server_refused_after_a_lost_session_go_to_the_next_link() {
     assert_eq!(driven.take(LinkInput::Forgotten(Some(3))), []);
     // The server may have accepted the other call, so its response is awaited.
     let late = r#"{"id":4,"result":2}"#;
-    let outputs = driven.server_sends(late);
+    let output = driven.reply(late);
     assert_eq!(
-        outputs,
+        output,
         [answer(2, 4, late), LinkOutput::Close(LinkFault::Forgotten)]
     );
     assert_eq!(driven.take(LinkInput::Lost { jitter: 0 }), []);
     assert_eq!(driven.at(1), [LinkOutput::Open]);
     driven.take(LinkInput::Opened);
     driven.take(LinkInput::Written);
-    let ready = driven.server_sends(r#"{"id":5,"result":{}}"#);
+    let ready = driven.reply(r#"{"id":5,"result":{}}"#);
     assert!(ready.contains(&LinkOutput::Ready), "{ready:?}");
     let again = driven.take(LinkInput::Written);
     assert!(matches!(&again[..], [LinkOutput::Write(_)]), "{again:?}");

@@ -76,9 +76,17 @@ impl World {
         };
         let client_id = format!(r#""io.modelcontextprotocol/subscriptionId":"c{ticket}""#);
         let text = std::str::from_utf8(message).unwrap();
-        check!(self, text.contains(&client_id), format!("{ticket} received {text}"));
+        check!(
+            self,
+            text.contains(&client_id),
+            format!("{ticket} received {text}")
+        );
         let waiting = self.callers[&ticket].ending == Ending::Waiting;
-        check!(self, waiting, format!("{ticket} received {text} at its end"));
+        check!(
+            self,
+            waiting,
+            format!("{ticket} received {text} at its end")
+        );
     }
 
     /// Whether a subscription may end in good order.

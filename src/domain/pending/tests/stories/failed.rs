@@ -12,7 +12,7 @@ fn a_call_fails_alone() {
     );
     assert_eq!(driven.take(LinkInput::Failed(3, RequestError::Cut)), []);
     let good = r#"{"id":4,"result":2}"#;
-    assert_eq!(driven.server_sends(good), [answer(2, 4, good)]);
+    assert_eq!(driven.reply(good), [answer(2, 4, good)]);
 }
 
 #[test]
@@ -20,10 +20,10 @@ fn an_undelivered_notice_fails() {
     let mut driven = Driven::ready(AnswerOrder::Serial);
     let notice = Outbound::Notice(Bytes::from_static(b"{}"));
     driven.take(LinkInput::Ask(request(1, notice)));
-    let outputs = driven.take(LinkInput::Unwritten(RequestError::Unreachable));
+    let output = driven.take(LinkInput::Unwritten(RequestError::Unreachable));
     assert_eq!(
-        outputs,
+        output,
         [LinkOutput::Failed(Ticket(1), RequestError::Unreachable)]
     );
-    driven.sends_request(2);
+    driven.ask(2);
 }

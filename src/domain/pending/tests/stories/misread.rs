@@ -11,21 +11,21 @@ fn a_response_with_an_id_of_another_type_fails_its_call_at_once() {
         )]
     };
     let mut link = Driven::ready(AnswerOrder::Pipelined(2));
-    link.sends_request(1);
-    link.sends_request(2);
+    link.ask(1);
+    link.ask(2);
     // It may belong to either request.
-    assert_eq!(link.server_sends(r#"{"id":"a","result":1}"#), []);
-    assert_eq!(link.server_sends(r#"{"id":"2","result":1}"#), failed(2));
-    assert_eq!(link.server_sends(r#"{"id":"2","result":1}"#), [], "it is over");
-    assert_eq!(link.server_sends(r#"{"id":1.0,"error":{"code":1}}"#), failed(1));
+    assert_eq!(link.reply(r#"{"id":"a","result":1}"#), []);
+    assert_eq!(link.reply(r#"{"id":"2","result":1}"#), failed(2));
+    assert_eq!(link.reply(r#"{"id":"2","result":1}"#), [], "it is over");
+    assert_eq!(link.reply(r#"{"id":1.0,"error":{"code":1}}"#), failed(1));
     assert_eq!(link.pending.counts().foreign, 2);
     for id in [r#""id":"a","#, r#""id":[1],"#, r#""id":null,"#, ""] {
         let mut link = Driven::ready(AnswerOrder::Serial);
-        link.sends_request(1);
-        assert_eq!(link.server_sends(&format!(r#"{{{id}"result":1}}"#)), failed(1));
-        link.sends_request(2);
+        link.ask(1);
+        assert_eq!(link.reply(&format!(r#"{{{id}"result":1}}"#)), failed(1));
+        link.ask(2);
         let text = r#"{"id":2,"result":1}"#;
-        assert_eq!(link.server_sends(text), [answer(2, 2, text)]);
+        assert_eq!(link.reply(text), [answer(2, 2, text)]);
     }
 }
 
@@ -37,9 +37,25 @@ fn a_response_that_is_nested_too_deeply_ends_its_call() {
         "]".repeat(70_000)
     );
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
-    assert_eq!(link.server_sends(&deep), [answer(1, 1, &deep)]);
+    link.ask(1);
+    assert_eq!(link.reply(&deep), [answer(1, 1, &deep)]);
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
-    assert_eq!(link.server_sends(&format!("[{deep}]")), [answer(1, 1, &deep)]);
+    link.ask(1);
+    assert_eq!(link.reply(&format!("[{deep}]")), [answer(1, 1, &deep)]);
+}
+
+#[test]
+fn an_error_without_an_id_belongs_to_the_only_possible_request() {
+    let mut link = Driven::ready(AnswerOrder::Serial);
+    link.ask(1);
+    assert_eq!(link.reply(NULL), [answer(1, 1, NULL)]);
+    assert_eq!(link.reply(NULL), [], "no request is pending");
+
+    let mut link = Driven::ready(AnswerOrder::Pipelined(2));
+    link.ask(1);
+    link.ask(2);
+    assert_eq!(link.reply(NULL), [], "either request is possible");
+    let text = r#"{"id":1,"result":1}"#;
+    assert_eq!(link.reply(text), [answer(1, 1, text)]);
+    assert_eq!(link.reply(NULL), [answer(2, 2, NULL)]);
 }

@@ -5,9 +5,9 @@ use super::*;
 #[test]
 fn a_cancelled_call_is_reported_to_the_server_without_a_handshake() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(2));
-    link.sends_request(1);
+    link.ask(1);
     assert_eq!(link.take(LinkInput::Cancel(Ticket(1))), []);
-    link.sends_request(2);
+    link.ask(2);
     assert!(link.pending.has_sent_all());
     let cancelled = link.take(LinkInput::ClientCancel(Ticket(2)));
     let wanted = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
@@ -25,13 +25,13 @@ fn a_cancelled_call_is_reported_to_the_server_without_a_handshake() {
 #[test]
 fn messages_of_an_array_are_handled_one_by_one() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(3));
-    (1..4).for_each(|ticket| link.sends_request(ticket));
+    (1..4).for_each(|ticket| link.ask(ticket));
     let [one, two] = [r#"{"id":3,"result":1.0}"#, r#"{"id":1,"result":[]}"#];
     let notification = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
-    let outputs = link.server_sends(&format!("[{one}, {notification},{two},7]"));
-    assert_eq!(outputs.len(), 3, "{outputs:?}");
+    let output = link.reply(&format!("[{one}, {notification},{two},7]"));
+    assert_eq!(output.len(), 3, "{output:?}");
     assert_eq!(
-        (&outputs[0], &outputs[2]),
+        (&output[0], &output[2]),
         (&answer(3, 3, one), &answer(1, 1, two))
     );
     let counts = link.pending.counts();
@@ -41,7 +41,7 @@ fn messages_of_an_array_are_handled_one_by_one() {
 #[test]
 fn a_message_in_the_response_stream_of_a_call_reaches_its_caller() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(3));
-    (1..4).for_each(|ticket| link.sends_request(ticket));
+    (1..4).for_each(|ticket| link.ask(ticket));
     let notification = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
     let recipients_for = |link: &mut Driven, id| {
         let notification = Bytes::from(notification);
@@ -57,7 +57,10 @@ fn a_message_in_the_response_stream_of_a_call_reaches_its_caller() {
     assert_eq!(recipients_for(&mut link, 3), Recipients::NoClient);
     // The same applies to a notification after the answer in one array.
     let answer = r#"{"id":2,"result":1}"#;
-    let both = link.take(LinkInput::InResponseStream(2, format!("[{answer},{notification}]").into()));
+    let both = link.take(LinkInput::InResponseStream(
+        2,
+        format!("[{answer},{notification}]").into(),
+    ));
     let [
         LinkOutput::Answer { .. },
         LinkOutput::Notified { recipients, .. },

@@ -51,10 +51,10 @@ fn a_subscription_takes_no_slot_and_blocks_no_call() {
     for order in [AnswerOrder::Serial, AnswerOrder::Pipelined(1)] {
         let mut link = Driven::ready(order);
         link.listens(1);
-        link.sends_request(2);
+        link.ask(2);
         assert_eq!(link.pending.in_flight(), 1);
         let text = r#"{"id":2,"result":1}"#;
-        assert_eq!(link.server_sends(text), [answer(2, 2, text)]);
+        assert_eq!(link.reply(text), [answer(2, 2, text)]);
         assert!(!link.pending.is_idle());
     }
 }
@@ -62,15 +62,15 @@ fn a_subscription_takes_no_slot_and_blocks_no_call() {
 #[test]
 fn a_subscription_needs_no_slot_but_waits_for_a_serial_server() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(1));
-    link.sends_request(1);
+    link.ask(1);
     assert_eq!(link.take(LinkInput::Ask(request(2, call(2)))), []);
     link.listens(3);
     let mut link = Driven::ready(AnswerOrder::Serial);
-    link.sends_request(1);
+    link.ask(1);
     assert_eq!(link.take(listen(2)), []);
-    let outputs = link.server_sends(r#"{"id":1,"result":1}"#);
+    let output = link.reply(r#"{"id":1,"result":1}"#);
     assert!(matches!(
-        &outputs[..],
+        &output[..],
         [LinkOutput::Answer { .. }, LinkOutput::Write(_)]
     ));
 }
@@ -78,7 +78,7 @@ fn a_subscription_needs_no_slot_but_waits_for_a_serial_server() {
 #[test]
 fn a_notification_of_a_subscription_reaches_its_client_with_its_id() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(4));
-    link.sends_request(1);
+    link.ask(1);
     link.listens(2);
     for method in [ACKNOWLEDGED, CHANGED, "notifications/resources/updated"] {
         let wanted = notified(
@@ -86,11 +86,11 @@ fn a_notification_of_a_subscription_reaches_its_client_with_its_id() {
             notification(method, "\"own\""),
             Recipients::Caller(Ticket(2)),
         );
-        assert_eq!(link.server_sends(&notification(method, "2")), wanted);
+        assert_eq!(link.reply(&notification(method, "2")), wanted);
         // An ended subscription, or a call, has no recipient.
         for other in ["1", "7"] {
             let to_none = notified(method, notification(method, other), Recipients::NoClient);
-            assert_eq!(link.server_sends(&notification(method, other)), to_none);
+            assert_eq!(link.reply(&notification(method, other)), to_none);
         }
     }
     // All messages in the response stream of a subscription belong to its client, with or without an id.
@@ -99,7 +99,7 @@ fn a_notification_of_a_subscription_reaches_its_client_with_its_id() {
     let wanted = notified(CHANGED, plain.clone(), Recipients::Caller(Ticket(2)));
     assert_eq!(in_stream, wanted);
     assert_eq!(
-        link.server_sends(&plain),
+        link.reply(&plain),
         notified(CHANGED, plain.clone(), Recipients::All)
     );
 }
@@ -109,7 +109,7 @@ fn a_subscription_has_a_deadline_until_it_is_acknowledged() {
     let mut link = Driven::ready(AnswerOrder::Serial);
     link.listens(1);
     link.listens(2);
-    link.server_sends(&notification(ACKNOWLEDGED, "1"));
+    link.reply(&notification(ACKNOWLEDGED, "1"));
     assert_eq!(link.pending.alarm(), Some(seconds(10)));
     let late = link.at(10);
     let wanted = [
@@ -129,7 +129,7 @@ fn a_server_hears_that_a_client_has_closed_its_subscription() {
     assert_eq!(link.take(LinkInput::Cancel(Ticket(1))), [cancelled(1)]);
     assert!(link.pending.is_idle());
     let to_none = notified(CHANGED, notification(CHANGED, "1"), Recipients::NoClient);
-    assert_eq!(link.server_sends(&notification(CHANGED, "1")), to_none);
+    assert_eq!(link.reply(&notification(CHANGED, "1")), to_none);
 }
 
 #[test]
@@ -138,11 +138,11 @@ fn a_server_ends_a_subscription_by_its_response_or_otherwise() {
     (1..6).for_each(|ticket| link.listens(ticket));
     let result = |id: &str| format!(r#"{{"id":1,"result":{{"_meta":{{"{KEY}":{id}}}}}}}"#);
     let client_id = answer(1, 1, &result("\"own\""));
-    assert_eq!(link.server_sends(&result("1")), [client_id]);
+    assert_eq!(link.reply(&result("1")), [client_id]);
     let cancelled =
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
-    assert_eq!(link.server_sends(cancelled), [LinkOutput::Ended(Ticket(2))]);
-    link.server_sends(&notification(ACKNOWLEDGED, "3"));
+    assert_eq!(link.reply(cancelled), [LinkOutput::Ended(Ticket(2))]);
+    link.reply(&notification(ACKNOWLEDGED, "3"));
     let ended = link.take(LinkInput::Failed(3, RequestError::Cut));
     assert_eq!(ended, [LinkOutput::Ended(Ticket(3))]);
     let failed = link.take(LinkInput::Failed(4, RequestError::Cut));
