@@ -19,7 +19,7 @@ use clap::ValueEnum;
 
 use crate::cli::{CommandError, ImportArguments};
 use crate::domain::import::{
-    DocumentKind, SourceDocument, ImportDraft, ImportError, ImportReport, draft, printable,
+    DocumentKind, ImportDraft, ImportError, ImportReport, SourceDocument, draft, printable,
 };
 
 /// Maximum size of a file or a response.

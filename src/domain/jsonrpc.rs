@@ -22,7 +22,7 @@ pub use message::{Call, Incoming, Invalid, MessageError, MessageItem, MessageLim
 pub use progress::{PROGRESS, progress_token, with_progress_token};
 pub use response::{ErrorObject, Response, ResponseFault, ResponseReply, parse_response};
 pub use split_batch::split_batch;
-pub use subscription::{LISTEN, ended_subscription, with_client_id, subscription_of};
+pub use subscription::{LISTEN, ended_subscription, subscription_of, with_client_id};
 pub use template::RequestTemplate;
 pub use write::{ExtraMembers, batch, error, notification, request, result};
 

@@ -29,8 +29,8 @@ pub use bindings::{
     PatternWriter, UnknownMembers, WriteScope,
 };
 pub use compare::{
-    MemberPolicy, Subsumption, intersection, optional_intersection, optional_within, sample, within,
-    words_intersection, words_within,
+    MemberPolicy, Subsumption, intersection, optional_intersection, optional_within, sample,
+    within, words_intersection, words_within,
 };
 pub use hole_resolver::{HoleFact, HoleFacts, HolePosition, HoleResolver};
 pub use hole_syntax::{

@@ -186,7 +186,11 @@ impl DiscoverServer {
         format!("{scheme}://{}{}", self.authority, self.uri.path())
     }
 
-    async fn tell(&self, method: Option<Method>, limit: Duration) -> Result<SourceDocument, DiscoverError> {
+    async fn tell(
+        &self,
+        method: Option<Method>,
+        limit: Duration,
+    ) -> Result<SourceDocument, DiscoverError> {
         match method {
             Some(Method::Discover) => return self.discover().await,
             Some(Method::Tools) => return self.tools().await,

@@ -122,7 +122,11 @@ fn drop_repeated_names(found: &mut Declared, notes: &mut Vec<String>) -> Result<
     let is_plain_query = |parameter: &Parameter| {
         parameter.location == ParameterLocation::Query && parameter.inside.is_none()
     };
-    for parameter in found.parameters.iter().filter(|parameter| is_plain_query(parameter)) {
+    for parameter in found
+        .parameters
+        .iter()
+        .filter(|parameter| is_plain_query(parameter))
+    {
         names.insert(parameter.named.name.clone());
     }
     found.parameters.retain(|parameter| {

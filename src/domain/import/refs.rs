@@ -217,7 +217,13 @@ fn pointer(path: &[&str]) -> String {
 /// Removes the control characters of a document's text, so that no terminal interprets them.
 #[must_use]
 pub fn printable(text: &str) -> String {
-    let tidy = |character: char| if character.is_control() { ' ' } else { character };
+    let tidy = |character: char| {
+        if character.is_control() {
+            ' '
+        } else {
+            character
+        }
+    };
     text.chars().map(tidy).collect()
 }
 

@@ -312,7 +312,8 @@ fn enumeration(refs: &Refs<'_>, allowed: &[Value], found: &mut Schema) -> Type {
         found.nullable = Nullable::Yes;
     }
     let spellable = |word: &str| {
-        let plain = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
+        let plain =
+            |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
         !word.is_empty() && word.chars().all(plain)
     };
     let mut words = Vec::new();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{DocumentKind, SourceDocument, ImportDraft, draft};
+use super::{DocumentKind, ImportDraft, SourceDocument, draft};
 
 pub(crate) mod any;
 mod either;

@@ -172,7 +172,8 @@ fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
 
 /// Renders a key, with quotes if needed.
 fn bare(name: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     if !name.is_empty() && name.chars().all(plain) {
         name.to_owned()
     } else {

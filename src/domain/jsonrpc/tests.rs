@@ -72,7 +72,8 @@ fn only_the_id_is_replaced() {
 
 #[test]
 fn ids_that_real_servers_damage_do_not_travel() {
-    let is_portable = |text: &'static str| RequestId::new(Json::literal(text)).unwrap().is_portable();
+    let is_portable =
+        |text: &'static str| RequestId::new(Json::literal(text)).unwrap().is_portable();
     for safe in [
         "\"x\"",
         "\"\"",

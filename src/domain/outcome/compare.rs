@@ -178,7 +178,9 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
         (BodyPattern::Json(one), BodyPattern::Json(other)) => {
             intersection(one, other, MemberPolicy::Open).is_some()
         }
-        (BodyPattern::Text(one), BodyPattern::Text(other)) => words_intersection(one, other).is_some(),
+        (BodyPattern::Text(one), BodyPattern::Text(other)) => {
+            words_intersection(one, other).is_some()
+        }
         (BodyPattern::Nothing, BodyPattern::Text(words))
         | (BodyPattern::Text(words), BodyPattern::Nothing) => matches_empty(words),
         (BodyPattern::Nothing | BodyPattern::Json(_) | BodyPattern::Text(_), _) => false,

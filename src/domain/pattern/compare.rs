@@ -71,7 +71,11 @@ pub fn within(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> bool {
 /// Does the same where the value may be absent, as in a member of an object: absence counts as a value. `None` is a
 /// position that a pattern does not name.
 #[must_use]
-pub fn optional_within(one: Option<&Pattern>, other: Option<&Pattern>, policy: MemberPolicy) -> bool {
+pub fn optional_within(
+    one: Option<&Pattern>,
+    other: Option<&Pattern>,
+    policy: MemberPolicy,
+) -> bool {
     let mut comparison = Subsumption::new(policy);
     comparison.optional(one, other) && comparison.agrees()
 }

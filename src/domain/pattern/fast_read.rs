@@ -37,7 +37,12 @@ impl ReadPlan {
         if rest.is_some() || twins || twice || members.len() > SeenMembers::MOST {
             ReadPlan::Opened
         } else {
-            ReadPlan::OnePass(members.iter().map(|(_, member)| member.fast_match()).collect())
+            ReadPlan::OnePass(
+                members
+                    .iter()
+                    .map(|(_, member)| member.fast_match())
+                    .collect(),
+            )
         }
     }
 }
@@ -138,7 +143,11 @@ impl SeenMembers {
 
 impl ObjectPattern {
     /// Reads an object in one pass. Returns `None` if it has to be opened.
-    pub(super) fn read_in_one_pass(&self, object: &Json, reading: &mut PatternReader) -> Option<()> {
+    pub(super) fn read_in_one_pass(
+        &self,
+        object: &Json,
+        reading: &mut PatternReader,
+    ) -> Option<()> {
         let dropped = reading.dropped;
         let read = self.walk(object, &mut Members::new(object.as_bytes(), 0)?, reading);
         if read.is_none() {
@@ -181,7 +190,9 @@ impl ObjectPattern {
                 object.walk(whole, &mut inside, reading)?;
                 walk.leave(&inside);
             } else {
-                self.members[index].1.read_member(whole, walk.value(), reading)?;
+                self.members[index]
+                    .1
+                    .read_member(whole, walk.value(), reading)?;
             }
         }
         if seen.count() < self.members.len() {
@@ -217,7 +228,12 @@ impl ObjectPattern {
 impl Pattern {
     /// Reads a nested value by its pattern.
     #[inline(never)]
-    fn read_member(&self, whole: &Json, value: Range<usize>, reading: &mut PatternReader) -> Option<()> {
+    fn read_member(
+        &self,
+        whole: &Json,
+        value: Range<usize>,
+        reading: &mut PatternReader,
+    ) -> Option<()> {
         let text = whole.as_bytes();
         match self {
             Pattern::Literal(literal) if literal.as_bytes() == text.get(value.clone())? => Some(()),

@@ -113,7 +113,10 @@ impl HoleResolver {
         mention: &HoleRef,
         (position, depth): (HolePosition, usize),
     ) -> Result<(), PatternError> {
-        let Some(head) = self.head.filter(|_| position == HolePosition::Json && depth == 0) else {
+        let Some(head) = self
+            .head
+            .filter(|_| position == HolePosition::Json && depth == 0)
+        else {
             return Err(PatternError::new(format!(
                 "`{{={}}}` must be a whole value of a request body, outside `[\"*\", …]`; write `{{{}}}`",
                 mention.name, mention.name
@@ -169,7 +172,12 @@ impl HoleResolver {
         }
     }
 
-    fn rest_elements(&mut self, side: Side, rest: &HoleRef, depth: usize) -> Result<(), PatternError> {
+    fn rest_elements(
+        &mut self,
+        side: Side,
+        rest: &HoleRef,
+        depth: usize,
+    ) -> Result<(), PatternError> {
         let array = HoleRef {
             shape: Some(Shape::Array),
             ..rest.clone()
@@ -232,7 +240,10 @@ impl HoleResolver {
         }
         let declared = self.declared(&mention.name, depth)?;
         declared.on[index(side)] = Declared::Yes;
-        if mention.codec == Codec::Plain && position != HolePosition::Json && position != HolePosition::Rest {
+        if mention.codec == Codec::Plain
+            && position != HolePosition::Json
+            && position != HolePosition::Rest
+        {
             declared.in_text = Declared::Yes;
         }
         if matches!(position, HolePosition::Path | HolePosition::Segment) {
@@ -256,7 +267,11 @@ impl HoleResolver {
     }
 
     fn declared(&mut self, name: &str, depth: usize) -> Result<&mut Declarations, PatternError> {
-        let position = match self.declarations.iter().position(|declared| declared.name == name) {
+        let position = match self
+            .declarations
+            .iter()
+            .position(|declared| declared.name == name)
+        {
             Some(position) => position,
             None => {
                 self.declarations
@@ -277,7 +292,9 @@ impl HoleResolver {
     /// Marks a hole of the REST side as present on the RPC side too: the message carries it outside of all patterns.
     pub fn carried(&mut self, name: &str) {
         let alone = |declared: &&mut Declarations| {
-            declared.name == name && declared.depth == 0 && declared.on == [Declared::Yes, Declared::No]
+            declared.name == name
+                && declared.depth == 0
+                && declared.on == [Declared::Yes, Declared::No]
         };
         for declared in self.declarations.iter_mut().filter(alone) {
             declared.on = [Declared::Yes; 2];

@@ -105,18 +105,20 @@ pub fn tokens(pattern: &str) -> Result<Vec<Token>, PatternError> {
 /// Returns the end of a hole: the first closing brace that no brace inside (of a default) has opened.
 fn hole_end(inside: &str) -> Option<usize> {
     let mut open = 0_usize;
-    inside.char_indices().find_map(|(at, character)| match character {
-        '{' => {
-            open += 1;
-            None
-        }
-        '}' if open == 0 => Some(at),
-        '}' => {
-            open -= 1;
-            None
-        }
-        _ => None,
-    })
+    inside
+        .char_indices()
+        .find_map(|(at, character)| match character {
+            '{' => {
+                open += 1;
+                None
+            }
+            '}' if open == 0 => Some(at),
+            '}' => {
+                open -= 1;
+                None
+            }
+            _ => None,
+        })
 }
 
 /// A hole as written at one position of a pattern.

@@ -227,7 +227,9 @@ impl ListPattern {
             )));
         }
         for (index, pattern) in self.items.iter().enumerate() {
-            let element = ranges.get(index).map(|index_of| value.piece(index_of.clone()));
+            let element = ranges
+                .get(index)
+                .map(|index_of| value.piece(index_of.clone()));
             let read = pattern.read(element.as_ref(), reading);
             read.map_err(|error| error.within(&index.to_string()))?;
         }

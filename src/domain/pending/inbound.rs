@@ -60,7 +60,8 @@ impl LinkMachine {
     }
 
     fn notified(&mut self, method: String, message: Bytes, origin: MessageOrigin) {
-        let Some((message, subscriber)) = self.route_to_subscription(&method, message, origin) else {
+        let Some((message, subscriber)) = self.route_to_subscription(&method, message, origin)
+        else {
             return;
         };
         let recipients =

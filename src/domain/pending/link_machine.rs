@@ -139,7 +139,9 @@ impl LinkMachine {
             LinkState::Closing => None,
         };
         let ids_in_flight = self.in_flight.values();
-        let deadline = ids_in_flight.map(|in_flight| in_flight.queued.request.deadline).min();
+        let deadline = ids_in_flight
+            .map(|in_flight| in_flight.queued.request.deadline)
+            .min();
         let wire = match self.wire {
             WriteState::Notice(_, at) | WriteState::Resting(at) => Some(at),
             WriteState::Free | WriteState::Busy | WriteState::Unanswered => None,
@@ -408,7 +410,10 @@ impl LinkMachine {
         }
         self.expire_subscriptions(now);
         let late = |in_flight: &InFlightRequest| in_flight.queued.request.deadline <= now;
-        let late = self.in_flight.iter().filter(|(_, in_flight)| late(in_flight));
+        let late = self
+            .in_flight
+            .iter()
+            .filter(|(_, in_flight)| late(in_flight));
         let late: Vec<u64> = late.map(|(id, _)| *id).collect();
         for id in late {
             if let Some(in_flight) = self.in_flight.remove(&id) {

@@ -77,7 +77,8 @@ impl RequestQueue {
     /// Removes a request. Returns false if it is not queued.
     pub(super) fn remove(&mut self, ticket: Ticket) -> bool {
         let before = self.len();
-        self.clients.retain(|queued| queued.request.ticket != ticket);
+        self.clients
+            .retain(|queued| queued.request.ticket != ticket);
         self.candidates
             .retain(|queued| queued.request.ticket != ticket);
         self.len() < before

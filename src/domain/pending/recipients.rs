@@ -67,7 +67,10 @@ mod tests {
     fn a_message_of_a_call_reaches_only_its_caller() {
         for logs in [LogMessages::Caller, LogMessages::Broadcast] {
             for method in [LOGGED, "notifications/resources/updated", "event/x"] {
-                assert_eq!(recipients(method, CALL, logs), Recipients::Caller(Ticket(7)));
+                assert_eq!(
+                    recipients(method, CALL, logs),
+                    Recipients::Caller(Ticket(7))
+                );
                 let abandoned = recipients(method, MessageOrigin::Abandoned, logs);
                 assert_eq!(abandoned, Recipients::NoClient, "{method}");
             }
@@ -77,10 +80,19 @@ mod tests {
     #[test]
     fn log_messages_of_no_call_reach_all_where_that_is_configured() {
         let recipients_of = |method, logs| recipients(method, MessageOrigin::Link, logs);
-        assert_eq!(recipients_of(LOGGED, LogMessages::Caller), Recipients::NoClient);
-        assert_eq!(recipients_of(LOGGED, LogMessages::Broadcast), Recipients::All);
+        assert_eq!(
+            recipients_of(LOGGED, LogMessages::Caller),
+            Recipients::NoClient
+        );
+        assert_eq!(
+            recipients_of(LOGGED, LogMessages::Broadcast),
+            Recipients::All
+        );
         for other in ["notifications/resources/updated", "event/message"] {
-            assert_eq!(recipients_of(other, LogMessages::Broadcast), Recipients::NoClient);
+            assert_eq!(
+                recipients_of(other, LogMessages::Broadcast),
+                Recipients::NoClient
+            );
         }
     }
 
@@ -90,8 +102,14 @@ mod tests {
             for logs in [LogMessages::Caller, LogMessages::Broadcast] {
                 let recipients_of = |method| recipients(method, origin, logs);
                 assert_eq!(recipients_of("notifications/progress"), Recipients::Token);
-                assert_eq!(recipients_of("notifications/tools/list_changed"), Recipients::All);
-                assert_eq!(recipients_of("notifications/cancelled"), Recipients::NoClient);
+                assert_eq!(
+                    recipients_of("notifications/tools/list_changed"),
+                    Recipients::All
+                );
+                assert_eq!(
+                    recipients_of("notifications/cancelled"),
+                    Recipients::NoClient
+                );
             }
         }
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::link_machine::{CancelNotice, LinkMachine};
 use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, Ticket};
-use crate::domain::jsonrpc::{RequestId, cancelled_id, with_client_id, subscription_of};
+use crate::domain::jsonrpc::{RequestId, cancelled_id, subscription_of, with_client_id};
 use crate::domain::plan::CANCELLED;
 
 /// The maximum number of subscriptions on a link.

@@ -232,7 +232,11 @@ fn server_info_has_the_capabilities_of_the_routes_unless_configured() {
         let local = format!("[[local]]\nrpc = 'initialize'\nanswer = 'initialize'\n{keys}");
         let plan = plan(&format!("{BOTH}{tools}{local}"));
         let params = Json::literal(r#"{"protocolVersion":"2025-06-18"}"#);
-        let answer = plan.locals.rpc("initialize").unwrap().respond(Some(&params));
+        let answer = plan
+            .locals
+            .rpc("initialize")
+            .unwrap()
+            .respond(Some(&params));
         serde_json::from_slice::<serde_json::Value>(answer.unwrap().as_bytes()).unwrap()
     };
     let plain = result("");

@@ -226,9 +226,9 @@ impl WordGrammar {
             }
             (WordGrammar::Among(words), WordPosition::Among(first, length)) => {
                 let begin = words.get(first)?.get(..length)?;
-                let next = words
-                    .iter()
-                    .position(|word| word.get(length) == Some(&character) && word.starts_with(begin));
+                let next = words.iter().position(|word| {
+                    word.get(length) == Some(&character) && word.starts_with(begin)
+                });
                 next.map(|next| WordPosition::Among(next, length + 1))
             }
             (

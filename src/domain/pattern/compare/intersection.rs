@@ -4,7 +4,7 @@ use super::grammar::Fit;
 use super::repeated_holes::{Split, pins};
 use super::subsumption::{is_unopened, named};
 use super::{
-    DEPTH, MemberPolicy, element, is_nullable, member_matches_null, reads, matches_all, texts_of,
+    DEPTH, MemberPolicy, element, is_nullable, matches_all, member_matches_null, reads, texts_of,
 };
 use crate::domain::json::{Json, encode};
 use crate::domain::pattern::{
@@ -139,7 +139,9 @@ struct Building {
 impl Building {
     fn both(self, one: &Pattern, other: &Pattern) -> Option<Json> {
         match (one, other) {
-            (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot)) if matches_all(slot) => {
+            (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot))
+                if matches_all(slot) =>
+            {
                 self.some(pattern)
             }
             (Pattern::Literal(value), pattern) | (pattern, Pattern::Literal(value)) => {

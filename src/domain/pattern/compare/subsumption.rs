@@ -4,8 +4,8 @@
 use super::grammar::Fit;
 use super::hole_links::{HoleLink, HoleLinks};
 use super::{
-    MemberPolicy, element, few, is_nullable, member_matches_null, reading, reads, matches_all,
-    matches_null, texts_of, words_within,
+    MemberPolicy, element, few, is_nullable, matches_all, matches_null, member_matches_null,
+    reading, reads, texts_of, words_within,
 };
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{

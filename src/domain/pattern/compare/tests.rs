@@ -422,8 +422,16 @@ fn absence_counts_as_a_value_of_an_optional_position() {
         assert!(within(&must, &may, policy) && !within(&may, &must, policy));
     }
     let (may, must) = (spelled(r#""{x?}""#), spelled(r#""{x}""#));
-    assert!(optional_within(Some(&must), Some(&may), MemberPolicy::Closed));
-    assert!(!optional_within(Some(&may), Some(&must), MemberPolicy::Closed));
+    assert!(optional_within(
+        Some(&must),
+        Some(&may),
+        MemberPolicy::Closed
+    ));
+    assert!(!optional_within(
+        Some(&may),
+        Some(&must),
+        MemberPolicy::Closed
+    ));
     assert!(!optional_within(Some(&must), None, MemberPolicy::Closed));
     assert!(optional_within(Some(&must), None, MemberPolicy::Open));
     assert!(optional_within(None, Some(&may), MemberPolicy::Closed));
@@ -431,7 +439,10 @@ fn absence_counts_as_a_value_of_an_optional_position() {
         optional_intersection(Some(&may), None, MemberPolicy::Closed),
         Some(None)
     );
-    assert_eq!(optional_intersection(Some(&must), None, MemberPolicy::Closed), None);
+    assert_eq!(
+        optional_intersection(Some(&must), None, MemberPolicy::Closed),
+        None
+    );
     assert!(matches!(
         optional_intersection(Some(&must), Some(&may), MemberPolicy::Closed),
         Some(Some(_))
@@ -456,7 +467,10 @@ fn in_a_url_all_values_are_texts() {
         let (narrow, wide) = (text_patterns(one), text_patterns(other));
         assert!(words_within(&narrow, &wide), "{one} {other}");
         assert!(!words_within(&wide, &narrow), "{other} {one}");
-        assert!(words_intersection(&narrow, &wide).is_some(), "{one} {other}");
+        assert!(
+            words_intersection(&narrow, &wide).is_some(),
+            "{one} {other}"
+        );
     }
     for (one, other) in [
         ("a", "b"),
