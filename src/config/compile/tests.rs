@@ -1,4 +1,4 @@
-//! Whole configurations, compiled, and the text of every problem that only their meaning has.
+//! Compiled configurations, and the text of every problem that compilation finds.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn plan(main: &str) -> Plan {
     read.unwrap_or_else(|problems| panic!("{problems}")).plan
 }
 
-/// The problems of a fixture, with file names from its folder on.
+/// Returns the problems of a fixture, with file names relative to its folder.
 fn problems_of(fixture: &Fixture) -> String {
     let problems = read(fixture).unwrap_err();
     let prefix = format!("{}", fixture.path("").display());

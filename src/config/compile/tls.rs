@@ -97,7 +97,7 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
 /// [`TlsFault`]; never for a configuration that `upstream` accepted.
 pub fn client(
     tls: &ClientTls,
-    spoken: Alpn,
+    alpn: Alpn,
 ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsFault> {
     let name = server_name(tls)?;
     let roots = match &tls.ca {
@@ -123,7 +123,7 @@ pub fn client(
                 .map_err(|error| fault(TlsPart::Certificate, error))?
         }
     };
-    config.alpn_protocols = match spoken {
+    config.alpn_protocols = match alpn {
         Alpn::Http => vec![HTTP_1.to_vec()],
         Alpn::Http2First => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
         Alpn::Http2 => vec![HTTP_2.to_vec()],

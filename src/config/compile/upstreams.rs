@@ -135,15 +135,15 @@ fn usual(
     problems: &mut Vec<Problem>,
 ) -> Option<usize> {
     let side = kind.describe();
-    let ours: Vec<usize> = (0..upstreams.len())
+    let indexes: Vec<usize> = (0..upstreams.len())
         .filter(|place| UpstreamKind::new(&upstreams[*place]) == kind)
         .collect();
     let is_default = |place: &&usize| {
         let usual = upstreams[**place].usual.as_ref();
         usual.is_some_and(|usual| usual.value == IsDefault::Yes)
     };
-    let mut defaults = ours.iter().filter(is_default);
-    match (&ours[..], defaults.next(), defaults.next()) {
+    let mut defaults = indexes.iter().filter(is_default);
+    match (&indexes[..], defaults.next(), defaults.next()) {
         ([], _, _) => None,
         ([only], _, _) => Some(*only),
         (_, Some(one), None) => Some(*one),
@@ -173,11 +173,11 @@ pub(super) fn for_route(
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let [rest, rpc] = upstreams.defaults;
-    let (speech, rest) = match &route.frame {
+    let (wire, rest) = match &route.frame {
         Some(_) => (Wire::Frame, upstreams.frames),
         None => (Wire::Http, rest),
     };
-    let [own_rest, own_rpc] = named(raw, (&route.upstreams, speech), problems);
+    let [own_rest, own_rpc] = named(raw, (&route.upstreams, wire), problems);
     [own_rest.or(rest), own_rpc.or(rpc)]
 }
 
@@ -187,7 +187,7 @@ type NamedUpstream = (Option<Side>, Spanned<String>);
 /// Returns the upstreams of these names, by side.
 pub(super) fn named(
     raw: &RawConfig,
-    (names, speech): (&[NamedUpstream], Wire),
+    (names, wire): (&[NamedUpstream], Wire),
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let mut found = [None, None];
@@ -214,12 +214,12 @@ pub(super) fn named(
             )));
             continue;
         }
-        let spoken = match UpstreamKind::new(&raw.upstreams[place]) {
+        let accepted = match UpstreamKind::new(&raw.upstreams[place]) {
             UpstreamKind::Frames => Wire::Frame,
             UpstreamKind::Rest | UpstreamKind::Rpc => Wire::Http,
         };
-        if own == Side::Rest && spoken != speech {
-            let message = match speech {
+        if own == Side::Rest && accepted != wire {
+            let message = match wire {
                 Wire::Http => "uses frames over a WebSocket, which cannot carry HTTP calls",
                 Wire::Frame => "accepts only HTTP calls, not frames",
             };

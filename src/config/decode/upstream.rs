@@ -75,8 +75,8 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
     let name = table.named(chosen, name);
     let side = table.require("side", word(SIDES, &[]));
     let is_rest = side.as_ref().is_some_and(|side| side.value == Side::Rest);
-    let ours = if is_rest { Side::Rest } else { Side::Rpc };
-    let (server, more) = server(table, ours).unzip();
+    let own_side = if is_rest { Side::Rest } else { Side::Rpc };
+    let (server, more) = server(table, own_side).unzip();
     let addresses = addresses::addresses(table, more.unwrap_or_default());
     let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
     let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);

@@ -1,4 +1,4 @@
-//! No route is too odd, and each fault of one has a line.
+//! Laws for arbitrary routes: no panic, and each problem has a line.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! No text is too odd.
+//! Law for arbitrary texts: no panic.
 
 use proptest::prelude::*;
 

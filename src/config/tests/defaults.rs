@@ -1,5 +1,5 @@
-//! The defaults that the documentation names are those of the code: a configuration that says one of them makes the same
-//! plan as one that leaves it out, and one that says another value makes another plan.
+//! The documented defaults are those of the code: setting a default does not change the plan, setting another value
+//! does.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ const GROUND: &str = "[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\
     url = 'http://127.0.0.1:2/rpc'\n[[client]]\nname = 'a'\nmatch = { header = { x-a = '*' } }\nkey = { header = 'x-b' }\n\
     [[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
 
-/// A table of a page: where it begins, what stands before each of its keys, and the configurations that its keys fit into.
+/// A table of a page: its heading, the prefix of its keys, and the configurations for its keys.
 struct Documented {
     page: &'static str,
     heading: &'static str,
@@ -79,8 +79,8 @@ const TABLES: [Documented; 6] = [
     },
 ];
 
-/// Keys that stand in no plan, since whoever starts the process reads them; the last two do nothing where there is
-/// one upstream, or no route.
+/// Keys that are not in a plan, since they are read at the start of the process; the last two have no effect with one
+/// upstream, or without a route.
 const ELSEWHERE: [&str; 9] = [
     "include",
     "listen.",
@@ -93,12 +93,12 @@ const ELSEWHERE: [&str; 9] = [
     "deprecated.",
 ];
 
-/// The texts between backticks.
+/// Returns the texts between backticks.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// The keys of a table that have a default in so many words, each with its default as TOML.
+/// Returns the keys of a table with an explicit default, each with its default as TOML.
 fn defaults(table: &Documented) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("docs").join(table.page)).unwrap();
@@ -135,7 +135,7 @@ fn defaults(table: &Documented) -> Vec<(String, String)> {
     found
 }
 
-/// The plan of a configuration with this key, or what is wrong with it.
+/// Returns the plan of a configuration with this key, or its problems.
 fn plan(main: &str, key: &str, value: Option<&str>) -> Result<String, String> {
     let mut text: toml::Value = toml::Value::Table(main.parse().unwrap());
     if let Some(value) = value {
@@ -154,7 +154,7 @@ fn plan(main: &str, key: &str, value: Option<&str>) -> Result<String, String> {
     Ok(format!("{plan:?}"))
 }
 
-/// Values that are not the default; the first that is taken will do.
+/// Values other than the default; the first accepted one is used.
 fn others(default: &str) -> Vec<String> {
     if let Ok(number) = default.parse::<u64>() {
         return vec![
@@ -207,7 +207,7 @@ fn others(default: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether it is the default of the key in this configuration, and another value is not.
+/// Returns whether the value is the default of the key in this configuration, and another value is not.
 fn holds(main: &str, key: &str, default: &str) -> bool {
     let without = plan(main, key, None).unwrap();
     let changes = |other: &String| plan(main, key, Some(other)).is_ok_and(|plan| plan != without);

@@ -1,7 +1,6 @@
 //! The documentation has every key that is read, with the accepted values from the message for an invalid value.
 //!
-//! `docs/keys.md` is made here. Where it is not what it should be, the test fails; with `INSTA_UPDATE=always` it is
-//! written anew.
+//! `docs/keys.md` is generated here. The test fails if it is not current; with `INSTA_UPDATE=always` it is rewritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -267,8 +266,7 @@ fn the_page_of_keys_is_what_is_read() {
     assert_eq!(fs::read_to_string(&file).unwrap_or_default(), page);
 }
 
-/// Tables of keys of the documentation: the page, the heading that they stand under, the cell above the keys, and what
-/// the keys are under.
+/// Tables of keys in the documentation: the page, the heading, the header cell of the keys, and the prefix of the keys.
 const TABLES: [(&str, &str, &str, &str); 12] = [
     ("reference/configuration.md", "Main file", "key", ""),
     (
@@ -309,7 +307,7 @@ const TABLES: [(&str, &str, &str, &str); 12] = [
     ("reference/frames.md", "", "key", "upstream.NAME."),
 ];
 
-/// The rows of a page: the heading that they stand under, the first cell above them, and their cells.
+/// Returns the rows of a page: their heading, their first header cell, and their cells.
 fn rows(page: &str) -> Vec<(&str, &str, Vec<&str>)> {
     let (mut heading, mut above) = ("", "");
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! `unrouted_irregular`: which calls a plan refuses by it.
+//! `unrouted_irregular`: the calls that it refuses.
 
 use http::{HeaderMap, Method, Uri};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn plan(word: &str, upstreams: &str) -> Plan {
     compile(&config, &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// What a plan says of a call: the place of its route, `passes`, `near`, or the reason of a refusal.
+/// Returns the outcome of a call: the index of its route, `passes`, `near`, or the reason of a refusal.
 fn outcome(plan: &Plan, method: &Method, path: &str) -> String {
     let uri: Uri = path.parse().unwrap();
     let head = RequestHead {

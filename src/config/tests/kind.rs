@@ -1,4 +1,4 @@
-//! Single values: what is accepted, and the text about what is not.
+//! Decoders of single values: accepted values, and the messages for others.
 
 use std::time::Duration;
 

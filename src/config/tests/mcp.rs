@@ -1,4 +1,4 @@
-//! The keys of an upstream that is an MCP server at an address.
+//! The keys of an MCP upstream over Streamable HTTP.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The keys of an upstream that is a child.
+//! The keys of a child-process upstream.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `[rollout.store]`: the server that replicas share, and what is never shown of it.
+//! `[rollout.store]`: the shared store of replicas; its address is never shown.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! TLS towards upstreams, and headers that files hold.
+//! TLS to upstreams, and headers from files.
 
 use rcgen::{KeyPair, generate_simple_self_signed};
 

@@ -1,4 +1,4 @@
-//! The keys of an upstream that is a WebSocket, and of clients on one.
+//! The keys of a WebSocket upstream, and of WebSocket clients.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! No words are too odd.
+//! Law for arbitrary words: no panic.
 
 use std::path::Path;
 

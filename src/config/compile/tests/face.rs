@@ -1,4 +1,4 @@
-//! What the proxy itself answers, and what pages of other origins may do.
+//! Local answers, and CORS.
 
 use http::Method;
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ answer = { status = 204 }
     assert!(nothing.body.is_empty() && nothing.headers.is_empty());
 }
 
-/// Begins at line 7, behind [`BOTH`].
+/// Begins at line 7, after [`BOTH`].
 const EVERY_FAULT: &str = r#"
 [cors]
 origins = ["*", "https://a.example"]

@@ -1,4 +1,4 @@
-//! Routes with `frame`, and what they have to do with those of HTTP.
+//! Routes with `frame`, alone and with HTTP routes.
 
 use std::time::Duration;
 

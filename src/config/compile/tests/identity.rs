@@ -1,4 +1,4 @@
-//! Clients of every source, and the files that their proofs need.
+//! Clients of every source, and the files for their verification.
 
 use rcgen::{KeyPair, generate_simple_self_signed};
 

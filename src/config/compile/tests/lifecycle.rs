@@ -1,4 +1,4 @@
-//! `deprecated`, of all routes and of one.
+//! `deprecated`, global and of a route.
 
 use super::{OLD, ROUTE, plan, problems};
 use crate::domain::lifecycle::{Announcement, Window};
@@ -9,7 +9,7 @@ fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-/// What is announced of each route.
+/// Returns the announcement of each route.
 fn announcements(main: &str) -> Vec<Option<Announcement>> {
     let routes = plan(&format!("{main}{OLD}")).lifecycle.routes;
     let announcements = routes.into_iter();

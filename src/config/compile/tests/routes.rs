@@ -61,7 +61,7 @@ rpc = { error = { code = -32602, message = "{detail}" } }
     assert!(coach.schema.params.is_some() && coach.schema.result.is_none());
 }
 
-/// Begins at line 7, behind [`BOTH`].
+/// Begins at line 7, after [`BOTH`].
 const EVERY_FAULT: &str = r#"
 [[route]]
 name = "a"

@@ -9,7 +9,7 @@ use crate::domain::side::Side;
 
 const STREAM: &str = "[[stream]]\nname = 'events'\nrest = 'GET /old/sse'\nrpc = 'GET /sse'\n";
 
-/// The problems of lines behind both upstreams, numbered from their own first one.
+/// Returns the problems of lines after both upstreams, numbered from the first of these lines.
 fn wrong(more: &str) -> String {
     let before = BOTH.lines().count();
     let problems = problems(&format!("{BOTH}{more}"));

@@ -11,10 +11,10 @@ use crate::config::toml::{KeyPath, TomlDocument};
 use crate::config::value::string;
 use crate::domain::rollout::{Fast, Guard, Limits, Mode, Percent, Ramp, Ratio, Share};
 
-/// What a flag says of both.
+/// The guard and the ramp of a flag.
 type Both = (Option<Guard>, Option<Ramp>);
 
-/// The guards and ramps of the flags of a text.
+/// Returns the guards and ramps of the flags of a text.
 fn flags(text: &str) -> Result<Vec<Both>, Problems> {
     let document = TomlDocument::new(Path::new("flags.toml"), text.to_owned());
     let mut layer = Layer::new("flags");
