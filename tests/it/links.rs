@@ -155,7 +155,7 @@ fn what_the_link_answers_is_explained_as_its_answer() {
     let told = explained(&proxy, &["-d", &body, "/rpc"]);
     assert_eq!(told["sends"], json!(null), "{told}");
     let note = told["answer"]["note"].as_str().unwrap();
-    assert!(note.contains("the proxy's own handshake"), "{note}");
+    assert!(note.contains("the handshake of the link"), "{note}");
     let body = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     let told = explained(&proxy, &["-d", body, "/rpc"]);
     assert_eq!(told["sends"], json!(null), "{told}");

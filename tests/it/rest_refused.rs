@@ -417,7 +417,7 @@ fn a_path_without_a_route_is_not_found_and_a_method_without_one_not_allowed() {
         },
         Bad {
             request: ("GET", "/jobs/7:cancel", ""),
-            refused: (405, "method_not_allowed", "it has POST"),
+            refused: (405, "method_not_allowed", "allowed: POST"),
         },
     ]);
 }

@@ -220,7 +220,7 @@ const NO_MESSAGES: &[(&str, Option<u32>, &str)] = &[
     (
         r#"{"jsonrpc":"2.0","id":7,"method":"m","result":1}"#,
         Some(7),
-        "neither `result`",
+        "must not have `result`",
     ),
     (
         r#"{"jsonrpc":"2.0","method":"m","params":1}"#,
