@@ -195,8 +195,13 @@ mod tests {
         registry.cancel(scope, b"1");
         assert!(calls.iter().all(|call| call.cancel_signal.is_cancelled()));
         drop(calls);
-        let held = registry.shards.iter();
-        assert!(held.map(|shard| shard.lock().unwrap().len()).sum::<usize>() == 0);
+        let entries_left = registry.shards.iter();
+        assert!(
+            entries_left
+                .map(|shard| shard.lock().unwrap().len())
+                .sum::<usize>()
+                == 0
+        );
         registry.cancel(scope, b"1");
     }
 

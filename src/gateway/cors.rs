@@ -30,7 +30,7 @@ pub(super) fn add_headers(
 }
 
 /// Returns the proxy's own response to a preflight, if it has one.
-pub(super) fn preflight(
+pub(super) fn answer_preflight(
     record: &mut Record,
     plan: &Plan,
     (caller, head): (Caller<'_>, RequestHead<'_>),
@@ -38,7 +38,7 @@ pub(super) fn preflight(
     let headers = routing::preflight(plan, (caller, record.wall_time()), head)?;
     record.handle_locally(DecisionReason::Preflight);
     record.set_local_response(StatusCode::NO_CONTENT.as_u16(), None);
-    let mut answer = response::acknowledged(StatusCode::NO_CONTENT);
+    let mut answer = response::acknowledgement(StatusCode::NO_CONTENT);
     answer.headers = headers;
     Some(CallResponse::Full(Box::new(answer)))
 }

@@ -20,7 +20,13 @@ pub(super) struct GuardRecorder<'a> {
 
 impl GuardRecorder<'_> {
     /// Counts a call that took `path`.
-    pub(super) fn call(&self, shard: &mut Shard, path: Path, end: CallEnd, duration: Duration) {
+    pub(super) fn count_call(
+        &self,
+        shard: &mut Shard,
+        path: Path,
+        end: CallEnd,
+        duration: Duration,
+    ) {
         let excluded_by: &[usize] = match path {
             Path::Old => self.excluded_by,
             Path::New => &[],
@@ -37,7 +43,7 @@ impl GuardRecorder<'_> {
     }
 
     /// Counts the verdict of a comparison.
-    pub(super) fn verdict(&self, shard: &mut Shard, verdict: Verdict) {
+    pub(super) fn count_verdict(&self, shard: &mut Shard, verdict: Verdict) {
         let Some(label) = self
             .deciding_flag()
             .and_then(|flag| self.installed.guard_label(flag))

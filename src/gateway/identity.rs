@@ -112,8 +112,8 @@ mod tests {
         };
         for number in 1..10_000 {
             look_up(0);
-            let held = look_up(number);
-            assert!(held <= 2 * GENERATION, "{held}");
+            let stored = look_up(number);
+            assert!(stored <= 2 * GENERATION, "{stored}");
         }
         assert_eq!(checked.get(), 10_000);
     }

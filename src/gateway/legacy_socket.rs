@@ -11,7 +11,7 @@ mod connection;
 mod connections;
 mod events;
 
-pub(super) use call::rpc_call;
-pub(super) use command::{FrameClient, FrameOutcome, command};
+pub(super) use call::send_rpc_call;
+pub(super) use command::{FrameClient, FrameOutcome, serve_frame};
 pub(super) use connections::{ClientConnections, LegacyServerMessage};
 pub(super) use events::format_event;

@@ -59,11 +59,11 @@ pub(super) async fn send(
     let reply = match &subscription {
         None => exchange(record, link, (message, retry_rule, cancel_signal), limit).await?,
         Some(_) => {
-            let mut leaving = record.worker().leaving();
+            let mut drain_signal = record.worker().drain_signal();
             // Dropping the request cancels the subscription at its server.
             tokio::select! {
                 reply = exchange(record, link, (message, retry_rule, cancel_signal), limit) => reply?,
-                () = until_shutdown(&mut leaving) => LinkReply::Ended,
+                () = until_shutdown(&mut drain_signal) => LinkReply::Ended,
             }
         }
     };
@@ -103,9 +103,9 @@ pub(super) async fn send(
 }
 
 /// Waits until the process shuts down.
-async fn until_shutdown(leaving: &mut watch::Receiver<bool>) {
+async fn until_shutdown(drain_signal: &mut watch::Receiver<bool>) {
     // An error means that the worker is gone, but a worker outlives its calls.
-    let _ = leaving.wait_for(|leaves| *leaves).await;
+    let _ = drain_signal.wait_for(|is_draining| *is_draining).await;
 }
 
 /// Sends a notification. It is written before returning, so that the caller learns of an unreachable or busy server.

@@ -18,7 +18,7 @@ use crate::domain::rope::Rope;
 use crate::domain::routing::{self, RequestHead};
 
 /// Returns the proxy's own response to a REST call, if it has one.
-pub(super) fn rest(
+pub(super) fn answer_rest(
     record: &mut Record,
     plan: &Plan,
     (head, origin): (RequestHead<'_>, &RequestOrigin),
@@ -40,7 +40,7 @@ pub(super) fn rest(
 }
 
 /// Returns the proxy's own response to an RPC call, if it has one. The caller does not send it to notifications.
-pub(super) fn rpc(
+pub(super) fn answer_rpc(
     record: &mut Record,
     plan: &Plan,
     (head, origin): (&request::Parts, &RequestOrigin),

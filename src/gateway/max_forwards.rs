@@ -68,8 +68,8 @@ pub(super) async fn respond(request: IncomingRequest) -> Response<ResponseBody> 
         let plan = &installed.plan;
         routing::guard(plan, RequestHead::new(&head), origin.entry())?;
         let full = match head.method {
-            Method::TRACE => reflection(&head, plan),
-            _ => response::acknowledged(StatusCode::NO_CONTENT),
+            Method::TRACE => trace_response(&head, plan),
+            _ => response::acknowledgement(StatusCode::NO_CONTENT),
         };
         record.set_local_response(full.status.as_u16(), None);
         Ok(CallResponse::Full(Box::new(full)))
@@ -78,7 +78,7 @@ pub(super) async fn respond(request: IncomingRequest) -> Response<ResponseBody> 
 }
 
 /// Returns the request as it arrived, without hop-by-hop fields and secrets.
-fn reflection(head: &request::Parts, plan: &Plan) -> FullResponse {
+fn trace_response(head: &request::Parts, plan: &Plan) -> FullResponse {
     let connection_fields = named_by_connection(&head.headers);
     let target = head
         .uri

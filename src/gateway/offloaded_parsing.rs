@@ -42,7 +42,7 @@ impl<'p> RouteHandle<'p> {
 /// # Errors
 ///
 /// Fails when the parsing thread fails; a malformed body is an inner error.
-pub(super) async fn messages(
+pub(super) async fn parse_messages(
     worker: &Worker,
     body: &Bytes,
     limits: &Limits,
@@ -61,7 +61,7 @@ pub(super) async fn messages(
 /// # Errors
 ///
 /// Fails when the parsing thread fails; a malformed response is an inner error.
-pub(super) async fn response(
+pub(super) async fn parse_response(
     worker: &Worker,
     body: &Bytes,
     depth: u16,
@@ -79,7 +79,7 @@ pub(super) async fn response(
 /// # Errors
 ///
 /// Fails when the body is not JSON, or exceeds a limit.
-pub(super) async fn json(
+pub(super) async fn parse_json(
     worker: &Worker,
     (coding, body): (ContentEncoding, Bytes),
     limits: &Limits,
@@ -103,7 +103,7 @@ pub(super) async fn json(
 /// # Errors
 ///
 /// Fails when a value does not fit the route.
-pub(super) async fn to_rpc<'p>(
+pub(super) async fn to_rpc_call<'p>(
     worker: &Worker,
     handle: RouteHandle<'p>,
     (reader, body): (PatternReader, Option<Json>),
@@ -133,7 +133,7 @@ pub(super) async fn to_rpc<'p>(
 /// # Errors
 ///
 /// Fails when a value does not fit the route.
-pub(super) async fn to_rest(
+pub(super) async fn to_rest_call(
     worker: &Worker,
     handle: RouteHandle<'_>,
     call: &Call,
@@ -169,7 +169,7 @@ pub(super) type RestResult = (TranslatedReply<RestAnswer>, Option<i64>);
 /// # Errors
 ///
 /// Fails when the server's response is invalid, has another id, or violates the schema of the route.
-pub(super) async fn rest_answer(
+pub(super) async fn to_rest_response(
     worker: &Worker,
     handle: RouteHandle<'_>,
     call: &Bindings,
@@ -205,7 +205,7 @@ pub(super) type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
 /// # Errors
 ///
 /// Fails when the response cannot be represented in JSON-RPC.
-pub(super) async fn rpc_answer(
+pub(super) async fn to_rpc_response(
     worker: &Worker,
     handle: RouteHandle<'_>,
     call: &Bindings,

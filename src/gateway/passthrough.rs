@@ -108,7 +108,7 @@ pub(super) async fn forward(
         && head.version == Version::HTTP_11
         && record.budget().is_none();
     let interims = origin.interims().filter(|_| forwards_interims);
-    let upgrade_to = prepare(&mut head, (&body, upgrade.as_ref()), context, origin);
+    let upgrade_to = prepare_request(&mut head, (&body, upgrade.as_ref()), context, origin);
     let limit = upstream.plan().timeout;
     let retry_policy = retry_policy(&head, &body, upgrade_to.as_ref());
     let target = origin.raw_target(&head.uri);
@@ -135,7 +135,7 @@ pub(super) async fn forward(
         poll_fn(|cx| interims.poll_written(cx)).await;
     }
     let progress = progress.as_deref();
-    response_headers(
+    prepare_response(
         (record, upstream.plan()),
         exchange,
         progress,
@@ -144,7 +144,7 @@ pub(super) async fn forward(
 }
 
 /// Prepares a response for the client. `upgrade` is the client's connection, if it asked to change its protocol.
-fn response_headers(
+fn prepare_response(
     (record, plan): (&Record, &UpstreamPlan),
     exchange: Exchange,
     progress: Option<&UploadProgress>,
@@ -206,7 +206,7 @@ fn agreed_upgrade(
 }
 
 /// Prepares a request head for the upstream connection. Returns the protocol to upgrade to.
-fn prepare(
+fn prepare_request(
     head: &mut request::Parts,
     (body, client): (&Body, Option<&OnUpgrade>),
     (record, upstream): (&Record, &UpstreamPlan),

@@ -319,8 +319,8 @@ impl Record {
     pub(super) fn notifications(&self) -> Option<NotificationSender> {
         match &self.role {
             RecordRole::Call | RecordRole::SplitRequest => {
-                let own = || self.links().and_then(ClientLinks::notifications);
-                self.notifications.clone().or_else(own)
+                let of_connection = || self.links().and_then(ClientLinks::notifications);
+                self.notifications.clone().or_else(of_connection)
             }
             RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::NotStarted => None,
         }

@@ -57,7 +57,7 @@ impl RequestBody {
 }
 
 /// Reads a body that must be JSON, if there is one. Second runs charge the memory to `budget`.
-pub(super) async fn json(
+pub(super) async fn collect_json(
     headers: &HeaderMap,
     body: RequestBody,
     (limits, worker): (&Limits, &Worker),
@@ -70,7 +70,7 @@ pub(super) async fn json(
             if let Some(copy) = copy {
                 copy.store_complete(&body);
             }
-            offloaded_parsing::json(worker, (coding, body), limits, budget).await
+            offloaded_parsing::parse_json(worker, (coding, body), limits, budget).await
         }
         RequestBody::Read(body) => read_json(headers, body, (limits, worker), budget).await,
     }
@@ -94,7 +94,7 @@ pub(super) async fn read_json(
     if !body.is_empty() {
         rejections::media_type(headers)?;
     }
-    offloaded_parsing::json(worker, (coding(headers)?, body), limits, budget).await
+    offloaded_parsing::parse_json(worker, (coding(headers)?, body), limits, budget).await
 }
 
 /// Decodes and parses a body; `None` for an empty one.

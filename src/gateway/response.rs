@@ -218,7 +218,7 @@ pub(super) fn attach_shadow(
 /// Renders a failure as a problem document.
 pub(super) fn rest_failure(failure: &Failure, codes: &FailureCodes) -> FullResponse {
     let answer = problem(failure, codes);
-    let mut headers = advice(failure);
+    let mut headers = advice_headers(failure);
     headers.insert(
         CACHE_CONTROL,
         const { HeaderValue::from_static("no-store") },
@@ -240,7 +240,7 @@ pub(super) fn rest_failure(failure: &Failure, codes: &FailureCodes) -> FullRespo
 pub(super) fn rpc_failure(failure: &Failure, codes: &FailureCodes, id: &RequestId) -> FullResponse {
     let body = jsonrpc::error(id, &error_object(failure, codes));
     let mut full = rpc_message(body);
-    full.headers.extend(advice(failure));
+    full.headers.extend(advice_headers(failure));
     full.status = status(failure.reason.rpc_face_status());
     full
 }
@@ -261,7 +261,7 @@ pub(super) fn rpc_message_with_headers(mut headers: HeaderMap, body: Rope) -> Fu
 }
 
 /// Renders the response to a notification, which has no body.
-pub(super) fn acknowledged(status: StatusCode) -> FullResponse {
+pub(super) fn acknowledgement(status: StatusCode) -> FullResponse {
     FullResponse {
         status,
         headers: HeaderMap::new(),
@@ -269,7 +269,7 @@ pub(super) fn acknowledged(status: StatusCode) -> FullResponse {
     }
 }
 
-fn advice(failure: &Failure) -> HeaderMap {
+fn advice_headers(failure: &Failure) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut add = |name: HeaderName, value: String| {
         if let Ok(value) = HeaderValue::try_from(value) {

@@ -77,10 +77,10 @@ async fn call(
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
     let request_head = RequestHead::new(&head);
-    if let Some(answer) = local_reply::rest(record, plan, (request_head, origin))? {
+    if let Some(answer) = local_reply::answer_rest(record, plan, (request_head, origin))? {
         return Ok(answer);
     }
-    if let Some(answer) = cors::preflight(record, plan, (caller, request_head)) {
+    if let Some(answer) = cors::answer_preflight(record, plan, (caller, request_head)) {
         return Ok(answer);
     }
     let selected = routing::match_route(plan, request_head)?;
@@ -113,7 +113,7 @@ async fn call(
     match (stage.control(), selected) {
         (None, Some(index)) => Err(record.unserved_failure(plan, index)),
         (Some(Path::New), Some(index)) => {
-            translate::rest_call(record, index, (head, content), origin).await
+            translate::serve_rest_call(record, index, (head, content), origin).await
         }
         (Some(Path::Old), _) | (_, None) => {
             let upstream = passthrough_upstream(&installed, selected, head.uri.path())

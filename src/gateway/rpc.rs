@@ -193,13 +193,13 @@ impl RpcRequest {
             jsonrpc::Incoming::Single(item) => {
                 // The record of the request becomes the record of its only message.
                 let (reply, annotations) = request
-                    .answer(request_record, item, BatchContext::Single)
+                    .serve_message(request_record, item, BatchContext::Single)
                     .await;
                 let response = request.respond_single(reply, annotations);
                 request.worker.header_maps().put(request.head);
                 response
             }
-            jsonrpc::Incoming::Batch(items) => request.batch(request_record, items).await,
+            jsonrpc::Incoming::Batch(items) => request.serve_batch(request_record, items).await,
         }
     }
 
@@ -212,7 +212,7 @@ impl RpcRequest {
     }
 
     fn no_reply_response(&self) -> Response<ResponseBody> {
-        self.add_cors_headers(response::respond(response::acknowledged(
+        self.add_cors_headers(response::respond(response::acknowledgement(
             self.no_reply_status(),
         )))
     }
@@ -268,7 +268,7 @@ impl RpcRequest {
     }
 
     /// Starts the record of one message.
-    fn record(&self) -> Box<Record> {
+    fn begin_record(&self) -> Box<Record> {
         let line = RequestLine::for_call(&self.head, &self.origin);
         let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
         let mut record = record.with_start(self.since);
@@ -291,7 +291,7 @@ impl RpcRequest {
     }
 
     /// Serves one message; returns the reply and the annotations of its route.
-    async fn answer(
+    async fn serve_message(
         &self,
         mut record: Box<Record>,
         item: MessageItem,
@@ -303,11 +303,13 @@ impl RpcRequest {
             }
             MessageItem::Response(text) => (
                 Some(RequestId::null()),
-                self.client_response(&mut record, text, batch).await,
+                self.forward_client_response(&mut record, text, batch).await,
             ),
             MessageItem::Call(call) => {
                 record.set_rpc_method(&call.method);
-                let result = self.call(&mut record, &call, (self.caller(), batch)).await;
+                let result = self
+                    .serve_call(&mut record, &call, (self.caller(), batch))
+                    .await;
                 (call.id, result)
             }
         };
@@ -371,7 +373,7 @@ impl RpcRequest {
     }
 
     /// Sends a client's response to the server. Outside a batch, the server's HTTP response is the reply.
-    async fn client_response(
+    async fn forward_client_response(
         &self,
         record: &mut Record,
         text: Json,
@@ -404,7 +406,7 @@ impl RpcRequest {
         local.map_or(Ok(()), |_| Err(Failure::clone(fault)))
     }
 
-    async fn call(
+    async fn serve_call(
         &self,
         record: &mut Record,
         call: &Call,
@@ -423,7 +425,7 @@ impl RpcRequest {
         }
         let cancelled = self.cancel_named_call(call);
         self.check_for_local(record, call)?;
-        if let Some(local) = local_reply::rpc(
+        if let Some(local) = local_reply::answer_rpc(
             record,
             plan,
             (&*self.head, &self.origin),

@@ -125,8 +125,8 @@ pub(super) fn for_rest<'r>(
     let segments = Segments::split(head.uri.path());
     let read = read_rest(route, head.rest(&segments), read_context(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
-    let value = value(&read.bindings, hole)?;
-    session(
+    let value = bound_value(&read.bindings, hole)?;
+    start_session(
         (record, installed),
         ((caller.name, caller.key), name, value),
     )
@@ -143,13 +143,13 @@ pub(super) fn for_rpc<'r>(
     let Some((route, hole)) = affinity(plan, route) else {
         let id = first_value(headers, &MCP_SESSION)?.as_bytes();
         let name = ((caller.name, caller.key), MCP_SESSION.as_str(), id);
-        return session((record, installed), name);
+        return start_session((record, installed), name);
     };
     let call_parts = (&*call.method, call.params.as_ref());
     let read = read_rpc(route, call_parts, read_context(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
-    let value = value(&read.bindings, hole)?;
-    session(
+    let value = bound_value(&read.bindings, hole)?;
+    start_session(
         (record, installed),
         ((caller.name, caller.key), name, value),
     )
@@ -162,7 +162,7 @@ pub(super) fn for_socket<'r>(
     number: u64,
 ) -> Option<SessionStart<'r>> {
     let number = number.to_be_bytes();
-    session(context, ((caller.name, caller.key), "websocket", &number))
+    start_session(context, ((caller.name, caller.key), "websocket", &number))
 }
 
 fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {
@@ -170,7 +170,7 @@ fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {
     Some((route, route.affinity?))
 }
 
-fn value(bindings: &Bindings, hole: usize) -> Option<&[u8]> {
+fn bound_value(bindings: &Bindings, hole: usize) -> Option<&[u8]> {
     match bindings.get(hole) {
         BoundValue::Value(json) => Some(json.as_bytes()),
         BoundValue::Unbound | BoundValue::Absent | BoundValue::Members(_) | BoundValue::Each(_) => {
@@ -179,7 +179,7 @@ fn value(bindings: &Bindings, hole: usize) -> Option<&[u8]> {
     }
 }
 
-fn session<'r>(
+fn start_session<'r>(
     (record, installed): (&Record, &'r RuntimePlan),
     name: SessionKey<'_>,
 ) -> Option<SessionStart<'r>> {
@@ -237,8 +237,8 @@ mod tests {
         for key in 1..10_000 {
             assert_eq!(shard.start_generation(0, Generation(key)), Generation(1));
             shard.start_generation(key, Generation(key));
-            let held = shard.recent.len() + shard.previous.len();
-            assert!(held <= 2 * GENERATION, "{held}");
+            let stored = shard.recent.len() + shard.previous.len();
+            assert!(stored <= 2 * GENERATION, "{stored}");
         }
     }
 }

@@ -60,7 +60,7 @@ impl GracefulStreamEnd {
         // reconnect.
         let is_endless = is_stream && *record.method() == Method::GET;
         let drain = record.installed().plan.limits.drain;
-        let leaving = is_endless.then(|| record.worker().leaving());
+        let drain_signal = is_endless.then(|| record.worker().drain_signal());
         let max_age_reached = async move {
             match end {
                 Some(end) => sleep_until(end).await,
@@ -68,10 +68,10 @@ impl GracefulStreamEnd {
             }
         };
         let drain_over = async move {
-            match leaving {
-                Some(mut leaving) => {
+            match drain_signal {
+                Some(mut drain_signal) => {
                     // An error means that the worker is gone, but a worker outlives its streams.
-                    let _ = leaving.wait_for(|leaves| *leaves).await;
+                    let _ = drain_signal.wait_for(|is_draining| *is_draining).await;
                     sleep_until(clock::now() + drain / 2).await;
                 }
                 None => pending().await,

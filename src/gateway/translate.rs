@@ -39,7 +39,7 @@ use crate::upstream::{
 };
 
 /// Serves a REST call from the RPC upstream.
-pub(super) async fn rest_call(
+pub(super) async fn serve_rest_call(
     record: &mut Record,
     index: usize,
     (head, body): (Box<request::Parts>, RequestBody),
@@ -61,22 +61,22 @@ pub(super) async fn rest_call(
     }
     let since = body.is_awaited().then(clock::now);
     let bounds = (limits, &**record.worker());
-    let body = request_body::json(&head.headers, body, bounds, record.budget()).await?;
+    let body = request_body::collect_json(&head.headers, body, bounds, record.budget()).await?;
     record.add_body_time(since);
     let handle = RouteHandle {
         plan: &installed.plan,
         index,
     };
-    let call = offloaded_parsing::to_rpc(record.worker(), handle, (reader, body)).await?;
+    let call = offloaded_parsing::to_rpc_call(record.worker(), handle, (reader, body)).await?;
     record.add_dropped(call.dropped);
     let rpc_call = (&*call.method, call.params);
-    let sent = send_rpc(record, route, rpc_call, (&*head, origin)).await?;
+    let reply = send_rpc(record, route, rpc_call, (&*head, origin)).await?;
     record.worker().header_maps().put(head);
-    match sent {
-        Some(translated) => rest_answer(record, (handle, &call.call), translated).await,
+    match reply {
+        Some(reply) => to_rest_response(record, (handle, &call.call), reply).await,
         None => {
             record.set_response(StatusCode::ACCEPTED.as_u16());
-            let acknowledged = response::acknowledged(StatusCode::ACCEPTED);
+            let acknowledged = response::acknowledgement(StatusCode::ACCEPTED);
             Ok(CallResponse::Full(Box::new(acknowledged)))
         }
     }
@@ -91,12 +91,12 @@ pub(super) async fn send_rpc(
     (head, origin): (&request::Parts, &RequestOrigin),
 ) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
     let depth = record.installed().plan.limits.depth;
-    let upstream = upstream(record, Side::Rpc)?;
+    let upstream = require_upstream(record, Side::Rpc)?;
     let members = headers::credentials(upstream.plan(), &head.headers, depth);
     let upstream = match &upstream {
         Upstream::Http(http) => http,
         Upstream::Link(link) => {
-            return over_link(record, (link, route), (method, params), &members).await;
+            return send_over_link(record, (link, route), (method, params), &members).await;
         }
         // Frames belong to the REST side.
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
@@ -122,7 +122,7 @@ pub(super) async fn send_rpc(
 }
 
 /// Sends a call over a link, with an id that no other call has.
-async fn over_link(
+async fn send_over_link(
     record: &mut Record,
     (link, route): (&LinkUpstream, &Route),
     (method, params): (&str, Rope),
@@ -151,7 +151,7 @@ async fn over_link(
 }
 
 /// Parses the response of an RPC upstream to a call of a route; the code is set if it is an error.
-pub(super) fn response(
+pub(super) fn parse_reply(
     record: &Record,
     route: &Route,
     (reply, id): (&UpstreamResponse, u64),
@@ -179,7 +179,7 @@ pub(super) fn read_response(
 }
 
 /// Translates an RPC response to a REST response.
-async fn rest_answer(
+async fn to_rest_response(
     record: &mut Record,
     (handle, call): (RouteHandle<'_>, &Bindings),
     (reply, id): (UpstreamResponse, u64),
@@ -190,7 +190,7 @@ async fn rest_answer(
         let refused = outcomes.refused(&rest_reply(&reply), call, context);
         (refused.answered, refused.code)
     } else {
-        offloaded_parsing::rest_answer(record.worker(), handle, call, (&reply, id)).await?
+        offloaded_parsing::to_rest_response(record.worker(), handle, call, (&reply, id)).await?
     };
     record.add_dropped(translated.dropped);
     let answer = translated.answer;
@@ -235,7 +235,7 @@ pub(super) struct TranslatedAnswer {
 }
 
 /// Serves an RPC call from the REST upstream.
-pub(super) async fn rpc_call(
+pub(super) async fn serve_rpc_call(
     record: &mut Record,
     index: usize,
     rpc_call: &Call,
@@ -245,7 +245,7 @@ pub(super) async fn rpc_call(
     let routes = &installed.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
-        let answer = legacy_socket::rpc_call(record, route, rpc_call, origin).await?;
+        let answer = legacy_socket::send_rpc_call(record, route, rpc_call, origin).await?;
         return Ok(TranslatedAnswer {
             answer,
             result_type: ResultType::Possible,
@@ -258,12 +258,12 @@ pub(super) async fn rpc_call(
         plan: &installed.plan,
         index,
     };
-    let call = offloaded_parsing::to_rest(record.worker(), handle, rpc_call).await?;
+    let call = offloaded_parsing::to_rest_call(record.worker(), handle, rpc_call).await?;
     record.add_dropped(call.dropped);
     if call.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));
     }
-    let upstream = upstream(record, Side::Rest)?;
+    let upstream = require_upstream(record, Side::Rest)?;
     let upstream = upstream.http();
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     let credentials = match upstream.plan().credentials {
@@ -284,11 +284,11 @@ pub(super) async fn rpc_call(
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     let reply = send(record, upstream, route, outgoing).await?;
-    rpc_answer(record, (handle, &call.call), reply).await
+    to_rpc_response(record, (handle, &call.call), reply).await
 }
 
 /// Translates a REST response to an RPC response.
-async fn rpc_answer(
+async fn to_rpc_response(
     record: &mut Record,
     (handle, call): (RouteHandle<'_>, &Bindings),
     reply: UpstreamResponse,
@@ -299,7 +299,7 @@ async fn rpc_answer(
         body: reply.body,
     };
     let (translated, validity) =
-        offloaded_parsing::rpc_answer(record.worker(), handle, call, &reply).await?;
+        offloaded_parsing::to_rpc_response(record.worker(), handle, call, &reply).await?;
     record.add_dropped(translated.dropped);
     validity?;
     let answer = translated.answer;
@@ -311,7 +311,7 @@ async fn rpc_answer(
         RpcAnswer::Result(_) if translated.tool_error => record.set_tool_error(200),
         RpcAnswer::Result(_) => record.set_response(200),
         RpcAnswer::Error(error) => {
-            let blame = blame(&reply, error.code, translated.row);
+            let blame = blame_for_error(&reply, error.code, translated.row);
             record.set_error(200, error.code, blame);
         }
     }
@@ -327,7 +327,7 @@ async fn rpc_answer(
 
 /// Returns the blame for an error sent to an RPC client. If an outcome row chose a code that blames the client, that
 /// takes precedence, as it does for the same error of an RPC server.
-fn blame(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
+fn blame_for_error(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
     let by_code = Blame::of_code(code);
     match Blame::of_status(reply.status) {
         Some(by_status) if row.is_none() || by_code != Blame::Client => by_status,
@@ -335,7 +335,7 @@ fn blame(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
     }
 }
 
-fn upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {
+fn require_upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {
     let upstream = record.upstream(side).cloned();
     upstream.ok_or_else(|| rejections::no_upstream(side))
 }
@@ -357,7 +357,7 @@ async fn send(
     if !reply.headers.contains_key(CONTENT_ENCODING) {
         return Ok(reply);
     }
-    let decoded = decoded(record, &reply);
+    let decoded = decode_body(record, &reply);
     reply.headers.remove(CONTENT_ENCODING);
     let status = reply.status.as_u16();
     reply.body = match decoded {
@@ -370,7 +370,7 @@ async fn send(
 }
 
 /// Decodes the content coding of a response. A server may use one that was not requested (RFC 9110 §12.5.3).
-fn decoded(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
+fn decode_body(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
     let coding = ContentEncoding::from_headers(&reply.headers).map_err(|name| {
         let message = "the server's answer has an unsupported content coding; supported: gzip, br";
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)

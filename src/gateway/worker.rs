@@ -47,8 +47,8 @@ pub struct Worker {
     drain_mode: Cell<DrainMode>,
     is_ending: Cell<bool>,
     calls_end: Notify,
-    leaving: watch::Sender<bool>,
-    swapped: Notify,
+    draining: watch::Sender<bool>,
+    plan_replaced: Notify,
     ids: RefCell<IdGenerator>,
 }
 
@@ -175,8 +175,8 @@ impl Worker {
             drain_mode: Cell::new(DrainMode::Waits),
             is_ending: Cell::new(false),
             calls_end: Notify::new(),
-            leaving: watch::Sender::new(false),
-            swapped: Notify::new(),
+            draining: watch::Sender::new(false),
+            plan_replaced: Notify::new(),
         })
     }
 
@@ -193,10 +193,10 @@ impl Worker {
         previous.retire_in_favour_of(&next);
         self.shadow_runner.allow(next.plan.candidates);
         *self.installed.borrow_mut() = next.clone();
-        self.swapped.notify_waiters();
+        self.plan_replaced.notify_waiters();
         // Mismatches of changed routes refer to rules that no longer apply.
-        let kept = next.unchanged_routes(&previous);
-        self.shadow_runner.forget(|route| !kept(route));
+        let is_unchanged = next.unchanged_routes(&previous);
+        self.shadow_runner.forget(|route| !is_unchanged(route));
     }
 
     /// Returns true when the current plan has the route as the earlier plan has it.
@@ -219,8 +219,8 @@ impl Worker {
     }
 
     /// Waits until the plan is replaced. Cancel-safe if the caller checks the plan before each wait.
-    pub(super) async fn swapped(&self) {
-        self.swapped.notified().await;
+    pub(super) async fn wait_for_new_plan(&self) {
+        self.plan_replaced.notified().await;
     }
 
     /// Returns the tasks of this worker.
@@ -393,12 +393,12 @@ impl Worker {
 
     /// Makes upgraded connections accept no more messages.
     pub fn close_upgraded(&self) {
-        self.leaving.send_replace(true);
+        self.draining.send_replace(true);
     }
 
     /// Returns a receiver that becomes true when upgraded connections must accept no more messages.
-    pub(super) fn leaving(&self) -> watch::Receiver<bool> {
-        self.leaving.subscribe()
+    pub(super) fn drain_signal(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
     }
 
     /// Ends the calls whose responses the proxy writes itself: each fails with [`Reason::Draining`].
@@ -414,7 +414,7 @@ impl Worker {
     ) -> Result<T, Failure> {
         let message =
             "the proxy is shutting down; the server had not answered and may have done the work";
-        self.wait(future, message).await
+        self.run_until_shutdown(future, message).await
     }
 
     /// Waits for a request body not yet sent to an upstream; fails once [`Worker::end_calls`] is called.
@@ -424,10 +424,10 @@ impl Worker {
     ) -> Result<T, Failure> {
         let message =
             "the proxy is shutting down; the request was not complete and reached no server";
-        self.wait(future, message).await
+        self.run_until_shutdown(future, message).await
     }
 
-    async fn wait<T>(
+    async fn run_until_shutdown<T>(
         &self,
         future: impl Future<Output = T>,
         message: &'static str,

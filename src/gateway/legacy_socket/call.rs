@@ -22,7 +22,7 @@ use crate::telemetry::clock;
 use crate::upstream::{LegacySocketUpstream, Upstream};
 
 /// Sends a call over the client's socket at the server, and waits for the answer.
-pub(in crate::gateway) async fn rpc_call(
+pub(in crate::gateway) async fn send_rpc_call(
     record: &mut Record,
     route: &Route,
     call: &Call,
@@ -44,7 +44,7 @@ pub(in crate::gateway) async fn rpc_call(
     };
     record.add_upstream_time(since);
     let reply = reply?.unwrap_or(Err(SocketCallError::Link(RequestError::Cut)));
-    match reply.map_err(|error| failure(error, upstream.plan(), limit))? {
+    match reply.map_err(|error| to_failure(error, upstream.plan(), limit))? {
         SocketReply::Answer(answer) => record_answer(record, route, answer),
         SocketReply::Sent => {
             record.set_response(202);
@@ -91,7 +91,11 @@ fn record_answer(
     Ok(route.outcomes.sent(answer.answer))
 }
 
-pub(super) fn failure(error: SocketCallError, upstream: &UpstreamPlan, limit: Duration) -> Failure {
+pub(super) fn to_failure(
+    error: SocketCallError,
+    upstream: &UpstreamPlan,
+    limit: Duration,
+) -> Failure {
     match error {
         SocketCallError::Link(error) => link_call::request_failure(error, upstream, limit),
         SocketCallError::Misfit(error) => rejections::bind(error),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Version, request};
 
-use super::call::{failure, queue_request};
+use super::call::{queue_request, to_failure};
 use super::connections::{PendingReply, SocketReply, SocketRequest};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
@@ -20,7 +20,7 @@ use crate::gateway::identity::identify;
 use crate::gateway::record::{Record, RequestLine};
 use crate::gateway::request_body::memory_exhausted;
 use crate::gateway::rest::decide;
-use crate::gateway::translate::{context, response, send_rpc};
+use crate::gateway::translate::{context, parse_reply, send_rpc};
 use crate::gateway::{RequestOrigin, RuntimePlan, Worker, sessions};
 use crate::telemetry::clock;
 use crate::upstream::{BudgetExhausted, LegacySocketUpstream, Upstream};
@@ -54,7 +54,7 @@ pub(in crate::gateway) enum FrameOutcome {
 }
 
 /// Serves one frame until it is answered or forwarded; refuses it if there is no memory for it.
-pub(in crate::gateway) async fn command(
+pub(in crate::gateway) async fn serve_frame(
     client: &FrameClient<'_>,
     (frame, text): (Json, Bytes),
     reservation: Result<(), BudgetExhausted>,
@@ -74,7 +74,7 @@ pub(in crate::gateway) async fn command(
         reservation,
         route: selected.map(|index| (index, routes.route(index))),
     };
-    match serve(&mut record, client, info, &installed).await {
+    match route_frame(&mut record, client, info, &installed).await {
         Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
         // The record continues with the server's reply.
         Ok(Disposition::Forwarded(pending, upstream, limit)) => {
@@ -121,7 +121,7 @@ enum Disposition {
     Forwarded(PendingReply, Rc<LegacySocketUpstream>, Duration),
 }
 
-async fn serve(
+async fn route_frame(
     record: &mut Record,
     client: &FrameClient<'_>,
     info: FrameInfo<'_>,
@@ -165,7 +165,7 @@ async fn translate(
         record.set_response(202);
         return Ok(Disposition::Replied(None));
     };
-    let (reply, code) = response(record, route, (&reply, id))?;
+    let (reply, code) = parse_reply(record, route, (&reply, id))?;
     let translated = answer_to_frame(route, (reply, &call.call), context);
     record.add_dropped(translated.dropped);
     if translated.answer == frame::FrameReply::NoRow {
@@ -239,7 +239,7 @@ impl PassthroughFrame {
             }
             Err(error) => error,
         };
-        let failure = failure(error, self.upstream.plan(), self.limit);
+        let failure = to_failure(error, self.upstream.plan(), self.limit);
         record.set_failure(failure.reason.row().status, &failure);
         let was_not_sent = failure.reason == Reason::UpstreamBusy;
         let frame = was_not_sent

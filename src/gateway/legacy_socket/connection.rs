@@ -42,7 +42,7 @@ const FIRST_ID: u64 = 1_000_000_001;
 pub(super) async fn serve(
     mut task: ConnectionTask,
     (upstream, permit): (Rc<LegacySocketUpstream>, SocketPermit),
-    (mut inbox, gone): (mpsc::Receiver<QueuedRequest>, Rc<Notify>),
+    (mut inbox, caller_gone): (mpsc::Receiver<QueuedRequest>, Rc<Notify>),
 ) {
     let name = upstream.plan().name.as_str();
     task.report(0);
@@ -58,7 +58,7 @@ pub(super) async fn serve(
         }
     };
     tracing::debug!(upstream = name, "legacy socket opened");
-    if let Some(error) = task.run(&mut frames, (&mut inbox, &gone)).await {
+    if let Some(error) = task.run(&mut frames, (&mut inbox, &caller_gone)).await {
         let waiting = task.correlator.len();
         tracing::warn!(
             upstream = name,
@@ -158,7 +158,7 @@ impl ConnectionTask {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         frames: &mut MessageStream<S>,
-        (inbox, gone): (&mut mpsc::Receiver<QueuedRequest>, &Notify),
+        (inbox, caller_gone): (&mut mpsc::Receiver<QueuedRequest>, &Notify),
     ) -> Option<String> {
         let mut intake = Intake::Open;
         self.idle_timer.on_activity();
@@ -189,8 +189,8 @@ impl ConnectionTask {
                     Some(queued) => self.on_request(queued),
                     None => intake = Intake::Closed,
                 },
-                () = self.worker.swapped() => {}
-                () = gone.notified() => self.cancel_abandoned(),
+                () = self.worker.wait_for_new_plan() => {}
+                () = caller_gone.notified() => self.cancel_abandoned(),
                 event = frames.next(read_mode) => {
                     if let Some(error) = self.on_event(event) {
                         return Some(error);
@@ -219,9 +219,9 @@ impl ConnectionTask {
 
     /// Returns the time at which the socket may close: at its maximum age, or immediately if no plan has the server
     /// any more. `began` is in the past, so a server that keeps sending cannot postpone the close.
-    fn close_time(&self, aged: Option<Instant>) -> Option<Instant> {
+    fn close_time(&self, max_age_end: Option<Instant>) -> Option<Instant> {
         match self.server.is_over() {
-            false => aged,
+            false => max_age_end,
             true => Some(self.began),
         }
     }

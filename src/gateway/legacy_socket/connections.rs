@@ -92,7 +92,7 @@ pub(super) struct QueuedRequest {
 #[derive(Debug, Clone)]
 struct ConnectionHandle {
     requests: mpsc::Sender<QueuedRequest>,
-    gone: Rc<Notify>,
+    caller_gone: Rc<Notify>,
 }
 
 /// An open socket, with its upstream.
@@ -111,7 +111,7 @@ pub(in crate::gateway) struct ClientConnections {
 /// A request that was queued; any task may wait for its reply.
 pub(super) struct PendingReply {
     answer: oneshot::Receiver<SequencedSocketReply>,
-    gone: Rc<Notify>,
+    caller_gone: Rc<Notify>,
     sequence: Rc<Cell<u64>>,
     deadline: Instant,
 }
@@ -133,7 +133,7 @@ impl PendingReply {
 impl Drop for PendingReply {
     fn drop(&mut self) {
         self.answer.close();
-        self.gone.notify_one();
+        self.caller_gone.notify_one();
     }
 }
 
@@ -198,7 +198,7 @@ impl ClientConnections {
             })?;
         Ok(PendingReply {
             answer,
-            gone: handle.gone,
+            caller_gone: handle.caller_gone,
             sequence: self.sequence.clone(),
             deadline,
         })
@@ -224,7 +224,7 @@ impl ClientConnections {
         let (requests, inbox) = mpsc::channel(QUEUE);
         let handle = ConnectionHandle {
             requests,
-            gone: Rc::default(),
+            caller_gone: Rc::default(),
         };
         let task = ConnectionTask::new(
             worker,
@@ -232,9 +232,9 @@ impl ClientConnections {
             upstream,
             self.client_sender.borrow().clone(),
         );
-        let (upstream, gone) = (upstream.clone(), handle.gone.clone());
+        let (upstream, caller_gone) = (upstream.clone(), handle.caller_gone.clone());
         let existing = upstream.clone();
-        let run = serve(task, (upstream, permit), (inbox, gone));
+        let run = serve(task, (upstream, permit), (inbox, caller_gone));
         worker.tasks().start(run);
         sockets.push((existing, handle.clone()));
         Ok(handle)

@@ -75,11 +75,13 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
     let handle = RouteHandle { plan, index: 0 };
     let (limits, value) = (&plan.limits, object(members));
 
-    let read = messages(worker, &message(members), limits).await.unwrap();
+    let read = parse_messages(worker, &message(members), limits)
+        .await
+        .unwrap();
     let Ok(Incoming::Single(MessageItem::Call(call))) = read else {
         panic!("{read:?}");
     };
-    let rest = to_rest(worker, handle, &call).await.unwrap();
+    let rest = to_rest_call(worker, handle, &call).await.unwrap();
     assert_eq!(rest.body.map(text).as_deref(), Some(&*value));
     let reply = RestReply {
         status: 200,
@@ -89,7 +91,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         )]),
         body: value.clone().into(),
     };
-    let (translated, validity) = rpc_answer(worker, handle, &rest.call, &reply)
+    let (translated, validity) = to_rpc_response(worker, handle, &rest.call, &reply)
         .await
         .unwrap();
     validity.unwrap();
@@ -99,15 +101,15 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
     assert_eq!(text(answer), value);
 
     let body = (ContentEncoding::Identity, Bytes::from(value.clone()));
-    let body = json(worker, body, limits, None).await.unwrap();
-    let rpc = to_rpc(worker, handle, (reader(handle), body))
+    let body = parse_json(worker, body, limits, None).await.unwrap();
+    let rpc = to_rpc_call(worker, handle, (reader(handle), body))
         .await
         .unwrap();
     assert_eq!(
         (&*rpc.method, text(rpc.params)),
         ("things.put", value.clone())
     );
-    let read = response(worker, &result(members), limits.depth).await;
+    let read = parse_response(worker, &result(members), limits.depth).await;
     assert!(matches!(
         read.unwrap().unwrap().reply,
         jsonrpc::ResponseReply::Result(_)
@@ -117,7 +119,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         headers: HeaderMap::new(),
         body: result(members),
     };
-    let answer = rest_answer(worker, handle, &rpc.call, (&reply, 7)).await;
+    let answer = to_rest_response(worker, handle, &rpc.call, (&reply, 7)).await;
     let (translated, code) = answer.unwrap();
     assert_eq!((translated.answer.status, code), (200, None));
     assert_eq!(text(translated.answer.body), value);
@@ -145,39 +147,55 @@ fn long_texts_are_not_parsed_on_the_worker() {
     let (handle, limits) = (RouteHandle { plan, index: 0 }, &plan.limits);
 
     assert!(
-        messages(&worker, &message(MANY), limits)
+        parse_messages(&worker, &message(MANY), limits)
             .now_or_never()
             .is_none()
     );
-    assert!(response(&worker, &result(MANY), 9).now_or_never().is_none());
+    assert!(
+        parse_response(&worker, &result(MANY), 9)
+            .now_or_never()
+            .is_none()
+    );
     let value = Bytes::from(object(MANY));
     let plain = (ContentEncoding::Identity, value.clone());
-    assert!(json(&worker, plain, limits, None).now_or_never().is_none());
+    assert!(
+        parse_json(&worker, plain, limits, None)
+            .now_or_never()
+            .is_none()
+    );
     let coded = (ContentEncoding::Gzip, value.slice(..2000));
-    assert!(json(&worker, coded, limits, None).now_or_never().is_none());
+    assert!(
+        parse_json(&worker, coded, limits, None)
+            .now_or_never()
+            .is_none()
+    );
 
     let body = Json::parse(value.clone(), 9).unwrap();
     let bindings = reader(handle).bindings;
-    let rpc = to_rpc(&worker, handle, (reader(handle), Some(body))).now_or_never();
+    let rpc = to_rpc_call(&worker, handle, (reader(handle), Some(body))).now_or_never();
     assert!(rpc.is_none());
     let Ok(Incoming::Single(MessageItem::Call(call))) =
         jsonrpc::parse(&message(MANY), limits.message())
     else {
         panic!("it is a call");
     };
-    assert!(to_rest(&worker, handle, &call).now_or_never().is_none());
+    assert!(
+        to_rest_call(&worker, handle, &call)
+            .now_or_never()
+            .is_none()
+    );
     let reply = RestReply {
         status: 200,
         headers: HeaderMap::new(),
         body: value,
     };
-    let answer = rpc_answer(&worker, handle, &bindings, &reply).now_or_never();
+    let answer = to_rpc_response(&worker, handle, &bindings, &reply).now_or_never();
     assert!(answer.is_none());
     let reply = UpstreamResponse {
         status: StatusCode::OK,
         headers: HeaderMap::new(),
         body: result(MANY),
     };
-    let answer = rest_answer(&worker, handle, &bindings, (&reply, 7)).now_or_never();
+    let answer = to_rest_response(&worker, handle, &bindings, (&reply, 7)).now_or_never();
     assert!(answer.is_none());
 }

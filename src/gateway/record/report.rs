@@ -58,7 +58,8 @@ impl Record {
             if let Some(path) = path
                 && let Some(end) = self.call_end(path, outcome)
             {
-                self.guard_recorder(&[]).call(shard, path, end, duration);
+                self.guard_recorder(&[])
+                    .count_call(shard, path, end, duration);
             }
         });
     }
@@ -130,7 +131,7 @@ impl Record {
             {
                 let duration = self.head.unwrap_or(total);
                 let recorder = self.guard_recorder(&self.excluded_by);
-                recorder.call(shard, path, end, duration);
+                recorder.count_call(shard, path, end, duration);
             }
             self.count_decision(shard, labels);
             self.count_usage(shard, labels);

@@ -60,7 +60,7 @@ type BatchItem = (Box<Record>, BatchMember);
 
 impl RpcRequest {
     /// Serves a batch. Assembled answers belong to no single call, so their HTTP headers carry no annotations.
-    pub(super) async fn batch(
+    pub(super) async fn serve_batch(
         &self,
         request_record: Box<Record>,
         items: Vec<MessageItem>,
@@ -75,7 +75,7 @@ impl RpcRequest {
             return self.add_cors_headers(response::render_failure(request_record, fault));
         }
         request_record.discard();
-        match self.answers(items).await {
+        match self.serve_items(items).await {
             Some((full, candidates)) => self.respond(full, candidates),
             None => self.no_reply_response(),
         }
@@ -83,26 +83,26 @@ impl RpcRequest {
 
     /// Serves the items separately. Returns the assembled answers and the candidates to run once the client has them,
     /// or `None` if no item is answered.
-    pub(super) async fn answers(
+    pub(super) async fn serve_items(
         &self,
         items: Vec<MessageItem>,
     ) -> Option<(FullResponse, Vec<Candidate>)> {
         let plan = &self.installed.plan;
         let remaining = Cell::new(plan.limits.answer);
-        let calls =
-            stream::iter(items).map(|item| self.item(item, BatchContext::Batch(&remaining)));
+        let calls = stream::iter(items)
+            .map(|item| self.serve_batch_item(item, BatchContext::Batch(&remaining)));
         let replies: Vec<(ItemReply, ResponseAnnotations)> =
             calls.buffered(plan.face.batch_concurrency).collect().await;
         assemble_replies(replies.into_iter().map(|(reply, _)| reply))
     }
 
     /// Serves one item with its own record.
-    async fn item(
+    async fn serve_batch_item(
         &self,
         item: MessageItem,
         batch: BatchContext<'_>,
     ) -> (ItemReply, ResponseAnnotations) {
-        self.answer(self.record(), item, batch).await
+        self.serve_message(self.begin_record(), item, batch).await
     }
 
     /// Returns the upstream and the items of a batch that passes as one message.
@@ -140,23 +140,23 @@ impl RpcRequest {
         upstream: &Rc<HttpUpstream>,
         passthrough: PassthroughBatch,
     ) -> Response<ResponseBody> {
-        let mut parts: Vec<BatchItem> = passthrough
+        let mut items: Vec<BatchItem> = passthrough
             .members
             .into_iter()
-            .map(|one| self.batch_item(one))
+            .map(|member| self.batch_item(member))
             .collect();
-        let has_candidate = |part: &BatchItem| {
-            let (_, member) = part;
+        let has_candidate = |item: &BatchItem| {
+            let (_, member) = item;
             member.decision.stage.candidate().is_some() && member.id.is_some()
         };
         // A candidate is compared with one item of the answer, so the answer streams through that item's record.
-        let first = parts.iter().position(has_candidate).unwrap_or(0);
-        let (mut record, member) = parts.swap_remove(first);
+        let first = items.iter().position(has_candidate).unwrap_or(0);
+        let (mut record, member) = items.swap_remove(first);
         self.attach_candidate(&mut record, &member, None);
-        for (record, member) in &mut parts {
+        for (record, member) in &mut items {
             self.attach_candidate(record, member, Some(Skip::BatchLimit));
         }
-        let mut others = PassedItems::hold(parts);
+        let mut others = PassedItems::hold(items);
         let admitted = record.admit();
         let sent = match admitted {
             Ok(()) => {
@@ -165,29 +165,31 @@ impl RpcRequest {
             }
             Err(failure) => Err(failure),
         };
-        let mut parts = others.take();
+        let mut items = others.take();
         let answer = match sent {
             Ok(answer) => answer,
             Err(failure) => {
-                parts.push((record, member));
+                items.push((record, member));
                 // Restores the order of the items.
-                let last = parts.len() - 1;
-                parts.swap(first, last);
-                return self.fail_batch(parts, &failure);
+                let last = items.len() - 1;
+                items.swap(first, last);
+                return self.fail_batch(items, &failure);
             }
         };
         let expects_reply = |member: &BatchMember| member.id.is_some() || member.call.is_none();
-        let is_answered = expects_reply(&member) || parts.iter().any(|part| expects_reply(&part.1));
+        let is_answered = expects_reply(&member) || items.iter().any(|item| expects_reply(&item.1));
         if !is_answered {
-            return self.no_replies(upstream, (record, parts), answer).await;
+            return self
+                .discard_replies(upstream, (record, items), answer)
+                .await;
         }
         let status = match &answer {
             CallResponse::Streaming(stream) => stream.response.status(),
             CallResponse::Full(full) => full.status,
             CallResponse::Upgrade(tunnel) => tunnel.head.status,
         };
-        let mut others = Vec::with_capacity(parts.len());
-        for (mut other, _) in parts {
+        let mut others = Vec::with_capacity(items.len());
+        for (mut other, _) in items {
             other.set_response(status.as_u16());
             other.copy_upstream_time(&record);
             others.push(*other);
@@ -197,7 +199,7 @@ impl RpcRequest {
 
     /// Starts the record of an item of a batch that passes as one message.
     fn batch_item(&self, member: BatchMember) -> BatchItem {
-        let mut record = self.record();
+        let mut record = self.begin_record();
         if let Some(call) = &member.call {
             record.set_rpc_method(&call.method);
         }
@@ -230,16 +232,16 @@ impl RpcRequest {
     }
 
     /// Replies to a batch of notifications with no body, and discards the server's response.
-    async fn no_replies(
+    async fn discard_replies(
         &self,
         upstream: &Rc<HttpUpstream>,
-        (mut record, parts): (Box<Record>, Vec<BatchItem>),
+        (mut record, items): (Box<Record>, Vec<BatchItem>),
         answer: CallResponse,
     ) -> Response<ResponseBody> {
         let status = self.installed.plan.face.notification_status.as_u16();
         if let CallResponse::Streaming(stream) = &answer {
             let upstream_status = stream.response.status().as_u16();
-            for (mut other, _) in parts {
+            for (mut other, _) in items {
                 other.set_response(upstream_status);
                 other.copy_upstream_time(&record);
                 other.set_client_status(status);
@@ -253,8 +255,8 @@ impl RpcRequest {
     }
 
     /// Fails the whole batch: each call gets an error.
-    fn fail_batch(&self, parts: Vec<BatchItem>, failure: &Failure) -> Response<ResponseBody> {
-        let failed = parts.into_iter().map(|(record, member)| {
+    fn fail_batch(&self, items: Vec<BatchItem>, failure: &Failure) -> Response<ResponseBody> {
+        let failed = items.into_iter().map(|(record, member)| {
             let id = member.id.as_ref();
             self.fail(record, failure.clone(), id)
         });
@@ -270,19 +272,19 @@ impl RpcRequest {
 struct PassedItems(Vec<BatchItem>);
 
 impl PassedItems {
-    fn hold(parts: Vec<BatchItem>) -> PassedItems {
-        for (record, _) in &parts {
+    fn hold(items: Vec<BatchItem>) -> PassedItems {
+        for (record, _) in &items {
             record.worker().count_call_end(record.peer());
         }
-        PassedItems(parts)
+        PassedItems(items)
     }
 
     fn take(&mut self) -> Vec<BatchItem> {
-        let parts = std::mem::take(&mut self.0);
-        for (record, _) in &parts {
+        let items = std::mem::take(&mut self.0);
+        for (record, _) in &items {
             record.worker().count_call_start(record.peer());
         }
-        parts
+        items
     }
 }
 

@@ -42,7 +42,7 @@ impl RpcRequest {
     ) -> Result<CallResult, Failure> {
         self.check_valid()?;
         let context = (&*self.head, &self.origin);
-        let translated = translate::rpc_call(record, index, call, context).await?;
+        let translated = translate::serve_rpc_call(record, index, call, context).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match translated.answer {
             RpcAnswer::Result(result) => {
@@ -80,7 +80,7 @@ impl RpcRequest {
             Upstream::Http(http) => http,
             Upstream::Link(link) => {
                 let call = rewritten.as_ref().map_or(call, |(call, _)| call);
-                return self.over_link(record, link, call).await;
+                return self.send_over_link(record, link, call).await;
             }
             // Legacy sockets belong to the REST side.
             Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
@@ -88,7 +88,7 @@ impl RpcRequest {
         match rewritten {
             None => {
                 let call = (call, &HeaderMap::new());
-                self.passthrough(record, upstream, call, batch).await
+                self.pass_through(record, upstream, call, batch).await
             }
             Some((call, RewrittenCall { body, headers })) => {
                 let mut request = RpcRequest {
@@ -97,7 +97,7 @@ impl RpcRequest {
                 };
                 request.head.headers.extend(headers.clone());
                 let call = (&call, &headers);
-                request.passthrough(record, upstream, call, batch).await
+                request.pass_through(record, upstream, call, batch).await
             }
         }
     }
@@ -125,7 +125,7 @@ impl RpcRequest {
     /// Forwards a call to an HTTP upstream. A single call whose id survives a round trip passes as the same bytes both
     /// ways. Any other call is sent under an id of the proxy, and its answer gets the client's id back. `credentials`
     /// are the headers made from credentials in the envelope.
-    async fn passthrough(
+    async fn pass_through(
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,
@@ -149,7 +149,8 @@ impl RpcRequest {
         }
         let upstream_id = self.worker.next_request_id();
         let cancellable = self.cancellable(record, id, Some(upstream_id));
-        let exchange = self.exchange(record, upstream, (call.with_id(upstream_id), credentials));
+        let exchange =
+            self.send_and_collect(record, upstream, (call.with_id(upstream_id), credentials));
         let reply = unless_cancelled(cancellable.as_ref(), pin!(exchange)).await?;
         match reply {
             Some(reply) => {
@@ -161,7 +162,7 @@ impl RpcRequest {
     }
 
     /// Sends a call over a link, under an id that is unique on that link.
-    async fn over_link(
+    async fn send_over_link(
         &self,
         record: &mut Record,
         link: &LinkUpstream,
@@ -248,7 +249,7 @@ impl RpcRequest {
     ) -> Result<CallResult, Failure> {
         let limits = &self.installed.plan.limits;
         let response =
-            offloaded_parsing::response(record.worker(), &reply.body, limits.depth).await?;
+            offloaded_parsing::parse_response(record.worker(), &reply.body, limits.depth).await?;
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
         check_id(&response, upstream_id)?;
         let (converted, status) = match &response.reply {
@@ -345,7 +346,7 @@ impl RpcRequest {
         Ok(CallResult::Nothing)
     }
 
-    async fn exchange(
+    async fn send_and_collect(
         &self,
         record: &mut Record,
         upstream: &Rc<HttpUpstream>,

@@ -66,7 +66,7 @@ pub(super) async fn serve(
         (Posted::Call(call, fault), RequestBody::Read(body)) => {
             let request = RpcRequest::new(&record, (head, body), origin, rpc_caller);
             request
-                .invalid_call(record, MessageItem::Call(*call), fault)
+                .serve_invalid_call(record, MessageItem::Call(*call), fault)
                 .await
         }
         (Posted::Batch(items, fault), RequestBody::Read(body)) => {
@@ -79,7 +79,7 @@ pub(super) async fn serve(
                 fault: Some(Rc::new(fault)),
                 ..request
             };
-            request.batch(record, items).await
+            request.serve_batch(record, items).await
         }
         // Unreachable: the domain finds messages only in a body that was read.
         (
@@ -137,7 +137,7 @@ async fn forward_unread(
 
 impl RpcRequest {
     /// Serves a call that is not valid JSON-RPC 2.0.
-    async fn invalid_call(
+    async fn serve_invalid_call(
         self,
         record: Box<Record>,
         item: MessageItem,
@@ -148,7 +148,9 @@ impl RpcRequest {
             fault: Some(Rc::new(fault)),
             ..self
         };
-        let (reply, annotations) = request.answer(record, item, BatchContext::Single).await;
+        let (reply, annotations) = request
+            .serve_message(record, item, BatchContext::Single)
+            .await;
         request.respond_single(reply, annotations)
     }
 }

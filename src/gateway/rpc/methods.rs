@@ -21,7 +21,7 @@ pub(super) async fn forward_other_method(
 ) -> Response<ResponseBody> {
     let installed = record.installed().clone();
     let cors_origin = cors::origin(&installed.plan, &head.headers);
-    let answer = answer(&mut record, (head, body), &origin).await;
+    let answer = forward_to_upstream(&mut record, (head, body), &origin).await;
     let failed = answer.is_err();
     let mut response = response::render(record, answer);
     if let Some(cors) = installed.plan.cors.as_ref().filter(|_| failed) {
@@ -30,7 +30,7 @@ pub(super) async fn forward_other_method(
     response
 }
 
-async fn answer(
+async fn forward_to_upstream(
     record: &mut Record,
     (mut head, body): (Box<request::Parts>, IncomingBody),
     origin: &RequestOrigin,
@@ -40,7 +40,7 @@ async fn answer(
     let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
-    if let Some(answer) = cors::preflight(record, plan, (caller, RequestHead::new(&head))) {
+    if let Some(answer) = cors::answer_preflight(record, plan, (caller, RequestHead::new(&head))) {
         return Ok(answer);
     }
     let upstream = installed

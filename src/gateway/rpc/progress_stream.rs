@@ -64,19 +64,22 @@ pub(super) async fn serve(
         ..request
     };
     let response_context = request.clone();
-    let mut serving: CallFuture =
-        Box::pin(async move { request.answer(record, item, BatchContext::Single).await });
+    let mut serving: CallFuture = Box::pin(async move {
+        request
+            .serve_message(record, item, BatchContext::Single)
+            .await
+    });
     // Both branches are cancel-safe: neither loses an item when dropped.
     let (reply, annotations) = tokio::select! {
         biased;
         result = &mut serving => result,
-        first = notifications.next() => return stream(ProgressStream::starting_with(first, notifications, serving), response_context),
+        first = notifications.next() => return start_stream(ProgressStream::starting_with(first, notifications, serving), response_context),
     };
     match notifications.pending_before() {
         None => response_context.respond_single(reply, annotations),
         Some(first) => {
             let result = std::future::ready((reply, annotations));
-            stream(
+            start_stream(
                 ProgressStream::starting_with(first, notifications, Box::pin(result)),
                 response_context,
             )
@@ -85,7 +88,7 @@ pub(super) async fn serve(
 }
 
 /// Starts the event stream. The head carries no annotations: it is sent before the route is known.
-fn stream(progress: ProgressStream, request: RpcRequest) -> Response<ResponseBody> {
+fn start_stream(progress: ProgressStream, request: RpcRequest) -> Response<ResponseBody> {
     const BUFFERING: &str = "x-accel-buffering";
     let undelivered = request.undelivered.clone();
     let mut response = Response::new(ResponseBody::with_progress(ProgressStream {
@@ -159,13 +162,13 @@ impl ProgressStream {
     pub(in crate::gateway) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if let Some(first) = self.first.take() {
-                return Poll::Ready(event(first));
+                return Poll::Ready(format_event(first));
             }
             match &mut self.state {
                 ProgressState::Serving(serving) => {
                     // Polls the call first: its answer determines which notifications precede it, and later ones wait.
                     let Poll::Ready((reply, _)) = serving.as_mut().poll(cx) else {
-                        return self.notifications.poll_next(cx).map(event);
+                        return self.notifications.poll_next(cx).map(format_event);
                     };
                     self.state = match reply {
                         ItemReply::Message(full, candidate) => {
@@ -180,7 +183,7 @@ impl ProgressStream {
                 }
                 ProgressState::Answer(answer, candidates) => {
                     if let Some(notification) = self.notifications.pending_before() {
-                        return Poll::Ready(event(notification));
+                        return Poll::Ready(format_event(notification));
                     }
                     let answer = answer.take();
                     self.delivered = self
@@ -199,7 +202,7 @@ impl ProgressStream {
 }
 
 /// Formats a notification as an event. The loss of a link is not reported: the call itself gets an answer.
-fn event(notification: Notification) -> Option<Bytes> {
+fn format_event(notification: Notification) -> Option<Bytes> {
     match notification {
         Notification::Message(text, _) => Some(sse::message(&text)),
         Notification::Lost(_) => None,

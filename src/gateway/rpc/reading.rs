@@ -37,7 +37,7 @@ pub(super) async fn read(
     let body = request_body::read_raw(body, (&plan.limits, &**request_record.worker())).await?;
     if fault.is_none()
         && let Ok(incoming) =
-            offloaded_parsing::messages(request_record.worker(), &body, &plan.limits).await?
+            offloaded_parsing::parse_messages(request_record.worker(), &body, &plan.limits).await?
         && incoming.has_message()
     {
         if let jsonrpc::Incoming::Batch(_) = &incoming {

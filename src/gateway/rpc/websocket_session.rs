@@ -44,7 +44,7 @@ use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
 use crate::gateway::idle_timer::{Activity, IdleAction, IdleTimer};
 use crate::gateway::legacy_socket::{
-    FrameClient, FrameOutcome, LegacyServerMessage, command, format_event,
+    FrameClient, FrameOutcome, LegacyServerMessage, format_event, serve_frame,
 };
 use crate::gateway::offloaded_parsing;
 use crate::gateway::record::{Record, RequestLine};
@@ -187,7 +187,7 @@ const FLOOD: &str = "too many control frames or empty fragments";
 
 impl WebSocketSession {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: MessageStream<S>) {
-        let mut leaving = self.worker.leaving();
+        let mut drain_signal = self.worker.drain_signal();
         let mut intake = Intake::Open;
         let mut server_messages = ServerMessages::new(&self.origin);
         self.subscribe(intake);
@@ -223,7 +223,7 @@ impl WebSocketSession {
                         intake = self.on_message(message, &mut in_flight, intake);
                     }
                 },
-                () = wait_for_shutdown(&mut leaving), if intake == Intake::Open => intake = Intake::Closed(OVER),
+                () = wait_for_shutdown(&mut drain_signal), if intake == Intake::Open => intake = Intake::Closed(OVER),
                 () = sleep_until(deadline) => match idle_timer.action_when_paused(read_mode, activity) {
                     IdleAction::Ping => {
                         frames.ping();
@@ -350,7 +350,7 @@ impl WebSocketSession {
     }
 
     /// Converts an unsolicited server message to the client's form; returns `None` if the client does not get it.
-    fn event(&self, side: Side, text: Bytes) -> Option<Bytes> {
+    fn convert_event(&self, side: Side, text: Bytes) -> Option<Bytes> {
         match self.sockets.protocol {
             // This client accepts only JSON-RPC messages.
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
@@ -373,7 +373,7 @@ impl WebSocketSession {
         let text = match message {
             ServerMessage::Link(Notification::Message(text, queue_permit)) => {
                 permit = Some(queue_permit);
-                self.event(Side::Rpc, text)
+                self.convert_event(Side::Rpc, text)
             }
             ServerMessage::Link(Notification::Lost(loss)) => {
                 // The close is the only sign to the client that its server state is lost.
@@ -382,7 +382,7 @@ impl WebSocketSession {
             }
             ServerMessage::LegacySocket(LegacyServerMessage::Answer(text)) => Some(text),
             ServerMessage::LegacySocket(LegacyServerMessage::Event(text)) => {
-                self.event(Side::Rest, text)
+                self.convert_event(Side::Rest, text)
             }
             ServerMessage::LegacySocket(LegacyServerMessage::Gone) => {
                 self.origin.links().on_silence(Side::Rest);
@@ -412,7 +412,8 @@ impl WebSocketSession {
                 SocketMessage::Rpc(_) => self.record_form(EventForm::Rpc),
                 SocketMessage::Frame(frame) => {
                     self.record_form(EventForm::Frame);
-                    return match command(&self.frame_client(), (frame, accounted), permit).await {
+                    return match serve_frame(&self.frame_client(), (frame, accounted), permit).await
+                    {
                         FrameOutcome::Replied(text) => {
                             ServeEnd::Replied(text.map(OutboundMessage::new))
                         }
@@ -427,7 +428,7 @@ impl WebSocketSession {
                 }
             }
         }
-        ServeEnd::Replied(self.call(message).await)
+        ServeEnd::Replied(self.serve_rpc_message(message).await)
     }
 
     fn record_form(&self, form: EventForm) {
@@ -467,7 +468,7 @@ fn listening<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Li
 }
 
 /// Waits for the shutdown signal.
-async fn wait_for_shutdown(leaving: &mut watch::Receiver<bool>) {
+async fn wait_for_shutdown(drain_signal: &mut watch::Receiver<bool>) {
     // The sender lives in the worker, which outlives this future.
-    let _ = leaving.wait_for(|leaves| *leaves).await;
+    let _ = drain_signal.wait_for(|is_draining| *is_draining).await;
 }

@@ -149,7 +149,7 @@ async fn send_rest(
         (Path::New, Some(route)) => {
             let plan = &record.installed().plan;
             routing::guard(plan, RequestHead::new(&head), origin.entry())?;
-            translate::rest_call(record, route, (head, RequestBody::Read(body)), origin).await
+            translate::serve_rest_call(record, route, (head, RequestBody::Read(body)), origin).await
         }
         (Path::Old, _) | (Path::New, None) => {
             let upstream = record.upstream(Side::Rest).and_then(Upstream::http);

@@ -396,7 +396,7 @@ impl CandidateInfo {
 
     fn guard(&self, verdict: Verdict) {
         self.worker
-            .count(|shard| self.guard_recorder().verdict(shard, verdict));
+            .count(|shard| self.guard_recorder().count_verdict(shard, verdict));
     }
 }
 

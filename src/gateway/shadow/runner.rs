@@ -368,8 +368,8 @@ mod tests {
     async fn log_lines_per_second_are_limited() {
         let runner = runner(1);
         let allowed_lines = |count: usize| {
-            let one = |_: &usize| runner.may_log(LogSubject::Mismatch);
-            (0..count).filter(one).count()
+            let is_allowed_line = |_: &usize| runner.may_log(LogSubject::Mismatch);
+            (0..count).filter(is_allowed_line).count()
         };
         assert_eq!(allowed_lines(50), 10);
         assert!(runner.may_log(LogSubject::Failure));

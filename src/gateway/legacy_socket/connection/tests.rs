@@ -79,8 +79,8 @@ async fn request_at_the_end(keys: &str) {
         let (near, _far) = duplex(1 << 16);
         let mut frames = MessageStream::server(near, 1 << 16).await;
         let (requests, mut inbox) = mpsc::channel(QUEUE);
-        let gone = Notify::new();
-        let mut run = Box::pin(task.run(&mut frames, (&mut inbox, &gone)));
+        let caller_gone = Notify::new();
+        let mut run = Box::pin(task.run(&mut frames, (&mut inbox, &caller_gone)));
         assert!((&mut run).now_or_never().is_none());
         advance(LIMIT).await;
         let (queued, mut reply_receiver) = frame(&worker);
@@ -143,12 +143,12 @@ async fn a_removed_server_cannot_keep_its_socket_open_by_sending() {
             let (near, far) = duplex(1 << 16);
             let mut frames = MessageStream::server(near, 1 << 16).await;
             let (_requests, mut inbox) = mpsc::channel(QUEUE);
-            let gone = Notify::new();
+            let caller_gone = Notify::new();
             // Timers count whole milliseconds.
             advance(Duration::from_micros(1_000_500)).await;
             upstream.end();
             tokio::select! {
-                end = task.run(&mut frames, (&mut inbox, &gone)) => assert_eq!(end, None),
+                end = task.run(&mut frames, (&mut inbox, &caller_gone)) => assert_eq!(end, None),
                 () = flood(far) => panic!("the socket stays open"),
             }
         })

@@ -16,13 +16,13 @@ impl WebSocketSession {
             .account(body)
             .map_err(memory_exhausted)?;
         let limits = &request_record.installed().plan.limits;
-        let read = offloaded_parsing::messages(&self.worker, &body, limits).await?;
+        let read = offloaded_parsing::parse_messages(&self.worker, &body, limits).await?;
         let incoming = read.map_err(rejections::no_message)?;
         Ok((body, incoming))
     }
 
     /// Serves a JSON-RPC message; returns the answer, if it has one.
-    pub(super) async fn call(
+    pub(super) async fn serve_rpc_message(
         &self,
         InboundMessage {
             text: body,
@@ -62,7 +62,7 @@ impl WebSocketSession {
             jsonrpc::Incoming::Single(item) => {
                 let remaining = Cell::new(request.installed.plan.limits.answer);
                 match request
-                    .answer(request_record, item, BatchContext::Batch(&remaining))
+                    .serve_message(request_record, item, BatchContext::Batch(&remaining))
                     .await
                     .0
                 {
@@ -72,7 +72,7 @@ impl WebSocketSession {
             }
             jsonrpc::Incoming::Batch(items) => {
                 request_record.discard();
-                request.answers(items).await?
+                request.serve_items(items).await?
             }
         };
         drop(request.take_records());
