@@ -18,7 +18,7 @@ use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::{LinkNeed, LinkState};
 use crate::upstream::link::{
     LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
-    Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, own,
+    Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, run_link,
 };
 use crate::upstream::{Mcp, MemoryBudget, Stdio, Tasks};
 
@@ -197,7 +197,7 @@ impl KnownUpstream {
         self.names.push(plan.name.clone());
         self.apart.push(plan.name.clone());
         let own = self.standings.entry(plan.name.clone());
-        let standing = own.or_insert_with(|| Arc::new(LinkStats::of_frames()));
+        let standing = own.or_insert_with(|| Arc::new(LinkStats::for_legacy_sockets()));
         standing.clone()
     }
 
@@ -259,11 +259,14 @@ impl KnownUpstream {
             }
             let (opener, links) = opener_by(&server.places);
             (server.plan, server.opener) = (plan.clone(), opener.downgrade());
-            return (opener, Some(LinkWork::Each(links, server.places.over())));
+            return (
+                opener,
+                Some(LinkWork::Each(links, server.places.subscribe_end())),
+            );
         }
         let places = LinkSlots::default();
         let (opener, links) = opener_by(&places);
-        let over = places.over();
+        let over = places.subscribe_end();
         self.servers.push(OwnServer {
             plan: plan.clone(),
             opener: opener.downgrade(),
@@ -314,13 +317,13 @@ async fn begin(launch: LinkCommand, shared: Shared) {
     match work {
         LinkWork::One(inbox) => conduct(plan, inbox, standing, shared).await,
         LinkWork::Each(mut links, over) => {
-            while let Some(LinkLaunch { inbox, place }) = links.recv().await {
-                let inbox = inbox.until(over.clone());
+            while let Some(LinkLaunch { inbox, permit }) = links.recv().await {
+                let inbox = inbox.ending_with(over.clone());
                 let (plan, standing) = (plan.clone(), standing.clone());
                 let own = shared.clone();
                 shared.tasks.start(async move {
                     conduct(plan, inbox, standing, own).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
         }
@@ -344,17 +347,19 @@ async fn conduct(
         Transport::Mcp(server) => {
             let settings = server.link.settings.clone();
             let transport = Mcp::new(&plan, *server, (tasks, memory));
-            own((&plan.name, transport), settings, inbox, &standing).await;
+            run_link((&plan.name, transport), settings, inbox, &standing).await;
         }
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
             let transport = Stdio::new(&plan.name, *child).with_open_files(open_files);
-            own((&plan.name, transport), settings, inbox, &standing).await;
+            run_link((&plan.name, transport), settings, inbox, &standing).await;
         }
         Transport::WebSocket(ref socket) => {
             let server = Server::new(&plan, socket, tasks);
             match (socket.sharing, socket.sockets) {
-                (Sharing::Client, _) => server.own(inbox.aging(plan.max_age), standing).await,
+                (Sharing::Client, _) => {
+                    server.own(inbox.with_max_age(plan.max_age), standing).await
+                }
                 (Sharing::Shared, ..=1) => server.conduct(inbox, standing).await,
                 (Sharing::Shared, several) => server.spread(several, inbox, standing).await,
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::domain::pending::LinkSettings;
 use crate::domain::plan::{UpstreamPlan, WebSocketPlan};
-use crate::upstream::link::{LinkStats, RequestReceiver, own, spread, succeed};
+use crate::upstream::link::{LinkStats, RequestReceiver, balance, rotate, run_link};
 use crate::upstream::{Tasks, WebSocket};
 
 /// A server that is reached over WebSockets.
@@ -34,7 +34,7 @@ impl Server {
 
     /// Runs one socket at a time.
     pub(super) async fn own(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
-        own(
+        run_link(
             (&self.name, self.transport),
             self.settings,
             inbox,
@@ -52,7 +52,7 @@ impl Server {
             let one = self.clone().own(inbox, own);
             self.tasks.start(one);
         };
-        succeed(inbox, &standing, (self.settings.queue, age), begin).await;
+        rotate(inbox, &standing, (self.settings.queue, age), begin).await;
     }
 
     /// Runs `count` sockets.
@@ -66,6 +66,6 @@ impl Server {
             let one = self.clone().conduct(inbox, own);
             self.tasks.start(one);
         };
-        spread(inbox, &standing, (count, self.settings.queue), begin).await;
+        balance(inbox, &standing, (count, self.settings.queue), begin).await;
     }
 }

@@ -85,7 +85,7 @@ pub(super) async fn send_and_collect(
     finish_timing(record, since, outcome.as_ref());
     outcome.unwrap_or_else(|| {
         Err(slow_client(record, Duration::ZERO).unwrap_or_else(|| {
-            attempt.late();
+            attempt.record_timeout();
             upstream_timeout(limit)
         }))
     })
@@ -150,7 +150,7 @@ pub(super) async fn send_notification(
             }
         });
         if response.await.is_err() {
-            attempt.late();
+            attempt.record_timeout();
         }
     });
     Ok(())
@@ -205,7 +205,7 @@ pub(super) async fn send_and_wait_head(
                     .progress
                     .map_or(Duration::ZERO, UploadProgress::client_time);
                 break Err(slow_client(record, client_time).unwrap_or_else(|| {
-                    attempt.late();
+                    attempt.record_timeout();
                     upstream_timeout(
                         deadline.map_or(wait.limit, |(_, total)| wait.limit.min(total)),
                     )

@@ -134,9 +134,9 @@ async fn exchange(
     let since = clock::now();
     record.start_upstream_time(since);
     let requester = Requester {
-        own: record.links(),
-        recall: cancel_signal,
-        ear: record.notifications(),
+        links: record.links(),
+        cancel_signal,
+        notifier: record.notifications(),
     };
     let reply_future = link.request_for(requester, (message, retry_rule), limit);
     let reply = record.worker().until_shutdown(reply_future).await;

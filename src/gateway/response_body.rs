@@ -285,7 +285,7 @@ impl StreamingBody {
             return self.record.cut_at_deadline(Reason::RequestTimeout, cause);
         }
         if let ResponseBodyError::Silent(_) | ResponseBodyError::Overdue(..) = fault {
-            self.lease.iter().for_each(Lease::late);
+            self.lease.iter().for_each(Lease::record_timeout);
         }
         match fault {
             ResponseBodyError::Overdue(..) => {

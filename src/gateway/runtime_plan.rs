@@ -77,7 +77,7 @@ impl RuntimePlan {
             .map(|(index, upstream)| {
                 let previous = previous.map(|previous| &previous.upstreams[..]);
                 let upstream = &limit_connections(upstream, upstream.connections, budget);
-                match (links.of(index), &upstream.transport) {
+                match (links.get(index), &upstream.transport) {
                     (Some(link), _) => link_upstream(upstream, link, Priority::Client),
                     (None, Transport::Frames(frames)) => {
                         frames_upstream((upstream, frames), links.stats(index), previous)
@@ -89,7 +89,7 @@ impl RuntimePlan {
         let concurrency = plan.candidates.concurrency;
         let shadow_upstreams = servers
             .map(
-                |(index, upstream)| match (links.of(index), &upstream.transport) {
+                |(index, upstream)| match (links.get(index), &upstream.transport) {
                     (Some(link), _) => link_upstream(upstream, link, Priority::Candidate),
                     // Second runs never use the legacy frame protocol.
                     (None, Transport::Frames(frames)) => {
@@ -348,7 +348,7 @@ fn frames_upstream(
         Some(existing) if existing.plan() == upstream => existing.clone(),
         previous => {
             // An upstream without entry in the process-wide status gets statistics that are not reported.
-            let stats = stats.unwrap_or_else(|| Arc::new(LinkStats::of_frames()));
+            let stats = stats.unwrap_or_else(|| Arc::new(LinkStats::for_legacy_sockets()));
             let new = LegacySocketUpstream::new(upstream.clone(), frames, stats);
             Rc::new(match previous {
                 Some(previous) => new.following(previous),

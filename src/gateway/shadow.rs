@@ -230,7 +230,7 @@ impl Candidate {
         };
         let tasks = pending.record.worker().tasks().clone();
         if let Some(runnable) = pending.into_runnable() {
-            tasks.start_behind(pinned(|| runnable.run()));
+            tasks.start_after_turn(pinned(|| runnable.run()));
         }
     }
 

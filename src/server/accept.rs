@@ -16,7 +16,10 @@ use crate::upstream::Socket;
 ///
 /// # Errors
 /// Fails as the handshake does: no TLS, no common version, an untrusted certificate.
-pub(super) async fn take(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<Socket> {
+pub(super) async fn handshake(
+    stream: TcpStream,
+    tls: Option<&Arc<ServerConfig>>,
+) -> io::Result<Socket> {
     let Some(config) = tls else {
         return Ok(Socket::Plain(stream));
     };

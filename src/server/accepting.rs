@@ -41,7 +41,7 @@ impl AcceptPause {
     }
 
     /// Waits for the end of the pause. Cancel-safe.
-    pub(super) async fn ends(&mut self) {
+    pub(super) async fn wait(&mut self) {
         if let Some(until) = self.until {
             sleep_until(until).await;
             self.until = None;
@@ -51,7 +51,7 @@ impl AcceptPause {
     /// Starts a pause, unless the error concerns one connection only.
     pub(super) fn begin(&mut self, error: &Error) {
         let listener = self.listener;
-        if is_of_one_connection(error) {
+        if concerns_one_connection(error) {
             tracing::debug!(listener, %error, "a connection was aborted before accept");
             return;
         }
@@ -67,7 +67,7 @@ impl AcceptPause {
 }
 
 /// Returns whether the next connection can be accepted at once.
-fn is_of_one_connection(error: &Error) -> bool {
+fn concerns_one_connection(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused
@@ -79,14 +79,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_listener_without_descriptors_pauses_and_goes_on() {
+    async fn a_listener_without_descriptors_pauses_and_continues() {
         let mut pause = AcceptPause::new("calls");
         assert!(!pause.is_on());
         let begun = clock::now();
         // EMFILE
         pause.begin(&Error::from_raw_os_error(24));
         assert!(pause.is_on());
-        pause.ends().await;
+        pause.wait().await;
         assert!(!pause.is_on());
         assert_eq!((clock::now() - begun).as_millis(), PAUSE.as_millis());
     }
@@ -105,7 +105,7 @@ mod tests {
         for _ in 0..=400 {
             pause.begin(&Error::from_raw_os_error(24));
             logged += u32::from(pause.faults == 0);
-            pause.ends().await;
+            pause.wait().await;
         }
         assert_eq!(logged, 3, "in 20 seconds");
     }

@@ -28,11 +28,11 @@ use crate::telemetry::clock;
 /// A body that is notified if its client does not take all of it.
 pub(super) trait OnAbort: Debug + 'static {
     /// Records that the rest of the body will not be taken.
-    fn left(&mut self, cause: Option<&str>);
+    fn on_abort(&mut self, cause: Option<&str>);
 }
 
 impl OnAbort for ResponseBody {
-    fn left(&mut self, cause: Option<&str>) {
+    fn on_abort(&mut self, cause: Option<&str>) {
         self.mark_undelivered(cause);
     }
 }
@@ -42,7 +42,7 @@ const PIECE: usize = 16 * 1024;
 /// The size up to which a response is not split into two frames.
 const SHORT: usize = 1024;
 /// The number of bytes that the empty chunk for a head counts as.
-const MARK: usize = 1;
+const HEAD_COST: usize = 1;
 
 /// The cause of an incomplete delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,89 +56,89 @@ enum DeliveryFailure {
 #[derive(Debug, Default)]
 pub(super) struct DeliveryPace {
     /// The number of bytes handed to h2 and not yet written.
-    waiting: Cell<usize>,
+    pending: Cell<usize>,
     /// The time since which the first of these chunks waits.
     since: Cell<Option<Instant>>,
-    left: Cell<Option<DeliveryFailure>>,
+    failure: Cell<Option<DeliveryFailure>>,
     /// The waker of the task that waits for the delivery.
-    told: RefCell<Option<Waker>>,
+    waker: RefCell<Option<Waker>>,
     /// The body, kept after h2 has dropped it.
-    kept: RefCell<Option<Box<dyn OnAbort>>>,
+    body_slot: RefCell<Option<Box<dyn OnAbort>>>,
 }
 
 impl DeliveryPace {
-    /// Waits until the client has taken no chunk for `patience`.
-    pub(super) async fn stalls(&self, patience: Duration) {
+    /// Waits until the client has taken no chunk for `limit`.
+    pub(super) async fn wait_for_stall(&self, limit: Duration) {
         loop {
             let since = self.since.get().unwrap_or_else(clock::now);
-            sleep_until(since + patience).await;
+            sleep_until(since + limit).await;
             let since = self.since.get();
-            if since.is_some_and(|since| since + patience <= clock::now()) {
-                self.left.set(Some(DeliveryFailure::Stalled));
+            if since.is_some_and(|since| since + limit <= clock::now()) {
+                self.failure.set(Some(DeliveryFailure::Stalled));
                 return;
             }
         }
     }
 
     /// Waits until everything handed out has been written. Cancel-safe.
-    pub(super) async fn is_taken(&self) {
+    pub(super) async fn wait_for_delivery(&self) {
         poll_fn(|cx| self.poll_delivered(cx)).await;
     }
 
     fn poll_delivered(&self, cx: &Context<'_>) -> Poll<()> {
-        if self.waiting.get() == 0 {
+        if self.pending.get() == 0 {
             return Poll::Ready(());
         }
-        self.told.replace(Some(cx.waker().clone()));
+        self.waker.replace(Some(cx.waker().clone()));
         Poll::Pending
     }
 
-    fn hands_out(self: &Rc<DeliveryPace>, bytes: Bytes) -> TrackedChunk {
-        self.waits(bytes.len());
+    fn track(self: &Rc<DeliveryPace>, bytes: Bytes) -> TrackedChunk {
+        self.add_pending(bytes.len());
         let pace = self.clone();
         TrackedChunk {
             bytes,
-            stands: ChunkPurpose::ForItself,
+            purpose: ChunkPurpose::Data,
             pace,
         }
     }
 
     /// Returns an empty chunk, which is dropped once everything before it is written.
-    fn marks(self: &Rc<DeliveryPace>) -> TrackedChunk {
-        self.waits(MARK);
+    fn track_head(self: &Rc<DeliveryPace>) -> TrackedChunk {
+        self.add_pending(HEAD_COST);
         let pace = self.clone();
         TrackedChunk {
             bytes: Bytes::new(),
-            stands: ChunkPurpose::ForTheHead,
+            purpose: ChunkPurpose::Head,
             pace,
         }
     }
 
     /// Adds bytes that wait.
-    fn waits(&self, bytes: usize) {
-        self.waiting.set(self.waiting.get() + bytes);
+    fn add_pending(&self, bytes: usize) {
+        self.pending.set(self.pending.get() + bytes);
         if self.since.get().is_none() && bytes > 0 {
             self.since.set(Some(clock::now()));
         }
     }
 
     /// Subtracts bytes that were written; `rest` of the same chunk still wait.
-    fn goes_on(&self, (bytes, rest): (usize, usize)) {
-        let waiting = self.waiting.get() - bytes;
-        self.waiting.set(waiting);
+    fn subtract_pending(&self, (bytes, rest): (usize, usize)) {
+        let pending = self.pending.get() - bytes;
+        self.pending.set(pending);
         if rest == 0 {
-            self.since.set((waiting > 0).then(clock::now));
+            self.since.set((pending > 0).then(clock::now));
         }
-        if waiting == 0
-            && let Some(told) = self.told.take()
+        if pending == 0
+            && let Some(waker) = self.waker.take()
         {
-            told.wake();
+            waker.wake();
         }
     }
 
-    fn leaves(&self) {
-        let left = self.left.get().unwrap_or(DeliveryFailure::Gone);
-        self.left.set(Some(left));
+    fn set_gone(&self) {
+        let failure = self.failure.get().unwrap_or(DeliveryFailure::Gone);
+        self.failure.set(Some(failure));
     }
 }
 
@@ -148,17 +148,17 @@ pub(super) struct AbortReason(pub(super) Rc<DeliveryPace>);
 
 impl Drop for AbortReason {
     fn drop(&mut self) {
-        let Some(mut body) = self.0.kept.take() else {
+        let Some(mut body) = self.0.body_slot.take() else {
             return;
         };
-        if self.0.waiting.get() > 0 {
-            self.0.leaves();
+        if self.0.pending.get() > 0 {
+            self.0.set_gone();
         }
-        match self.0.left.get() {
+        match self.0.failure.get() {
             Some(DeliveryFailure::Stalled) => {
-                body.left(Some("the client read nothing for too long"))
+                body.on_abort(Some("the client read nothing for too long"))
             }
-            Some(DeliveryFailure::Gone) => body.left(None),
+            Some(DeliveryFailure::Gone) => body.on_abort(None),
             None => {}
         }
     }
@@ -168,15 +168,15 @@ impl Drop for AbortReason {
 #[derive(Debug)]
 pub(super) struct TrackedChunk {
     bytes: Bytes,
-    stands: ChunkPurpose,
+    purpose: ChunkPurpose,
     pace: Rc<DeliveryPace>,
 }
 
 /// The purpose of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChunkPurpose {
-    ForItself,
-    ForTheHead,
+    Data,
+    Head,
 }
 
 impl Buf for TrackedChunk {
@@ -191,19 +191,19 @@ impl Buf for TrackedChunk {
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
         if count > 0 {
-            self.pace.goes_on((count, self.bytes.len()));
+            self.pace.subtract_pending((count, self.bytes.len()));
         }
     }
 }
 
 impl Drop for TrackedChunk {
     fn drop(&mut self) {
-        if self.stands == ChunkPurpose::ForTheHead {
-            self.pace.goes_on((MARK, 0));
+        if self.purpose == ChunkPurpose::Head {
+            self.pace.subtract_pending((HEAD_COST, 0));
         }
         if !self.bytes.is_empty() {
-            self.pace.leaves();
-            self.pace.goes_on((self.bytes.len(), 0));
+            self.pace.set_gone();
+            self.pace.subtract_pending((self.bytes.len(), 0));
         }
     }
 }
@@ -261,7 +261,7 @@ impl<B: AbortableBody> TrackedBody<B> {
         if !rest.is_empty() {
             self.next = NextFrame::Rest(rest);
         }
-        Frame::data(self.pace.hands_out(piece))
+        Frame::data(self.pace.track(piece))
     }
 
     fn poll(
@@ -281,7 +281,7 @@ impl<B: AbortableBody> TrackedBody<B> {
         }
         if let (NextFrame::Fault(_), false) = (&self.next, self.begun) {
             self.begun = true;
-            return Poll::Ready(Some(Ok(Frame::data(self.pace.marks()))));
+            return Poll::Ready(Some(Ok(Frame::data(self.pace.track_head()))));
         }
         if let NextFrame::Trailers(_) | NextFrame::Fault(_) | NextFrame::Nothing = self.next {
             ready!(self.pace.poll_delivered(cx));
@@ -316,10 +316,10 @@ impl<B: AbortableBody> TrackedBody<B> {
 impl<B: AbortableBody> Drop for TrackedBody<B> {
     fn drop(&mut self) {
         if !self.is_whole() {
-            self.pace.leaves();
+            self.pace.set_gone();
         }
         if let Some(body) = self.body.take() {
-            self.pace.kept.replace(Some(Box::new(body)));
+            self.pace.body_slot.replace(Some(Box::new(body)));
         }
     }
 }

@@ -35,7 +35,7 @@ impl<B: Body> FlushBeforeError<B> {
 impl<B: Body> Drop for FlushBeforeError<B> {
     fn drop(&mut self) {
         // hyper drops the body once it has all of it.
-        self.inspection.is_answered();
+        self.inspection.record_answered();
     }
 }
 
@@ -55,7 +55,7 @@ impl<B: Body<Data = Bytes, Error: Unpin> + Unpin> Body for FlushBeforeError<B> {
                     if let Some(Ok(frame)) = &frame
                         && let Some(piece) = frame.data_ref()
                     {
-                        this.inspection.gives(piece);
+                        this.inspection.offer_shared(piece);
                     }
                     return Poll::Ready(frame);
                 }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_answered_before_goes_out_to_a_client_that_takes_it_slowly() {
+    async fn earlier_responses_reach_a_slow_client() {
         for width in [1, 1024, 1 << 20] {
             let (mut far, near) = duplex(width);
             let served = served(near, Inspection::default(), builder());
@@ -185,11 +185,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_for_the_end_of_a_turn_goes_out_before_its_connection_breaks_off() {
+    async fn deferred_writes_are_sent_before_the_connection_breaks_off() {
         let (mut far, near) = connected().await;
         // The buffer is never read.
-        let socket = Socket::Plain(near).deferring(WriteCoalescer::default());
-        let inspection = Inspection::hastening(socket.write_control());
+        let socket = Socket::Plain(near).coalescing(WriteCoalescer::default());
+        let inspection = Inspection::with_write_control(socket.write_control());
         let served = served(socket, inspection, builder());
         far.write_all(b"GET /cut HTTP/1.1\r\nHost: a.example\r\n\r\n")
             .await
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_between_two_requests_begins_behind_what_has_yet_to_go() {
+    async fn the_idle_time_starts_when_all_buffered_data_is_sent() {
         const IDLE: Duration = Duration::from_secs(1);
         let tasks = Tasks::default();
         let (mut far, near) = connected().await;
@@ -216,16 +216,20 @@ mod tests {
         }
         let began = clock::now();
         let talk = async {
-            let socket = Socket::Plain(near).deferring(tasks.write_coalescer());
-            let reins = socket.write_control();
+            let socket = Socket::Plain(near).coalescing(tasks.write_coalescer());
+            let write_control = socket.write_control();
             let mut builder = builder();
             builder
-                .timer(SharedTimer::new(reins.clone(), IDLE))
+                .timer(SharedTimer::new(write_control.clone(), IDLE))
                 .header_read_timeout(IDLE);
-            let served = served(socket, Inspection::hastening(reins.clone()), builder);
+            let served = served(
+                socket,
+                Inspection::with_write_control(write_control.clone()),
+                builder,
+            );
             let reads = async {
                 tokio::time::sleep(5 * IDLE / 2).await;
-                assert!(reins.buffered() > LONG);
+                assert!(write_control.buffered() > LONG);
                 let mut came = Vec::new();
                 far.read_to_end(&mut came).await.unwrap();
                 came

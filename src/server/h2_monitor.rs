@@ -14,13 +14,13 @@ use crate::telemetry::clock;
 /// An observer of a socket.
 pub(super) trait SocketObserver {
     /// Reports too many useless frames.
-    fn rings(&self);
+    fn on_flood(&self);
 
     /// Reports that the client does not take what was sent, so that writes wait.
-    fn waits(&self);
+    fn on_blocked(&self);
 
     /// Reports that the client takes data again.
-    fn goes_on(&self);
+    fn on_unblocked(&self);
 }
 
 /// A socket with an observer.
@@ -29,31 +29,31 @@ pub(super) struct MonitoredSocket<S, A> {
     socket: S,
     flood: FrameCounter,
     began: Instant,
-    alarm: Rc<A>,
+    observer: Rc<A>,
 }
 
 impl<S, A: SocketObserver> MonitoredSocket<S, A> {
-    pub(super) fn new(socket: S, alarm: Rc<A>) -> MonitoredSocket<S, A> {
+    pub(super) fn new(socket: S, observer: Rc<A>) -> MonitoredSocket<S, A> {
         MonitoredSocket {
             socket,
             flood: FrameCounter::of_client(),
             began: clock::now(),
-            alarm,
+            observer,
         }
     }
 
-    fn hears(&mut self, bytes: &[u8]) {
+    fn inspect(&mut self, bytes: &[u8]) {
         let began = self.began;
         if self.flood.is_flooded_by(bytes, || clock::now() - began) {
-            self.alarm.rings();
+            self.observer.on_flood();
         }
     }
 
     /// Reports whether the client takes what is sent.
-    fn tells<T>(&self, polled: Poll<T>) -> Poll<T> {
+    fn report<T>(&self, polled: Poll<T>) -> Poll<T> {
         match polled {
-            Poll::Pending => self.alarm.waits(),
-            Poll::Ready(_) => self.alarm.goes_on(),
+            Poll::Pending => self.observer.on_blocked(),
+            Poll::Ready(_) => self.observer.on_unblocked(),
         }
         polled
     }
@@ -65,11 +65,11 @@ impl<S: AsyncRead + Unpin, A: SocketObserver> AsyncRead for MonitoredSocket<S, A
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
+        let this = self.get_mut();
         let before = buf.filled().len();
-        let polled = Pin::new(&mut own.socket).poll_read(cx, buf);
+        let polled = Pin::new(&mut this.socket).poll_read(cx, buf);
         if let Some(read) = buf.filled().get(before..) {
-            own.hears(read);
+            this.inspect(read);
         }
         polled
     }
@@ -81,9 +81,9 @@ impl<S: AsyncWrite + Unpin, A: SocketObserver> AsyncWrite for MonitoredSocket<S,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let own = self.get_mut();
-        let polled = Pin::new(&mut own.socket).poll_write(cx, buf);
-        own.tells(polled)
+        let this = self.get_mut();
+        let polled = Pin::new(&mut this.socket).poll_write(cx, buf);
+        this.report(polled)
     }
 
     fn poll_write_vectored(
@@ -91,9 +91,9 @@ impl<S: AsyncWrite + Unpin, A: SocketObserver> AsyncWrite for MonitoredSocket<S,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let own = self.get_mut();
-        let polled = Pin::new(&mut own.socket).poll_write_vectored(cx, bufs);
-        own.tells(polled)
+        let this = self.get_mut();
+        let polled = Pin::new(&mut this.socket).poll_write_vectored(cx, bufs);
+        this.report(polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -101,9 +101,9 @@ impl<S: AsyncWrite + Unpin, A: SocketObserver> AsyncWrite for MonitoredSocket<S,
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        let polled = Pin::new(&mut own.socket).poll_flush(cx);
-        own.tells(polled)
+        let this = self.get_mut();
+        let polled = Pin::new(&mut this.socket).poll_flush(cx);
+        this.report(polled)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -121,34 +121,34 @@ mod tests {
 
     /// True while writes wait for the client.
     #[derive(Debug, Default)]
-    struct Noted(Cell<bool>);
+    struct RecordedState(Cell<bool>);
 
-    impl SocketObserver for Noted {
-        fn rings(&self) {}
+    impl SocketObserver for RecordedState {
+        fn on_flood(&self) {}
 
-        fn waits(&self) {
+        fn on_blocked(&self) {
             self.0.set(true);
         }
 
-        fn goes_on(&self) {
+        fn on_unblocked(&self) {
             self.0.set(false);
         }
     }
 
     #[tokio::test]
-    async fn a_client_that_has_yet_to_take_something_is_told_of() {
+    async fn a_blocked_write_is_reported() {
         let (near, mut far) = duplex(16);
-        let noted = Rc::<Noted>::default();
-        let mut socket = MonitoredSocket::new(near, noted.clone());
+        let observer = Rc::<RecordedState>::default();
+        let mut socket = MonitoredSocket::new(near, observer.clone());
         socket.write_all(&[0; 16]).await.unwrap();
-        assert!(!noted.0.get());
+        assert!(!observer.0.get());
         let mut taken = [0; 17];
         let (written, read) = tokio::join!(socket.write_all(&[0; 1]), async {
-            assert!(noted.0.get());
+            assert!(observer.0.get());
             far.read_exact(&mut taken).await
         });
         written.unwrap();
         read.unwrap();
-        assert!(!noted.0.get());
+        assert!(!observer.0.get());
     }
 }

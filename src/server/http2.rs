@@ -44,7 +44,7 @@ const CONNECTION_WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 128 * 1024;
 /// The factor by which the header limit of h2 exceeds ours. A list in between is refused, logged and counted as a
 /// call; h2 answers a larger one with 431 unseen by this proxy.
-const LOOKED_AT: usize = 4;
+const HEADER_LIMIT_FACTOR: usize = 4;
 /// The ping interval, and the timeout of a ping.
 const PING: Duration = Duration::from_secs(20);
 const PONG: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ const PONG: Duration = Duration::from_secs(10);
 struct Http2Connection {
     worker: Rc<Worker>,
     /// The time for which a client may take nothing of a response.
-    patience: Duration,
+    write_timeout: Duration,
     open: Cell<usize>,
     /// True while sent data waits for the client, including data of ended streams.
     full: Cell<bool>,
@@ -65,7 +65,7 @@ struct Http2Connection {
     /// The reason to disconnect the client, if any.
     cut: Cell<Option<FloodReason>>,
     /// Notified when `cut` is set.
-    enough: Notify,
+    disconnect_set: Notify,
     /// The delivery of the request accepted last; its task is started next.
     begun: RefCell<Option<Rc<DeliveryPace>>>,
 }
@@ -76,32 +76,32 @@ impl Http2Connection {
         self.open.get() == 0 && !self.full.get()
     }
 
-    fn cuts(&self, why: FloodReason) {
+    fn disconnect(&self, why: FloodReason) {
         self.cut.set(Some(why));
-        self.enough.notify_one();
+        self.disconnect_set.notify_one();
     }
 
     /// Waits until the client is to be disconnected. Cancel-safe.
-    async fn is_to_be_cut(&self) -> FloodReason {
+    async fn disconnect_reason(&self) -> FloodReason {
         loop {
             if let Some(why) = self.cut.get() {
                 return why;
             }
-            self.enough.notified().await;
+            self.disconnect_set.notified().await;
         }
     }
 }
 
 impl SocketObserver for Http2Connection {
-    fn rings(&self) {
-        self.cuts(FloodReason::Chatter);
+    fn on_flood(&self) {
+        self.disconnect(FloodReason::Chatter);
     }
 
-    fn waits(&self) {
+    fn on_blocked(&self) {
         self.full.set(true);
     }
 
-    fn goes_on(&self) {
+    fn on_unblocked(&self) {
         if self.full.replace(false) {
             self.idle_since.set(clock::now());
         }
@@ -121,14 +121,14 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
         streams.worker.clone().tasks().start(async move {
             let _open = open;
             let _ending = AbortReason(pace.clone());
-            let taken = async {
+            let delivered = async {
                 stream.await;
-                pace.is_taken().await;
+                pace.wait_for_delivery().await;
             };
-            // Dropping `taken` resets the stream.
+            // Dropping `delivered` resets the stream.
             tokio::select! {
-                () = taken => {}
-                () = pace.stalls(streams.patience) => tell_cut(&streams.worker, FloodReason::Stalled),
+                () = delivered => {}
+                () = pace.wait_for_stall(streams.write_timeout) => report_disconnect(&streams.worker, FloodReason::Stalled),
             }
         });
     }
@@ -167,12 +167,12 @@ impl Drop for PendingCall<'_> {
         let resets = self.0.resets.get() + 1;
         self.0.resets.set(resets);
         if resets > RESETS {
-            self.0.cuts(FloodReason::Resets);
+            self.0.disconnect(FloodReason::Resets);
         }
     }
 }
 
-/// Serves a connection until it ends or has drained.
+/// Serves a connection until it ends or has drained. [`super`] shows the stack of I/O layers.
 pub(super) async fn serve(
     worker: Rc<Worker>,
     (socket, arrivals): (Socket, RequestOrigin),
@@ -181,13 +181,13 @@ pub(super) async fn serve(
     let limits = worker.installed().plan.limits;
     let streams = Rc::new(Http2Connection {
         worker: worker.clone(),
-        patience: limits.write_timeout,
+        write_timeout: limits.write_timeout,
         open: Cell::new(0),
         full: Cell::new(false),
         idle_since: Cell::new(clock::now()),
         resets: Cell::new(0),
         cut: Cell::new(None),
-        enough: Notify::new(),
+        disconnect_set: Notify::new(),
         begun: RefCell::default(),
     });
     let service = service_fn(|request| {
@@ -204,23 +204,23 @@ pub(super) async fn serve(
     ));
     let builder = builder(&streams, limits.head);
     let connection = pin!(builder.serve_connection(io, service));
-    let ends = until_end(
+    let ends = poll_to_end(
         (connection, |connection| connection.graceful_shutdown()),
         (&streams, limits.header_timeout),
         &mut drains,
     );
     // If the client is cut off, the connection is dropped with its open streams, even after a graceful shutdown began.
     let why = tokio::select! {
-        ended = ends => ended.is_err_and(|error| is_cut(&error)).then_some(FloodReason::Faults),
-        why = streams.is_to_be_cut() => Some(why),
+        ended = ends => ended.is_err_and(|error| is_protocol_error(&error)).then_some(FloodReason::Faults),
+        why = streams.disconnect_reason() => Some(why),
     };
     if let Some(why) = why {
-        tell_cut(&worker, why);
+        report_disconnect(&worker, why);
     }
 }
 
 /// Polls a connection to its end. Starts a graceful shutdown when it is idle, or when a drain begins.
-async fn until_end<C: Future<Output = Result<(), hyper::Error>>>(
+async fn poll_to_end<C: Future<Output = Result<(), hyper::Error>>>(
     (mut connection, tell): (Pin<&mut C>, impl Fn(Pin<&mut C>)),
     (streams, limit): (&Http2Connection, Duration),
     drains: &mut watch::Receiver<()>,
@@ -246,13 +246,13 @@ async fn until_end<C: Future<Output = Result<(), hyper::Error>>>(
 }
 
 /// Returns true if this side closed the connection for protocol errors of the client (RFC 9113 §5.4.1).
-fn is_cut(error: &hyper::Error) -> bool {
+fn is_protocol_error(error: &hyper::Error) -> bool {
     let cause = std::error::Error::source(error);
     let cause = cause.and_then(|cause| cause.downcast_ref::<h2::Error>());
     cause.is_some_and(|cause| cause.is_library() && cause.is_go_away())
 }
 
-fn tell_cut(worker: &Worker, why: FloodReason) {
+fn report_disconnect(worker: &Worker, why: FloodReason) {
     worker.count(|shard| shard.cut_connection(why));
     tracing::debug!(
         why = why.as_str(),
@@ -265,7 +265,9 @@ fn builder(streams: &Rc<Http2Connection>, head: usize) -> Builder<TaskExecutor> 
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
-        .max_header_list_size(u32::try_from(head.saturating_mul(LOOKED_AT)).unwrap_or(u32::MAX))
+        .max_header_list_size(
+            u32::try_from(head.saturating_mul(HEADER_LIMIT_FACTOR)).unwrap_or(u32::MAX),
+        )
         .max_pending_accept_reset_streams(RESETS_UNSEEN)
         .max_local_error_reset_streams(FAULTS)
         .initial_stream_window_size(STREAM_WINDOW)

@@ -86,7 +86,7 @@ pub struct Inspected<S> {
     reader: Option<Waker>,
     /// The timeout of a head, from its first byte; for the first head, from the start of the connection.
     head_timeout: Option<Duration>,
-    alarm: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
     /// The time at which an incomplete head was first seen.
     began: Option<Instant>,
 }
@@ -105,7 +105,7 @@ impl<S> Inspected<S> {
             interims: InterimWriter::default(),
             reader: None,
             head_timeout: None,
-            alarm: None,
+            timer: None,
             began: None,
         }
     }
@@ -119,7 +119,7 @@ impl<S> Inspected<S> {
     }
 
     /// Inspects the reader's buffer from `start` on, and leaves in it the bytes that are passed on.
-    fn sift_in_place(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> Flow {
+    fn inspect_in_place(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> Flow {
         let mut passed = start;
         let mut may_insert = true;
         // A head that was partly passed on can no longer be changed.
@@ -128,9 +128,9 @@ impl<S> Inspected<S> {
             let step = self.follower.feed(&buf.filled()[passed..]);
             passed += step.passed;
             if let Finding::HeadEnd { te } = step.found {
-                self.tell_spelling();
+                self.record_header_case();
                 if let Some(start) = begins.take()
-                    && let Flow::Done = self.set_apart(buf, (start, passed), te)
+                    && let Flow::Done = self.extract_inline_body(buf, (start, passed), te)
                 {
                     return Flow::Done;
                 }
@@ -146,14 +146,14 @@ impl<S> Inspected<S> {
                 }
                 let rest = buf.filled()[passed..].to_vec();
                 self.ready.extend_from_slice(TE_LINE);
-                self.sift(&rest);
+                self.inspect(&rest);
             } else if let Finding::RawTarget { line } = step.found {
                 let rest = buf.filled()[passed..].to_vec();
                 let (line, rest) = rest.split_at(line);
                 self.encode(line);
-                self.sift(rest);
+                self.inspect(rest);
             } else {
-                self.settle(step.found, &buf.filled()[passed..]);
+                self.handle_finding(step.found, &buf.filled()[passed..]);
             }
             buf.set_filled(passed);
             return if passed > start {
@@ -165,7 +165,7 @@ impl<S> Inspected<S> {
     }
 
     /// Inspects input outside the reader's buffer.
-    fn sift(&mut self, input: &[u8]) {
+    fn inspect(&mut self, input: &[u8]) {
         let mut rest = input;
         loop {
             let step = self.follower.feed(rest);
@@ -174,7 +174,7 @@ impl<S> Inspected<S> {
             rest = left;
             match step.found {
                 Finding::HeadEnd { te } => {
-                    self.tell_spelling();
+                    self.record_header_case();
                     if te == Te::Absent {
                         self.ready.extend_from_slice(TE_LINE);
                     }
@@ -185,22 +185,22 @@ impl<S> Inspected<S> {
                     rest = left;
                 }
                 Finding::More | Finding::Upgrade | Finding::Refused { .. } => {
-                    return self.settle(step.found, rest);
+                    return self.handle_finding(step.found, rest);
                 }
             }
         }
     }
 
     /// Records the header case of a request before hyper has the end of its head.
-    fn tell_spelling(&self) {
+    fn record_header_case(&self) {
         if let Some(spelling) = self.follower.spelling() {
             self.inspection
-                .request_spelled(self.follower.message(), spelling);
+                .record_request_case(self.follower.message(), spelling);
         }
     }
 
     /// Handles the bytes that are not passed on.
-    fn settle(&mut self, found: Finding, rest: &[u8]) {
+    fn handle_finding(&mut self, found: Finding, rest: &[u8]) {
         match found {
             Finding::More | Finding::HeadEnd { .. } | Finding::RawTarget { .. } => {
                 self.held.extend_from_slice(rest);
@@ -214,7 +214,7 @@ impl<S> Inspected<S> {
     }
 
     /// Refuses an incomplete head; returns false if there is none.
-    fn gives_up(&mut self, violation: Violation) -> bool {
+    fn refuse_incomplete_head(&mut self, violation: Violation) -> bool {
         let Some(place) = self.follower.give_up(self.held.len(), violation) else {
             return false;
         };
@@ -234,7 +234,7 @@ impl<S> Inspected<S> {
     }
 
     /// Acts on the response to an upgrade request.
-    fn go_on(&mut self, answer: UpgradeResult) {
+    fn resume_after_upgrade(&mut self, answer: UpgradeResult) {
         let held = std::mem::take(&mut self.held);
         match answer {
             UpgradeResult::Switched => {
@@ -244,7 +244,7 @@ impl<S> Inspected<S> {
             UpgradeResult::Declined => {
                 self.mode = Mode::Following;
                 self.follower.resume();
-                self.sift(&held);
+                self.inspect(&held);
             }
         }
     }
@@ -294,15 +294,15 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         let polled = self.poll_socket(cx, buf);
         if let Poll::Ready(Ok(1..)) = polled {
             self.held.clear();
-            return Poll::Ready(Ok(self.sift_in_place(buf, start)));
+            return Poll::Ready(Ok(self.inspect_in_place(buf, start)));
         }
         buf.set_filled(start);
-        polled.map_ok(|_| self.at_end())
+        polled.map_ok(|_| self.handle_end())
     }
 
     /// Handles the end of the client's input; an incomplete head is refused, so that it is answered.
-    fn at_end(&mut self) -> Flow {
-        match self.gives_up(Violation::HeadCut) {
+    fn handle_end(&mut self) -> Flow {
+        match self.refuse_incomplete_head(Violation::HeadCut) {
             true => Flow::Again,
             false => Flow::Done,
         }
@@ -313,18 +313,18 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         let mut space = [0; ROOM];
         let mut part = ReadBuf::new(&mut space);
         if ready!(self.poll_socket(cx, &mut part))? == 0 {
-            return Poll::Ready(Ok(self.at_end()));
+            return Poll::Ready(Ok(self.handle_end()));
         }
         let mut input = std::mem::take(&mut self.held);
         input.extend_from_slice(part.filled());
-        self.sift(&input);
+        self.inspect(&input);
         Poll::Ready(Ok(Flow::Again))
     }
 
     /// Holds input that precedes the response to an upgrade request, and detects that the client leaves.
     fn poll_wait(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<Flow>> {
         if let Some(answer) = self.upgrade_answer() {
-            self.go_on(answer);
+            self.resume_after_upgrade(answer);
             return Poll::Ready(Ok(Flow::Again));
         }
         self.reader = Some(cx.waker().clone());
@@ -368,17 +368,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inspected<S> {
         let this = self.get_mut();
         let polled = this.poll_inspected(cx, buf);
         this.note_head(&polled);
-        this.inspection.owed(this.follower.owes());
+        this.inspection.record_incomplete_body(this.follower.owes());
         if this.mode != Mode::Following || !this.follower.awaits_head(this.held.len()) {
-            this.alarm = None;
+            this.timer = None;
             return polled;
         }
         match (polled.is_ready(), this.head_timeout) {
             (false, Some(limit)) => {
-                let alarm = this.alarm.get_or_insert_with(|| Box::pin(sleep(limit)));
-                ready!(alarm.as_mut().poll(cx));
-                this.alarm = None;
-                if this.gives_up(Violation::HeadTooSlow) {
+                let timer = this.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+                ready!(timer.as_mut().poll(cx));
+                this.timer = None;
+                if this.refuse_incomplete_head(Violation::HeadTooSlow) {
                     return this.poll_inspected(cx, buf);
                 }
                 let message = format!("no request began within {limit:?}");
@@ -396,7 +396,7 @@ impl<S> Inspected<S> {
         if is_within && polled.is_pending() {
             self.began.get_or_insert_with(clock::now);
         } else if !is_within && let Some(began) = self.began.take() {
-            self.inspection.head_took(clock::now() - began);
+            self.inspection.record_head_time(clock::now() - began);
         }
     }
 }
@@ -481,7 +481,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Inspected<S> {
         this.wake_reader();
         // At this point hyper has written everything that precedes the interim responses.
         if ready!(this.interims.poll_write(&mut this.socket, cx))? {
-            this.inspection.hasten();
+            this.inspection.disable_coalescing();
         }
         ready!(Pin::new(&mut this.socket).poll_flush(cx))?;
         // hyper flushes only after it has written all of its buffer.

@@ -232,7 +232,7 @@ pub async fn run(
                 }
                 Err(error) => pause.begin(&error),
             },
-            () = pause.ends(), if pause.is_on() => {}
+            () = pause.wait(), if pause.is_on() => {}
             command = commands.recv() => match command {
                 Some(WorkerCommand::Install(next, done)) => {
                     let WorkerConfig { plan, links, tls: shown, epoch } = *next;
@@ -255,20 +255,20 @@ pub async fn run(
         }
     }
     drop(listeners);
-    end(&worker, &mut commands, (ending, drain)).await;
+    drain_calls(&worker, &mut commands, (ending, drain)).await;
     Ok(())
 }
 
 /// Finishes the calls in progress within the drain limit.
-async fn end(
+async fn drain_calls(
     worker: &Worker,
     commands: &mut mpsc::Receiver<WorkerCommand>,
     (ending, drain): (ShutdownSignal, watch::Sender<()>),
 ) {
     if ending.last.get() {
         // Connections in use get time to end with a response that announces the close.
-        let patience = LINGER.min(worker.installed().plan.limits.drain);
-        let _ = idle(worker, commands, patience).await;
+        let linger = LINGER.min(worker.installed().plan.limits.drain);
+        let _ = wait_until_idle(worker, commands, linger).await;
     }
     drop(drain);
     worker.stop_comparing();
@@ -276,7 +276,7 @@ async fn end(
     worker.close_upgraded();
     let limit = worker.installed().plan.limits.drain;
     let last = LAST_ANSWERS.min(limit / 10);
-    if idle(worker, commands, limit.saturating_sub(last))
+    if wait_until_idle(worker, commands, limit.saturating_sub(last))
         .await
         .is_ok()
     {
@@ -284,7 +284,7 @@ async fn end(
     }
     // The clients of unfinished calls get a response while there is time to write it.
     worker.end_calls();
-    if idle(worker, commands, last.max(LEAST_FOR_ANSWERS))
+    if wait_until_idle(worker, commands, last.max(LEAST_FOR_ANSWERS))
         .await
         .is_err()
     {
@@ -298,7 +298,7 @@ async fn end(
 }
 
 /// Waits up to `limit` until no task runs on the worker; answers queries meanwhile.
-async fn idle(
+async fn wait_until_idle(
     worker: &Worker,
     commands: &mut mpsc::Receiver<WorkerCommand>,
     limit: Duration,
@@ -338,7 +338,7 @@ fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
 }
 
 /// Reads the PROXY header and completes the handshake; returns `None` if that fails or takes too long.
-async fn take(
+async fn set_up(
     worker: &Worker,
     (accepted, connected): (Accepted, &mut ConnectionGuard),
     limit: Duration,
@@ -351,21 +351,21 @@ async fn take(
     } = accepted;
     // A small response is sent at once; Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
-    let taken = async {
+    let ready = async {
         let plan = worker.installed().plan.clone();
         let client = match plan.preface {
             ProxyProtocolUse::Off => peer.ip(),
             ProxyProtocolUse::Required => {
                 let hops = plan.rollout.clients.hops();
-                proxy_protocol::client(&mut stream, peer.ip(), hops).await?
+                proxy_protocol::client_address(&mut stream, peer.ip(), hops).await?
             }
         };
-        let socket = accept::take(stream, tls.as_ref()).await?;
+        let socket = accept::handshake(stream, tls.as_ref()).await?;
         io::Result::Ok((socket, client))
     };
-    let taken = timeout(limit, taken).await;
-    let Ok(Ok((socket, client))) = taken else {
-        if let Ok(Err(error)) = taken {
+    let ready = timeout(limit, ready).await;
+    let Ok(Ok((socket, client))) = ready else {
+        if let Ok(Err(error)) = ready {
             tracing::debug!(%peer, %error, "cannot set up a client connection");
         }
         worker.count(|shard| shard.failed_handshake());
@@ -382,9 +382,9 @@ async fn take(
     Some((socket, counted?))
 }
 
-/// Wraps a client's socket, so that hyper reads only what the inspector passes on.
+/// Wraps a client's socket in the layers that [`super`] shows, so that hyper reads only what the inspector passes on.
 fn inspect(
-    (socket, reins): (Client, WriteControl),
+    (socket, write_control): (Client, WriteControl),
     (inspection, interims): (Inspection, Interims),
     limits: &Limits,
 ) -> DisconnectWatch<WriteTimeout<Client>> {
@@ -392,8 +392,8 @@ fn inspect(
         head: limits.head,
         target: limits.target,
     };
-    let paced = WriteTimeout::new(socket, limits.write_timeout, reins);
-    let inspected = Inspected::new(paced, wire, inspection).telling(interims);
+    let paced = WriteTimeout::new(socket, limits.write_timeout, write_control);
+    let inspected = Inspected::new(paced, wire, inspection).with_interims(interims);
     DisconnectWatch::new(inspected.head_within(limits.header_timeout))
 }
 
@@ -404,24 +404,25 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
     let limits = worker.installed().plan.limits;
     // A handshake dropped by a drain has carried no call yet. Its future, and that of HTTP/2, are boxed: inline, they
     // would take memory for as long as an HTTP/1.1 connection is open.
-    let taken = tokio::select! {
-        taken = Box::pin(take(&worker, (accepted, &mut connected), limits.header_timeout)) => taken,
+    let ready = tokio::select! {
+        ready = Box::pin(set_up(&worker, (accepted, &mut connected), limits.header_timeout)) => ready,
         _ = drains.changed() => return,
     };
-    let Some((socket, arrivals)) = taken else {
+    let Some((socket, arrivals)) = ready else {
         return;
     };
     if accept::is_http2(&socket) {
         return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
     }
-    let socket = socket.deferring(worker.tasks().write_coalescer());
-    let reins = socket.write_control();
-    let (inspection, interims) = (Inspection::hastening(reins.clone()), Interims::default());
+    let socket = socket.coalescing(worker.tasks().write_coalescer());
+    let write_control = socket.write_control();
+    let inspection = Inspection::with_write_control(write_control.clone());
+    let interims = Interims::default();
     let arrivals = arrivals.with_interims(interims.clone());
     let told = (inspection.clone(), interims.clone());
-    let io = inspect((socket, reins.clone()), told, &limits);
-    let bell = WakeFilter::default();
-    let ringer = bell.filtered_poll();
+    let io = inspect((socket, write_control.clone()), told, &limits);
+    let filter = WakeFilter::default();
+    let filtered_poll = filter.filtered_poll();
     let service = service_fn(|mut request: Request<Incoming>| {
         let begun = inspection.begin();
         let (number, took) = (begun.number, begun.took);
@@ -435,13 +436,13 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
         let (inspection, last) = (inspection.clone(), last.clone());
         let interims = interims.clone();
         let mut request =
-            IncomingBody::from_request(request, Some(&bell), (begun.whole, limits.body_rate));
+            IncomingBody::from_request(request, Some(&filter), (begun.whole, limits.body_rate));
         let unread = UnreadBody::new(request.body_mut());
         handle(worker.clone(), request, arrival).map(move |mut response| {
             let status = response.status();
             interims.clear();
-            inspection.answered(number, status);
-            inspection.answer_spelled(response.body_mut().take_header_case());
+            inspection.record_status(number, status);
+            inspection.record_response_case(response.body_mut().take_header_case());
             let is_last = last.get() || unread.is_left(&inspection, number);
             if is_last && status != StatusCode::SWITCHING_PROTOCOLS {
                 let close = const { HeaderValue::from_static("close") };
@@ -450,20 +451,20 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
             Ok::<_, Infallible>(response.map(|body| FlushBeforeError::new(body, inspection)))
         })
     });
-    let builder = builder(reins, limits.idle_timeout);
+    let builder = builder(write_control, limits.idle_timeout);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
-    let mut served = |cx: &mut Context<'_>| ringer.poll(connection.as_mut(), cx).map(drop);
-    if until_drained(&mut served, drains).await {
+    let mut served = |cx: &mut Context<'_>| filtered_poll.poll(connection.as_mut(), cx).map(drop);
+    if poll_until_drained(&mut served, drains).await {
         connection.as_mut().graceful_shutdown();
-        let _ = poll_fn(|cx| ringer.poll(connection.as_mut(), cx)).await;
+        let _ = poll_fn(|cx| filtered_poll.poll(connection.as_mut(), cx)).await;
     }
 }
 
 /// Returns hyper's settings for an HTTP/1.1 connection.
-fn builder(reins: WriteControl, idle_timeout: Duration) -> Builder {
+fn builder(write_control: WriteControl, idle_timeout: Duration) -> Builder {
     let mut builder = Builder::new();
     builder
-        .timer(SharedTimer::new(reins, idle_timeout))
+        .timer(SharedTimer::new(write_control, idle_timeout))
         // From the last response to the end of the next head; the inspector limits the time of the head itself.
         .header_read_timeout(idle_timeout)
         // While a call is served, the disconnect watch reads the socket instead of hyper.
@@ -472,7 +473,7 @@ fn builder(reins: WriteControl, idle_timeout: Duration) -> Builder {
 }
 
 /// Polls a connection until it ends or a drain begins; returns true if it must be polled further.
-async fn until_drained(
+async fn poll_until_drained(
     mut served: impl FnMut(&mut Context<'_>) -> Poll<()>,
     mut drains: watch::Receiver<()>,
 ) -> bool {

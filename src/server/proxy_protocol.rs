@@ -15,7 +15,7 @@ use crate::domain::proxy_protocol::{
 ///
 /// # Errors
 /// Fails if the peer is no trusted proxy, or sends no valid header.
-pub(super) async fn client(
+pub(super) async fn client_address(
     stream: &mut TcpStream,
     peer: IpAddr,
     hops: &TrustedProxies,
@@ -23,16 +23,16 @@ pub(super) async fn client(
     if !hops.trusts(peer) {
         return Err(io::Error::other("the peer is not a trusted proxy"));
     }
-    let mut preface = ProxyHeaderDecoder::default();
+    let mut decoder = ProxyHeaderDecoder::default();
     let mut read = [0; MOST];
-    let mut came = 0;
+    let mut received = 0;
     loop {
-        match preface.take(&read[..came]).map_err(io::Error::other)? {
+        match decoder.take(&read[..received]).map_err(io::Error::other)? {
             ProxyHeaderStep::Over(ProxyProtocolSource::Peer) => return Ok(peer),
             ProxyHeaderStep::Over(ProxyProtocolSource::Client(client)) => return Ok(client),
             ProxyHeaderStep::Wants(wanted) => {
-                came = stream.read(&mut read[..wanted.min(MOST)]).await?;
-                if came == 0 {
+                received = stream.read(&mut read[..wanted.min(MOST)]).await?;
+                if received == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
             }

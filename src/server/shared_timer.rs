@@ -19,23 +19,23 @@ pub(super) struct SharedTimer(ThreadBound<TimerState>);
 
 #[derive(Debug)]
 struct TimerState {
-    alarm: ReusableTimer,
-    reins: WriteControl,
+    timer: ReusableTimer,
+    write_control: WriteControl,
     /// The idle limit, counted from when nothing is buffered.
     limit: Duration,
 }
 
 struct Deadline {
-    alarm: SharedTimer,
+    timer: SharedTimer,
     at: Instant,
 }
 
 impl SharedTimer {
     /// Creates the timer of a connection with this write control and idle limit.
-    pub(super) fn new(reins: WriteControl, limit: Duration) -> SharedTimer {
+    pub(super) fn new(write_control: WriteControl, limit: Duration) -> SharedTimer {
         SharedTimer(ThreadBound::new(TimerState {
-            alarm: ReusableTimer::default(),
-            reins,
+            timer: ReusableTimer::default(),
+            write_control,
             limit,
         }))
     }
@@ -48,7 +48,7 @@ impl Timer for SharedTimer {
 
     fn sleep_until(&self, at: std::time::Instant) -> Pin<Box<dyn Sleep>> {
         Box::pin(Deadline {
-            alarm: self.clone(),
+            timer: self.clone(),
             at: at.into(),
         })
     }
@@ -65,10 +65,10 @@ impl Future for Deadline {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let mut shared = this.alarm.0.get();
-        if shared.reins.buffered() > 0 {
+        let mut shared = this.timer.0.get();
+        if shared.write_control.buffered() > 0 {
             this.at = clock::now() + shared.limit;
         }
-        shared.alarm.poll(this.at, cx)
+        shared.timer.poll(this.at, cx)
     }
 }

@@ -29,7 +29,7 @@ impl UnreadBody {
     /// Returns true if a response now would leave some of the body of call `number` unread.
     pub(super) fn is_left(&self, inspection: &Inspection, number: u64) -> bool {
         match self {
-            UnreadBody::Sized => inspection.owes(number),
+            UnreadBody::Sized => inspection.has_incomplete_body(number),
             UnreadBody::Chunked(read) => !read.is_set(),
         }
     }

@@ -21,25 +21,25 @@ pub struct WriteTimeout<S> {
     socket: S,
     limit: Duration,
     /// Reports the number of buffered bytes.
-    reins: WriteControl,
+    write_control: WriteControl,
     /// The pending timeout; created on the first wait, which most connections never have.
     wait: Option<WriteWait>,
 }
 
 #[derive(Debug)]
 struct WriteWait {
-    alarm: Pin<Box<Sleep>>,
+    timer: Pin<Box<Sleep>>,
     /// The number of bytes buffered when the wait began.
     late: usize,
 }
 
 impl<S> WriteTimeout<S> {
-    /// Creates a socket whose writes may wait for `limit`; `reins` is the write control of the socket.
-    pub fn new(socket: S, limit: Duration, reins: WriteControl) -> WriteTimeout<S> {
+    /// Creates a socket whose writes may wait for `limit`; `write_control` is the write control of the socket.
+    pub fn new(socket: S, limit: Duration, write_control: WriteControl) -> WriteTimeout<S> {
         WriteTimeout {
             socket,
             limit,
-            reins,
+            write_control,
             wait: None,
         }
     }
@@ -54,13 +54,13 @@ impl<S> WriteTimeout<S> {
             self.wait = None;
             return polled;
         }
-        let (limit, late) = (self.limit, self.reins.buffered());
+        let (limit, late) = (self.limit, self.write_control.buffered());
         let _ = self.wait.take_if(|wait| late < wait.late);
         let wait = self.wait.get_or_insert_with(|| WriteWait {
-            alarm: Box::pin(sleep_until(clock::now() + limit)),
+            timer: Box::pin(sleep_until(clock::now() + limit)),
             late,
         });
-        wait.alarm.as_mut().poll(cx).map(|()| {
+        wait.timer.as_mut().poll(cx).map(|()| {
             let message = format!("the client read nothing for {limit:?}");
             Err(io::Error::new(io::ErrorKind::TimedOut, message))
         })
@@ -165,29 +165,29 @@ mod tests {
         near.writable().await.unwrap();
         while near.try_write(&[b'-'; 1024]).is_ok() {}
         // The buffer is never read.
-        let socket = Socket::Plain(near).deferring(WriteCoalescer::default());
-        let reins = socket.write_control();
-        let mut paced = WriteTimeout::new(socket, LIMIT, reins.clone());
+        let socket = Socket::Plain(near).coalescing(WriteCoalescer::default());
+        let write_control = socket.write_control();
+        let mut paced = WriteTimeout::new(socket, LIMIT, write_control.clone());
         let piece = Bytes::from(vec![b'x'; 64 * 1024]);
-        reins.offer_shared(&piece);
+        write_control.offer_shared(&piece);
         let parts = [b"head", &*piece].map(IoSlice::new);
         let write = poll_fn(|cx| Pin::new(&mut paced).poll_write_vectored(cx, &parts));
         assert_eq!(write.await.unwrap(), 4 + piece.len());
-        assert_eq!(reins.buffered(), 0);
-        reins.disable_coalescing();
-        let (mut times, mut late) = (0, reins.buffered());
+        assert_eq!(write_control.buffered(), 0);
+        write_control.disable_coalescing();
+        let (mut times, mut late) = (0, write_control.buffered());
         assert_eq!(late, 4 + piece.len());
         while late > 0 {
             times += 1;
             // Until some of it has gone; the clock stands still meanwhile.
-            while reins.buffered() == late {
+            while write_control.buffered() == late {
                 let _ = far.try_read(&mut [0; 1024]);
                 if let Some(flushed) = paced.flush().now_or_never() {
                     flushed.unwrap();
                 }
                 yield_now().await;
             }
-            late = reins.buffered();
+            late = write_control.buffered();
             tokio::time::advance(LIMIT / 2).await;
         }
         assert!(times > 3, "{times}");

@@ -85,7 +85,7 @@ impl BodyCopy {
 
     /// Appends a piece of the body.
     pub fn record(&self, piece: &[u8]) {
-        self.0.borrow_mut().passes(piece);
+        self.0.borrow_mut().append(piece);
     }
 
     /// Marks the body as complete.
@@ -157,7 +157,7 @@ impl CopyState {
         self.budget.used.set(self.budget.used.get() - charged);
     }
 
-    fn passes(&mut self, piece: &[u8]) {
+    fn append(&mut self, piece: &[u8]) {
         let CopyProgress::Running(bytes) = &self.state else {
             return;
         };
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_fits_is_kept_and_given_back() {
+    fn a_body_that_fits_is_copied_and_its_budget_released() {
         let budget = budget(10_000);
         let tap = BodyCopy::new(&budget);
         for _ in 0..90 {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_does_not_fit_gives_back_at_once() {
+    fn a_body_that_does_not_fit_releases_its_budget_at_once() {
         let budget = budget(5_000);
         let (large, small) = (BodyCopy::new(&budget), BodyCopy::new(&budget));
         small.record(b"small");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_elsewhere_counts_as_well() {
+    fn other_copies_count_towards_the_budget() {
         let budget = budget(100);
         let tap = BodyCopy::new(&budget);
         assert!(tap.charge(60));

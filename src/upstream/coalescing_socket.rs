@@ -195,7 +195,7 @@ impl WriteState {
     }
 
     /// Sends all deferred bytes.
-    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.late.is_empty() {
             let stream = Pin::new(&mut self.stream);
             let polled = self.late.put(|parts| stream.poll_write_vectored(cx, parts));
@@ -237,7 +237,7 @@ impl AsyncWrite for CoalescingSocket {
         let count = bufs.iter().map(|part| part.len()).sum();
         let piece = writer.piece.take();
         if !writer.may_wait(bufs, piece.as_ref()) {
-            ready!(writer.poll_late(cx))?;
+            ready!(writer.poll_deferred(cx))?;
             return Pin::new(&mut writer.stream).poll_write_vectored(cx, bufs);
         }
         writer.late.make_space(|| self.outbox.take_buffer());
@@ -267,13 +267,13 @@ impl AsyncWrite for CoalescingSocket {
             return Poll::Ready(Ok(()));
         }
         writer.take_error()?;
-        writer.poll_late(cx)
+        writer.poll_deferred(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut writer = self.end.0.get();
         writer.take_error()?;
-        ready!(writer.poll_late(cx))?;
+        ready!(writer.poll_deferred(cx))?;
         Pin::new(&mut writer.stream).poll_shutdown(cx)
     }
 }

@@ -64,7 +64,7 @@ pub async fn collect_accounted(
     }
     let mut held = memory.part();
     let whole = read(body, limit, |bytes| Ok(held.grow(bytes)?)).await?;
-    Ok(held.by(whole))
+    Ok(held.attach_to(whole))
 }
 
 /// Takes and charges a body that is in memory already; `None` for any other.
@@ -79,7 +79,11 @@ fn take_accounted(
     }
     let mut held = memory.part();
     let grown = held.grow(whole.len());
-    Some(grown.map(|()| held.by(whole)).map_err(CollectError::NoRoom))
+    Some(
+        grown
+            .map(|()| held.attach_to(whole))
+            .map_err(CollectError::NoRoom),
+    )
 }
 
 /// Reads a complete body and charges it to a copy's budget as it arrives.
@@ -155,7 +159,7 @@ impl UploadBreak {
     pub fn new(torn: &BodyReadError) -> UploadBreak {
         match torn {
             BodyReadError::Broken(error) => {
-                violation_of(error).map_or(UploadBreak::Cut, UploadBreak::Refused)
+                find_violation(error).map_or(UploadBreak::Cut, UploadBreak::Refused)
             }
             BodyReadError::Unended => UploadBreak::Cut,
             BodyReadError::TooSlow(rate) => UploadBreak::TooSlow(*rate),
@@ -163,7 +167,7 @@ impl UploadBreak {
     }
 }
 
-fn violation_of(error: &hyper::Error) -> Option<Violation> {
+fn find_violation(error: &hyper::Error) -> Option<Violation> {
     let io = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
     io.get_ref()?.downcast_ref::<Violation>().copied()
 }

@@ -22,11 +22,11 @@ use crate::domain::tls::ClientTls;
 #[derive(Debug, Clone)]
 pub struct Connector {
     address: Arc<str>,
-    way: Transport,
+    security: SocketSecurity,
 }
 
 #[derive(Debug, Clone)]
-enum Transport {
+enum SocketSecurity {
     Plain,
     Secured(Arc<ClientConfig>, ServerName<'static>),
     Unusable(Arc<str>),
@@ -47,10 +47,12 @@ impl Connector {
     /// Creates a connector to `host:port`.
     #[must_use]
     pub fn new(address: &str, tls: Option<&ClientTls>, spoken: Alpn) -> Connector {
-        let way = tls.map_or(Transport::Plain, |tls| Transport::secured(tls, spoken));
+        let security = tls.map_or(SocketSecurity::Plain, |tls| {
+            SocketSecurity::secured(tls, spoken)
+        });
         Connector {
             address: address.into(),
-            way,
+            security,
         }
     }
 
@@ -75,25 +77,25 @@ impl Connector {
         let stream = TcpStream::connect(&*self.address).await?;
         // A small message is written at once; waiting for more would only delay it.
         stream.set_nodelay(true)?;
-        match &self.way {
-            Transport::Plain => Ok(Socket::Plain(stream)),
-            Transport::Secured(config, name) => {
+        match &self.security {
+            SocketSecurity::Plain => Ok(Socket::Plain(stream)),
+            SocketSecurity::Secured(config, name) => {
                 let connector = TlsConnector::from(config.clone());
                 let secured = connector.connect(name.clone(), stream).await;
                 let secured =
                     secured.map_err(|error| io::Error::new(error.kind(), TlsError(error)))?;
                 Ok(Socket::Secured(Box::new(TlsStream::Client(secured))))
             }
-            Transport::Unusable(why) => Err(io::Error::other(why.to_string())),
+            SocketSecurity::Unusable(why) => Err(io::Error::other(why.to_string())),
         }
     }
 }
 
-impl Transport {
-    fn secured(tls: &ClientTls, spoken: Alpn) -> Transport {
+impl SocketSecurity {
+    fn secured(tls: &ClientTls, spoken: Alpn) -> SocketSecurity {
         match tls::client(tls, spoken) {
-            Ok((config, name)) => Transport::Secured(config, name),
-            Err(fault) => Transport::Unusable(fault.to_string().into()),
+            Ok((config, name)) => SocketSecurity::Secured(config, name),
+            Err(fault) => SocketSecurity::Unusable(fault.to_string().into()),
         }
     }
 }

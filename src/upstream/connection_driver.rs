@@ -89,7 +89,7 @@ impl ConnectionDriver {
         if self.0.connection.borrow().is_none() {
             return Poll::Ready(());
         }
-        if self.own().call.borrow().is_some() {
+        if self.local_state().call.borrow().is_some() {
             self.0.hand.wake_by_ref();
             return Poll::Pending;
         }
@@ -103,9 +103,7 @@ impl ConnectionDriver {
         cx: &Context<'_>,
         mut ask: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let LocalState {
-            mode: ears, row, ..
-        } = self.own();
+        let LocalState { mode, row, .. } = self.local_state();
         if row.get() == IN_A_ROW {
             row.set(0);
             cx.waker().wake_by_ref();
@@ -113,17 +111,17 @@ impl ConnectionDriver {
         }
         loop {
             self.poll_in_call(cx);
-            let stirred = ears.replace(WakeMode::Closed) == WakeMode::Missed;
+            let stirred = mode.replace(WakeMode::Closed) == WakeMode::Missed;
             let polled = ask(&mut Context::from_waker(Waker::noop()));
             if polled.is_ready() {
                 if stirred {
-                    ears.set(WakeMode::Stirred);
+                    mode.set(WakeMode::Stirred);
                 }
                 row.set(row.get() + 1);
                 return polled;
             }
             row.set(0);
-            let missed = ears.replace(WakeMode::Open) == WakeMode::Missed;
+            let missed = mode.replace(WakeMode::Open) == WakeMode::Missed;
             if stirred {
                 // The connection asked to be polled again.
                 cx.waker().wake_by_ref();
@@ -139,7 +137,7 @@ impl ConnectionDriver {
     /// Polls the connection in a call, which receives its wake-ups from then on.
     fn poll_in_call(&self, cx: &Context<'_>) {
         self.suppress_wakes();
-        let mut call = self.own().call.borrow_mut();
+        let mut call = self.local_state().call.borrow_mut();
         match &mut *call {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
@@ -161,26 +159,26 @@ impl ConnectionDriver {
         polled.map(|()| *connection = None)
     }
 
-    fn own(&self) -> &LocalState {
+    fn local_state(&self) -> &LocalState {
         self.0.hand.local.get()
     }
 
     /// Suppresses wake-ups until the connection is polled next, or handed back to its task.
     pub(super) fn suppress_wakes(&self) {
-        self.own().mode.set(WakeMode::Closed);
+        self.local_state().mode.set(WakeMode::Closed);
     }
 
     /// Discards a wake-up missed since the last poll.
     pub(super) fn clear_wake(&self) {
-        let ears = &self.own().mode;
-        if ears.get() == WakeMode::Missed {
-            ears.set(WakeMode::Closed);
+        let mode = &self.local_state().mode;
+        if mode.get() == WakeMode::Missed {
+            mode.set(WakeMode::Closed);
         }
     }
 
     /// Hands the connection back to its task.
     pub(super) fn hand_back(&self) {
-        let own = self.own();
+        let own = self.local_state();
         own.call.take();
         own.row.take();
         if matches!(own.mode.take(), WakeMode::Missed | WakeMode::Stirred) {
@@ -284,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_polls_the_connection_is_woken() {
+    fn the_last_poller_is_woken() {
         let scene = Scene::new();
         scene.waker.wake_by_ref();
         assert_eq!(scene.woken(), (1, 0));
@@ -297,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stirs_while_nobody_listens_is_told_to_the_task() {
+    fn a_wake_up_without_a_call_wakes_the_task() {
         let scene = Scene::new();
         assert_eq!(scene.calls(0), 1);
         scene.driver.suppress_wakes();
@@ -310,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stirs_while_it_is_asked_is_asked_again() {
+    fn a_wake_up_during_a_poll_polls_again() {
         let scene = Scene::new();
         scene.driver.suppress_wakes();
         scene.waker.wake_by_ref();
@@ -322,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_asks_for_another_turn_has_it() {
+    fn a_connection_that_wakes_itself_is_polled_again() {
         let driver = ConnectionDriver::new(poll_fn(|cx| {
             cx.waker().wake_by_ref();
             Poll::Pending
@@ -352,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_has_much_at_once_lets_others_have_their_turn() {
+    fn a_call_with_much_data_yields() {
         let scene = Scene::new();
         let own = Waker::from(scene.call.clone());
         let cx = Context::from_waker(&own);
@@ -367,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_woken_from_elsewhere_tells_the_call() {
+    fn a_task_that_is_woken_from_elsewhere_wakes_the_call() {
         let scene = Scene::new();
         assert_eq!(scene.calls(0), 1);
         thread::scope(|scope| drop(scope.spawn(|| scene.waker.wake_by_ref())));

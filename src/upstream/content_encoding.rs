@@ -98,17 +98,17 @@ impl ContentEncoding {
         self,
         body: Bytes,
         limit: usize,
-        (memory, purse): (&MemoryBudget, Option<&BodyCopy>),
+        (memory, budget): (&MemoryBudget, Option<&BodyCopy>),
     ) -> Result<Bytes, DecodeError> {
         if self == ContentEncoding::Identity {
             return Ok(body);
         }
-        match purse {
-            Some(purse) => self.decode(body, limit, |bytes| purse.charge(bytes)),
+        match budget {
+            Some(budget) => self.decode(body, limit, |bytes| budget.charge(bytes)),
             None => {
                 let mut held = memory.part();
                 let decoded = self.decode(body, limit, |bytes| held.grow(bytes).is_ok())?;
-                Ok(held.by(decoded))
+                Ok(held.attach_to(decoded))
             }
         }
     }

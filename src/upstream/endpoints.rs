@@ -71,7 +71,7 @@ impl Endpoints {
         let addresses = std::iter::once(plan.address()).chain(plan.more.iter().cloned());
         let all = addresses.map(|address| Endpoint {
             connector: Connector::new(&address, plan.tls.as_deref(), Alpn::Http),
-            http2: trunks(plan, &address),
+            http2: new_http2_pool(plan, &address),
             address,
             idle: RefCell::default(),
             check: Cell::new(CheckState::Due(now)),
@@ -94,7 +94,7 @@ impl Endpoints {
     }
 
     /// Counts a call, which adds to the retry budget.
-    pub(super) fn called(&self) {
+    pub(super) fn count_call(&self) {
         self.core.borrow_mut().record_call();
     }
 
@@ -108,7 +108,7 @@ impl Endpoints {
             return Ok((0, CallRole::Usual));
         }
         match self.core.borrow_mut().choose(self.now(), tried) {
-            Choice::Address(place, part) => Ok((place, part)),
+            Choice::Address(index, part) => Ok((index, part)),
             Choice::Unavailable { retry_in } => Err(UpstreamError::Resting {
                 upstream: plan.name.clone(),
                 again_in: retry_in,
@@ -152,65 +152,71 @@ impl Endpoints {
     }
 
     /// Returns the counter of aborted HTTP/2 connections.
-    pub(super) fn cuts(&self) -> AbuseCounter {
+    pub(super) fn abuse_counter(&self) -> AbuseCounter {
         self.cuts.clone()
     }
 
     /// Returns the HTTP/1.1 connector of an endpoint.
-    pub(super) fn connector(&self, place: usize) -> Option<&Connector> {
-        self.all.get(place).map(|own| &own.connector)
+    pub(super) fn connector(&self, index: usize) -> Option<&Connector> {
+        self.all.get(index).map(|endpoint| &endpoint.connector)
     }
 
     /// Returns the HTTP/2 pool of an endpoint, unless HTTP/2 is off.
-    pub(super) fn http2_pool(&self, place: usize) -> Option<&Http2Pool> {
-        self.all.get(place)?.http2.as_deref()
+    pub(super) fn http2_pool(&self, index: usize) -> Option<&Http2Pool> {
+        self.all.get(index)?.http2.as_deref()
     }
 
     /// Returns the HTTP/2 pools of all endpoints.
     pub(super) fn all_http2_pools(&self) -> impl Iterator<Item = &Http2Pool> {
-        self.all.iter().filter_map(|own| own.http2.as_deref())
+        self.all
+            .iter()
+            .filter_map(|endpoint| endpoint.http2.as_deref())
     }
 
     /// Returns the idle connections of an endpoint.
-    pub(super) fn idle(&self, place: usize) -> Option<&RefCell<Vec<IdleConnection>>> {
-        self.all.get(place).map(|own| &own.idle)
+    pub(super) fn idle(&self, index: usize) -> Option<&RefCell<Vec<IdleConnection>>> {
+        self.all.get(index).map(|endpoint| &endpoint.idle)
     }
 
     /// Returns the idle connections of all endpoints.
     pub(super) fn all_idle(&self) -> impl Iterator<Item = &RefCell<Vec<IdleConnection>>> {
-        self.all.iter().map(|own| &own.idle)
+        self.all.iter().map(|endpoint| &endpoint.idle)
     }
 
-    fn ended(&self, upstream: &str, place: (usize, CallRole), end: End) {
-        let news = self.core.borrow_mut().record_end(place, end, self.now());
+    fn record_end(&self, upstream: &str, index: (usize, CallRole), end: End) {
+        let news = self.core.borrow_mut().record_end(index, end, self.now());
         for news in news {
             self.report(upstream, news);
         }
     }
 
     fn report(&self, upstream: &str, news: HealthEvent) {
-        let address = |place: usize| self.all.get(place).map_or("", |own| own.address.as_str());
+        let address = |index: usize| {
+            self.all
+                .get(index)
+                .map_or("", |endpoint| endpoint.address.as_str())
+        };
         match news {
-            HealthEvent::Ejected(place, pause) => {
+            HealthEvent::Ejected(index, pause) => {
                 self.count(|counts| counts.ejections += 1);
                 tracing::warn!(
                     upstream,
-                    address = address(place),
+                    address = address(index),
                     ?pause,
                     "endpoint ejected: it failed too often"
                 );
             }
-            HealthEvent::Unhealthy(place) => {
+            HealthEvent::Unhealthy(index) => {
                 tracing::warn!(
                     upstream,
-                    address = address(place),
+                    address = address(index),
                     "endpoint failed its health checks"
                 );
             }
-            HealthEvent::Healthy(place) => {
+            HealthEvent::Healthy(index) => {
                 tracing::info!(
                     upstream,
-                    address = address(place),
+                    address = address(index),
                     "endpoint passes its health checks again"
                 );
             }
@@ -232,38 +238,39 @@ impl Endpoints {
         }
     }
 
-    /// Returns the endpoints whose check is due. Each counts as running until [`Endpoints::checked`] records the
+    /// Returns the endpoints whose check is due. Each counts as running until [`Endpoints::record_check`] records the
     /// result.
-    pub(super) fn due(&self) -> Vec<usize> {
+    pub(super) fn start_due_checks(&self) -> Vec<usize> {
         let now = clock::now();
         let all = self.all.iter().enumerate();
-        let due =
-            all.filter(|(_, own)| matches!(own.check.get(), CheckState::Due(at) if at <= now));
-        let due = due.map(|(place, own)| {
-            own.check.set(CheckState::Running);
-            place
+        let due = all.filter(
+            |(_, endpoint)| matches!(endpoint.check.get(), CheckState::Due(at) if at <= now),
+        );
+        let due = due.map(|(index, endpoint)| {
+            endpoint.check.set(CheckState::Running);
+            index
         });
         due.collect()
     }
 
     /// Records the result of a health check; the next one is due after `every`.
-    pub(super) fn checked(
+    pub(super) fn record_check(
         &self,
         upstream: &str,
-        (place, sign): (usize, HealthSignal),
+        (index, sign): (usize, HealthSignal),
         every: Duration,
     ) {
-        if let Some(own) = self.all.get(place) {
-            own.check.set(CheckState::Due(clock::now() + every));
+        if let Some(endpoint) = self.all.get(index) {
+            endpoint.check.set(CheckState::Due(clock::now() + every));
         }
-        let news = self.core.borrow_mut().record_check(place, sign);
+        let news = self.core.borrow_mut().record_check(index, sign);
         if let Some(news) = news {
             self.report(upstream, news);
         }
     }
 }
 
-fn trunks(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> {
+fn new_http2_pool(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> {
     let spoken = match plan.http2 {
         Multiplexing::Off => return None,
         Multiplexing::Offered => Alpn::Http2First,
@@ -296,27 +303,27 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns the start of the attempt.
-    pub(super) fn began(&self) -> Instant {
+    pub(super) fn started_at(&self) -> Instant {
         self.began
     }
 
     /// Records the chosen endpoint.
-    pub(super) fn set_endpoint(&self, place: (usize, CallRole)) {
+    pub(super) fn set_endpoint(&self, index: (usize, CallRole)) {
         if self.upstream.endpoints().monitored == Monitored::Yes {
-            self.endpoint.set(Some(place));
+            self.endpoint.set(Some(index));
         }
     }
 
     /// Records the connection.
     pub(super) fn set_channel(&self, line: &Channel) {
         if let Channel::Http2(ride) = line {
-            self.http2.replace(Rc::downgrade(ride.trunk()));
+            self.http2.replace(Rc::downgrade(ride.connection()));
         }
     }
 
     /// Records the head of a response. A gateway error counts as a failure of the endpoint (RFC 9110 §15.6.3 to
     /// §15.6.5).
-    pub(super) fn answered(&self, status: StatusCode) {
+    pub(super) fn record_head(&self, status: StatusCode) {
         let is_gone = matches!(
             status,
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
@@ -331,7 +338,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Records a timeout. A shared connection takes no further calls, since it may be dead for all of them.
-    pub fn late(&self) {
+    pub fn record_timeout(&self) {
         self.failed();
         self.retire();
     }
@@ -345,28 +352,28 @@ impl<'a> Attempt<'a> {
     /// Reports a failure of this endpoint; the attempt goes on at another.
     pub(super) fn fail_over(&self) {
         self.failed();
-        self.tell();
+        self.report_end();
         self.end.set(End::Abandoned);
     }
 
-    fn tell(&self) {
-        if let Some(place) = self.endpoint.take() {
+    fn report_end(&self) {
+        if let Some(index) = self.endpoint.take() {
             let upstream = &self.upstream.plan().name;
             self.upstream
                 .endpoints()
-                .ended(upstream, place, self.end.get());
+                .record_end(upstream, index, self.end.get());
         }
     }
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        // The owner of a link measures the time and drops the attempt without calling `late`.
+        // The owner of a link measures the time and drops the attempt without calling `record_timeout`.
         let limit = self.upstream.plan().timeout;
         if self.end.get() == End::Abandoned && clock::now() - self.began >= limit {
             self.retire();
         }
-        self.tell();
+        self.report_end();
     }
 }
 
@@ -374,20 +381,20 @@ impl Drop for Attempt<'_> {
 #[derive(Debug)]
 pub(super) struct ActiveCall {
     upstream: Rc<HttpUpstream>,
-    place: usize,
+    index: usize,
 }
 
 impl ActiveCall {
     /// Counts a connection if the load balancer uses the count.
-    pub(super) fn count(upstream: &Rc<HttpUpstream>, place: usize) -> Option<ActiveCall> {
-        let places = upstream.endpoints();
-        if places.monitored == Monitored::No {
+    pub(super) fn count(upstream: &Rc<HttpUpstream>, index: usize) -> Option<ActiveCall> {
+        let endpoints = upstream.endpoints();
+        if endpoints.monitored == Monitored::No {
             return None;
         }
-        places.core.borrow_mut().acquire(place);
+        endpoints.core.borrow_mut().acquire(index);
         Some(ActiveCall {
             upstream: upstream.clone(),
-            place,
+            index,
         })
     }
 }
@@ -398,6 +405,6 @@ impl Drop for ActiveCall {
             .endpoints()
             .core
             .borrow_mut()
-            .release(self.place);
+            .release(self.index);
     }
 }

@@ -62,20 +62,20 @@ pub(super) fn classify(error: hyper::Error) -> UpstreamError {
 pub(super) fn is_malformed(error: &hyper::Error) -> bool {
     let cause = std::error::Error::source(error);
     let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    let is_of_http2 = of_http2(error).is_some_and(h2::Error::is_library);
+    let is_http2 = http2_error(error).is_some_and(h2::Error::is_library);
     error.is_parse()
-        || is_of_http2
+        || is_http2
         || io.is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData)
 }
 
-fn of_http2(error: &hyper::Error) -> Option<&h2::Error> {
+fn http2_error(error: &hyper::Error) -> Option<&h2::Error> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
 /// Returns true when the server reported that it did not process the call (RFC 9113 §8.7): it refused the stream, or
 /// a `GOAWAY` excludes the stream.
 pub(super) fn is_refusal(error: &hyper::Error) -> bool {
-    of_http2(error).is_some_and(|error| {
+    http2_error(error).is_some_and(|error| {
         let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
         error.is_remote() && (is_refused || error.is_go_away())
     })
@@ -83,16 +83,16 @@ pub(super) fn is_refusal(error: &hyper::Error) -> bool {
 
 /// Returns true when the error ends a shared connection, not only one call.
 pub(super) fn ends_connection(error: &hyper::Error) -> bool {
-    of_http2(error).is_none_or(|error| error.is_go_away() || error.is_io())
+    http2_error(error).is_none_or(|error| error.is_go_away() || error.is_io())
 }
 
 /// Returns true when this end aborted the connection for an error of the server, or too many of them (RFC 9113
 /// §5.4.1).
 pub(super) fn is_cut(error: &hyper::Error) -> bool {
-    of_http2(error).is_some_and(|error| error.is_library() && error.is_go_away())
+    http2_error(error).is_some_and(|error| error.is_library() && error.is_go_away())
 }
 
 /// Returns true when the server reset the stream only.
 pub(super) fn is_reset(error: &hyper::Error) -> bool {
-    of_http2(error).is_some_and(h2::Error::is_reset)
+    http2_error(error).is_some_and(h2::Error::is_reset)
 }

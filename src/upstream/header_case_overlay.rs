@@ -87,7 +87,7 @@ fn write_instead<S: AsyncWrite + Unpin>(
 mod tests {
     use super::*;
     use crate::domain::wire::ResponseCaseReader;
-    use crate::upstream::short_writes::through;
+    use crate::upstream::short_writes::write_through;
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\nx-a: 1\r\ncontent-length: 12\r\n\r\n";
     const BODY: &str = "x-a: x-a\r\n\r\n";
@@ -103,7 +103,7 @@ mod tests {
     async fn written(body: &str, room: usize) -> String {
         let mut overlay = HeaderCaseOverlay::default();
         overlay.lay(&spelling(), &[IoSlice::new(HEAD.as_bytes())]);
-        let found = through(room, (HEAD, body), |socket, parts| {
+        let found = write_through(room, (HEAD, body), |socket, parts| {
             overlay.poll_write(socket, parts)
         });
         let found = found.await;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_goes_out_as_it_is_spelled_however_it_is_written() {
+    async fn a_head_gets_its_header_case_for_any_write_sizes() {
         let spelled = HEAD
             .replace("x-a", "X-A")
             .replace("content-length", "Content-Length");

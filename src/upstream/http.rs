@@ -126,9 +126,9 @@ impl Lease {
     }
 
     /// Records a timeout. A shared connection takes no further calls.
-    pub fn late(&self) {
+    pub fn record_timeout(&self) {
         if let Channel::Http2(ride) = &self.channel {
-            ride.trunk().retire();
+            ride.connection().retire();
         }
     }
 
@@ -223,8 +223,8 @@ impl HttpUpstream {
                 !idle.connection.is_closed() && now - idle.since < self.plan.keep_alive
             });
         }
-        for trunks in self.endpoints.all_http2_pools() {
-            trunks.forget_idle(&self.plan);
+        for pool in self.endpoints.all_http2_pools() {
+            pool.forget_idle(&self.plan);
         }
     }
 
@@ -240,8 +240,8 @@ impl HttpUpstream {
         for idle in self.endpoints.all_idle() {
             idle.borrow_mut().clear();
         }
-        for trunks in self.endpoints.all_http2_pools() {
-            trunks.clear();
+        for pool in self.endpoints.all_http2_pools() {
+            pool.clear();
         }
     }
 
@@ -267,30 +267,30 @@ impl HttpUpstream {
         if self.pooling.get() == PoolMode::Off {
             return;
         }
-        for place in self.endpoints.due() {
-            let (own, check) = (self.clone(), check.clone());
+        for index in self.endpoints.start_due_checks() {
+            let (this, check) = (self.clone(), check.clone());
             self.tasks.start(async move {
-                let asked = timeout(check.timeout, own.is_healthy(place, &check.path)).await;
+                let asked = timeout(check.timeout, this.is_healthy(index, &check.path)).await;
                 let sign = match asked {
                     Ok(true) => HealthSignal::Healthy,
                     Ok(false) | Err(_) => HealthSignal::Unhealthy,
                 };
-                own.endpoints
-                    .checked(&own.plan.name, (place, sign), check.every);
+                this.endpoints
+                    .record_check(&this.plan.name, (index, sign), check.every);
             });
         }
     }
 
     /// Returns true when an endpoint answers a check with success. A new connection keeps checks and calls
     /// independent.
-    async fn is_healthy(self: &Rc<Self>, place: usize, path: &str) -> bool {
+    async fn is_healthy(self: &Rc<Self>, index: usize, path: &str) -> bool {
         let mut request = Request::new(Body::empty());
         let (Ok(target), Some(host)) = (path.parse(), self.plan.authority.host()) else {
             return false;
         };
         *request.uri_mut() = target;
         request.headers_mut().insert(HOST, host.clone());
-        let Ok(mut line) = self.open_channel(place).await else {
+        let Ok(mut line) = self.open_channel(index).await else {
             return false;
         };
         let answer = line.send(request.into(), HeaderCasing::Made).await;
@@ -347,14 +347,14 @@ impl HttpUpstream {
         (permit, outgoing): (Permit, OutgoingRequest),
         manner: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
-        self.endpoints.called();
+        self.endpoints.count_call();
         let progress = outgoing.body.progress();
-        let _listed = progress.clone().map(|own| self.uploads.list(own));
-        let sent = self.sent(attempt, (permit, outgoing), manner).await;
+        let _listed = progress.clone().map(|upload| self.uploads.list(upload));
+        let sent = self.send_attempt(attempt, (permit, outgoing), manner).await;
         let sent = sent.and_then(Exchange::settled);
         match &sent {
             Ok(exchange) => {
-                attempt.answered(exchange.response.status());
+                attempt.record_head(exchange.response.status());
                 if let Some(progress) = progress {
                     progress.answered();
                 }
@@ -366,7 +366,7 @@ impl HttpUpstream {
         sent
     }
 
-    async fn sent(
+    async fn send_attempt(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (permit, outgoing): (Permit, OutgoingRequest),
@@ -376,8 +376,8 @@ impl HttpUpstream {
             need: wants,
         }: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
-        let lease = self.lease(attempt, permit, wants).await?;
-        let (reused, place) = (lease.reused, lease.endpoint);
+        let lease = self.acquire(attempt, permit, wants).await?;
+        let (reused, index) = (lease.reused, lease.endpoint);
         let spare = match lease.reused {
             ConnectionAge::Reused => RetryCopy::new(&outgoing, repeat, &lease.channel),
             ConnectionAge::New => RetryCopy::Nothing,
@@ -412,8 +412,8 @@ impl HttpUpstream {
         let Some(again) = again else {
             return Err(classify(error));
         };
-        let lease = pinned(|| self.fresh(attempt, (place, permit), wants)).await?;
-        let Some(outgoing) = again.on(&lease.channel) else {
+        let lease = pinned(|| self.open_lease(attempt, (index, permit), wants)).await?;
+        let Some(outgoing) = again.for_channel(&lease.channel) else {
             return Err(classify(error));
         };
         offer(attempt, lease, (outgoing, heads))
@@ -422,7 +422,7 @@ impl HttpUpstream {
     }
 
     /// Returns a connection to the endpoint that the load balancer chooses.
-    async fn lease(
+    async fn acquire(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         permit: Permit,
@@ -430,40 +430,40 @@ impl HttpUpstream {
     ) -> Result<Lease, UpstreamError> {
         let choice = self.endpoints.choose(&self.plan, None)?;
         attempt.set_endpoint(choice);
-        let (place, _) = choice;
-        while let Some(mut kept) = self.take_idle(place, attempt.began()) {
-            if kept.is_ready().await {
-                let kept = (Channel::Http1(kept), ConnectionAge::Reused);
-                return Ok(Lease::new((self, place), kept, permit));
+        let (index, _) = choice;
+        while let Some(mut connection) = self.take_idle(index, attempt.started_at()) {
+            if connection.is_ready().await {
+                let connection = (Channel::Http1(connection), ConnectionAge::Reused);
+                return Ok(Lease::new((self, index), connection, permit));
             }
         }
-        pinned(|| self.fresh(attempt, (place, permit), wants)).await
+        pinned(|| self.open_lease(attempt, (index, permit), wants)).await
     }
 
     /// Opens or shares a connection; fails over to another endpoint if this one is unreachable, as nothing was sent.
-    async fn fresh(
+    async fn open_lease(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
-        (place, permit): (usize, Permit),
+        (index, permit): (usize, Permit),
         wants: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
-        let fault = match self.channel(place, wants).await {
-            Ok(line) => return Ok(Lease::new((self, place), line, permit)),
+        let fault = match self.channel(index, wants).await {
+            Ok(line) => return Ok(Lease::new((self, index), line, permit)),
             Err(fault) => fault,
         };
         if !self.endpoints.has_others() || !self.endpoints.may_retry() {
             return Err(fault);
         }
         attempt.fail_over();
-        let choice = self.endpoints.choose(&self.plan, Some(place))?;
+        let choice = self.endpoints.choose(&self.plan, Some(index))?;
         attempt.set_endpoint(choice);
         let (other, _) = choice;
         let line = self.channel(other, wants).await?;
         Ok(Lease::new((self, other), line, permit))
     }
 
-    fn take_idle(&self, place: usize, now: Instant) -> Option<Box<Http1Connection>> {
-        let mut idle = self.endpoints.idle(place)?.borrow_mut();
+    fn take_idle(&self, index: usize, now: Instant) -> Option<Box<Http1Connection>> {
+        let mut idle = self.endpoints.idle(index)?.borrow_mut();
         while let Some(last) = idle.pop() {
             if now - last.since >= self.plan.keep_alive {
                 // The stack is ordered by age: those below are older still.

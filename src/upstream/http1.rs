@@ -75,7 +75,7 @@ impl Drop for OpenCount {
 
 impl Http1Connection {
     /// Starts HTTP/1.1 on a new socket. [`super`] shows the stack of I/O layers.
-    pub(super) async fn over(
+    pub(super) async fn handshake(
         socket: Socket,
         open: OpenCount,
         tasks: &Tasks,
@@ -83,16 +83,16 @@ impl Http1Connection {
         let mut builder = Builder::new();
         // White space before a colon is removed (RFC 9112 §5.1).
         builder.allow_spaces_after_header_name_in_responses(true);
-        let (patience, tape) = (HeadByteLimit::new(), WireCapture::default());
-        let socket = socket.deferring(tasks.write_coalescer());
-        let reins = socket.write_control();
-        let answering = ResponseReader::new(
+        let (head_limit, capture) = (HeadByteLimit::new(), WireCapture::default());
+        let socket = socket.coalescing(tasks.write_coalescer());
+        let write_control = socket.write_control();
+        let reader = ResponseReader::new(
             socket,
-            (patience.clone(), tape.clone()),
+            (head_limit.clone(), capture.clone()),
             tasks.read_buffer(),
         );
-        let watched = ReadinessGate::new(TokioIo::new(answering));
-        let handshake = builder.handshake(watched).await;
+        let gate = ReadinessGate::new(TokioIo::new(reader));
+        let handshake = builder.handshake(gate).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
         let (alive, mut ended) = oneshot::channel();
         let driver = ConnectionDriver::new(connection.with_upgrades().map(drop));
@@ -109,10 +109,10 @@ impl Http1Connection {
         });
         Ok(Box::new(Http1Connection {
             sender,
-            head_limit: patience,
-            capture: tape,
+            head_limit,
+            capture,
             driver,
-            write_control: reins,
+            write_control,
             header_case: None,
             opened: clock::now(),
             _alive: alive,
@@ -173,15 +173,15 @@ impl Http1Connection {
         &mut self,
         outgoing: OutgoingRequest,
     ) -> Result<Box<Response<IncomingBody>>, Box<TrySendError<Request<Body>>>> {
-        let (driver, tape) = (&self.driver, &self.capture);
+        let (driver, capture) = (&self.driver, &self.capture);
         // Boxed here: from here to the client only the pointer moves.
         let read = |answer, driver| {
-            boxed(|| IncomingBody::from_response(answer, driver, tape.take_inline_body()))
+            boxed(|| IncomingBody::from_response(answer, driver, capture.take_inline_body()))
         };
         if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
             let mut sent = pin!(self.sender.try_send_request(outgoing.into()));
             let answered = poll_fn(|cx| {
-                tape.set_waker(cx);
+                capture.set_waker(cx);
                 sent.as_mut().poll(cx)
             });
             let answered = answered.await;
@@ -242,7 +242,9 @@ mod tests {
             Socket::Plain(near.unwrap()),
             OpenCount::count(Rc::default()),
         );
-        let mut connection = Http1Connection::over(socket, open, tasks).await.unwrap();
+        let mut connection = Http1Connection::handshake(socket, open, tasks)
+            .await
+            .unwrap();
         let request = Request::get("/")
             .header(HOST, "a.example")
             .header(CONNECTION, "upgrade")
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_goes_into_a_tunnel_waits_for_no_turn() {
+    async fn writes_to_a_tunnel_are_not_deferred() {
         LocalSet::new()
             .run_until(async {
                 let tasks = Tasks::default();

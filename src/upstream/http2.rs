@@ -59,7 +59,7 @@ pub(super) struct Http2Connection {
     opened: Instant,
     /// The number of concurrent streams that the server accepts.
     most: Rc<Cell<usize>>,
-    prospect: Cell<ConnectionState>,
+    state: Cell<ConnectionState>,
     _ends: watch::Sender<()>,
 }
 
@@ -84,23 +84,23 @@ pub(super) enum Http2HandshakeError {
 
 impl Http2Connection {
     /// Starts HTTP/2 on a new socket. Cancel-safe: dropping the future leaves nothing behind.
-    pub(super) async fn over(
+    pub(super) async fn handshake(
         socket: Socket,
         (open, cuts): (OpenCount, AbuseCounter),
         (tasks, plan): (&Tasks, &UpstreamPlan),
     ) -> Result<Rc<Http2Connection>, Http2HandshakeError> {
         let (ends, ended) = watch::channel(());
-        let starter = TaskExecutor {
+        let executor = TaskExecutor {
             tasks: tasks.clone(),
             ended: ended.clone(),
         };
-        let heard = Rc::<Notify>::default();
+        let data_received = Rc::<Notify>::default();
         let socket = TokioIo::new(MonitoredSocket::new(
             socket,
             (open, cuts.clone()),
-            heard.clone(),
+            data_received.clone(),
         ));
-        let handshake = builder(starter.clone(), plan).handshake(socket).await;
+        let handshake = builder(executor.clone(), plan).handshake(socket).await;
         let (sender, mut connection) = handshake.map_err(Http2HandshakeError::Fault)?;
         let most = Rc::new(Cell::new(0));
         while most.get() == 0 {
@@ -110,11 +110,11 @@ impl Http2Connection {
                     Ok(()) => Http2HandshakeError::Closed,
                     Err(error) => Http2HandshakeError::Fault(error),
                 }),
-                () = heard.notified() => most.set(connection.current_max_send_streams()),
+                () = data_received.notified() => most.set(connection.current_max_send_streams()),
             }
         }
         let noted = most.clone();
-        starter.execute(async move {
+        executor.execute(async move {
             let mut connection = pin!(connection);
             std::future::poll_fn(|cx| {
                 let polled = connection.as_mut().poll(cx);
@@ -141,7 +141,7 @@ impl Http2Connection {
             idle_since: Cell::new(now),
             opened: now,
             most,
-            prospect: Cell::new(ConnectionState::Open),
+            state: Cell::new(ConnectionState::Open),
             _ends: ends,
         }))
     }
@@ -153,12 +153,12 @@ impl Http2Connection {
 
     /// Returns true when the connection takes no further calls.
     pub(super) fn is_over(&self) -> bool {
-        self.prospect.get() == ConnectionState::Leaving || self.sender.is_closed()
+        self.state.get() == ConnectionState::Leaving || self.sender.is_closed()
     }
 
     /// Stops taking calls. Those in progress go on, and the connection ends with the last of them.
     pub(super) fn retire(&self) {
-        self.prospect.set(ConnectionState::Leaving);
+        self.state.set(ConnectionState::Leaving);
     }
 
     /// Returns true when no call uses the connection.
@@ -176,10 +176,10 @@ impl Http2Connection {
     }
 }
 
-fn builder(starter: TaskExecutor, plan: &UpstreamPlan) -> Builder<TaskExecutor> {
+fn builder(executor: TaskExecutor, plan: &UpstreamPlan) -> Builder<TaskExecutor> {
     let all = (STREAM_WINDOW as usize).saturating_mul(plan.connections);
     let all = u32::try_from(all.min(LARGEST_WINDOW)).unwrap_or(STREAM_WINDOW);
-    let mut builder = Builder::new(starter);
+    let mut builder = Builder::new(executor);
     builder
         .timer(TokioTimer::new())
         // No streams until the server has announced its limit.
@@ -231,7 +231,7 @@ impl Drop for Http2Stream {
 
 impl Http2Stream {
     /// Reserves a stream on a connection that has capacity.
-    pub(super) fn on(trunk: &Rc<Http2Connection>) -> Http2Stream {
+    pub(super) fn open_on(trunk: &Rc<Http2Connection>) -> Http2Stream {
         trunk.streams.set(trunk.streams.get() + 1);
         Http2Stream {
             trunk: trunk.clone(),
@@ -239,7 +239,7 @@ impl Http2Stream {
         }
     }
 
-    pub(super) fn trunk(&self) -> &Rc<Http2Connection> {
+    pub(super) fn connection(&self) -> &Rc<Http2Connection> {
         &self.trunk
     }
 

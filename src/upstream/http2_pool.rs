@@ -70,7 +70,7 @@ impl Http2Pool {
         let mut usable = all.iter().filter(is_young);
         usable
             .find(|trunk| trunk.has_capacity())
-            .map(Http2Stream::on)
+            .map(Http2Stream::open_on)
     }
 
     /// Adds a connection for other calls to share.

@@ -119,16 +119,20 @@ impl IncomingBody {
         IncomingBody { source, read: None }
     }
 
-    /// Converts a request received on a connection that `bell` wakes. The body may have come with the head.
+    /// Converts a request received on a connection that `wake_filter` wakes. The body may have come with the head.
     #[must_use]
     pub fn from_request(
         mut request: Request<Incoming>,
-        bell: Option<&WakeFilter>,
+        wake_filter: Option<&WakeFilter>,
         (whole, rate): (Option<InlineBody>, Option<MinimumRate>),
     ) -> Request<IncomingBody> {
         let version = request.version();
         let whole = whole.map(|whole| whole.restore(request.headers_mut()));
-        let by = || bell.map_or(ReadBy::Other, |bell| ReadBy::Bell(bell.clone()));
+        let by = || {
+            wake_filter.map_or(ReadBy::Other, |wake_filter| {
+                ReadBy::Bell(wake_filter.clone())
+            })
+        };
         request.map(|incoming| {
             let mut inflow = IncomingBody::new(incoming, version, whole, by);
             inflow.require_rate(rate);
@@ -270,8 +274,8 @@ impl HyperBody {
         let mut incoming = Pin::new(&mut self.incoming);
         let polled = match &self.by {
             ReadBy::Other => incoming.as_mut().poll_frame(cx),
-            ReadBy::Bell(bell) => {
-                let held = bell.suppress();
+            ReadBy::Bell(wake_filter) => {
+                let held = wake_filter.suppress();
                 let polled = incoming.as_mut().poll_frame(cx);
                 if incoming.is_end_stream() {
                     held.discard();

@@ -53,7 +53,7 @@ impl LegacySocketUpstream {
         stats: Arc<LinkStats>,
     ) -> LegacySocketUpstream {
         LegacySocketUpstream {
-            server: WebSocket::of_frames(&plan, frames),
+            server: WebSocket::for_legacy_socket(&plan, frames),
             frames: frames.clone(),
             plan,
             sockets: Rc::default(),

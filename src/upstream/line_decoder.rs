@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_told_of_once() {
+    fn an_overlong_line_is_reported_once() {
         let cut = ('c', "abcd".to_owned());
         let then = |text: &str| vec![cut.clone(), ('w', text.to_owned())];
         assert_eq!(read(4, &["abcdef\nxy\n"]), then("xy"));

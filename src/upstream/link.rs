@@ -1,6 +1,6 @@
 //! Upstreams that all callers of the process reach over one persistent link.
 //!
-//! Exactly one task owns a link, on a thread that serves no calls. [`own`] runs the state machine of
+//! Exactly one task owns a link, on a thread that serves no calls. [`run_link`] runs the state machine of
 //! [`crate::domain::pending`] over any [`Transport`]. Each worker holds a [`LinkUpstream`], which sends requests to the
 //! task through a bounded channel; every request carries a reply channel. A caller that goes away closes its reply
 //! channel, which the task notices.
@@ -11,6 +11,7 @@ mod client_queue;
 mod handle;
 mod notifications;
 mod per_client;
+mod reply_slot;
 mod rotation;
 mod state;
 mod stats;
@@ -18,7 +19,7 @@ mod subscriber_set;
 mod subscribers;
 mod task;
 
-pub use balance::spread;
+pub use balance::balance;
 pub use cancel::CancelSignal;
 pub use handle::{
     LinkHandle, LinkReply, LinkRequest, LinkRoute, LinkUpstream, Links, RequestReceiver, Requester,
@@ -31,9 +32,9 @@ pub use per_client::{
     ClientLinks, LinkLaunch, LinkLimits, LinkOpener, LinkPermit, LinkSharing, LinkSlots,
     WeakLinkOpener, opener,
 };
-pub use rotation::succeed;
+pub use rotation::rotate;
 pub use stats::{Delivery, LinkGauges, LinkStats, StatsHandle};
-pub use task::own;
+pub use task::run_link;
 
 use bytes::Bytes;
 

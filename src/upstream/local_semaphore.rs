@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_too_long_gets_none_and_leaves() {
+    async fn a_wait_that_times_out_leaves_the_queue() {
         let permits = LocalSemaphore::new(1);
         let held = permits.take();
         assert!(permits.wait(LONG).await.is_none());
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_was_given_to_somebody_who_leaves_goes_to_the_next() {
+    async fn a_permit_of_a_dropped_wait_goes_to_the_next() {
         let permits = LocalSemaphore::new(1);
         let held = permits.take();
         let (first, mut second) = (waits(&permits), waits(&permits));
@@ -187,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_go_out_in_the_order_of_asking_and_never_too_many(
+        fn permits_are_granted_in_order_and_never_too_many(
             count in 1..4_usize,
             steps in prop::collection::vec(step(), 0..60),
         ) {

@@ -45,7 +45,7 @@ const PROBE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Mcp {
     plan: Rc<McpPlan>,
-    door: PostClient,
+    client: PostClient,
     /// The discovered kind of revision, from which each new link starts.
     era: Rc<Cell<ServerRevision>>,
     own_stream: Rc<Cell<GetStream>>,
@@ -94,14 +94,14 @@ impl Mcp {
             queue: calls,
             ..upstream.clone()
         };
-        let door = PostClient::new(
+        let client = PostClient::new(
             HttpUpstream::new(http, tasks.clone()),
             (tasks, memory),
             &plan,
         );
         Mcp {
             plan: Rc::new(plan),
-            door,
+            client,
             era: Rc::new(Cell::new(ServerRevision::Unknown)),
             own_stream: Rc::new(Cell::new(GetStream::Unknown)),
             mirrored: Rc::default(),
@@ -116,13 +116,13 @@ impl Mcp {
         let (id, method) = (0, "server/discover");
         let asked = Bytes::from(discover(id));
         let dressed = annotated(&asked, method, newest, self.plan.link.settings.depth);
-        let letter = OutboundPost {
+        let post = OutboundPost {
             id: Some(id),
             body: dressed.body,
             headers: stateless_headers(newest, method, None),
         };
         let start = self.plan.link.settings.start_timeout;
-        let came = timeout(PROBE.min(start / 2), self.door.post(letter)).await;
+        let came = timeout(PROBE.min(start / 2), self.client.post(post)).await;
         let outcome = came.map_or(PostOutcome::Accepted, |PostResult { outcome, .. }| outcome);
         let found = match outcome {
             PostOutcome::Answered(body) => parse_response(&body, self.plan.link.settings.depth)

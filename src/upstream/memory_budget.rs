@@ -86,7 +86,7 @@ impl MemoryBudget {
     pub fn account(&self, bytes: Bytes) -> Result<Bytes, BudgetExhausted> {
         let mut held = self.part();
         held.grow(bytes.len())?;
-        Ok(held.by(bytes))
+        Ok(held.attach_to(bytes))
     }
 
     /// Returns the same bytes, reserved even beyond the limit: they are in memory already, and a response that has
@@ -98,7 +98,7 @@ impl MemoryBudget {
             memory: self.clone(),
             bytes: bytes.len(),
         };
-        held.by(bytes)
+        held.attach_to(bytes)
     }
 }
 
@@ -137,7 +137,7 @@ impl Reservation {
 
     /// Attaches the reservation to its bytes.
     #[must_use]
-    pub fn by(self, bytes: Bytes) -> Bytes {
+    pub fn attach_to(self, bytes: Bytes) -> Bytes {
         if bytes.is_empty() {
             return bytes;
         }
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_take_their_room_until_their_last_piece_is_gone() {
+    fn bytes_stay_reserved_until_their_last_piece_is_dropped() {
         let memory = MemoryBudget::new(10);
         let whole = memory.account(Bytes::from_static(b"0123456")).unwrap();
         let piece = whole.slice(2..4);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_for_a_body_that_broke_off_is_given_back() {
+    fn the_reservation_of_a_body_that_broke_off_is_released() {
         let memory = MemoryBudget::new(10);
         let mut held = memory.part();
         held.grow(6).unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_carried_counts_beyond_the_limit() {
+    fn carried_bytes_count_beyond_the_limit() {
         let memory = MemoryBudget::new(4);
         let carried = memory.carry(Bytes::from_static(b"0123456789"));
         assert_eq!((memory.reserved(), carried.len()), (10, 10));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_room_takes_nothing_away() {
+    fn a_smaller_limit_revokes_nothing() {
         let memory = MemoryBudget::new(10);
         let kept = memory.account(Bytes::from_static(b"0123456789"));
         memory.allow(4);
@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_held_is_the_sum_of_what_lives_and_never_beyond_the_limit(
+        fn the_total_is_the_sum_of_live_reservations_and_within_the_limit(
             limit in 0usize..100,
             steps in prop::collection::vec((any::<bool>(), 0usize..40), 0..40),
         ) {

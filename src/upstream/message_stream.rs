@@ -58,7 +58,7 @@ pub struct CloseReason {
 impl CloseReason {
     /// Creates a close reason without a status code.
     #[must_use]
-    pub fn because(reason: &str) -> CloseReason {
+    pub fn from_text(reason: &str) -> CloseReason {
         CloseReason {
             code: None,
             reason: reason.to_owned(),

@@ -56,7 +56,7 @@ impl AbuseCounter {
 #[derive(Debug)]
 pub(super) struct MonitoredSocket {
     socket: Socket,
-    heard: Rc<Notify>,
+    data_received: Rc<Notify>,
     flood: FrameCounter,
     began: Instant,
     cuts: AbuseCounter,
@@ -72,11 +72,11 @@ impl MonitoredSocket {
     pub(super) fn new(
         socket: Socket,
         (open, cuts): (OpenCount, AbuseCounter),
-        heard: Rc<Notify>,
+        data_received: Rc<Notify>,
     ) -> MonitoredSocket {
         MonitoredSocket {
             socket,
-            heard,
+            data_received,
             flood: FrameCounter::of_server(),
             began: clock::now(),
             cuts,
@@ -105,7 +105,7 @@ impl AsyncRead for MonitoredSocket {
         if polled.is_pending() {
             return polled;
         }
-        self.heard.notify_one();
+        self.data_received.notify_one();
         if let Some(read) = buf.filled().get(before..) {
             self.check_flood(read)?;
         }

@@ -35,76 +35,78 @@ impl HttpUpstream {
     /// boxed, because few calls open one and the others should not reserve space for it.
     pub(super) async fn channel(
         &self,
-        place: usize,
+        index: usize,
         wants: ConnectionNeed,
     ) -> Result<(Channel, ConnectionAge), UpstreamError> {
-        let trunks = match wants {
+        let pool = match wants {
             ConnectionNeed::Upgrade => None,
-            ConnectionNeed::Answer => self.endpoints().http2_pool(place),
+            ConnectionNeed::Answer => self.endpoints().http2_pool(index),
         };
-        let Some(trunks) = trunks else {
-            let own = Box::pin(self.connect(place)).await?;
-            return Ok((Channel::Http1(own), ConnectionAge::New));
+        let Some(pool) = pool else {
+            let connection = Box::pin(self.connect(index)).await?;
+            return Ok((Channel::Http1(connection), ConnectionAge::New));
         };
-        let seen = trunks.faults();
-        if let Some(ride) = trunks.take(self.plan()) {
-            return Ok((Channel::Http2(ride), ConnectionAge::Reused));
+        let seen = pool.faults();
+        if let Some(stream) = pool.take(self.plan()) {
+            return Ok((Channel::Http2(stream), ConnectionAge::Reused));
         }
-        if trunks.negotiated() == NegotiatedVersion::Http1 {
-            return Box::pin(self.opened(trunks)).await;
+        if pool.negotiated() == NegotiatedVersion::Http1 {
+            return Box::pin(self.open_new(pool)).await;
         }
-        let turn = trunks.turn().await;
-        if let Some(ride) = trunks.take(self.plan()) {
-            return Ok((Channel::Http2(ride), ConnectionAge::Reused));
+        let turn = pool.turn().await;
+        if let Some(stream) = pool.take(self.plan()) {
+            return Ok((Channel::Http2(stream), ConnectionAge::Reused));
         }
-        if let Some(fault) = trunks.fault_since(seen) {
+        if let Some(fault) = pool.fault_since(seen) {
             return Err(self.unreachable(fault));
         }
         // After a switch to HTTP/1.1, each waiting call needs a connection of its own.
-        let turn = turn.filter(|_| trunks.negotiated() == NegotiatedVersion::Http2);
-        let opened = Box::pin(self.opened(trunks)).await;
+        let turn = turn.filter(|_| pool.negotiated() == NegotiatedVersion::Http2);
+        let opened = Box::pin(self.open_new(pool)).await;
         drop(turn);
         opened
     }
 
     /// Opens a channel that shares nothing with other calls.
-    pub(super) async fn open_channel(&self, place: usize) -> Result<Channel, UpstreamError> {
-        let Some(trunks) = self.endpoints().http2_pool(place) else {
-            return Box::pin(self.connect(place)).await.map(Channel::Http1);
+    pub(super) async fn open_channel(&self, index: usize) -> Result<Channel, UpstreamError> {
+        let Some(pool) = self.endpoints().http2_pool(index) else {
+            return Box::pin(self.connect(index)).await.map(Channel::Http1);
         };
-        Ok(match Box::pin(self.open_any(trunks.connector())).await? {
+        Ok(match Box::pin(self.open_any(pool.connector())).await? {
             OpenedConnection::Http1(connection) => Channel::Http1(connection),
-            OpenedConnection::Http2(trunk) => Channel::Http2(Http2Stream::on(&trunk)),
+            OpenedConnection::Http2(connection) => {
+                Channel::Http2(Http2Stream::open_on(&connection))
+            }
         })
     }
 
-    async fn opened(&self, trunks: &Http2Pool) -> Result<(Channel, ConnectionAge), UpstreamError> {
-        let opened = self.open_any(trunks.connector()).await;
-        let opened = opened.inspect_err(|fault| trunks.failed(fault))?;
+    async fn open_new(&self, pool: &Http2Pool) -> Result<(Channel, ConnectionAge), UpstreamError> {
+        let opened = self.open_any(pool.connector()).await;
+        let opened = opened.inspect_err(|fault| pool.failed(fault))?;
         let line = match opened {
             OpenedConnection::Http1(connection) => {
-                trunks.set_negotiated(NegotiatedVersion::Http1);
+                pool.set_negotiated(NegotiatedVersion::Http1);
                 Channel::Http1(connection)
             }
-            OpenedConnection::Http2(trunk) => {
-                trunks.set_negotiated(NegotiatedVersion::Http2);
-                let ride = Http2Stream::on(&trunk);
+            OpenedConnection::Http2(connection) => {
+                pool.set_negotiated(NegotiatedVersion::Http2);
+                let stream = Http2Stream::open_on(&connection);
                 if self.is_pooling() {
-                    trunks.add(trunk);
+                    pool.add(connection);
                 }
-                Channel::Http2(ride)
+                Channel::Http2(stream)
             }
         };
         Ok((line, ConnectionAge::New))
     }
 
     /// Opens an HTTP/1.1 connection.
-    async fn connect(&self, place: usize) -> Result<Box<Http1Connection>, UpstreamError> {
+    async fn connect(&self, index: usize) -> Result<Box<Http1Connection>, UpstreamError> {
         let nowhere = || self.unreachable(io::Error::other("it has no such address"));
-        let connector = self.endpoints().connector(place).ok_or_else(nowhere)?;
+        let connector = self.endpoints().connector(index).ok_or_else(nowhere)?;
         let socket = connector.connect_within(self.plan().connect_timeout).await;
         let socket = socket.map_err(|source| self.unreachable(source))?;
-        Http1Connection::over(socket, self.opens(), self.tasks()).await
+        Http1Connection::handshake(socket, self.opens(), self.tasks()).await
     }
 
     /// Opens a connection with the version that the server chooses.
@@ -114,18 +116,18 @@ impl HttpUpstream {
         let socket = connector.connect_within(limit).await;
         let socket = socket.map_err(|source| self.unreachable(source))?;
         if !self.is_http2(&socket)? {
-            let own = Http1Connection::over(socket, self.opens(), self.tasks()).await?;
-            return Ok(OpenedConnection::Http1(own));
+            let connection = Http1Connection::handshake(socket, self.opens(), self.tasks()).await?;
+            return Ok(OpenedConnection::Http1(connection));
         }
-        let counted = (self.opens(), self.endpoints().cuts());
-        let begins = Http2Connection::over(socket, counted, (self.tasks(), self.plan()));
+        let counted = (self.opens(), self.endpoints().abuse_counter());
+        let begins = Http2Connection::handshake(socket, counted, (self.tasks(), self.plan()));
         let begun = timeout_at(until, begins).await;
         let begun = begun.map_err(|_| {
             let message = format!("the server did not begin HTTP/2 within {limit:?}");
             self.unreachable(io::Error::new(io::ErrorKind::TimedOut, message))
         })?;
-        let trunk = begun.map_err(|fault| self.unreachable(io::Error::other(fault)))?;
-        Ok(OpenedConnection::Http2(trunk))
+        let connection = begun.map_err(|fault| self.unreachable(io::Error::other(fault)))?;
+        Ok(OpenedConnection::Http2(connection))
     }
 
     fn is_http2(&self, socket: &Socket) -> Result<bool, UpstreamError> {

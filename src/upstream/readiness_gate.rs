@@ -170,46 +170,47 @@ mod tests {
 
     /// Reads once for a task. Returns the number of bytes, if the read was ready.
     fn read(
-        watched: &mut ReadinessGate<Asked<impl Read + Unpin>>,
+        gate: &mut ReadinessGate<Asked<impl Read + Unpin>>,
         task: &Arc<CountingWaker>,
     ) -> Option<usize> {
-        let (waker, mut room) = (Waker::from(task.clone()), [0; 8]);
-        let mut room = ReadBuf::new(&mut room);
-        let polled = Pin::new(watched).poll_read(&mut Context::from_waker(&waker), room.unfilled());
-        polled.is_ready().then(|| room.filled().len())
+        let (waker, mut capacity) = (Waker::from(task.clone()), [0; 8]);
+        let mut capacity = ReadBuf::new(&mut capacity);
+        let polled =
+            Pin::new(gate).poll_read(&mut Context::from_waker(&waker), capacity.unfilled());
+        polled.is_ready().then(|| capacity.filled().len())
     }
 
     #[tokio::test]
-    async fn a_socket_that_has_nothing_is_asked_again_when_it_stirs() {
+    async fn an_empty_socket_is_read_again_when_it_becomes_readable() {
         let (near, mut far) = duplex(64);
-        let (mut watched, task) = (
+        let (mut gate, task) = (
             ReadinessGate::new(Asked(TokioIo::new(near), 0)),
             Arc::<CountingWaker>::default(),
         );
         for _ in 0..5 {
-            assert_eq!(read(&mut watched, &task), None);
+            assert_eq!(read(&mut gate, &task), None);
         }
-        assert_eq!(watched.socket.1, 1);
+        assert_eq!(gate.socket.1, 1);
         far.write_all(b"abc").await.unwrap();
         assert_eq!(task.count(), 1);
-        assert_eq!(read(&mut watched, &task), Some(3));
-        assert_eq!(read(&mut watched, &task), None);
-        assert_eq!(read(&mut watched, &task), None);
-        assert_eq!(watched.socket.1, 3);
+        assert_eq!(read(&mut gate, &task), Some(3));
+        assert_eq!(read(&mut gate, &task), None);
+        assert_eq!(read(&mut gate, &task), None);
+        assert_eq!(gate.socket.1, 3);
         drop(far);
-        assert_eq!(read(&mut watched, &task), Some(0));
+        assert_eq!(read(&mut gate, &task), Some(0));
     }
 
     #[tokio::test]
-    async fn whoever_asked_last_is_woken() {
+    async fn the_last_waiter_is_woken() {
         let (near, mut far) = duplex(64);
         let (first, last) = (
             Arc::<CountingWaker>::default(),
             Arc::<CountingWaker>::default(),
         );
-        let mut watched = ReadinessGate::new(Asked(TokioIo::new(near), 0));
-        assert_eq!(read(&mut watched, &first), None);
-        assert_eq!(read(&mut watched, &last), None);
+        let mut gate = ReadinessGate::new(Asked(TokioIo::new(near), 0));
+        assert_eq!(read(&mut gate, &first), None);
+        assert_eq!(read(&mut gate, &last), None);
         far.write_all(b"abc").await.unwrap();
         let woken = [first, last].map(|task| task.count());
         assert_eq!(woken, [0, 1]);
@@ -231,18 +232,18 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_stirs_while_it_is_asked_is_asked_again() {
-        let (mut watched, task) = (
+    fn a_socket_that_becomes_readable_during_a_read_is_read_again() {
+        let (mut gate, task) = (
             ReadinessGate::new(Yielding(0)),
             Arc::<CountingWaker>::default(),
         );
-        let (waker, mut room) = (Waker::from(task.clone()), [0; 8]);
+        let (waker, mut capacity) = (Waker::from(task.clone()), [0; 8]);
         for turn in 1..4 {
-            let mut room = ReadBuf::new(&mut room);
+            let mut capacity = ReadBuf::new(&mut capacity);
             let mut cx = Context::from_waker(&waker);
-            let polled = Pin::new(&mut watched).poll_read(&mut cx, room.unfilled());
+            let polled = Pin::new(&mut gate).poll_read(&mut cx, capacity.unfilled());
             assert!(polled.is_pending());
-            assert_eq!((watched.socket.0, task.count()), (turn, turn));
+            assert_eq!((gate.socket.0, task.count()), (turn, turn));
         }
     }
 }

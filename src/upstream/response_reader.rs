@@ -67,9 +67,9 @@ const ROOM: usize = 32 * 1024;
 /// is passed on.
 pub(super) struct ResponseReader<S> {
     socket: S,
-    patience: HeadByteLimit,
-    tape: WireCapture,
-    room: SharedReadBuffer,
+    head_limit: HeadByteLimit,
+    capture: WireCapture,
+    buffer: SharedReadBuffer,
     /// The bytes of a response that did not fit into the caller's buffer.
     rest: BytesMut,
     /// The first bytes of a response whose head is incomplete.
@@ -92,7 +92,7 @@ impl<S: fmt::Debug> fmt::Debug for ResponseReader<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseReader")
             .field("socket", &self.socket)
-            .field("patience", &self.patience)
+            .field("patience", &self.head_limit)
             .field("rest", &self.rest.len())
             .finish_non_exhaustive()
     }
@@ -101,14 +101,14 @@ impl<S: fmt::Debug> fmt::Debug for ResponseReader<S> {
 impl<S> ResponseReader<S> {
     pub(super) fn new(
         socket: S,
-        (patience, tape): (HeadByteLimit, WireCapture),
-        room: SharedReadBuffer,
+        (head_limit, capture): (HeadByteLimit, WireCapture),
+        buffer: SharedReadBuffer,
     ) -> ResponseReader<S> {
         ResponseReader {
             socket,
-            patience,
-            tape,
-            room,
+            head_limit,
+            capture,
+            buffer,
             rest: BytesMut::new(),
             part: BytesMut::new(),
             length: ExpectedLength::default(),
@@ -119,22 +119,22 @@ impl<S> ResponseReader<S> {
 impl<S: AsyncRead + Unpin> ResponseReader<S> {
     /// Reads the start of a response; into `part` if the head is incomplete or needs changes.
     fn poll_answer(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let room = &mut *self.room.get();
-        room.clear();
-        room.reserve(ROOM);
-        let count = ready!(pin!(self.socket.read_buf(room)).poll(cx))?;
+        let buffer = &mut *self.buffer.get();
+        buffer.clear();
+        buffer.reserve(ROOM);
+        let count = ready!(pin!(self.socket.read_buf(buffer)).poll(cx))?;
         if count >= ROOM {
             self.length = ExpectedLength::Long;
         }
-        self.patience.spend(count)?;
-        if count == 0 || self.tape.on_response(room) {
-            let fits = room.len().min(buf.remaining());
-            buf.put_slice(&room[..fits]);
-            if fits < room.len() {
-                self.rest = room.split_off(fits);
+        self.head_limit.spend(count)?;
+        if count == 0 || self.capture.on_response(buffer) {
+            let fits = buffer.len().min(buf.remaining());
+            buf.put_slice(&buffer[..fits]);
+            if fits < buffer.len() {
+                self.rest = buffer.split_off(fits);
             }
         } else {
-            self.part = room.split();
+            self.part = buffer.split();
         }
         Poll::Ready(Ok(()))
     }
@@ -147,9 +147,9 @@ impl<S: AsyncRead + Unpin> ResponseReader<S> {
             if count == 0 {
                 break;
             }
-            self.patience.spend(count)?;
+            self.head_limit.spend(count)?;
         }
-        self.tape.on_read(&self.part);
+        self.capture.on_read(&self.part);
         self.rest = mem::take(&mut self.part);
         self.take_rest(buf);
         Poll::Ready(Ok(()))
@@ -163,7 +163,7 @@ impl<S: AsyncRead + Unpin> ResponseReader<S> {
                 ResponseHead::Part => return true,
                 ResponseHead::Interim(size) => {
                     let head = self.part.split_to(size);
-                    self.tape.on_interim(&head);
+                    self.capture.on_interim(&head);
                 }
                 ResponseHead::Final(size) => {
                     unfold(&mut self.part[..size]);
@@ -194,7 +194,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ResponseReader<S> {
             self.take_rest(buf);
             return Poll::Ready(Ok(()));
         }
-        let next = self.tape.next();
+        let next = self.capture.next();
         if !self.part.is_empty() {
             return self.poll_part(cx, buf);
         }
@@ -211,13 +211,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for ResponseReader<S> {
         if next == NextRead::Answer && read.len() < ROOM && buf.remaining() > 0 {
             self.length = ExpectedLength::Short;
         }
-        self.patience.spend(read.len())?;
+        self.head_limit.spend(read.len())?;
         if next != NextRead::Other && !read.is_empty() && !is_ready(read) {
             self.part.extend_from_slice(read);
             buf.set_filled(before);
             return self.poll_part(cx, buf);
         }
-        self.tape.on_read(read);
+        self.capture.on_read(read);
         Poll::Ready(Ok(()))
     }
 }
@@ -228,8 +228,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ResponseReader<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let ResponseReader { socket, tape, .. } = self.get_mut();
-        tape.poll_write((socket, cx), &[IoSlice::new(buf)])
+        let ResponseReader {
+            socket, capture, ..
+        } = self.get_mut();
+        capture.poll_write((socket, cx), &[IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
@@ -237,8 +239,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ResponseReader<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let ResponseReader { socket, tape, .. } = self.get_mut();
-        tape.poll_write((socket, cx), bufs)
+        let ResponseReader {
+            socket, capture, ..
+        } = self.get_mut();
+        capture.poll_write((socket, cx), bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -265,29 +269,29 @@ mod tests {
     /// Returns the bytes passed on through buffers of `size` bytes, and the length of the body taken out.
     async fn read(answer: &str, size: usize) -> (String, Option<usize>) {
         let (mut far, near) = duplex(1 << 20);
-        let tape = WireCapture::default();
-        let mut answering = ResponseReader::new(
+        let capture = WireCapture::default();
+        let mut reader = ResponseReader::new(
             near,
-            (HeadByteLimit::new(), tape.clone()),
+            (HeadByteLimit::new(), capture.clone()),
             SharedReadBuffer::default(),
         );
-        tape.begin(&Method::GET, HeaderCasing::Made);
+        capture.begin(&Method::GET, HeaderCasing::Made);
         far.write_all(answer.as_bytes()).await.unwrap();
         drop(far);
         let (mut found, mut buffer) = (Vec::new(), vec![0; size]);
         loop {
-            match answering.read(&mut buffer).await.unwrap() {
+            match reader.read(&mut buffer).await.unwrap() {
                 0 => break,
                 count => found.extend_from_slice(&buffer[..count]),
             }
         }
-        let whole = tape.take_inline_body();
+        let whole = capture.take_inline_body();
         let whole = whole.map(|whole| whole.restore(&mut http::HeaderMap::new()).len());
         (String::from_utf8(found).unwrap(), whole)
     }
 
     #[tokio::test]
-    async fn an_answer_goes_on_through_buffers_of_any_size() {
+    async fn a_response_is_read_through_buffers_of_any_size() {
         for length in [0, 100, 20_000, 100_000] {
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
             let blank = head.replace(&length.to_string(), &"0".repeat(length.to_string().len()));
@@ -307,10 +311,10 @@ mod tests {
     #[tokio::test]
     async fn an_answer_behind_a_long_one_is_read_to_where_it_goes_on() {
         let (mut far, near) = duplex(1 << 20);
-        let tape = WireCapture::default();
-        let mut answering = ResponseReader::new(
+        let capture = WireCapture::default();
+        let mut reader = ResponseReader::new(
             near,
-            (HeadByteLimit::new(), tape.clone()),
+            (HeadByteLimit::new(), capture.clone()),
             SharedReadBuffer::default(),
         );
         let mut buffer = vec![0; 1 << 17];
@@ -322,18 +326,18 @@ mod tests {
             (200, (41, true)),
         ];
         for (length, expected) in found {
-            tape.begin(&Method::GET, HeaderCasing::Made);
+            capture.begin(&Method::GET, HeaderCasing::Made);
             let head = "HTTP/1.1 200 OK\r\nContent-Length: ";
             let digits = format!("{:04}", length - 41);
             let mut answer = format!("{head}{digits}\r\n\r\n").into_bytes();
             answer.resize(length, b'x');
             far.write_all(&answer).await.unwrap();
-            let first = answering.read(&mut buffer).await.unwrap();
-            let is_whole = tape.take_inline_body().is_some();
+            let first = reader.read(&mut buffer).await.unwrap();
+            let is_whole = capture.take_inline_body().is_some();
             assert_eq!((first, is_whole), expected, "{length}");
             let mut rest = if is_whole { 0 } else { length - first };
             while rest > 0 {
-                rest -= answering.read(&mut buffer).await.unwrap();
+                rest -= reader.read(&mut buffer).await.unwrap();
             }
         }
     }

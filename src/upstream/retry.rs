@@ -122,7 +122,7 @@ pub(super) enum RetryRequest {
 impl RetryRequest {
     /// Returns the request to send on `line`; `None` if it cannot be sent there. Recorded bytes replace a placeholder
     /// request, whose method tells how to read the response.
-    pub(super) fn on(self, line: &Channel) -> Option<OutgoingRequest> {
+    pub(super) fn for_channel(self, line: &Channel) -> Option<OutgoingRequest> {
         match (self, line) {
             (RetryRequest::Outgoing(outgoing), _) => Some(outgoing),
             (RetryRequest::Bytes(method, bytes), Channel::Http1(connection)) => {

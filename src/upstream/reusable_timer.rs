@@ -68,36 +68,36 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn it_rings_at_the_time_that_is_asked_for_whether_later_or_earlier_than_before() {
-        let mut alarm = ReusableTimer::default();
+    async fn it_fires_at_the_last_deadline_whether_later_or_earlier_than_before() {
+        let mut timer = ReusableTimer::default();
         for seconds in [3, 5, 1, 1, 7, 2] {
             let began = clock::now();
             let at = began + seconds * SECOND;
-            assert_eq!(alarm.until(at, pin!(ready(seconds))).await, Some(seconds));
+            assert_eq!(timer.until(at, pin!(ready(seconds))).await, Some(seconds));
             // The timer stays set, and is polled for another time.
-            let polled = poll_fn(|cx| Poll::Ready(alarm.poll(at + SECOND, cx)));
+            let polled = poll_fn(|cx| Poll::Ready(timer.poll(at + SECOND, cx)));
             assert!(polled.await.is_pending());
-            assert_eq!(alarm.until(at, pin!(pending::<()>())).await, None);
+            assert_eq!(timer.until(at, pin!(pending::<()>())).await, None);
             assert_eq!(clock::now() - began, seconds * SECOND);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_time_that_is_over_rings_at_once() {
-        let mut alarm = ReusableTimer::default();
+    async fn a_past_deadline_fires_at_once() {
+        let mut timer = ReusableTimer::default();
         let began = clock::now();
-        assert_eq!(alarm.until(began, pin!(pending::<()>())).await, None);
+        assert_eq!(timer.until(began, pin!(pending::<()>())).await, None);
         tokio::time::advance(SECOND).await;
-        assert_eq!(alarm.until(began, pin!(pending::<()>())).await, None);
+        assert_eq!(timer.until(began, pin!(pending::<()>())).await, None);
         assert_eq!(clock::now() - began, SECOND);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_asked_last_is_woken() {
-        let mut alarm = ReusableTimer::default();
+    async fn the_last_waiter_is_woken() {
+        let mut timer = ReusableTimer::default();
         let at = clock::now() + SECOND;
-        let mut nobody = Context::from_waker(Waker::noop());
-        assert!(alarm.poll(at, &mut nobody).is_pending());
-        assert_eq!(alarm.until(at, pin!(pending::<()>())).await, None);
+        let mut no_future = Context::from_waker(Waker::noop());
+        assert!(timer.poll(at, &mut no_future).is_pending());
+        assert_eq!(timer.until(at, pin!(pending::<()>())).await, None);
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 
 /// Writes a head and a body through a socket with `room` bytes of buffer, and returns the bytes that arrive.
-pub(super) async fn through(
+pub(super) async fn write_through(
     room: usize,
     (head, body): (&str, &str),
     mut write: impl FnMut(

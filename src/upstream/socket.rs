@@ -34,7 +34,7 @@ impl Socket {
 
     /// Defers small writes to `outbox`, unless the socket uses TLS.
     #[must_use]
-    pub fn deferring(self, outbox: WriteCoalescer) -> Socket {
+    pub fn coalescing(self, outbox: WriteCoalescer) -> Socket {
         match self {
             Socket::Plain(stream) => Socket::Deferring(CoalescingSocket::new(stream, outbox)),
             Socket::Deferring(_) | Socket::Secured(_) => self,

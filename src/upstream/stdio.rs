@@ -251,7 +251,7 @@ impl Link for RunningChild {
     }
 
     fn write(&mut self, message: Bytes) {
-        self.writing = line_of(&message);
+        self.writing = to_line(&message);
     }
 
     /// Does nothing: the operating system reports the end of a child.
@@ -364,7 +364,7 @@ async fn write(to: Option<&mut ChildStdin>, message: &[u8]) -> std::io::Result<u
 }
 
 /// Formats a message as one line. A line end in JSON is white space, so it becomes a space.
-fn line_of(message: &[u8]) -> Bytes {
+fn to_line(message: &[u8]) -> Bytes {
     let mut line = BytesMut::with_capacity(message.len() + 1);
     line.put_slice(message);
     if memchr2(b'\n', b'\r', &line).is_some() {
@@ -436,12 +436,12 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line() {
-        assert_eq!(line_of(b"{\n\"a\":\r\n1}"), "{ \"a\":  1}\n");
-        assert_eq!(line_of(b"{}"), "{}\n");
+        assert_eq!(to_line(b"{\n\"a\":\r\n1}"), "{ \"a\":  1}\n");
+        assert_eq!(to_line(b"{}"), "{}\n");
     }
 
     #[test]
-    fn a_child_that_says_too_much_is_not_logged_whole() {
+    fn the_logged_output_of_a_child_is_limited() {
         let mut log = ChildLog::new(Arc::default());
         let start = log.since;
         for _ in 0..LOGGED_BURST + 5 {

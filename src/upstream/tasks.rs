@@ -51,7 +51,7 @@ impl Tasks {
     }
 
     /// Starts a task after the current turn of the worker; what was written in this turn is sent by then.
-    pub fn start_behind(&self, task: impl Future<Output = ()> + Unpin + 'static) {
+    pub fn start_after_turn(&self, task: impl Future<Output = ()> + Unpin + 'static) {
         self.start(async move {
             yield_now().await;
             task.await;
@@ -112,7 +112,7 @@ mod tests {
     use crate::upstream::Socket;
 
     #[tokio::test]
-    async fn an_outbox_keeps_nobody_waiting_who_waits_for_the_last_task() {
+    async fn a_write_coalescer_does_not_delay_the_wait_for_the_last_task() {
         LocalSet::new()
             .run_until(async {
                 for is_used in [true, false] {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_behind_the_turn_begins_when_what_was_written_is_sent() {
+    async fn a_task_after_the_turn_starts_when_the_writes_are_sent() {
         LocalSet::new()
             .run_until(async {
                 let tasks = Tasks::default();
@@ -141,9 +141,9 @@ mod tests {
                 let near = TcpStream::connect(listener.local_addr().unwrap()).await;
                 let far = listener.accept().await.unwrap().0;
                 let mut far = far.into_std().unwrap();
-                let mut near = Socket::Plain(near.unwrap()).deferring(tasks.write_coalescer());
+                let mut near = Socket::Plain(near.unwrap()).coalescing(tasks.write_coalescer());
                 let (tells, told) = oneshot::channel();
-                tasks.start_behind(Box::pin(async move {
+                tasks.start_after_turn(Box::pin(async move {
                     // The kernel is asked at once, and does not wait.
                     let _ = tells.send(far.read(&mut [0; 8]).ok());
                 }));

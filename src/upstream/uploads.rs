@@ -53,15 +53,15 @@ impl Uploads {
         }
         self.looked.set(Some(now));
         let all = self.all.borrow();
-        let ending = all.iter().filter(|own| own.is_given_up()).count();
+        let ending = all.iter().filter(|upload| upload.is_given_up()).count();
         let mut slow: Vec<_> = all
             .iter()
-            .filter(|own| !own.is_given_up())
-            .filter_map(|own| Some((own.time_behind(CONTENDED, now)?, own)))
+            .filter(|upload| !upload.is_given_up())
+            .filter_map(|upload| Some((upload.time_behind(CONTENDED, now)?, upload)))
             .collect();
         slow.sort_by_key(|(behind, _)| Reverse(*behind));
-        for (_, own) in slow.into_iter().take(waiting.saturating_sub(ending)) {
-            own.give_up();
+        for (_, upload) in slow.into_iter().take(waiting.saturating_sub(ending)) {
+            upload.give_up();
         }
     }
 }
@@ -69,7 +69,10 @@ impl Uploads {
 impl Drop for UploadGuard<'_> {
     fn drop(&mut self) {
         let mut all = self.uploads.all.borrow_mut();
-        if let Some(at) = all.iter().position(|own| Rc::ptr_eq(own, &self.progress)) {
+        if let Some(at) = all
+            .iter()
+            .position(|upload| Rc::ptr_eq(upload, &self.progress))
+        {
             all.swap_remove(at);
         }
     }
@@ -93,14 +96,14 @@ mod tests {
     }
 
     fn given_up(all: &[Rc<UploadProgress>]) -> Vec<bool> {
-        all.iter().map(|own| own.is_given_up()).collect()
+        all.iter().map(|upload| upload.is_given_up()).collect()
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_slowest_uploads_go_and_no_more_than_calls_wait() {
         let uploads = Uploads::default();
         let all = waiting_for([100, 0, 4 * 1024 * 1024, 50]);
-        let _listed = all.each_ref().map(|own| uploads.list(own.clone()));
+        let _listed = all.each_ref().map(|upload| uploads.list(upload.clone()));
         uploads.give_up_slow(2);
         assert_eq!(given_up(&all), [false; 4], "each has its grace time");
         advance(Duration::from_secs(2)).await;

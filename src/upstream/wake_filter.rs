@@ -28,7 +28,7 @@ struct FilterShared {
 struct FilteredTask {
     waker: Waker,
     /// Accessible on the task's thread only.
-    clapper: Fragile<Cell<WakeState>>,
+    wake_state: Fragile<Cell<WakeState>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ enum WakeState {
 /// The poller of a connection, which receives its wake-ups through the filter.
 #[derive(Debug)]
 pub struct FilteredPoll {
-    bell: Arc<FilterShared>,
+    filter: Arc<FilterShared>,
     waker: Waker,
 }
 
@@ -54,9 +54,9 @@ impl FilteredPoll {
         connection: Pin<&mut F>,
         cx: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        let task = self.bell.task.get_or_init(|| FilteredTask {
+        let task = self.filter.task.get_or_init(|| FilteredTask {
             waker: cx.waker().clone(),
-            clapper: Fragile::new(Cell::new(WakeState::Idle)),
+            wake_state: Fragile::new(Cell::new(WakeState::Idle)),
         });
         if task.waker.will_wake(cx.waker()) {
             return connection.poll(&mut Context::from_waker(&self.waker));
@@ -71,7 +71,7 @@ impl WakeFilter {
     #[must_use]
     pub fn filtered_poll(&self) -> FilteredPoll {
         FilteredPoll {
-            bell: self.0.clone(),
+            filter: self.0.clone(),
             waker: Waker::from(self.0.clone()),
         }
     }
@@ -104,12 +104,12 @@ impl Drop for SuppressGuard<'_> {
 
 impl FilterShared {
     /// Replaces the state and returns the previous one; `None` on another thread, or before the first poll.
-    fn set(&self, clapper: WakeState) -> Option<WakeState> {
-        self.clapper().map(|own| own.replace(clapper))
+    fn set(&self, wake_state: WakeState) -> Option<WakeState> {
+        self.wake_state().map(|own| own.replace(wake_state))
     }
 
-    fn clapper(&self) -> Option<&Cell<WakeState>> {
-        self.task.get()?.clapper.try_get().ok()
+    fn wake_state(&self) -> Option<&Cell<WakeState>> {
+        self.task.get()?.wake_state.try_get().ok()
     }
 
     fn wake_task(&self) {
@@ -125,8 +125,10 @@ impl Wake for FilterShared {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        match self.clapper() {
-            Some(clapper) if clapper.get() != WakeState::Idle => clapper.set(WakeState::Deferred),
+        match self.wake_state() {
+            Some(wake_state) if wake_state.get() != WakeState::Idle => {
+                wake_state.set(WakeState::Deferred)
+            }
             _ => self.wake_task(),
         }
     }
@@ -142,71 +144,71 @@ mod tests {
     use crate::upstream::counting_waker::CountingWaker;
 
     /// Returns a filter that has polled a future, the future's waker, and a counter of the task's wake-ups.
-    fn hung() -> (WakeFilter, Waker, Arc<CountingWaker>) {
-        let (bell, woken) = (WakeFilter::default(), Arc::<CountingWaker>::default());
-        let mut ringer = None;
+    fn polled_filter() -> (WakeFilter, Waker, Arc<CountingWaker>) {
+        let (filter, woken) = (WakeFilter::default(), Arc::<CountingWaker>::default());
+        let mut filtered_poll = None;
         let asked = poll_fn(|cx| {
-            ringer = Some(cx.waker().clone());
+            filtered_poll = Some(cx.waker().clone());
             Poll::<()>::Pending
         });
         let task = Waker::from(woken.clone());
-        let polled = bell
+        let polled = filter
             .filtered_poll()
             .poll(pin!(asked), &mut Context::from_waker(&task));
         assert!(polled.is_pending());
-        (bell, ringer.unwrap(), woken)
+        (filter, filtered_poll.unwrap(), woken)
     }
 
     #[test]
-    fn who_rings_wakes_the_task() {
-        let (_bell, ringer, woken) = hung();
-        ringer.wake_by_ref();
-        ringer.wake();
+    fn a_wake_up_wakes_the_task() {
+        let (_bell, filtered_poll, woken) = polled_filter();
+        filtered_poll.wake_by_ref();
+        filtered_poll.wake();
         assert_eq!(woken.count(), 2);
     }
 
     #[test]
-    fn a_ring_is_late_while_the_bell_is_held_and_left_out_where_it_is_needless() {
-        let (bell, ringer, woken) = hung();
+    fn a_wake_up_is_deferred_while_suppressed_and_dropped_where_useless() {
+        let (filter, filtered_poll, woken) = polled_filter();
         let count = || woken.count();
-        let held = bell.suppress();
-        ringer.wake_by_ref();
-        ringer.wake_by_ref();
+        let held = filter.suppress();
+        filtered_poll.wake_by_ref();
+        filtered_poll.wake_by_ref();
         assert_eq!(count(), 0);
         drop(held);
         assert_eq!(count(), 1);
-        drop(bell.suppress());
+        drop(filter.suppress());
         assert_eq!(count(), 1, "nobody has rung");
-        let held = bell.suppress();
-        ringer.wake_by_ref();
+        let held = filter.suppress();
+        filtered_poll.wake_by_ref();
         held.discard();
         assert_eq!(count(), 1);
-        ringer.wake_by_ref();
+        filtered_poll.wake_by_ref();
         assert_eq!(count(), 2);
     }
 
     #[test]
-    fn another_thread_rings_whether_the_bell_is_held_or_not() {
-        let (bell, ringer, woken) = hung();
-        let held = bell.suppress();
-        thread::scope(|scope| drop(scope.spawn(|| ringer.wake_by_ref())));
+    fn another_thread_wakes_the_task_at_any_time() {
+        let (filter, filtered_poll, woken) = polled_filter();
+        let held = filter.suppress();
+        thread::scope(|scope| drop(scope.spawn(|| filtered_poll.wake_by_ref())));
         assert_eq!(woken.count(), 1);
         held.discard();
-        drop(bell.suppress());
+        drop(filter.suppress());
         assert_eq!(woken.count(), 1);
     }
 
     #[test]
     fn a_connection_that_has_changed_its_task_wakes_that_one() {
-        let bell = WakeFilter::default();
-        let ringer = bell.filtered_poll();
+        let filter = WakeFilter::default();
+        let filtered_poll = filter.filtered_poll();
         for own in [Arc::<CountingWaker>::default(), Arc::default()] {
             let asked = poll_fn(|cx| {
                 cx.waker().wake_by_ref();
                 Poll::<()>::Pending
             });
             let task = Waker::from(own.clone());
-            let polled = ringer.poll(pin!(asked), &mut Context::from_waker(&task));
+            let polled = filtered_poll.poll(pin!(asked), &mut Context::from_waker(&task));
             assert!(polled.is_pending());
             assert_eq!(own.count(), 1);
         }

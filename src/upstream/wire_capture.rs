@@ -291,7 +291,7 @@ impl CaptureMode {
 mod tests {
     use super::*;
     use crate::upstream::retry::PassedHead;
-    use crate::upstream::short_writes::through;
+    use crate::upstream::short_writes::write_through;
 
     const HEAD: &str = "GET / HTTP/1.1\r\nhost: a\r\nx-a: 1\r\nx-a: 2\r\n\r\n";
     const SPELLED: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";
@@ -312,12 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn names_of_an_answer_are_noted_where_heads_are_passed() {
-        let tape = WireCapture::default();
+    fn the_header_case_of_a_response_is_recorded_where_heads_are_passed() {
+        let capture = WireCapture::default();
         let answered = |heads, answer: &[u8]| {
-            tape.begin(&Method::GET, heads);
-            tape.on_read(answer);
-            tape.stop()
+            capture.begin(&Method::GET, heads);
+            capture.on_read(answer);
+            capture.stop()
         };
         let passed = b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";
         assert_eq!(
@@ -333,35 +333,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_is_spelled_and_kept_however_it_is_written() {
+    async fn a_request_is_recased_and_recorded_for_any_write_sizes() {
         for room in [1, 7, 20, 1000] {
-            let tape = WireCapture::default();
-            tape.begin(&Method::GET, heads(&spelling(), None));
-            tape.start_recording();
-            let found = through(room, (HEAD, ""), |socket, parts| {
-                tape.poll_write(socket, parts)
+            let capture = WireCapture::default();
+            capture.begin(&Method::GET, heads(&spelling(), None));
+            capture.start_recording();
+            let found = write_through(room, (HEAD, ""), |socket, parts| {
+                capture.poll_write(socket, parts)
             });
             assert_eq!(found.await, SPELLED, "{room}");
-            assert_eq!(tape.recorded().as_deref(), Some(SPELLED.as_bytes()));
+            assert_eq!(capture.recorded().as_deref(), Some(SPELLED.as_bytes()));
         }
     }
 
     #[tokio::test]
-    async fn a_raw_target_is_written_and_kept_however_it_is_written() {
+    async fn a_raw_target_is_written_and_recorded_for_any_write_sizes() {
         let raw = SPELLED.replace("GET / ", "GET /<a>?\"b ");
         for room in [1, 7, 20, 1000] {
-            let tape = WireCapture::default();
+            let capture = WireCapture::default();
             let spelling = spelling();
-            tape.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
-            tape.start_recording();
-            let found = through(room, (HEAD, ""), |socket, parts| {
-                tape.poll_write(socket, parts)
+            capture.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
+            capture.start_recording();
+            let found = write_through(room, (HEAD, ""), |socket, parts| {
+                capture.poll_write(socket, parts)
             });
             assert_eq!(found.await, raw, "{room}");
-            assert_eq!(tape.recorded().as_deref(), Some(raw.as_bytes()));
-            tape.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
-            let found = through(room, (HEAD, ""), |socket, parts| {
-                tape.poll_write(socket, parts)
+            assert_eq!(capture.recorded().as_deref(), Some(raw.as_bytes()));
+            capture.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
+            let found = write_through(room, (HEAD, ""), |socket, parts| {
+                capture.poll_write(socket, parts)
             });
             assert_eq!(found.await, raw, "{room}");
         }

@@ -56,12 +56,12 @@ pub(super) struct Batch(Vec<SocketHandle>);
 impl WriteCoalescer {
     /// Adds a socket. Returns the batch to send now when a limit is reached.
     pub(super) fn add(&self, end: &SocketHandle, bytes: usize) -> Option<Batch> {
-        let mut tray = self.0.get();
-        tray.ends.push(end.clone());
-        if tray.ends.len() == 1 {
-            tray.waker.wake_by_ref();
+        let mut batch = self.0.get();
+        batch.ends.push(end.clone());
+        if batch.ends.len() == 1 {
+            batch.waker.wake_by_ref();
         }
-        tray.record_size(bytes)
+        batch.record_size(bytes)
     }
 
     /// Counts more bytes of a socket that was added. Returns the batch to send now when a limit is reached.
@@ -77,9 +77,9 @@ impl WriteCoalescer {
             }
         }
         // Keeps the allocation for the next batch.
-        let mut tray = self.0.get();
-        if tray.ends.capacity() == 0 {
-            tray.ends = ends;
+        let mut batch = self.0.get();
+        if batch.ends.capacity() == 0 {
+            batch.ends = ends;
         }
     }
 
@@ -94,11 +94,11 @@ impl WriteCoalescer {
     }
 
     pub(super) fn poll_flush_all(&self, cx: &Context<'_>) -> Poll<()> {
-        let mut tray = self.0.get();
-        tray.waker.clone_from(cx.waker());
-        let is_closed = tray.full == 0;
-        let bundle = tray.take();
-        drop(tray);
+        let mut batch = self.0.get();
+        batch.waker.clone_from(cx.waker());
+        let is_closed = batch.full == 0;
+        let bundle = batch.take();
+        drop(batch);
         self.send(bundle);
         if is_closed {
             Poll::Ready(())
@@ -109,9 +109,9 @@ impl WriteCoalescer {
 
     /// Closes the coalescer: from now on, writes are sent at once.
     pub(super) fn close(&self) {
-        let mut tray = self.0.get();
-        tray.full = 0;
-        tray.waker.wake_by_ref();
+        let mut batch = self.0.get();
+        batch.full = 0;
+        batch.waker.wake_by_ref();
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn serve(
         Ok(frames) => frames,
         Err(error) => {
             tracing::warn!(upstream = name, cause = error, "legacy socket lost");
-            upstream.stats().refuses();
+            upstream.stats().record_refused();
             task.stats.end();
             refuse_queued(&task.client_queue, &mut inbox);
             drop(permit);
@@ -433,7 +433,7 @@ impl ConnectionTask {
                 let delivery = self
                     .client_queue
                     .notify(LegacyServerMessage::Event(text(frame)));
-                self.stats.standing().on_delivery(delivery);
+                self.stats.stats().on_delivery(delivery);
             }
             CorrelatorOutput::Passed(frame) => {
                 self.client_queue

@@ -340,7 +340,7 @@ impl RpcRequest {
             match timeout(upstream.plan().timeout, read).await {
                 Ok(Ok(_)) => stream.lease.release(),
                 Ok(Err(_)) => {}
-                Err(_) => stream.lease.late(),
+                Err(_) => stream.lease.record_timeout(),
             }
         }
         Ok(CallResult::Nothing)

@@ -197,7 +197,7 @@ impl WebSocketSession {
             self.advance(&mut in_flight, &mut frames);
             let activity = Activity::new(in_flight.count() + usize::from(frames.is_writing()));
             if let (Intake::Closed(why), Activity::Idle) = (intake, activity) {
-                frames.set_close(Some(CloseReason::because(why)));
+                frames.set_close(Some(CloseReason::from_text(why)));
                 break;
             }
             let read_mode = read_mode(intake, &in_flight);
@@ -276,7 +276,7 @@ impl WebSocketSession {
         if frames.is_flooded() {
             self.worker
                 .count(|shard| shard.cut_connection(FloodReason::Chatter));
-            frames.set_close(Some(CloseReason::because(FLOOD)));
+            frames.set_close(Some(CloseReason::from_text(FLOOD)));
         }
         frames.set_close(self.close_reason.take());
         frames.end().await;
@@ -385,7 +385,7 @@ impl WebSocketSession {
                 self.convert_event(Side::Rest, text)
             }
             ServerMessage::LegacySocket(LegacyServerMessage::Gone) => {
-                self.origin.links().on_silence(Side::Rest);
+                self.origin.links().on_quiet(Side::Rest);
                 // The close is the only sign to the client that its server state is lost.
                 return Intake::Closed(GONE);
             }

@@ -33,8 +33,12 @@ pub(super) fn is_plain_probe(head: &Parts) -> bool {
         && !head.headers.contains_key(ORIGIN)
 }
 
-/// Checks a request to the listener at `own`.
-pub(super) fn admit(own: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<(), AccessDenied> {
+/// Checks a request to the listener at `listener`.
+pub(super) fn admit(
+    listener: SocketAddr,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), AccessDenied> {
     let host = only(headers, &HOST)
         .ok_or(AccessDenied::NoHost)?
         .and_then(authority)
@@ -42,12 +46,12 @@ pub(super) fn admit(own: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<(
     if uri.authority().is_some_and(|target| *target != host) {
         return Err(AccessDenied::OtherTarget);
     }
-    if is_loopback(own.ip()) && !is_loopback_name(&host) {
+    if is_loopback(listener.ip()) && !is_loopback_name(&host) {
         return Err(AccessDenied::ForeignHost);
     }
     match only(headers, &ORIGIN) {
         Some(None) => Ok(()),
-        Some(Some(origin)) if is_of(origin, &host) => Ok(()),
+        Some(Some(origin)) if matches_host(origin, &host) => Ok(()),
         Some(Some(_)) | None => Err(AccessDenied::ForeignOrigin),
     }
 }
@@ -65,7 +69,7 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
 }
 
 /// Returns true if an origin is the host itself, given the default port of the origin's scheme.
-fn is_of(origin: &HeaderValue, host: &Authority) -> bool {
+fn matches_host(origin: &HeaderValue, host: &Authority) -> bool {
     let Some((scheme, rest)) = origin
         .to_str()
         .ok()
@@ -94,12 +98,12 @@ mod tests {
     const LOOPBACK: &str = "127.0.0.1:9090";
     const ELSEWHERE: &str = "0.0.0.0:9090";
 
-    fn asked(own: &str, headers: &[(HeaderName, &str)]) -> Result<(), AccessDenied> {
+    fn asked(listener: &str, headers: &[(HeaderName, &str)]) -> Result<(), AccessDenied> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name, value.parse().unwrap());
         }
-        admit(own.parse().unwrap(), &Uri::from_static("/"), &map)
+        admit(listener.parse().unwrap(), &Uri::from_static("/"), &map)
     }
 
     #[test]
@@ -141,9 +145,9 @@ mod tests {
             &[(HOST, "local host")],
         ];
         for headers in faults {
-            for own in [LOOPBACK, ELSEWHERE] {
+            for listener in [LOOPBACK, ELSEWHERE] {
                 assert_eq!(
-                    asked(own, headers),
+                    asked(listener, headers),
                     Err(AccessDenied::NoHost),
                     "{headers:?}"
                 );
@@ -180,10 +184,10 @@ mod tests {
 
     #[test]
     fn a_target_with_a_host_of_its_own_agrees_with_the_header() {
-        let own = LOOPBACK.parse().unwrap();
+        let listener = LOOPBACK.parse().unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_static("localhost:9090"));
-        let target = |text: &str| admit(own, &text.parse().unwrap(), &headers);
+        let target = |text: &str| admit(listener, &text.parse().unwrap(), &headers);
         assert_eq!(target("http://LOCALHOST:9090/healthz"), Ok(()));
         let other = target("http://evil.example/healthz");
         assert_eq!(other, Err(AccessDenied::OtherTarget));
@@ -191,8 +195,8 @@ mod tests {
 
     #[test]
     fn an_origin_is_the_host_itself() {
-        for own in [LOOPBACK, ELSEWHERE] {
-            let from = |host, origin| asked(own, &[(HOST, host), (ORIGIN, origin)]);
+        for listener in [LOOPBACK, ELSEWHERE] {
+            let from = |host, origin| asked(listener, &[(HOST, host), (ORIGIN, origin)]);
             let same = [
                 ("localhost:9090", "http://localhost:9090"),
                 ("localhost:9090", "http://LOCALHOST:9090"),

@@ -19,16 +19,16 @@ pub(super) const BUSY: usize = 48;
 /// All connections, oldest first.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
-    all: VecDeque<Taken>,
+    all: VecDeque<AdmittedConnection>,
     busy: Arc<Semaphore>,
     changed: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct AdmittedConnection {
     peer: IpAddr,
     task: AbortHandle,
-    seat: Arc<ConnectionSlot>,
+    slot: Arc<ConnectionSlot>,
 }
 
 /// The slot of one connection.
@@ -70,7 +70,7 @@ impl ConnectionLimit {
     }
 
     /// Returns a slot for the next connection.
-    pub(super) fn seat(&self) -> Arc<ConnectionSlot> {
+    pub(super) fn new_slot(&self) -> Arc<ConnectionSlot> {
         Arc::new(ConnectionSlot {
             state: Mutex::new(AdmissionState {
                 waits_for: WaitsFor::Client,
@@ -82,31 +82,37 @@ impl ConnectionLimit {
     }
 
     /// Returns whether one more connection can be accepted.
-    pub(super) fn has_room(&mut self) -> bool {
-        self.all.retain(|taken| !taken.task.is_finished());
-        self.all.len() < CONNECTIONS || self.all.iter().any(Taken::gives_way)
+    pub(super) fn has_capacity(&mut self) -> bool {
+        self.all.retain(|admitted| !admitted.task.is_finished());
+        self.all.len() < CONNECTIONS || self.all.iter().any(AdmittedConnection::is_displaceable)
     }
 
     /// Adds a connection of a peer. Over the limit, a connection that waits for its client is aborted.
-    pub(super) fn add(&mut self, peer: IpAddr, (task, seat): (AbortHandle, Arc<ConnectionSlot>)) {
+    pub(super) fn add(&mut self, peer: IpAddr, (task, slot): (AbortHandle, Arc<ConnectionSlot>)) {
         if self.all.len() >= CONNECTIONS
-            && let Some(taken) = self.last_in_line().and_then(|at| self.all.remove(at))
+            && let Some(admitted) = self.index_to_displace().and_then(|at| self.all.remove(at))
         {
-            taken.task.abort();
+            admitted.task.abort();
         }
-        self.all.push_back(Taken { peer, task, seat });
+        self.all.push_back(AdmittedConnection { peer, task, slot });
     }
 
     /// Returns the index of the connection to displace: the oldest of the peer with most displaceable ones.
-    fn last_in_line(&self) -> Option<usize> {
-        let waiting = || self.all.iter().filter(|taken| taken.gives_way());
+    fn index_to_displace(&self) -> Option<usize> {
+        let waiting = || {
+            self.all
+                .iter()
+                .filter(|admitted| admitted.is_displaceable())
+        };
         let mut counts = HashMap::<IpAddr, usize>::new();
-        for taken in waiting() {
-            *counts.entry(taken.peer).or_default() += 1;
+        for admitted in waiting() {
+            *counts.entry(admitted.peer).or_default() += 1;
         }
         let most = counts.values().max()?;
         let mut all = self.all.iter();
-        all.position(|taken| taken.gives_way() && counts.get(&taken.peer) == Some(most))
+        all.position(|admitted| {
+            admitted.is_displaceable() && counts.get(&admitted.peer) == Some(most)
+        })
     }
 
     /// Waits until a connection may have become displaceable. Cancel-safe.
@@ -115,9 +121,9 @@ impl ConnectionLimit {
     }
 }
 
-impl Taken {
-    fn gives_way(&self) -> bool {
-        self.seat.state().waits_for == WaitsFor::Client
+impl AdmittedConnection {
+    fn is_displaceable(&self) -> bool {
+        self.slot.state().waits_for == WaitsFor::Client
     }
 }
 
@@ -132,33 +138,33 @@ impl ConnectionSlot {
     /// [`LimitReached`] if the path is an ordinary one and the limit of ordinary requests is reached.
     pub(super) fn begin(&self, path: &str) -> Result<(), LimitReached> {
         let mut state = self.state();
-        if state.busy.is_none() && !has_place_of_its_own(path) {
-            let place = self.busy.clone().try_acquire_owned();
-            state.busy = Some(place.map_err(|_| LimitReached)?);
+        if state.busy.is_none() && !is_exempt(path) {
+            let permit = self.busy.clone().try_acquire_owned();
+            state.busy = Some(permit.map_err(|_| LimitReached)?);
         }
         state.waits_for = WaitsFor::Proxy;
         Ok(())
     }
 
     /// Marks the body as read as far as needed.
-    pub(super) fn works(&self) {
+    pub(super) fn set_working(&self) {
         self.state().waits_for = WaitsFor::Proxy;
     }
 
     /// Marks the connection as waiting for its client: for more of the body, or for the reading of a response.
-    pub(super) fn waits(&self) {
+    pub(super) fn set_waiting(&self) {
         self.state().waits_for = WaitsFor::Client;
         self.changed.notify_one();
     }
 
     /// Marks the connection as closed.
-    pub(super) fn leave(&self) {
+    pub(super) fn close(&self) {
         self.state().busy = None;
-        self.waits();
+        self.set_waiting();
     }
 }
 
-fn has_place_of_its_own(path: &str) -> bool {
+fn is_exempt(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/api/v1/kill")
 }
 
@@ -169,68 +175,71 @@ mod tests {
     use super::*;
 
     /// Connections that never end, by their peers.
-    struct Crowd {
-        seats: ConnectionLimit,
+    struct Connections {
+        limit: ConnectionLimit,
         tasks: JoinSet<()>,
     }
 
-    impl Crowd {
-        fn new() -> Crowd {
-            Crowd {
-                seats: ConnectionLimit::new(),
+    impl Connections {
+        fn new() -> Connections {
+            Connections {
+                limit: ConnectionLimit::new(),
                 tasks: JoinSet::new(),
             }
         }
 
-        fn comes(&mut self, peer: [u8; 4]) -> Arc<ConnectionSlot> {
-            let seat = self.seats.seat();
+        fn connect(&mut self, peer: [u8; 4]) -> Arc<ConnectionSlot> {
+            let slot = self.limit.new_slot();
             let task = self.tasks.spawn(std::future::pending());
-            self.seats.add(peer.into(), (task, seat.clone()));
-            seat
+            self.limit.add(peer.into(), (task, slot.clone()));
+            slot
         }
 
-        fn holds(&self, seat: &Arc<ConnectionSlot>) -> bool {
-            self.seats
+        fn contains(&self, slot: &Arc<ConnectionSlot>) -> bool {
+            self.limit
                 .all
                 .iter()
-                .any(|own| Arc::ptr_eq(&own.seat, seat))
+                .any(|own| Arc::ptr_eq(&own.slot, slot))
         }
     }
 
     #[tokio::test]
-    async fn a_crowd_of_one_peer_displaces_itself() {
-        let mut crowd = Crowd::new();
-        let operator = crowd.comes([192, 0, 2, 1]);
+    async fn connections_of_one_peer_displace_each_other() {
+        let mut connections = Connections::new();
+        let operator = connections.connect([192, 0, 2, 1]);
         for _ in 0..1_000 {
-            crowd.comes([192, 0, 2, 2]);
+            connections.connect([192, 0, 2, 2]);
         }
-        assert!(crowd.holds(&operator));
-        assert_eq!(crowd.seats.all.len(), CONNECTIONS);
+        assert!(connections.contains(&operator));
+        assert_eq!(connections.limit.all.len(), CONNECTIONS);
     }
 
     #[tokio::test]
     async fn a_request_that_is_worked_on_is_not_displaced() {
-        let mut crowd = Crowd::new();
-        let asks = crowd.comes([192, 0, 2, 1]);
+        let mut connections = Connections::new();
+        let asks = connections.connect([192, 0, 2, 1]);
         asks.begin("/api/v1/flags").unwrap();
-        let first = crowd.comes([192, 0, 2, 1]);
+        let first = connections.connect([192, 0, 2, 1]);
         for _ in 0..CONNECTIONS {
-            crowd.comes([192, 0, 2, 1]);
+            connections.connect([192, 0, 2, 1]);
         }
-        assert!(crowd.holds(&asks) && !crowd.holds(&first));
+        assert!(connections.contains(&asks) && !connections.contains(&first));
         // The client is slow to send the body.
-        asks.waits();
-        crowd.comes([192, 0, 2, 1]);
-        assert!(!crowd.holds(&asks));
+        asks.set_waiting();
+        connections.connect([192, 0, 2, 1]);
+        assert!(!connections.contains(&asks));
     }
 
     #[tokio::test]
-    async fn the_kill_switch_and_probes_need_no_place_of_the_api() {
-        let mut crowd = Crowd::new();
+    async fn the_kill_switch_and_probes_are_exempt_from_the_limit() {
+        let mut connections = Connections::new();
         for _ in 0..BUSY {
-            crowd.comes([192, 0, 2, 2]).begin("/metrics").unwrap();
+            connections
+                .connect([192, 0, 2, 2])
+                .begin("/metrics")
+                .unwrap();
         }
-        let other = crowd.comes([192, 0, 2, 1]);
+        let other = connections.connect([192, 0, 2, 1]);
         assert!(other.begin("/api/v1/flags").is_err());
         for path in ["/api/v1/kill", "/healthz", "/readyz"] {
             assert!(other.begin(path).is_ok(), "{path}");

@@ -41,7 +41,7 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
     let mut object = JsonObject::read(body, &["stage", "percent", "who", "why"], DEPTH)?;
     let stage = object.required("stage", stage);
     let percent = object.required("percent", percent);
-    let signed = signed(&mut object);
+    let signed = attribution(&mut object);
     match (stage, percent) {
         (Some(stage), Some(percent)) if object.problems.is_empty() => {
             Ok(((stage, percent), signed))
@@ -53,18 +53,18 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
 /// The author of a change, and the reason if given.
 pub(super) type Attribution = (String, Option<String>);
 
-fn signed(object: &mut JsonObject<'_>) -> Attribution {
+fn attribution(object: &mut JsonObject<'_>) -> Attribution {
     let who = object.optional("who", who);
-    (said(who), object.optional("why", why))
+    (author_or_default(who), object.optional("why", why))
 }
 
 /// Reads the optional body of a change without parameters, such as `{"who": "anna", "why": "ticket 7"}`.
 pub(super) fn signature(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
     if body.is_empty() {
-        return Ok((said(None), None));
+        return Ok((author_or_default(None), None));
     }
     let mut object = JsonObject::read(body, &["who", "why"], DEPTH)?;
-    let signed = signed(&mut object);
+    let signed = attribution(&mut object);
     if object.problems.is_empty() {
         Ok(signed)
     } else {
@@ -73,7 +73,7 @@ pub(super) fn signature(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
 }
 
 /// Replaces the author by the owner of the token; a different name in the body is appended.
-pub(super) fn vouched((who, why): Attribution, bearer: Option<&str>) -> Attribution {
+pub(super) fn with_token_owner((who, why): Attribution, bearer: Option<&str>) -> Attribution {
     let who = match bearer {
         None => who,
         Some(name) if who == NAMELESS || who == name => name.to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn vouched((who, why): Attribution, bearer: Option<&str>) -> Attribut
     (who, why)
 }
 
-fn said(who: Option<String>) -> String {
+fn author_or_default(who: Option<String>) -> String {
     who.unwrap_or_else(|| NAMELESS.to_owned())
 }
 
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_said_at_once() {
+    fn every_problem_is_reported_at_once() {
         assert_eq!(
             problems(r#"{"stage":"translat","percnt":25,"who":" ","who":"x"}"#),
             [
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_object_is_refused_with_its_place() {
+    fn a_body_that_is_not_a_json_object_is_refused_with_its_position() {
         assert_eq!(
             problems("{\"stage\":tru}")[0],
             "body: byte 9: expected `true`, `false` or `null`"
@@ -305,12 +305,13 @@ mod tests {
     }
 
     #[test]
-    fn the_bearer_of_a_token_is_named_whatever_he_says() {
-        let vouched = |who: &str, bearer| vouched((who.to_owned(), None), bearer).0;
-        assert_eq!(vouched("bob", None), "bob");
-        assert_eq!(vouched("admin api", Some("anna")), "anna");
-        assert_eq!(vouched("anna", Some("anna")), "anna");
-        assert_eq!(vouched("bob", Some("anna")), "anna (bob)");
+    fn the_token_owner_is_named_whatever_the_body_contains() {
+        let with_token_owner =
+            |who: &str, bearer| with_token_owner((who.to_owned(), None), bearer).0;
+        assert_eq!(with_token_owner("bob", None), "bob");
+        assert_eq!(with_token_owner("admin api", Some("anna")), "anna");
+        assert_eq!(with_token_owner("anna", Some("anna")), "anna");
+        assert_eq!(with_token_owner("bob", Some("anna")), "anna (bob)");
     }
 
     #[test]

@@ -132,12 +132,12 @@ fn completed(mut headers: HeaderMap, body: &Bytes) -> HeaderMap {
     headers
 }
 
-const METHOD: Decoder<Method> = |text| said(text, method);
-const TARGET: Decoder<Uri> = |text| said(text, target);
-const FROM: Decoder<IpAddr> = |text| said(text, address);
+const METHOD: Decoder<Method> = |text| parse_text(text, method);
+const TARGET: Decoder<Uri> = |text| parse_text(text, target);
+const FROM: Decoder<IpAddr> = |text| parse_text(text, address);
 /// Decodes a string to its text, and any other value to its JSON.
 const BODY: Decoder<Bytes> = |text| match kind_of(text) {
-    JsonKind::String => said(text, |text| Ok(Bytes::copy_from_slice(text.as_bytes()))),
+    JsonKind::String => parse_text(text, |text| Ok(Bytes::copy_from_slice(text.as_bytes()))),
     JsonKind::Null | JsonKind::Boolean | JsonKind::Number | JsonKind::Array | JsonKind::Object => {
         Ok(Bytes::copy_from_slice(text))
     }
@@ -159,7 +159,7 @@ const HEADERS: Decoder<HeaderMap> = |text| {
     Ok(headers)
 };
 
-fn said<T>(
+fn parse_text<T>(
     text: &[u8],
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, (String, Option<String>)> {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_told_by_a_body() {
+    fn a_call_is_read_from_a_body() {
         let call =
             read(r#"{"target":"/items/7?a=1","headers":{"X-A":["1","2"]},"from":"10.0.0.1"}"#);
         let call = call.unwrap();
@@ -240,19 +240,19 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_of_a_body_is_said_and_no_value_of_a_header() {
+    fn every_problem_of_a_body_is_reported_without_header_values() {
         let problems = read(
             r#"{"method":"G T","target":"items","headers":{"authorization":"Bearer \u0000secret"},"from":"here"}"#,
         )
         .unwrap_err();
         assert_eq!(problems.len(), 4, "{problems:?}");
         assert!(!problems.join("").contains("secret"), "{problems:?}");
-        assert!(read("{}").unwrap_err()[0].starts_with("target: say a `target`"));
+        assert!(read("{}").unwrap_err()[0].starts_with("target: give a `target`"));
         assert!(read(r#"{"path":"/a"}"#).unwrap_err()[0].starts_with("path: unknown member"));
     }
 
     #[test]
-    fn a_simple_call_is_told_by_a_query() {
+    fn a_simple_call_is_read_from_a_query() {
         let call = query(Some(
             "call=DELETE%20/a%2520b?x=1&header=x-a:%201&header=x-a:2&from=::1",
         ))

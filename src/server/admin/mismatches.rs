@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_met_since_a_time_is_told() {
+    fn only_mismatches_since_a_time_are_shown() {
         let mut mismatches = Mismatches::default();
         let (items, agent): (Arc<str>, Arc<str>) = (Arc::from("items"), Arc::from("agent"));
         for (field, at_ms) in [("/body/a", 1000), ("/body/a", 3000), ("/body/b", 1000)] {

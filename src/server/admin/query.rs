@@ -18,25 +18,25 @@ const IDLE: u64 = 30 * 86_400;
 
 /// Reads `route=GLOB&idle=30d`; both are optional.
 pub(super) fn usage(query: Option<&str>) -> Result<(Glob, u64), AdminProblem> {
-    let mut said = parameters(query, &["route", "idle"])?;
-    let idle = said.remove("idle").map(|idle| {
+    let mut given = parameters(query, &["route", "idle"])?;
+    let idle = given.remove("idle").map(|idle| {
         let detail =
             "`idle` is not a duration; write one such as `30d`, `12h` or `90m`, ten years at most";
         parse_idle(&idle).ok_or_else(|| wrong(detail.to_owned()))
     });
-    Ok((route(&mut said), idle.transpose()?.unwrap_or(IDLE)))
+    Ok((route(&mut given), idle.transpose()?.unwrap_or(IDLE)))
 }
 
 /// Reads `route=GLOB&since=TIME`; the time may be a duration before `now`.
 pub(super) fn mismatches(query: Option<&str>, now: SystemTime) -> Result<Wanted, AdminProblem> {
-    let mut said = parameters(query, &["route", "since"])?;
-    let since_ms = said.remove("since").map(|since| {
+    let mut given = parameters(query, &["route", "since"])?;
+    let since_ms = given.remove("since").map(|since| {
         let detail = "`since` is not a time; write a duration before now such as `30m`, `12h` or `2d`, or a time such as \
                       `2026-06-30T12:00:00Z`";
         since_ms(&since, now).ok_or_else(|| wrong(detail.to_owned()))
     });
     Ok(Wanted {
-        routes: route(&mut said),
+        routes: route(&mut given),
         since_ms: since_ms.transpose()?,
     })
 }
@@ -54,8 +54,8 @@ fn since_ms(text: &str, now: SystemTime) -> Option<u64> {
     u64::try_from(moment).ok()?.checked_mul(1000)
 }
 
-fn route(said: &mut BTreeMap<&str, String>) -> Glob {
-    Glob::new(said.remove("route").unwrap_or_else(|| "*".to_owned()))
+fn route(given: &mut BTreeMap<&str, String>) -> Glob {
+    Glob::new(given.remove("route").unwrap_or_else(|| "*".to_owned()))
 }
 
 /// Reads the parameters of a query; fails on an unknown or repeated name.
@@ -63,7 +63,7 @@ fn parameters<'q>(
     query: Option<&'q str>,
     known: &[&str],
 ) -> Result<BTreeMap<&'q str, String>, AdminProblem> {
-    let mut said = BTreeMap::new();
+    let mut given = BTreeMap::new();
     let pairs = query.unwrap_or_default().split('&');
     for pair in pairs.filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -72,11 +72,11 @@ fn parameters<'q>(
             return Err(wrong(format!("unknown parameter; known: `{known}`")));
         }
         let value = decode(value, Plus::Space).map_err(|error| wrong(error.to_string()))?;
-        if said.insert(name, value.into()).is_some() {
+        if given.insert(name, value.into()).is_some() {
             return Err(wrong(format!("`{name}` is given twice")));
         }
     }
-    Ok(said)
+    Ok(given)
 }
 
 fn wrong(detail: String) -> AdminProblem {
@@ -90,15 +90,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_says_which_routes_and_how_long() {
+    fn usage_is_requested_by_route_and_time() {
         let read = |query: &str| {
             let (route, idle) = usage(Some(query)).ok()?;
             Some((route.as_str().to_owned(), idle))
         };
-        let said = |route: &str, idle| Some((route.to_owned(), idle));
-        assert_eq!(read(""), said("*", IDLE));
-        assert_eq!(read("idle=12h"), said("*", 43_200));
-        assert_eq!(read("route=agent.%2A&idle=1s"), said("agent.*", 1));
+        let given = |route: &str, idle| Some((route.to_owned(), idle));
+        assert_eq!(read(""), given("*", IDLE));
+        assert_eq!(read("idle=12h"), given("*", 43_200));
+        assert_eq!(read("route=agent.%2A&idle=1s"), given("agent.*", 1));
         for wrong in [
             "idle=",
             "idle=0d",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_chosen_by_route_alone() {
+    fn mismatches_are_deleted_by_route_alone() {
         let read = |query| Some(forgotten(query).ok()?.as_str().to_owned());
         assert_eq!(read(None).as_deref(), Some("*"));
         assert_eq!(read(Some("route=items.get")).as_deref(), Some("items.get"));

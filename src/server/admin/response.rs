@@ -115,7 +115,7 @@ impl AdminApi {
             AdminEndpoint::Flip(name) => {
                 is_json(head)?;
                 let ((stage, percent), signed) = decode::flip(&read(body).await?)?;
-                let signed = decode::vouched(signed, bearer);
+                let signed = decode::with_token_owner(signed, bearer);
                 self.change(head, (flip(name, stage, percent), signed))
                     .await
             }
@@ -311,7 +311,7 @@ where
     if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
         is_json(head)?;
     }
-    Ok(decode::vouched(decode::signature(&body)?, bearer))
+    Ok(decode::with_token_owner(decode::signature(&body)?, bearer))
 }
 
 /// Reads the whole body within its size and time limits.

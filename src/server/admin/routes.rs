@@ -75,7 +75,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFou
         "/api/v1/reload" => return Err(NotFound::Method { allow: POST }),
         "/api/v1/plan" => AdminEndpoint::Plan,
         "/api/v1/usage" => AdminEndpoint::Usage,
-        "/api/v1/mismatches" => return kept(method),
+        "/api/v1/mismatches" => return mismatches_endpoint(method),
         "/api/v1/explain" => return ask(method),
         "/api/v1/admin.json" => AdminEndpoint::Api,
         "/api/v1/openapi.json" => AdminEndpoint::Document(Side::Rest),
@@ -155,7 +155,7 @@ fn ask(method: &Method) -> Result<AdminEndpoint, NotFound> {
 }
 
 /// Returns the endpoint of mismatches, which can be read and deleted.
-fn kept(method: &Method) -> Result<AdminEndpoint, NotFound> {
+fn mismatches_endpoint(method: &Method) -> Result<AdminEndpoint, NotFound> {
     match *method {
         Method::GET | Method::HEAD => Ok(AdminEndpoint::Mismatches),
         Method::DELETE => Ok(AdminEndpoint::ForgetMismatches),
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_methods_name_what_is_asked() {
+    fn paths_and_methods_select_an_endpoint() {
         let name = || "ios-first".to_owned();
         let cases = [
             (Method::GET, "/healthz", Ok(Endpoint::Health)),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_under_api_is_the_api() {
+    fn only_paths_under_api_are_the_api() {
         for path in ["/api", "/api/", "/api/v1/flags", "/api/v2"] {
             assert!(is_api(path), "{path}");
         }

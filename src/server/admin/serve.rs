@@ -57,23 +57,23 @@ pub async fn serve(
     });
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
-    let mut seats = ConnectionLimit::new();
+    let mut limit = ConnectionLimit::new();
     let mut pause = AcceptPause::new("admin");
     let mut shutdown = pin!(shutdown);
     loop {
-        let has_room = seats.has_room();
+        let has_capacity = limit.has_capacity();
         // Every branch is cancel-safe: a connection is either still in the backlog or already spawned.
         tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(ended) = connections.join_next() => report(ended),
-            () = seats.changed(), if !has_room => {}
-            () = pause.ends(), if pause.is_on() => {}
-            accepted = listener.accept(), if has_room && !pause.is_on() => match accepted {
+            () = limit.changed(), if !has_capacity => {}
+            () = pause.wait(), if pause.is_on() => {}
+            accepted = listener.accept(), if has_capacity && !pause.is_on() => match accepted {
                 Ok((stream, peer)) => {
-                    let (admin, seat) = (Arc::clone(&admin), seats.seat());
-                    let talk = converse(stream, (admin, seat.clone()), closing.clone());
-                    seats.add(peer.ip(), (connections.spawn(talk), seat));
+                    let (admin, slot) = (Arc::clone(&admin), limit.new_slot());
+                    let talk = serve_connection(stream, (admin, slot.clone()), closing.clone());
+                    limit.add(peer.ip(), (connections.spawn(talk), slot));
                     // The request may have arrived already: it is read before another connection can displace this
                     // one.
                     yield_now().await;
@@ -103,14 +103,14 @@ struct Draining(Arc<ConnectionSlot>);
 
 impl Drop for Draining {
     fn drop(&mut self) {
-        self.0.leave();
+        self.0.close();
     }
 }
 
 /// A request body that tells its connection's slot when it waits for the client.
 struct Awaited {
     body: Incoming,
-    seat: Arc<ConnectionSlot>,
+    slot: Arc<ConnectionSlot>,
 }
 
 impl Body for Awaited {
@@ -121,12 +121,12 @@ impl Body for Awaited {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let came = Pin::new(&mut self.body).poll_frame(context);
-        match came.is_pending() {
-            true => self.seat.waits(),
-            false => self.seat.works(),
+        let arrived = Pin::new(&mut self.body).poll_frame(context);
+        match arrived.is_pending() {
+            true => self.slot.set_waiting(),
+            false => self.slot.set_working(),
         }
-        came
+        arrived
     }
 
     fn is_end_stream(&self) -> bool {
@@ -148,23 +148,23 @@ fn busy() -> Response<Full<Bytes>> {
 }
 
 /// Serves one connection from its first request to its last.
-async fn converse(
+async fn serve_connection(
     stream: TcpStream,
-    (admin, seat): (Arc<AdminApi>, Arc<ConnectionSlot>),
+    (admin, slot): (Arc<AdminApi>, Arc<ConnectionSlot>),
     mut closing: ShutdownState,
 ) {
-    let seat = Draining(seat);
+    let slot = Draining(slot);
     let service = service_fn(|request: Request<Incoming>| async {
-        let answer = match seat.0.begin(request.uri().path()) {
+        let answer = match slot.0.begin(request.uri().path()) {
             Ok(()) => {
-                let seat = seat.0.clone();
+                let slot = slot.0.clone();
                 admin
-                    .answer(request.map(|body| Awaited { body, seat }))
+                    .answer(request.map(|body| Awaited { body, slot }))
                     .await
             }
             Err(_) => busy(),
         };
-        seat.0.waits();
+        slot.0.set_waiting();
         Ok::<_, Infallible>(answer)
     });
     let mut connection = pin!(

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 
 impl<D: Debug + 'static> OnAbort for Full<D> {
-    fn left(&mut self, _cause: Option<&str>) {}
+    fn on_abort(&mut self, _cause: Option<&str>) {}
 }
 
 type Frames = stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, Infallible>>>;
@@ -25,7 +25,7 @@ fn pieces(lengths: &[usize]) -> StreamBody<Frames> {
 }
 
 impl OnAbort for StreamBody<Frames> {
-    fn left(&mut self, _cause: Option<&str>) {}
+    fn on_abort(&mut self, _cause: Option<&str>) {}
 }
 
 /// A body that notes how often it was left, and why.
@@ -53,7 +53,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Noting<B> {
 }
 
 impl<B: Debug + 'static> OnAbort for Noting<B> {
-    fn left(&mut self, cause: Option<&str>) {
+    fn on_abort(&mut self, cause: Option<&str>) {
         self.1.borrow_mut().push(cause.map(str::to_owned));
     }
 }
@@ -96,7 +96,7 @@ async fn a_long_answer_is_small_pieces_and_its_last_byte() {
 }
 
 #[tokio::test]
-async fn the_end_of_an_answer_without_length_waits_for_all_that_stands_before_it() {
+async fn the_end_of_a_response_without_length_waits_for_everything_before_it() {
     let mut taken = TrackedBody::new(pieces(&[5]), Rc::default());
     let mut only = piece(&mut taken).await.unwrap();
     only.advance(4);
@@ -132,7 +132,7 @@ fn torn(pieces: &[&'static [u8]]) -> impl AbortableBody<Error = &'static str> {
 }
 
 #[tokio::test]
-async fn a_fault_waits_for_all_that_stands_before_it() {
+async fn an_error_waits_for_everything_before_it() {
     let mut taken = TrackedBody::new(torn(&[b"[1"]), Rc::default());
     let only = taken.frame().await.unwrap().unwrap();
     assert!(taken.frame().now_or_never().is_none());
@@ -142,7 +142,7 @@ async fn a_fault_waits_for_all_that_stands_before_it() {
 }
 
 #[tokio::test]
-async fn a_fault_that_comes_first_waits_for_the_head() {
+async fn an_error_before_any_byte_waits_for_the_head() {
     let mut taken = TrackedBody::new(torn(&[]), Rc::default());
     let mark = taken.frame().await.unwrap().unwrap();
     let mark = mark.into_data().unwrap();
@@ -153,7 +153,7 @@ async fn a_fault_that_comes_first_waits_for_the_head() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_piece_that_nobody_takes_is_waited_for_no_longer_than_may_be() {
+async fn the_wait_for_an_untaken_chunk_is_limited() {
     let (pace, left) = (Rc::<DeliveryPace>::default(), Rc::default());
     let body = Noting(Full::new(Bytes::from(vec![7; 3 * PIECE])), Rc::clone(&left));
     let ending = AbortReason(pace.clone());
@@ -169,7 +169,7 @@ async fn a_piece_that_nobody_takes_is_waited_for_no_longer_than_may_be() {
     let mut third = piece(&mut taken).await.unwrap();
     tokio::time::advance(Duration::from_secs(20)).await;
     third.advance(1);
-    pace.stalls(patience).await;
+    pace.wait_for_stall(patience).await;
     assert_eq!(clock::now() - began, Duration::from_secs(70));
     drop((taken, third, ending));
     let why = "the client read nothing for too long";

@@ -65,7 +65,7 @@ impl<S> Inspected<S> {
     /// Returns true if hyper has all input, and will not read before the call in progress is over.
     fn is_unread(&self) -> bool {
         let has_all = self.ready.is_empty() && self.inspection.begun() == self.follower.message();
-        let is_in_hand = self.inspection.is_in_hand();
+        let is_in_hand = self.inspection.is_in_progress();
         has_all
             && match self.mode {
                 Mode::Following => is_in_hand && self.held.is_empty() && self.follower.is_between(),
@@ -83,7 +83,7 @@ impl<S: AsyncRead + Unpin> Inspected<S> {
         while self.is_unread() {
             let polled = self.poll_ahead(cx);
             self.note_head(&polled);
-            self.inspection.owed(self.follower.owes());
+            self.inspection.record_incomplete_body(self.follower.owes());
             if let Flow::Done = ready!(polled)? {
                 return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
             }

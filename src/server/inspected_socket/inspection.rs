@@ -43,7 +43,7 @@ struct InspectionState {
     answered: Option<(u64, UpgradeResult)>,
     flushing: Flushing,
     /// Disables write coalescing when someone waits for a flush.
-    reins: WriteControl,
+    write_control: WriteControl,
 }
 
 /// The watch on a flush of hyper's output.
@@ -58,9 +58,9 @@ enum Flushing {
 impl Inspection {
     /// Creates the state of a connection whose socket coalesces writes.
     #[must_use]
-    pub fn hastening(reins: WriteControl) -> Inspection {
+    pub fn with_write_control(write_control: WriteControl) -> Inspection {
         let shared = InspectionState {
-            reins,
+            write_control,
             ..InspectionState::default()
         };
         Inspection {
@@ -93,44 +93,44 @@ impl Inspection {
     }
 
     /// Returns true if the last request has no complete response yet.
-    pub(super) fn is_in_hand(&self) -> bool {
+    pub(super) fn is_in_progress(&self) -> bool {
         let shared = self.shared.get();
         shared.begun > 0 && !shared.is_answered
     }
 
     /// Records that hyper has the whole response to the last request, or has dropped it.
-    pub fn is_answered(&self) {
+    pub fn record_answered(&self) {
         self.shared.get().is_answered = true;
     }
 
     /// Records the time of a head, before hyper has its end.
-    pub(super) fn head_took(&self, took: Duration) {
+    pub(super) fn record_head_time(&self, took: Duration) {
         self.shared.get().head = took;
     }
 
     /// Records the header case of a request, before hyper has the end of its head.
-    pub(super) fn request_spelled(&self, request: u64, spelling: HeaderCase) {
+    pub(super) fn record_request_case(&self, request: u64, spelling: HeaderCase) {
         self.shared.get().requests.push_back((request, spelling));
     }
 
     /// Records the original target of a request, before hyper has its request line.
-    pub(super) fn request_sent(&self, request: u64, target: SentTarget) {
+    pub(super) fn record_target(&self, request: u64, target: SentTarget) {
         let target = (request, Rc::new(target));
         self.shared.get().targets.push_back(target);
     }
 
     /// Returns true if an inline body can be recorded.
-    pub(super) fn has_room_for_whole(&self) -> bool {
+    pub(super) fn can_record_inline_body(&self) -> bool {
         self.shared.get().whole.is_none()
     }
 
     /// Records the inline body of a request, before hyper has the end of its head.
-    pub(super) fn request_came_whole(&self, request: u64, body: InlineBody) {
+    pub(super) fn record_inline_body(&self, request: u64, body: InlineBody) {
         self.shared.get().whole = Some((request, body));
     }
 
     /// Records the header case of a response, before hyper has the response.
-    pub fn answer_spelled(&self, spelling: Option<HeaderCase>) {
+    pub fn record_response_case(&self, spelling: Option<HeaderCase>) {
         self.shared.get().answer = spelling;
     }
 
@@ -147,18 +147,18 @@ impl Inspection {
 
     /// Returns true if the body of this request is incomplete.
     #[must_use]
-    pub fn owes(&self, request: u64) -> bool {
+    pub fn has_incomplete_body(&self, request: u64) -> bool {
         self.shared.get().owes == request
     }
 
     /// Records the request whose body is incomplete.
-    pub(super) fn owed(&self, request: u64) {
+    pub(super) fn record_incomplete_body(&self, request: u64) {
         self.shared.get().owes = request;
     }
 
     /// Records the result of a request, before hyper has the response. An upgrade request needs this, because the
     /// bytes behind it are held until then; for other requests it has no effect.
-    pub fn answered(&self, request: u64, status: StatusCode) {
+    pub fn record_status(&self, request: u64, status: StatusCode) {
         let mut shared = self.shared.get();
         let answer = match status {
             StatusCode::SWITCHING_PROTOCOLS => UpgradeResult::Switched,
@@ -166,19 +166,19 @@ impl Inspection {
         };
         shared.answered = Some((request, answer));
         if answer == UpgradeResult::Switched {
-            shared.reins.disable_coalescing();
+            shared.write_control.disable_coalescing();
         }
     }
 
     /// Disables write coalescing.
-    pub(super) fn hasten(&self) {
-        self.shared.get().reins.disable_coalescing();
+    pub(super) fn disable_coalescing(&self) {
+        self.shared.get().write_control.disable_coalescing();
     }
 
     /// Starts to watch for a flush of everything that hyper has now.
     pub fn must_flush(&self) {
         let mut shared = self.shared.get();
-        shared.reins.disable_coalescing();
+        shared.write_control.disable_coalescing();
         shared.flushing = Flushing::Watched(None);
     }
 
@@ -202,8 +202,8 @@ impl Inspection {
     }
 
     /// Offers memory that hyper's next write will contain, so that it need not be copied.
-    pub(in crate::server) fn gives(&self, piece: &Bytes) {
-        self.shared.get().reins.offer_shared(piece);
+    pub(in crate::server) fn offer_shared(&self, piece: &Bytes) {
+        self.shared.get().write_control.offer_shared(piece);
     }
 
     /// Refuses a request. Only the first refusal counts, because nothing is read after it.

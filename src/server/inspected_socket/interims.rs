@@ -23,7 +23,7 @@ pub(super) struct InterimWriter {
 impl<S> Inspected<S> {
     /// Enables interim responses.
     #[must_use]
-    pub fn telling(mut self, interims: Interims) -> Self {
+    pub fn with_interims(mut self, interims: Interims) -> Self {
         self.interims.from = Some(interims);
         self
     }

@@ -19,7 +19,7 @@ impl<S> Inspected<S> {
         self.ready.extend_from_slice(&written);
         let number = self.follower.message();
         self.inspection
-            .request_sent(number, SentTarget::Raw(target));
+            .record_target(number, SentTarget::Raw(target));
     }
 
     /// Refuses a message; `rest` is the part that was not passed on.
@@ -29,7 +29,7 @@ impl<S> Inspected<S> {
         {
             let number = self.follower.message();
             self.inspection
-                .request_sent(number, SentTarget::Refused(line));
+                .record_target(number, SentTarget::Refused(line));
         }
         self.inspection.refuse(self.follower.message(), violation);
         self.mode = match place {

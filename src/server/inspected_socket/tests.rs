@@ -44,7 +44,7 @@ fn reply(status: StatusCode, text: impl Into<Bytes>) -> Reply {
 
 /// The names of an answer are its head's: what else goes out is as it was given.
 #[tokio::test]
-async fn names_are_laid_over_a_head_alone() {
+async fn header_case_changes_a_head_alone() {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nx-a: 1\r\n\r\n";
     const BODY: &[u8] = b"\r\nx-a: 1\r\n\r\n";
     let spelling = || {
@@ -56,10 +56,10 @@ async fn names_are_laid_over_a_head_alone() {
     let (mut far, near) = duplex(1 << 10);
     let inspection = Inspection::default();
     let mut inspected = Inspected::new(near, HeadLimits::default(), inspection.clone());
-    inspection.answer_spelled(spelling());
+    inspection.record_response_case(spelling());
     inspected.write_all(BODY).await.unwrap();
     inspected.write_all(HEAD).await.unwrap();
-    inspection.answer_spelled(spelling());
+    inspection.record_response_case(spelling());
     inspected.write_all(HEAD).await.unwrap();
     inspected.write_all(BODY).await.unwrap();
     drop(inspected);
@@ -77,7 +77,7 @@ async fn service(inspection: Inspection, request: Request<Incoming>) -> Reply {
         Some(violation) => refused(number, violation),
         None => tell(&inspection, number, request).await,
     };
-    inspection.answered(number, reply.status());
+    inspection.record_status(number, reply.status());
     reply
 }
 

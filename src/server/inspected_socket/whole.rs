@@ -11,7 +11,7 @@ const END: &[u8] = b"\r\n";
 impl<S> Inspected<S> {
     /// Extracts the body of a request whose head begins at `start` in the reader's buffer and whose last header line
     /// ends at `end`. On `Flow::Done` the buffer holds the head alone; otherwise it is unchanged.
-    pub(super) fn set_apart(
+    pub(super) fn extract_inline_body(
         &mut self,
         buf: &mut ReadBuf<'_>,
         (start, end): (usize, usize),
@@ -20,7 +20,7 @@ impl<S> Inspected<S> {
         let announced = self.follower.announces();
         let came = (buf.filled().len() - end - END.len()) as u64;
         let has_room = buf.capacity() - end >= TE_LINE.len() + END.len();
-        if announced != Some(came) || !has_room || !self.inspection.has_room_for_whole() {
+        if announced != Some(came) || !has_room || !self.inspection.can_record_inline_body() {
             return Flow::Again;
         }
         let message = &mut buf.filled_mut()[start..];
@@ -32,7 +32,7 @@ impl<S> Inspected<S> {
         // The inspector already has the head, and knows only the length of the body.
         self.follower.feed(&buf.filled()[end..]);
         let number = self.follower.message();
-        self.inspection.request_came_whole(number, body);
+        self.inspection.record_inline_body(number, body);
         buf.set_filled(end);
         if te == Te::Absent {
             buf.put_slice(TE_LINE);

@@ -57,7 +57,7 @@ async fn fill(near: &mut CoalescingSocket) -> usize {
 }
 
 #[tokio::test]
-async fn what_is_deferred_goes_out_at_the_end_of_the_turn() {
+async fn deferred_writes_are_sent_at_the_end_of_the_turn() {
     let outbox = WriteCoalescer::default();
     let (mut near, mut far) = pair(&outbox).await;
     near.write_all(b"one").await.unwrap();
@@ -90,7 +90,7 @@ async fn the_carrier_is_woken_by_the_first_end_of_a_turn() {
 }
 
 #[tokio::test]
-async fn many_ends_wait_for_no_turn() {
+async fn many_sockets_are_not_deferred() {
     let outbox = WriteCoalescer::default();
     let mut ends = Vec::new();
     for _ in 0..FULL {
@@ -108,7 +108,7 @@ async fn many_ends_wait_for_no_turn() {
 }
 
 #[tokio::test]
-async fn many_bytes_wait_for_no_turn() {
+async fn many_bytes_are_not_deferred() {
     let outbox = WriteCoalescer::default();
     let (mut first, mut far) = pair(&outbox).await;
     let (mut second, mut other) = pair(&outbox).await;
@@ -126,7 +126,7 @@ async fn many_bytes_wait_for_no_turn() {
 }
 
 #[tokio::test]
-async fn a_room_that_another_socket_has_had_brings_nothing_along() {
+async fn a_reused_buffer_is_empty() {
     let outbox = WriteCoalescer::default();
     for own in [b"the first", b"his heirs"] {
         let (mut near, mut far) = pair(&outbox).await;
@@ -142,7 +142,7 @@ async fn a_room_that_another_socket_has_had_brings_nothing_along() {
 }
 
 #[tokio::test]
-async fn a_closed_outbox_lets_nothing_wait() {
+async fn a_closed_coalescer_defers_nothing() {
     let outbox = WriteCoalescer::default();
     let (mut near, mut far) = pair(&outbox).await;
     near.write_all(b"before").await.unwrap();
@@ -154,7 +154,7 @@ async fn a_closed_outbox_lets_nothing_wait() {
 }
 
 #[tokio::test]
-async fn what_is_flushed_in_haste_waits_for_no_turn() {
+async fn writes_are_not_deferred_while_coalescing_is_disabled() {
     let outbox = WriteCoalescer::default();
     let (mut near, mut far) = pair(&outbox).await;
     near.write_all(b"slow").await.unwrap();
@@ -168,7 +168,7 @@ async fn what_is_flushed_in_haste_waits_for_no_turn() {
 }
 
 #[tokio::test]
-async fn whoever_copies_in_haste_needs_no_further_flush() {
+async fn a_copy_without_coalescing_needs_no_further_flush() {
     let outbox = WriteCoalescer::default();
     let (mut near, mut far) = pair(&outbox).await;
     near.write_control().disable_coalescing();
@@ -195,7 +195,7 @@ async fn few_bytes_wait_and_more_do_not() {
 }
 
 #[tokio::test]
-async fn a_piece_that_it_is_told_of_waits_unless_it_is_long() {
+async fn a_shared_piece_is_deferred_unless_it_is_long() {
     let outbox = WriteCoalescer::default();
     for (count, waits) in [(FEW + 1, true), (LONGEST, true), (LONGEST + 1, false)] {
         let (mut near, mut far) = pair(&outbox).await;
@@ -231,7 +231,7 @@ async fn a_socket_that_is_let_go_sends_what_it_had_and_ends() {
 }
 
 #[tokio::test]
-async fn what_the_system_does_not_take_is_flushed_by_whoever_wrote_it() {
+async fn bytes_that_the_system_refuses_are_flushed_by_their_writer() {
     let outbox = WriteCoalescer::default();
     let (mut near, mut far) = pair(&outbox).await;
     let before = fill(&mut near).await;
@@ -260,7 +260,7 @@ async fn what_the_system_does_not_take_is_flushed_by_whoever_wrote_it() {
 }
 
 #[tokio::test]
-async fn what_failed_is_told_to_whoever_wrote_it() {
+async fn a_failed_write_is_reported_to_its_writer() {
     let outbox = WriteCoalescer::default();
     let (mut near, far) = pair(&outbox).await;
     far.set_zero_linger().unwrap();

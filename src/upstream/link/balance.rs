@@ -14,52 +14,58 @@ pub(super) type InFlightGuard = Arc<()>;
 /// One of the balanced links.
 struct BalancedLink {
     link: LinkHandle,
-    standing: Arc<LinkStats>,
+    stats: Arc<LinkStats>,
     load: InFlightGuard,
 }
 
 impl BalancedLink {
     /// Returns the sort key: the link with the least cost takes the next request.
     fn cost(&self) -> (bool, usize) {
-        (!self.standing.is_up(), Arc::strong_count(&self.load))
+        (!self.stats.is_up(), Arc::strong_count(&self.load))
     }
 }
 
-/// Forwards requests to `count` link tasks, each of which `begin` starts.
-pub async fn spread(
+/// Forwards requests to `count` link tasks, each of which `start` starts.
+pub async fn balance(
     mut inbox: RequestReceiver,
     whole: &Arc<LinkStats>,
     (count, queue): (usize, usize),
-    mut begin: impl FnMut(RequestReceiver, Arc<LinkStats>),
+    mut start: impl FnMut(RequestReceiver, Arc<LinkStats>),
 ) {
-    let mut standings: Vec<Arc<LinkStats>> = Vec::with_capacity(count);
+    let mut all_stats: Vec<Arc<LinkStats>> = Vec::with_capacity(count);
     let mut members: Vec<BalancedLink> = Vec::with_capacity(count);
     for _ in 0..count {
-        let (link, own) = open(queue);
-        let standing = Arc::new(LinkStats::part_of(whole));
-        let listeners = inbox.listeners.succeeding(&standings);
-        begin(RequestReceiver { listeners, ..own }, standing.clone());
-        standings.push(standing.clone());
+        let (link, receiver) = open(queue);
+        let stats = Arc::new(LinkStats::with_parent(whole));
+        let subscribers = inbox.subscribers.preceded_by(&all_stats);
+        start(
+            RequestReceiver {
+                subscribers,
+                ..receiver
+            },
+            stats.clone(),
+        );
+        all_stats.push(stats.clone());
         members.push(BalancedLink {
             link,
-            standing,
+            stats,
             load: InFlightGuard::default(),
         });
     }
     loop {
         // Both branches are cancel-safe: nothing is lost before the next iteration.
         tokio::select! {
-            asked = inbox.asks.recv() => {
-                let Some(mut asked) = asked else {
+            request = inbox.requests.recv() => {
+                let Some(mut request) = request else {
                     return;
                 };
                 if let Some(member) = members.iter().min_by_key(|member| member.cost()) {
-                    asked.load = Some(member.load.clone());
+                    request.load = Some(member.load.clone());
                     // The link task lives as long as its handle, so the send cannot fail.
-                    let _ = member.link.hand_on(asked).await;
+                    let _ = member.link.forward(request).await;
                 }
             }
-            () = inbox.gone.notified() => members.iter().for_each(|member| member.link.notify_abandoned()),
+            () = inbox.abandoned.notified() => members.iter().for_each(|member| member.link.notify_abandoned()),
         }
     }
 }

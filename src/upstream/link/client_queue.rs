@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
 use super::notifications::{
-    self, LinkLost, NotificationSender, OWN, QueuePermit, ReplySender, units,
+    self, LinkLost, NotificationSender, PER_CLIENT, QueuePermit, ReplySender, units,
 };
 use super::stats::Delivery;
 use super::{LinkReply, LinkStats};
@@ -24,18 +24,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The messages that wait for the client.
 #[derive(Debug)]
 pub(super) struct LinkClientQueue<'a> {
-    ear: NotificationSender,
+    notifier: NotificationSender,
     waiting: VecDeque<QueuedItem>,
     /// The size of the queued notifications, in units.
     units: usize,
     /// The time at which a message last left the queue.
     since: Instant,
-    standing: &'a LinkStats,
+    stats: &'a LinkStats,
 }
 
 #[derive(Debug)]
 enum QueuedItem {
-    Told(Bytes),
+    Notification(Bytes),
     Answer(
         ReplySender,
         Option<NotificationSender>,
@@ -44,13 +44,13 @@ enum QueuedItem {
 }
 
 impl<'a> LinkClientQueue<'a> {
-    pub(super) fn new(ear: NotificationSender, standing: &'a LinkStats) -> LinkClientQueue<'a> {
+    pub(super) fn new(notifier: NotificationSender, stats: &'a LinkStats) -> LinkClientQueue<'a> {
         LinkClientQueue {
-            ear,
+            notifier,
             waiting: VecDeque::new(),
             units: 0,
             since: clock::now(),
-            standing,
+            stats,
         }
     }
 
@@ -61,7 +61,7 @@ impl<'a> LinkClientQueue<'a> {
 
     /// Returns true if the server must not be read for now. Below this limit its pings are still seen.
     pub(super) fn is_full(&self) -> bool {
-        self.units >= OWN
+        self.units >= PER_CLIENT
     }
 
     /// Returns the time by which the client must take a message, if any waits.
@@ -70,30 +70,30 @@ impl<'a> LinkClientQueue<'a> {
     }
 
     /// Marks the client as one that has lost its link, so that it gets no other.
-    pub(super) fn lose(&self) {
-        self.ear.lose();
+    pub(super) fn mark_lost(&self) {
+        self.notifier.mark_lost();
     }
 
     /// Queues a notification.
     pub(super) fn notify(&mut self, text: Bytes) {
-        self.units += units(&text, OWN);
-        self.push(QueuedItem::Told(text));
+        self.units += units(&text, PER_CLIENT);
+        self.push(QueuedItem::Notification(text));
     }
 
     /// Queues a reply to a caller.
     pub(super) fn answer(
         &mut self,
-        (reply, ear): (ReplySender, Option<NotificationSender>),
-        said: Result<LinkReply, RequestError>,
+        (reply, notifier): (ReplySender, Option<NotificationSender>),
+        result: Result<LinkReply, RequestError>,
     ) {
-        self.push(QueuedItem::Answer(reply, ear, said));
+        self.push(QueuedItem::Answer(reply, notifier, result));
     }
 
-    fn push(&mut self, outgoing: QueuedItem) {
+    fn push(&mut self, item: QueuedItem) {
         if self.is_empty() {
             self.since = clock::now();
         }
-        self.waiting.push_back(outgoing);
+        self.waiting.push_back(item);
         self.advance();
     }
 
@@ -101,31 +101,32 @@ impl<'a> LinkClientQueue<'a> {
     fn advance(&mut self) {
         while let Some(first) = self.waiting.pop_front() {
             match first {
-                QueuedItem::Told(text) => match self.ear.permit(&text) {
-                    Some(room) => self.send(room, text),
-                    None => return self.waiting.push_front(QueuedItem::Told(text)),
+                QueuedItem::Notification(text) => match self.notifier.permit(&text) {
+                    Some(permit) => self.send(permit, text),
+                    None => return self.waiting.push_front(QueuedItem::Notification(text)),
                 },
-                QueuedItem::Answer(reply, ear, said) => {
-                    notifications::answer(reply, ear.as_ref(), said)
+                QueuedItem::Answer(reply, notifier, result) => {
+                    notifications::answer(reply, notifier.as_ref(), result)
                 }
             }
         }
     }
 
-    fn send(&mut self, room: QueuePermit, text: Bytes) {
+    fn send(&mut self, permit: QueuePermit, text: Bytes) {
         self.since = clock::now();
-        self.units -= units(&text, OWN);
-        self.standing.on_delivery(self.ear.notify_with(room, text));
+        self.units -= units(&text, PER_CLIENT);
+        self.stats
+            .on_delivery(self.notifier.notify_with(permit, text));
     }
 
     /// Waits for capacity for the first queued notification and sends it; cancel-safe. Never completes while nothing
     /// waits.
-    pub(super) async fn go_on(&mut self) {
-        if let Some(QueuedItem::Told(text)) = self.waiting.front()
-            && let Some(room) = self.ear.reserve(text).await
+    pub(super) async fn send_next(&mut self) {
+        if let Some(QueuedItem::Notification(text)) = self.waiting.front()
+            && let Some(permit) = self.notifier.reserve(text).await
         {
-            if let Some(QueuedItem::Told(text)) = self.waiting.pop_front() {
-                self.send(room, text);
+            if let Some(QueuedItem::Notification(text)) = self.waiting.pop_front() {
+                self.send(permit, text);
             }
             return self.advance();
         }
@@ -134,13 +135,13 @@ impl<'a> LinkClientQueue<'a> {
     }
 
     /// Drops the queued notifications and counts them; replies are still sent.
-    pub(super) fn give_up(&mut self) {
+    pub(super) fn drop_notifications(&mut self) {
         self.units = 0;
-        for outgoing in std::mem::take(&mut self.waiting) {
-            match outgoing {
-                QueuedItem::Told(_) => self.standing.on_delivery(Delivery::QueueFull),
-                QueuedItem::Answer(reply, ear, said) => {
-                    notifications::answer(reply, ear.as_ref(), said)
+        for item in std::mem::take(&mut self.waiting) {
+            match item {
+                QueuedItem::Notification(_) => self.stats.on_delivery(Delivery::QueueFull),
+                QueuedItem::Answer(reply, notifier, result) => {
+                    notifications::answer(reply, notifier.as_ref(), result)
                 }
             }
         }
@@ -149,13 +150,13 @@ impl<'a> LinkClientQueue<'a> {
     /// Sends what the client takes in time, then reports the loss of the link, if the client is to get no other.
     pub(super) async fn end(mut self, loss: Option<LinkLost>) {
         while let Some(until) = self.deadline() {
-            let left = until.saturating_duration_since(clock::now());
-            if timeout(left, self.go_on()).await.is_err() {
-                self.give_up();
+            let remaining = until.saturating_duration_since(clock::now());
+            if timeout(remaining, self.send_next()).await.is_err() {
+                self.drop_notifications();
             }
         }
         if let Some(loss) = loss {
-            self.ear.end(loss);
+            self.notifier.report_loss(loss);
         }
     }
 }

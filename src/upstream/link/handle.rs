@@ -9,12 +9,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::balance::InFlightGuard;
 use super::cancel::CancelSignal;
-use super::notifications::{self, NotificationSender, ReplySender, SequencedReply};
+use super::notifications::{self, NotificationSender, ReplySender};
 use super::per_client::{ClientLinks, LinkSharing, PendingSubscription};
+use super::reply_slot::ReplySlot;
 use super::stats::LinkStats;
 use super::subscriber_set::{Subscriber, SubscriberSet};
 use crate::domain::json::Json;
@@ -31,20 +32,20 @@ const GRACE: Duration = Duration::from_millis(250);
 /// A request to a link task.
 #[derive(Debug)]
 pub struct LinkRequest {
-    pub(super) say: Outbound,
+    pub(super) outbound: Outbound,
     pub(super) start_by: Instant,
     pub(super) deadline: Instant,
     pub(super) repeat: RetryRule,
     pub(super) rank: Priority,
     pub(super) reply: ReplySender,
     /// The notification channel of the client that waits for the reply.
-    pub(super) ear: Option<NotificationSender>,
+    pub(super) notifier: Option<NotificationSender>,
     /// A client that subscribes with this request to notifications for all clients.
-    pub(super) listener: Option<Subscriber>,
+    pub(super) subscriber: Option<Subscriber>,
     /// The receiver of the progress notifications of this request.
     pub(super) progress: Option<ProgressSink>,
     /// The cancellation signal of the client.
-    pub(super) recall: Option<Arc<CancelSignal>>,
+    pub(super) cancel_signal: Option<Arc<CancelSignal>>,
     /// Counts the request as load of its link for as long as it lives.
     pub(super) load: Option<InFlightGuard>,
 }
@@ -53,11 +54,11 @@ pub struct LinkRequest {
 #[derive(Debug, Default)]
 pub struct Requester<'a> {
     /// The links that belong to the client's connection.
-    pub own: Option<&'a ClientLinks>,
+    pub links: Option<&'a ClientLinks>,
     /// The client's cancellation signal for this request.
-    pub recall: Option<Arc<CancelSignal>>,
+    pub cancel_signal: Option<Arc<CancelSignal>>,
     /// The client's notification channel, which also orders the reply among its notifications.
-    pub ear: Option<NotificationSender>,
+    pub notifier: Option<NotificationSender>,
 }
 
 /// The receiver of the progress notifications of a request.
@@ -66,7 +67,7 @@ pub(super) struct ProgressSink {
     /// The token of the request on the link.
     pub(super) token: String,
     /// The token that the caller chose.
-    pub(super) said: Json,
+    pub(super) client_token: Json,
     pub(super) to: NotificationSender,
 }
 
@@ -84,15 +85,15 @@ pub enum LinkReply {
 /// A handle to a link task. When the last handle is dropped, the task closes its link.
 #[derive(Debug, Clone)]
 pub struct LinkHandle {
-    asks: mpsc::Sender<LinkRequest>,
-    gone: Arc<Notify>,
+    requests: mpsc::Sender<LinkRequest>,
+    abandoned: Arc<Notify>,
 }
 
 /// A handle that does not keep the link task alive.
 #[derive(Debug)]
 pub struct WeakLinkHandle {
-    asks: mpsc::WeakSender<LinkRequest>,
-    gone: Arc<Notify>,
+    requests: mpsc::WeakSender<LinkRequest>,
+    abandoned: Arc<Notify>,
 }
 
 impl WeakLinkHandle {
@@ -100,8 +101,8 @@ impl WeakLinkHandle {
     #[must_use]
     pub fn upgrade(&self) -> Option<LinkHandle> {
         Some(LinkHandle {
-            asks: self.asks.upgrade()?,
-            gone: self.gone.clone(),
+            requests: self.requests.upgrade()?,
+            abandoned: self.abandoned.clone(),
         })
     }
 }
@@ -109,31 +110,31 @@ impl WeakLinkHandle {
 impl LinkHandle {
     /// Returns true if the link task has ended and takes no more requests.
     pub(super) fn has_ended(&self) -> bool {
-        self.asks.is_closed()
+        self.requests.is_closed()
     }
 
     /// Forwards a request that another handle received.
-    pub(super) async fn hand_on(&self, asked: LinkRequest) -> Result<(), RequestError> {
-        let sent = self.asks.send(asked).await;
+    pub(super) async fn forward(&self, request: LinkRequest) -> Result<(), RequestError> {
+        let sent = self.requests.send(request).await;
         sent.map_err(|_| RequestError::Unreachable)
     }
 
     /// Tells the link task that a caller has gone away.
     pub(super) fn notify_abandoned(&self) {
-        self.gone.notify_one();
+        self.abandoned.notify_one();
     }
 
     /// Returns an identity that distinguishes this link from others while it exists.
     pub(super) fn identity(&self) -> Weak<Notify> {
-        Arc::downgrade(&self.gone)
+        Arc::downgrade(&self.abandoned)
     }
 
     /// Returns a handle that does not keep the link task alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakLinkHandle {
         WeakLinkHandle {
-            asks: self.asks.downgrade(),
-            gone: self.gone.clone(),
+            requests: self.requests.downgrade(),
+            abandoned: self.abandoned.clone(),
         }
     }
 }
@@ -141,11 +142,11 @@ impl LinkHandle {
 /// The receiving end of a link task, with the settings of its link.
 #[derive(Debug)]
 pub struct RequestReceiver {
-    pub(super) asks: mpsc::Receiver<LinkRequest>,
+    pub(super) requests: mpsc::Receiver<LinkRequest>,
     /// Notified when a caller goes away.
-    pub(super) gone: Arc<Notify>,
+    pub(super) abandoned: Arc<Notify>,
     /// The channel of the only client, if the link belongs to one client.
-    pub(super) notices: Option<NotificationSender>,
+    pub(super) notifier: Option<NotificationSender>,
     /// The longest time in which the link may be unused.
     pub(super) idle: Option<Duration>,
     /// The age at which the link stops taking requests.
@@ -155,18 +156,18 @@ pub struct RequestReceiver {
     /// Notified each time the link becomes ready.
     pub(super) ready: Option<Arc<Notify>>,
     /// The subscribers to notifications for all clients.
-    pub(super) listeners: SubscriberSet,
+    pub(super) subscribers: SubscriberSet,
 }
 
 impl RequestReceiver {
     /// Configures the receiver for a link that belongs to one client.
-    pub(super) fn for_one(
+    pub(super) fn for_client(
         self,
-        notices: Option<NotificationSender>,
+        notifier: Option<NotificationSender>,
         idle: Duration,
     ) -> RequestReceiver {
         RequestReceiver {
-            notices,
+            notifier,
             idle: Some(idle),
             ..self
         }
@@ -174,22 +175,25 @@ impl RequestReceiver {
 
     /// Closes the channel and refuses all requests in it; none of them has been written.
     pub(super) fn refuse(&mut self) {
-        self.asks.close();
-        while let Ok(LinkRequest { reply, ear, .. }) = self.asks.try_recv() {
-            notifications::answer(reply, ear.as_ref(), Err(RequestError::Unreachable));
+        self.requests.close();
+        while let Ok(LinkRequest {
+            reply, notifier, ..
+        }) = self.requests.try_recv()
+        {
+            notifications::answer(reply, notifier.as_ref(), Err(RequestError::Unreachable));
         }
     }
 
     /// Ends the link when its upstream is changed or removed.
     #[must_use]
-    pub fn until(self, over: watch::Receiver<bool>) -> RequestReceiver {
+    pub fn ending_with(self, over: watch::Receiver<bool>) -> RequestReceiver {
         let over = Some(over);
         RequestReceiver { over, ..self }
     }
 
     /// Ends the link at an age; the next request opens another one.
     #[must_use]
-    pub fn aging(self, max_age: Option<Duration>) -> RequestReceiver {
+    pub fn with_max_age(self, max_age: Option<Duration>) -> RequestReceiver {
         RequestReceiver { max_age, ..self }
     }
 }
@@ -197,21 +201,21 @@ impl RequestReceiver {
 /// Creates a handle and receiver for a link task with a queue of `queue` requests.
 #[must_use]
 pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
-    let (sender, asks) = mpsc::channel(queue + ON_THE_WAY);
-    let gone = Arc::<Notify>::default();
+    let (sender, requests) = mpsc::channel(queue + ON_THE_WAY);
+    let abandoned = Arc::<Notify>::default();
     let handle = LinkHandle {
-        asks: sender,
-        gone: gone.clone(),
+        requests: sender,
+        abandoned: abandoned.clone(),
     };
     let inbox = RequestReceiver {
-        asks,
-        gone,
-        notices: None,
+        requests,
+        abandoned,
+        notifier: None,
         idle: None,
         max_age: None,
         over: None,
         ready: None,
-        listeners: SubscriberSet::default(),
+        subscribers: SubscriberSet::default(),
     };
     (handle, inbox)
 }
@@ -238,20 +242,20 @@ impl Links {
         Links(all.into())
     }
 
-    /// Returns the links of the upstream at `place`, if it uses links.
+    /// Returns the links of the upstream at `index`, if it uses links.
     #[must_use]
-    pub fn of(&self, place: usize) -> Option<&LinkSharing> {
-        match self.0.get(place)? {
-            LinkRoute::Link(reach) => Some(reach),
+    pub fn get(&self, index: usize) -> Option<&LinkSharing> {
+        match self.0.get(index)? {
+            LinkRoute::Link(sharing) => Some(sharing),
             LinkRoute::Frames(_) | LinkRoute::Other => None,
         }
     }
 
-    /// Returns the statistics of the legacy sockets of the upstream at `place`, if it uses them.
+    /// Returns the statistics of the legacy sockets of the upstream at `index`, if it uses them.
     #[must_use]
-    pub fn stats(&self, place: usize) -> Option<Arc<LinkStats>> {
-        match self.0.get(place) {
-            Some(LinkRoute::Frames(standing)) => Some(standing.clone()),
+    pub fn stats(&self, index: usize) -> Option<Arc<LinkStats>> {
+        match self.0.get(index) {
+            Some(LinkRoute::Frames(stats)) => Some(stats.clone()),
             Some(LinkRoute::Link(_) | LinkRoute::Other) | None => None,
         }
     }
@@ -261,7 +265,7 @@ impl Links {
 #[derive(Debug)]
 pub struct LinkUpstream {
     plan: UpstreamPlan,
-    reach: LinkSharing,
+    sharing: LinkSharing,
     rank: Priority,
 }
 
@@ -270,11 +274,15 @@ impl LinkUpstream {
     #[must_use]
     pub fn new(
         plan: UpstreamPlan,
-        reach: impl Into<LinkSharing>,
+        sharing: impl Into<LinkSharing>,
         rank: Priority,
     ) -> Rc<LinkUpstream> {
-        let reach = reach.into();
-        Rc::new(LinkUpstream { plan, reach, rank })
+        let sharing = sharing.into();
+        Rc::new(LinkUpstream {
+            plan,
+            sharing,
+            rank,
+        })
     }
 
     /// Returns the plan of the upstream.
@@ -284,10 +292,10 @@ impl LinkUpstream {
     }
 
     /// Opens the link of a client that only listens, if each client has a link of its own.
-    pub fn listen(&self, own: &ClientLinks) {
-        if matches!(self.reach, LinkSharing::PerClient(_)) {
+    pub fn listen(&self, links: &ClientLinks) {
+        if matches!(self.sharing, LinkSharing::PerClient(_)) {
             // A failure is ignored: the first call that needs the link opens it and reports the reason.
-            let _ = self.way(Some(own));
+            let _ = self.route(Some(links));
         }
     }
 
@@ -298,12 +306,12 @@ impl LinkUpstream {
     /// Returns a [`RequestError`] within `limit`.
     pub async fn request(
         &self,
-        say: Outbound,
+        outbound: Outbound,
         limit: Duration,
         repeat: RetryRule,
     ) -> Result<LinkReply, RequestError> {
-        let nobody = Requester::default();
-        self.request_for(nobody, (say, repeat), limit).await
+        let requester = Requester::default();
+        self.request_for(requester, (outbound, repeat), limit).await
     }
 
     /// Sends a request for a client whose connection may have a link of its own.
@@ -312,73 +320,79 @@ impl LinkUpstream {
     /// Returns a [`RequestError`] within `limit`.
     pub async fn request_for(
         &self,
-        asker: Requester<'_>,
-        (say, repeat): (Outbound, RetryRule),
+        requester: Requester<'_>,
+        (outbound, repeat): (Outbound, RetryRule),
         limit: Duration,
     ) -> Result<LinkReply, RequestError> {
-        let Requester { own, recall, ear } = asker;
-        let (handle, shared) = self.way(own)?;
-        let listens = shared.and_then(|own| own.pending_subscription(&handle));
+        let Requester {
+            links,
+            cancel_signal,
+            notifier,
+        } = requester;
+        let (handle, shared) = self.route(links)?;
+        let subscription = shared.and_then(|links| links.pending_subscription(&handle));
         // A client on a socket listens as long as it is connected, and receives everything from a link of its own.
-        let on_socket = own.is_some_and(ClientLinks::has_subscriber);
-        let told = ear.clone().filter(|_| !on_socket || shared.is_some());
-        let (say, progress) = self.in_progress(say, told);
+        let on_socket = links.is_some_and(ClientLinks::has_subscriber);
+        let progress_to = notifier.clone().filter(|_| !on_socket || shared.is_some());
+        let (outbound, progress) = self.with_progress_token(outbound, progress_to);
         // A client that uses POST listens while a call with a progress token is open.
-        let listener = match on_socket {
-            true => listens.as_ref().map(PendingSubscription::listener),
-            false => ear
+        let subscriber = match on_socket {
+            true => subscription.as_ref().map(PendingSubscription::subscriber),
+            false => notifier
                 .clone()
                 .filter(|_| progress.is_some())
                 .map(Subscriber::new),
         };
         let now = clock::now();
         let deadline = now + limit;
-        let patience = match say {
+        let wait_until = match outbound {
             // The server must acknowledge a subscription by the deadline; after that there is no limit.
             Outbound::Subscription(..) => None,
             Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => Some(deadline + GRACE),
         };
         let (reply, answer) = oneshot::channel();
-        let asked = LinkRequest {
-            say,
+        let request = LinkRequest {
+            outbound,
             start_by: now + self.plan.queue_wait(limit),
             deadline,
             repeat,
             rank: self.rank,
             reply,
-            ear: ear.clone(),
-            listener,
+            notifier: notifier.clone(),
+            subscriber,
             progress,
-            recall,
+            cancel_signal,
             load: None,
         };
-        let handle = self.send(handle, own, asked)?;
-        if let Some(listens) = listens {
-            listens.begun();
+        let handle = self.send(handle, links, request)?;
+        if let Some(subscription) = subscription {
+            subscription.record();
         }
-        let door = ReplySlot {
+        let slot = ReplySlot {
             answer,
             held: None,
-            gone: &handle.gone,
-            ear,
+            abandoned: &handle.abandoned,
+            notifier,
         };
-        door.answer(patience).await
+        slot.answer(wait_until).await
     }
 }
 
 impl LinkUpstream {
     /// Returns the link for a request, and the client's links if the link is shared.
-    fn way<'o>(
+    fn route<'o>(
         &self,
-        own: Option<&'o ClientLinks>,
+        links: Option<&'o ClientLinks>,
     ) -> Result<(LinkHandle, Option<&'o ClientLinks>), RequestError> {
         let upstream = &self.plan.name;
-        if own.is_some_and(ClientLinks::has_lost) {
+        if links.is_some_and(ClientLinks::has_lost) {
             return Err(RequestError::Unreachable);
         }
-        match (&self.reach, own) {
-            (LinkSharing::Shared(link), own) => Ok((link.clone(), own)),
-            (LinkSharing::PerClient(opener), Some(own)) => Ok((own.of(upstream, opener)?, None)),
+        match (&self.sharing, links) {
+            (LinkSharing::Shared(link), links) => Ok((link.clone(), links)),
+            (LinkSharing::PerClient(opener), Some(links)) => {
+                Ok((links.get_or_open(upstream, opener)?, None))
+            }
             (LinkSharing::PerClient(_), None) => Err(RequestError::Unreachable),
         }
     }
@@ -387,13 +401,13 @@ impl LinkUpstream {
     fn send(
         &self,
         handle: LinkHandle,
-        own: Option<&ClientLinks>,
-        asked: LinkRequest,
+        links: Option<&ClientLinks>,
+        request: LinkRequest,
     ) -> Result<LinkHandle, RequestError> {
-        let (handle, sent) = match handle.asks.try_send(asked) {
-            Err(TrySendError::Closed(asked)) => {
-                let (next, _) = self.way(own)?;
-                let sent = next.asks.try_send(asked);
+        let (handle, sent) = match handle.requests.try_send(request) {
+            Err(TrySendError::Closed(request)) => {
+                let (next, _) = self.route(links)?;
+                let sent = next.requests.try_send(request);
                 (next, sent)
             }
             sent => (handle, sent),
@@ -406,13 +420,13 @@ impl LinkUpstream {
     }
 
     /// Gives a call of a client that takes notifications a unique progress token.
-    fn in_progress(
+    fn with_progress_token(
         &self,
-        say: Outbound,
-        ear: Option<NotificationSender>,
+        outbound: Outbound,
+        notifier: Option<NotificationSender>,
     ) -> (Outbound, Option<ProgressSink>) {
-        let (Outbound::Call(call), Some(to)) = (&say, ear) else {
-            return (say, None);
+        let (Outbound::Call(call), Some(to)) = (&outbound, notifier) else {
+            return (outbound, None);
         };
         let depth = self
             .plan
@@ -421,8 +435,15 @@ impl LinkUpstream {
             .map_or(1, |link| link.settings.depth);
         let token = token();
         match call.with_token(&token, depth) {
-            Some((call, said)) => (Outbound::Call(call), Some(ProgressSink { token, said, to })),
-            None => (say, None),
+            Some((call, client_token)) => (
+                Outbound::Call(call),
+                Some(ProgressSink {
+                    token,
+                    client_token,
+                    to,
+                }),
+            ),
+            None => (outbound, None),
         }
     }
 }
@@ -433,56 +454,4 @@ fn token() -> String {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let guess = RandomState::new().build_hasher().finish();
     format!("dualgauge-{number}-{guess:016x}")
-}
-
-/// The waiting end of a reply channel. Dropping it notifies the link task.
-struct ReplySlot<'a> {
-    answer: oneshot::Receiver<SequencedReply>,
-    /// The reply, while earlier replies are still waiting to be taken.
-    held: Option<SequencedReply>,
-    gone: &'a Notify,
-    ear: Option<NotificationSender>,
-}
-
-impl ReplySlot<'_> {
-    /// Waits for the reply until `until`, if set, and then for its turn among the replies to the same client.
-    async fn answer(mut self, until: Option<Instant>) -> Result<LinkReply, RequestError> {
-        let answer = &mut self.answer;
-        let answered = match until {
-            Some(until) => timeout_at(until, answer).await,
-            None => Ok(answer.await),
-        };
-        match answered {
-            Ok(Ok(answered)) => self.held = Some(answered),
-            // The link task has ended, or has not answered in time.
-            Ok(Err(_)) => return Err(RequestError::Cut),
-            Err(_) => return Err(RequestError::Late),
-        }
-        if let (Some(ear), Some(answered)) = (&self.ear, &self.held) {
-            ear.turn_for(answered).await;
-        }
-        self.take().unwrap_or(Err(RequestError::Cut))
-    }
-
-    fn take(&mut self) -> Option<Result<LinkReply, RequestError>> {
-        let answered = self.held.take()?;
-        if let Some(ear) = &self.ear {
-            ear.on_taken(&answered);
-        }
-        Some(answered.result)
-    }
-}
-
-impl Drop for ReplySlot<'_> {
-    fn drop(&mut self) {
-        if !self.answer.is_terminated() {
-            self.answer.close();
-            match self.answer.try_recv() {
-                Ok(unwanted) => self.held = Some(unwanted),
-                Err(_) => self.gone.notify_one(),
-            }
-        }
-        // A reply that is no longer wanted must not delay those behind it.
-        drop(self.take());
-    }
 }

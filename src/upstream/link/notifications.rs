@@ -24,7 +24,7 @@ const UNIT: usize = 512;
 const SHARED: usize = 16 * 1024;
 /// The units that notifications of the client's own links may take: 2,048 messages, or 1 MiB. The rest waits at the
 /// server.
-pub(super) const OWN: usize = 2 * 1024;
+pub(super) const PER_CLIENT: usize = 2 * 1024;
 /// The number of lost links that may wait in the channel.
 const ENDS: usize = 64;
 
@@ -42,26 +42,26 @@ struct SequenceCounters {
     /// Notified when a reply is taken.
     turns: Notify,
     /// The number of notifications sent before the last reply that was taken.
-    behind: AtomicU64,
+    before_last_reply: AtomicU64,
     /// True if a link of the client's own is lost.
     lost: AtomicBool,
     /// True while the client misses notifications.
     misses: AtomicBool,
     shared: Arc<Semaphore>,
-    own: Arc<Semaphore>,
+    per_client: Arc<Semaphore>,
 }
 
 /// The sending end, held by link tasks.
 #[derive(Debug, Clone)]
 pub struct NotificationSender {
     to: mpsc::Sender<SequencedNotification>,
-    tally: Arc<SequenceCounters>,
+    counters: Arc<SequenceCounters>,
 }
 
 /// A notification in the channel.
 #[derive(Debug)]
 struct SequencedNotification {
-    tidings: Notification,
+    notification: Notification,
     /// The number of replies sent before it.
     answers: u64,
 }
@@ -117,26 +117,26 @@ pub(super) type ReplySender = oneshot::Sender<SequencedReply>;
 /// Creates a notification channel to one client.
 #[must_use]
 pub fn channel() -> (NotificationSender, NotificationReceiver) {
-    let (to, from) = mpsc::channel(SHARED + OWN + ENDS);
-    let tally = Arc::new(SequenceCounters {
+    let (to, from) = mpsc::channel(SHARED + PER_CLIENT + ENDS);
+    let counters = Arc::new(SequenceCounters {
         notified: AtomicU64::new(0),
         answered: AtomicU64::new(0),
         taken: AtomicU64::new(0),
         early: Mutex::default(),
         turns: Notify::new(),
-        behind: AtomicU64::new(0),
+        before_last_reply: AtomicU64::new(0),
         lost: AtomicBool::new(false),
         misses: AtomicBool::new(false),
         shared: Arc::new(Semaphore::new(SHARED)),
-        own: Arc::new(Semaphore::new(OWN)),
+        per_client: Arc::new(Semaphore::new(PER_CLIENT)),
     });
-    let hearing = NotificationReceiver {
+    let receiver = NotificationReceiver {
         from,
         next: None,
-        heard: 0,
-        tally: tally.clone(),
+        delivered: 0,
+        counters: counters.clone(),
     };
-    (NotificationSender { to, tally }, hearing)
+    (NotificationSender { to, counters }, receiver)
 }
 
 /// Returns the units that `text` takes, at most `most`.
@@ -159,65 +159,70 @@ impl NotificationSender {
         if self.is_closed() {
             return Delivery::NoSubscriber;
         }
-        if self.tally.shared.available_permits() > SHARED / 2 {
-            self.tally.misses.store(false, Ordering::Relaxed);
+        if self.counters.shared.available_permits() > SHARED / 2 {
+            self.counters.misses.store(false, Ordering::Relaxed);
         }
-        let shared = self.tally.shared.clone();
+        let shared = self.counters.shared.clone();
         match shared.try_acquire_many_owned(permits(&text, SHARED)) {
-            Ok(room) => self.send(Notification::Message(text, QueuePermit(room))),
+            Ok(permit) => self.send(Notification::Message(text, QueuePermit(permit))),
             Err(_) => Delivery::QueueFull,
         }
     }
 
     /// Returns true for the first drop since the channel was last less than half full.
     pub(super) fn start_missing(&self) -> bool {
-        !self.tally.misses.swap(true, Ordering::Relaxed)
+        !self.counters.misses.swap(true, Ordering::Relaxed)
     }
 
     /// Returns a permit for a notification of the client's own link, if there is capacity.
     pub(super) fn permit(&self, text: &Bytes) -> Option<QueuePermit> {
-        let own = self.tally.own.clone();
-        own.try_acquire_many_owned(permits(text, OWN))
+        let per_client = self.counters.per_client.clone();
+        per_client
+            .try_acquire_many_owned(permits(text, PER_CLIENT))
             .ok()
             .map(QueuePermit)
     }
 
     /// Waits for such a permit; cancel-safe. Returns `None` if there will never be one.
     pub(super) async fn reserve(&self, text: &Bytes) -> Option<QueuePermit> {
-        let own = self.tally.own.clone();
-        own.acquire_many_owned(permits(text, OWN))
+        let per_client = self.counters.per_client.clone();
+        per_client
+            .acquire_many_owned(permits(text, PER_CLIENT))
             .await
             .ok()
             .map(QueuePermit)
     }
 
     /// Sends a notification with the permit it needs.
-    pub(super) fn notify_with(&self, room: QueuePermit, text: Bytes) -> Delivery {
-        self.send(Notification::Message(text, room))
+    pub(super) fn notify_with(&self, permit: QueuePermit, text: Bytes) -> Delivery {
+        self.send(Notification::Message(text, permit))
     }
 
     /// Marks a link of the client's own as lost: it gets no other.
-    pub(super) fn lose(&self) {
-        self.tally.lost.store(true, Ordering::Release);
+    pub(super) fn mark_lost(&self) {
+        self.counters.lost.store(true, Ordering::Release);
     }
 
     /// Returns true if a link of the client's own is lost.
     pub(super) fn has_lost(&self) -> bool {
-        self.tally.lost.load(Ordering::Acquire)
+        self.counters.lost.load(Ordering::Acquire)
     }
 
     /// Tells the client that a link of its own is lost.
-    pub(super) fn end(&self, loss: LinkLost) {
+    pub(super) fn report_loss(&self, loss: LinkLost) {
         // The first loss ends the client, so `ENDS` slots suffice.
         self.send(Notification::Lost(loss));
     }
 
-    fn send(&self, tidings: Notification) -> Delivery {
-        let tally = &self.tally;
-        let answers = tally.answered.load(Ordering::Relaxed);
-        match self.to.try_send(SequencedNotification { tidings, answers }) {
+    fn send(&self, notification: Notification) -> Delivery {
+        let counters = &self.counters;
+        let answers = counters.answered.load(Ordering::Relaxed);
+        match self.to.try_send(SequencedNotification {
+            notification,
+            answers,
+        }) {
             Ok(()) => {
-                tally.notified.fetch_add(1, Ordering::Relaxed);
+                counters.notified.fetch_add(1, Ordering::Relaxed);
                 Delivery::Delivered
             }
             Err(mpsc::error::TrySendError::Full(_)) => Delivery::QueueFull,
@@ -226,11 +231,11 @@ impl NotificationSender {
     }
 
     /// Waits until the client has taken all earlier replies, which are in its channels already; cancel-safe.
-    pub(super) async fn turn_for(&self, answered: &SequencedReply) {
+    pub(super) async fn wait_for_turn(&self, answered: &SequencedReply) {
         loop {
-            let mut turn = pin!(self.tally.turns.notified());
+            let mut turn = pin!(self.counters.turns.notified());
             turn.as_mut().enable();
-            if self.tally.taken.load(Ordering::Relaxed) >= answered.position {
+            if self.counters.taken.load(Ordering::Relaxed) >= answered.position {
                 return;
             }
             turn.await;
@@ -238,44 +243,51 @@ impl NotificationSender {
     }
 
     /// Records that a reply was taken or discarded.
-    pub(super) fn on_taken(&self, answered: &SequencedReply) {
-        let tally = &self.tally;
+    pub(super) fn record_taken(&self, answered: &SequencedReply) {
+        let counters = &self.counters;
         // The list is consistent even after a panic.
-        let mut early = tally.early.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken = tally.taken.load(Ordering::Relaxed);
+        let mut early = counters
+            .early
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut taken = counters.taken.load(Ordering::Relaxed);
         if answered.position == taken {
             // Later replies that were discarded do not raise this: their notifications need not precede this reply.
-            tally.behind.store(answered.sequence, Ordering::Relaxed);
+            counters
+                .before_last_reply
+                .store(answered.sequence, Ordering::Relaxed);
         }
         early.push(answered.position);
-        while let Some(next) = early.iter().position(|place| *place == taken) {
+        while let Some(next) = early.iter().position(|position| *position == taken) {
             early.swap_remove(next);
             taken += 1;
         }
-        tally.taken.store(taken, Ordering::Relaxed);
-        tally.turns.notify_waiters();
+        counters.taken.store(taken, Ordering::Relaxed);
+        counters.turns.notify_waiters();
     }
 }
 
 /// Sends a reply to a caller, and counts it if the caller's client has a notification channel.
 pub(super) fn answer(
     reply: ReplySender,
-    ear: Option<&NotificationSender>,
-    said: Result<LinkReply, RequestError>,
+    notifier: Option<&NotificationSender>,
+    result: Result<LinkReply, RequestError>,
 ) {
     let count = |count: fn(&SequenceCounters) -> &AtomicU64| {
-        ear.map_or(0, |ear| count(&ear.tally).load(Ordering::Relaxed))
+        notifier.map_or(0, |notifier| {
+            count(&notifier.counters).load(Ordering::Relaxed)
+        })
     };
     let answered = SequencedReply {
-        result: said,
-        sequence: count(|tally| &tally.notified),
-        position: count(|tally| &tally.answered),
+        result,
+        sequence: count(|counters| &counters.notified),
+        position: count(|counters| &counters.answered),
     };
     // A caller that no longer waits needs no reply, and none is counted.
     if reply.send(answered).is_ok()
-        && let Some(ear) = ear
+        && let Some(notifier) = notifier
     {
-        ear.tally.answered.fetch_add(1, Ordering::Relaxed);
+        notifier.counters.answered.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -286,8 +298,8 @@ pub struct NotificationReceiver {
     /// A notification that waits for earlier replies to be taken.
     next: Option<SequencedNotification>,
     /// The number of notifications delivered.
-    heard: u64,
-    tally: Arc<SequenceCounters>,
+    delivered: u64,
+    counters: Arc<SequenceCounters>,
 }
 
 impl NotificationReceiver {
@@ -310,7 +322,7 @@ impl NotificationReceiver {
 
     /// Returns a remaining notification that was sent before the replies that the client has taken.
     pub fn pending_before(&mut self) -> Option<Notification> {
-        if self.heard >= self.tally.behind.load(Ordering::Relaxed) {
+        if self.delivered >= self.counters.before_last_reply.load(Ordering::Relaxed) {
             return None;
         }
         if self.next.is_none() {
@@ -320,15 +332,15 @@ impl NotificationReceiver {
     }
 
     fn has_turn(&self) -> bool {
-        let taken = self.tally.taken.load(Ordering::Relaxed);
+        let taken = self.counters.taken.load(Ordering::Relaxed);
         let next = self.next.as_ref();
         next.is_some_and(|next| next.answers <= taken)
     }
 
     fn take(&mut self) -> Option<Notification> {
-        let heard = self.next.take()?;
-        self.heard += 1;
-        Some(heard.tidings)
+        let delivered = self.next.take()?;
+        self.delivered += 1;
+        Some(delivered.notification)
     }
 }
 

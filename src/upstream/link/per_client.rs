@@ -66,11 +66,11 @@ impl LinkSlots {
 
     /// Returns a receiver that becomes true when the links must end.
     #[must_use]
-    pub fn over(&self) -> watch::Receiver<bool> {
+    pub fn subscribe_end(&self) -> watch::Receiver<bool> {
         self.0.over.subscribe()
     }
 
-    fn are_over(&self) -> bool {
+    fn have_ended(&self) -> bool {
         *self.0.over.borrow()
     }
 
@@ -83,7 +83,7 @@ impl LinkSlots {
     }
 
     /// Returns true if both belong to the same server.
-    fn are(&self, others: &LinkSlots) -> bool {
+    fn is_same_server(&self, others: &LinkSlots) -> bool {
         Arc::ptr_eq(&self.0, &others.0)
     }
 }
@@ -92,16 +92,16 @@ impl LinkSlots {
 #[derive(Debug, Clone)]
 pub struct LinkOpener {
     launches: mpsc::Sender<LinkLaunch>,
-    places: LinkSlots,
-    bounds: LinkLimits,
+    slots: LinkSlots,
+    limits: LinkLimits,
 }
 
 /// An opener that does not keep its channel open.
 #[derive(Debug)]
 pub struct WeakLinkOpener {
     launches: mpsc::WeakSender<LinkLaunch>,
-    places: LinkSlots,
-    bounds: LinkLimits,
+    slots: LinkSlots,
+    limits: LinkLimits,
 }
 
 impl WeakLinkOpener {
@@ -110,8 +110,8 @@ impl WeakLinkOpener {
     pub fn upgrade(&self) -> Option<LinkOpener> {
         Some(LinkOpener {
             launches: self.launches.upgrade()?,
-            places: self.places.clone(),
-            bounds: self.bounds,
+            slots: self.slots.clone(),
+            limits: self.limits,
         })
     }
 }
@@ -122,7 +122,7 @@ pub struct LinkLaunch {
     /// The receiving end for the link task.
     pub inbox: RequestReceiver,
     /// The slot that the link holds while it lives.
-    pub place: LinkPermit,
+    pub permit: LinkPermit,
 }
 
 /// A held slot; dropping it frees the slot.
@@ -136,14 +136,14 @@ impl Drop for LinkPermit {
     }
 }
 
-/// Creates an opener, and the channel of its launches. Each launch takes one of `places`.
+/// Creates an opener, and the channel of its launches. Each launch takes one of `slots`.
 #[must_use]
-pub fn opener(bounds: LinkLimits, places: LinkSlots) -> (LinkOpener, mpsc::Receiver<LinkLaunch>) {
+pub fn opener(limits: LinkLimits, slots: LinkSlots) -> (LinkOpener, mpsc::Receiver<LinkLaunch>) {
     let (launches, inbox) = mpsc::channel(LAUNCHES);
     let opener = LinkOpener {
         launches,
-        places,
-        bounds,
+        slots,
+        limits,
     };
     (opener, inbox)
 }
@@ -154,19 +154,19 @@ impl LinkOpener {
     pub fn downgrade(&self) -> WeakLinkOpener {
         WeakLinkOpener {
             launches: self.launches.downgrade(),
-            places: self.places.clone(),
-            bounds: self.bounds,
+            slots: self.slots.clone(),
+            limits: self.limits,
         }
     }
 
-    fn open(&self, notices: Option<NotificationSender>) -> Result<LinkHandle, RequestError> {
-        let place = self.places.take(self.bounds.most);
-        let place = place.ok_or(RequestError::Busy)?;
-        let (handle, inbox) = open(self.bounds.queue);
-        let inbox = inbox.for_one(notices, self.bounds.idle);
+    fn open(&self, notifier: Option<NotificationSender>) -> Result<LinkHandle, RequestError> {
+        let permit = self.slots.take(self.limits.most);
+        let permit = permit.ok_or(RequestError::Busy)?;
+        let (handle, inbox) = open(self.limits.queue);
+        let inbox = inbox.for_client(notifier, self.limits.idle);
         // A failed send drops the launch and with it the slot.
         self.launches
-            .try_send(LinkLaunch { inbox, place })
+            .try_send(LinkLaunch { inbox, permit })
             .map_err(|_| RequestError::Busy)?;
         Ok(handle)
     }
@@ -177,11 +177,11 @@ impl LinkOpener {
 pub struct ClientLinks {
     links: RefCell<Vec<KnownLink>>,
     /// The notification channel of the client.
-    notices: RefCell<Option<NotificationSender>>,
+    notifier: RefCell<Option<NotificationSender>>,
     /// The side whose events the client receives, if servers on both sides send some.
     speaker: Cell<Option<Side>>,
     /// Shared links whose tasks know this client as a subscriber, each with its subscription.
-    listens: RefCell<Vec<(Weak<Notify>, Weak<()>)>>,
+    subscriptions: RefCell<Vec<(Weak<Notify>, Weak<()>)>>,
 }
 
 /// One of the client's links.
@@ -189,36 +189,36 @@ pub struct ClientLinks {
 struct KnownLink {
     upstream: String,
     /// The slots of its server, which identify it.
-    places: LinkSlots,
+    slots: LinkSlots,
     link: LinkHandle,
 }
 
 /// A subscription to a shared link that its task does not know yet.
 pub(super) struct PendingSubscription<'a> {
-    own: &'a ClientLinks,
+    links: &'a ClientLinks,
     link: Weak<Notify>,
-    listener: Subscriber,
+    subscriber: Subscriber,
 }
 
 impl PendingSubscription<'_> {
-    pub(super) fn listener(&self) -> Subscriber {
-        self.listener.clone()
+    pub(super) fn subscriber(&self) -> Subscriber {
+        self.subscriber.clone()
     }
 
     /// Records the subscription after the link task was sent it. The task drops it only when it is full.
-    pub(super) fn begun(self) {
-        let known = (self.link, self.listener.subscription());
-        self.own.listens.borrow_mut().push(known);
+    pub(super) fn record(self) {
+        let known = (self.link, self.subscriber.subscription());
+        self.links.subscriptions.borrow_mut().push(known);
     }
 }
 
 impl ClientLinks {
     /// Sets the client's notification channel. It receives everything from links opened from now on, and the
     /// notifications for all clients or for this client from shared links, once the client has sent a request there.
-    pub fn set_notifications(&self, notices: NotificationSender) {
+    pub fn set_notifications(&self, notifier: NotificationSender) {
         // A link that was opened before has no notification channel.
         self.links.borrow_mut().clear();
-        *self.notices.borrow_mut() = Some(notices);
+        *self.notifier.borrow_mut() = Some(notifier);
     }
 
     /// Records that a server of `side` was sent a request. The first side wins, so that no event is delivered twice.
@@ -229,7 +229,7 @@ impl ClientLinks {
     }
 
     /// Records that the servers of `side` send nothing more.
-    pub fn on_silence(&self, side: Side) {
+    pub fn on_quiet(&self, side: Side) {
         if self.speaker.get() == Some(side) {
             self.speaker.set(None);
         }
@@ -244,12 +244,12 @@ impl ClientLinks {
     /// Returns the client's notification channel, if it has one.
     #[must_use]
     pub fn notifications(&self) -> Option<NotificationSender> {
-        self.notices.borrow().clone()
+        self.notifier.borrow().clone()
     }
 
     /// Returns true if a client receives notifications as long as its connection lasts.
     pub(super) fn has_subscriber(&self) -> bool {
-        self.notices.borrow().is_some()
+        self.notifier.borrow().is_some()
     }
 
     /// Returns the subscription that the task of a shared link must be sent, unless it knows it already.
@@ -257,15 +257,15 @@ impl ClientLinks {
         &self,
         link: &LinkHandle,
     ) -> Option<PendingSubscription<'_>> {
-        let listener = self.notifications()?;
+        let subscriber = self.notifications()?;
         let link = link.identity();
-        let mut known = self.listens.borrow_mut();
-        known.retain(|(link, hears)| link.strong_count() > 0 && hears.strong_count() > 0);
+        let mut known = self.subscriptions.borrow_mut();
+        known.retain(|(link, alive)| link.strong_count() > 0 && alive.strong_count() > 0);
         let is_known = known.iter().any(|(known, _)| known.ptr_eq(&link));
         (!is_known).then_some(PendingSubscription {
-            own: self,
+            links: self,
             link,
-            listener: Subscriber::new(listener),
+            subscriber: Subscriber::new(subscriber),
         })
     }
 
@@ -273,11 +273,11 @@ impl ClientLinks {
     /// its requests fail until then.
     #[must_use]
     pub fn has_lost(&self) -> bool {
-        let notices = self.notices.borrow();
-        let is_over = |known: &KnownLink| known.places.are_over() && !known.link.has_ended();
-        notices
+        let notifier = self.notifier.borrow();
+        let is_over = |known: &KnownLink| known.slots.have_ended() && !known.link.has_ended();
+        notifier
             .as_ref()
-            .is_some_and(|ear| ear.has_lost() || self.links.borrow().iter().any(is_over))
+            .is_some_and(|notifier| notifier.has_lost() || self.links.borrow().iter().any(is_over))
     }
 
     /// Returns the link of this connection to the server of `opener`; opens one if there is none.
@@ -285,7 +285,7 @@ impl ClientLinks {
     /// # Errors
     /// Returns [`RequestError::Busy`] if all slots are taken, and [`RequestError::Unreachable`] if a client on a socket
     /// has a link to another server of that name, whose end is about to be reported.
-    pub(super) fn of(
+    pub(super) fn get_or_open(
         &self,
         upstream: &str,
         opener: &LinkOpener,
@@ -293,22 +293,22 @@ impl ClientLinks {
         self.record_request(Side::Rpc);
         let mut links = self.links.borrow_mut();
         links.retain(|known| !known.link.has_ended());
-        let place = links.iter().position(|known| known.upstream == upstream);
-        if let Some(place) = place {
-            let known = &links[place];
-            if known.places.are(&opener.places) {
+        let index = links.iter().position(|known| known.upstream == upstream);
+        if let Some(index) = index {
+            let known = &links[index];
+            if known.slots.is_same_server(&opener.slots) {
                 return Ok(known.link.clone());
             }
             if self.has_subscriber() {
                 return Err(RequestError::Unreachable);
             }
             // The old link ends after its pending calls.
-            links.swap_remove(place);
+            links.swap_remove(index);
         }
         let link = opener.open(self.notifications())?;
         links.push(KnownLink {
             upstream: upstream.to_owned(),
-            places: opener.places.clone(),
+            slots: opener.slots.clone(),
             link: link.clone(),
         });
         Ok(link)

@@ -17,66 +17,66 @@ use crate::telemetry::clock;
 /// A link task and the time at which its link became ready.
 struct CurrentLink {
     link: LinkHandle,
-    standing: Arc<LinkStats>,
+    stats: Arc<LinkStats>,
     ready: Arc<Notify>,
     since: Option<Instant>,
 }
 
-/// Forwards requests to one link task after another, each of which `begin` starts.
-pub async fn succeed(
+/// Forwards requests to one link task after another, each of which `start` starts.
+pub async fn rotate(
     mut inbox: RequestReceiver,
     whole: &Arc<LinkStats>,
     (queue, max_age): (usize, Duration),
-    mut begin: impl FnMut(RequestReceiver, Arc<LinkStats>),
+    mut start: impl FnMut(RequestReceiver, Arc<LinkStats>),
 ) {
-    let listeners = inbox.listeners.clone();
-    let mut elders: Vec<DrainingLink> = Vec::new();
+    let subscribers = inbox.subscribers.clone();
+    let mut draining: Vec<DrainingLink> = Vec::new();
     let mut launch = |before: &[Arc<LinkStats>]| {
-        let (link, own) = open(queue);
-        let (ready, standing) = (Arc::default(), Arc::new(LinkStats::part_of(whole)));
-        let begun = RequestReceiver {
+        let (link, receiver) = open(queue);
+        let (ready, stats) = (Arc::default(), Arc::new(LinkStats::with_parent(whole)));
+        let receiver = RequestReceiver {
             ready: Some(Arc::clone(&ready)),
-            listeners: listeners.succeeding(before),
-            ..own
+            subscribers: subscribers.preceded_by(before),
+            ..receiver
         };
-        begin(begun, standing.clone());
+        start(receiver, stats.clone());
         CurrentLink {
             link,
-            standing,
+            stats,
             ready,
             since: None,
         }
     };
     let mut current = launch(&[]);
-    let mut heir: Option<CurrentLink> = None;
+    let mut next: Option<CurrentLink> = None;
     loop {
         let end = current.since.map(|since| since + max_age);
-        let end = end.filter(|_| heir.is_none());
+        let end = end.filter(|_| next.is_none());
         // All branches are cancel-safe: nothing is lost before the next iteration.
         tokio::select! {
-            asked = inbox.asks.recv() => match asked {
-                Some(asked) => {
+            request = inbox.requests.recv() => match request {
+                Some(request) => {
                     // The link task lives as long as its handle, so the send cannot fail.
-                    let _ = current.link.hand_on(asked).await;
+                    let _ = current.link.forward(request).await;
                 }
                 None => return,
             },
-            () = inbox.gone.notified() => {
-                elders.retain(DrainingLink::is_there);
-                elders.iter().for_each(DrainingLink::gone);
+            () = inbox.abandoned.notified() => {
+                draining.retain(DrainingLink::is_alive);
+                draining.iter().for_each(DrainingLink::notify_abandoned);
                 current.link.notify_abandoned();
             }
             () = current.ready.notified() => current.since = Some(clock::now()),
-            () = is_ready(heir.as_ref()) => if let Some(mut new) = heir.take() {
-                elders.push(DrainingLink(current.link.identity(), current.standing));
+            () = is_ready(next.as_ref()) => if let Some(mut new) = next.take() {
+                draining.push(DrainingLink(current.link.identity(), current.stats));
                 new.since = Some(clock::now());
                 current = new;
             },
             () = sleep_until(end.unwrap_or_else(clock::now)), if end.is_some() => {
-                elders.retain(DrainingLink::is_there);
-                let before = elders.iter().map(|DrainingLink(_, standing)| standing);
-                let before: Vec<_> = before.chain([&current.standing]).cloned().collect();
-                heir = Some(launch(&before));
+                draining.retain(DrainingLink::is_alive);
+                let before = draining.iter().map(|DrainingLink(_, stats)| stats);
+                let before: Vec<_> = before.chain([&current.stats]).cloned().collect();
+                next = Some(launch(&before));
             }
         }
     }
@@ -86,21 +86,21 @@ pub async fn succeed(
 struct DrainingLink(Weak<Notify>, Arc<LinkStats>);
 
 impl DrainingLink {
-    fn is_there(&self) -> bool {
+    fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
 
     /// Tells the link task that a caller has gone away.
-    fn gone(&self) {
-        if let Some(gone) = self.0.upgrade() {
-            gone.notify_one();
+    fn notify_abandoned(&self) {
+        if let Some(abandoned) = self.0.upgrade() {
+            abandoned.notify_one();
         }
     }
 }
 
-async fn is_ready(heir: Option<&CurrentLink>) {
-    match heir {
-        Some(heir) => heir.ready.notified().await,
+async fn is_ready(next: Option<&CurrentLink>) {
+    match next {
+        Some(next) => next.ready.notified().await,
         None => std::future::pending().await,
     }
 }

@@ -14,7 +14,7 @@ pub(super) enum Listening {
 }
 
 /// The state of the link.
-pub(super) enum LinkState<L> {
+pub(super) enum LinkConnection<L> {
     Down,
     Opening(Pin<Box<dyn Future<Output = Result<L, String>>>>),
     Open(L),
@@ -28,17 +28,17 @@ pub(super) enum LinkEvent<L> {
     Gone,
 }
 
-impl<L: Link + 'static> LinkState<L> {
+impl<L: Link + 'static> LinkConnection<L> {
     /// Waits for the next event; cancel-safe, because the futures are stored in the state.
     pub(super) async fn next(&mut self, attention: Listening) -> LinkEvent<L> {
         match self {
-            LinkState::Down => pending().await,
-            LinkState::Opening(opening) => LinkEvent::Opened(opening.await),
-            LinkState::Open(link) => LinkEvent::Event(match attention {
+            LinkConnection::Down => pending().await,
+            LinkConnection::Opening(opening) => LinkEvent::Opened(opening.await),
+            LinkConnection::Open(link) => LinkEvent::Event(match attention {
                 Listening::Listens => link.event().await,
                 Listening::Busy => link.event_while_unread().await,
             }),
-            LinkState::Closing(leaving) => {
+            LinkConnection::Closing(leaving) => {
                 leaving.await;
                 LinkEvent::Gone
             }
@@ -47,17 +47,17 @@ impl<L: Link + 'static> LinkState<L> {
 
     /// Starts to close the link.
     pub(super) fn close(&mut self) {
-        *self = match std::mem::replace(self, LinkState::Down) {
-            LinkState::Open(link) => LinkState::Closing(Box::pin(link.close())),
+        *self = match std::mem::replace(self, LinkConnection::Down) {
+            LinkConnection::Open(link) => LinkConnection::Closing(Box::pin(link.close())),
             // A dropped opening leaves nothing behind.
-            LinkState::Opening(_) | LinkState::Down => LinkState::Down,
-            leaving @ LinkState::Closing(_) => leaving,
+            LinkConnection::Opening(_) | LinkConnection::Down => LinkConnection::Down,
+            leaving @ LinkConnection::Closing(_) => leaving,
         };
     }
 
     pub(super) async fn end(&mut self) {
         self.close();
-        if let LinkState::Closing(leaving) = self {
+        if let LinkConnection::Closing(leaving) = self {
             leaving.await;
         }
     }

@@ -21,9 +21,9 @@ pub struct LinkStats {
     skipped: AtomicU64,
     declined: AtomicU64,
     notified: AtomicU64,
-    told: AtomicU64,
-    crowded: AtomicU64,
-    nobody: AtomicU64,
+    delivered: AtomicU64,
+    queue_full: AtomicU64,
+    no_subscriber: AtomicU64,
     /// The statistics that include these.
     whole: Option<Arc<LinkStats>>,
     kind: LinkKind,
@@ -45,7 +45,7 @@ enum LinkKind {
 
 impl LinkStats {
     /// Creates statistics that also count towards `whole`.
-    pub(super) fn part_of(whole: &Arc<LinkStats>) -> LinkStats {
+    pub(super) fn with_parent(whole: &Arc<LinkStats>) -> LinkStats {
         LinkStats {
             whole: Some(whole.clone()),
             ..LinkStats::default()
@@ -54,7 +54,7 @@ impl LinkStats {
 
     /// Creates statistics for legacy sockets, which come and go with clients.
     #[must_use]
-    pub fn of_frames() -> LinkStats {
+    pub fn for_legacy_sockets() -> LinkStats {
         LinkStats {
             kind: LinkKind::Frames,
             ..LinkStats::default()
@@ -62,7 +62,7 @@ impl LinkStats {
     }
 
     /// Records that a link could not be opened.
-    pub fn refuses(&self) {
+    pub fn record_refused(&self) {
         self.refused.store(true, Ordering::Relaxed);
         self.holds.store(false, Ordering::Relaxed);
     }
@@ -79,7 +79,7 @@ impl LinkStats {
 
     /// Iterates over these statistics and all that include them.
     fn each(&self) -> impl Iterator<Item = &LinkStats> {
-        successors(Some(self), |standing| standing.whole.as_deref())
+        successors(Some(self), |stats| stats.whole.as_deref())
     }
 
     /// Returns true if one of the links takes calls.
@@ -88,12 +88,12 @@ impl LinkStats {
     }
 
     /// Counts the delivery of a notification.
-    pub fn on_delivery(&self, fate: Delivery) {
-        for standing in self.each() {
-            let count = match fate {
-                Delivery::Delivered => &standing.told,
-                Delivery::QueueFull => &standing.crowded,
-                Delivery::NoSubscriber => &standing.nobody,
+    pub fn on_delivery(&self, delivery: Delivery) {
+        for stats in self.each() {
+            let count = match delivery {
+                Delivery::Delivered => &stats.delivered,
+                Delivery::QueueFull => &stats.queue_full,
+                Delivery::NoSubscriber => &stats.no_subscriber,
             };
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -127,9 +127,9 @@ impl LinkStats {
                 notified: count(&self.notified),
             },
             notices: Notifications {
-                told: count(&self.told),
-                crowded: count(&self.crowded),
-                nobody: count(&self.nobody),
+                told: count(&self.delivered),
+                crowded: count(&self.queue_full),
+                nobody: count(&self.no_subscriber),
             },
         }
     }
@@ -167,53 +167,53 @@ impl LinkGauges {
 /// The figures that one link task has reported; dropping the handle takes its gauges back.
 #[derive(Debug)]
 pub struct StatsHandle<S: Deref<Target = LinkStats>> {
-    standing: S,
-    levels: LinkGauges,
+    stats: S,
+    gauges: LinkGauges,
     counts: LinkCounts,
 }
 
 impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
     /// Registers a link with all gauges at zero.
-    pub fn new(standing: S) -> StatsHandle<S> {
-        for standing in standing.each() {
-            standing.links.fetch_add(1, Ordering::Relaxed);
+    pub fn new(stats: S) -> StatsHandle<S> {
+        for stats in stats.each() {
+            stats.links.fetch_add(1, Ordering::Relaxed);
         }
         StatsHandle {
-            standing,
-            levels: LinkGauges::default(),
+            stats,
+            gauges: LinkGauges::default(),
             counts: LinkCounts::default(),
         }
     }
 
     /// Returns the statistics that this handle reports to.
-    pub fn standing(&self) -> &LinkStats {
-        &self.standing
+    pub fn stats(&self) -> &LinkStats {
+        &self.stats
     }
 
     pub(super) fn report(&mut self, pending: &LinkMachine) {
-        let levels = LinkGauges {
+        let gauges = LinkGauges {
             ready: usize::from(pending.is_ready()),
             in_flight: pending.in_flight(),
             queued: pending.queued(),
         };
-        self.set_gauges(levels, pending.counts());
+        self.set_gauges(gauges, pending.counts());
     }
 
     /// Reports the current gauges and the counts so far.
-    pub fn set_gauges(&mut self, levels: LinkGauges, now: LinkCounts) {
-        if levels.ready > self.levels.ready {
-            let each = self.standing.each();
-            each.for_each(|standing| standing.refused.store(false, Ordering::Relaxed));
+    pub fn set_gauges(&mut self, gauges: LinkGauges, now: LinkCounts) {
+        if gauges.ready > self.gauges.ready {
+            let each = self.stats.each();
+            each.for_each(|stats| stats.refused.store(false, Ordering::Relaxed));
         }
-        if levels.ready < self.levels.ready {
-            let each = self.standing.each();
-            each.for_each(|standing| standing.holds.store(false, Ordering::Relaxed));
+        if gauges.ready < self.gauges.ready {
+            let each = self.stats.each();
+            each.for_each(|stats| stats.holds.store(false, Ordering::Relaxed));
         }
-        self.levels(levels);
+        self.update_gauges(gauges);
         if now == self.counts {
             return;
         }
-        for standing in self.standing.each() {
+        for stats in self.stats.each() {
             let add = |total: &AtomicU64, count: fn(&LinkCounts) -> u64| {
                 let more = count(&now) - count(&self.counts);
                 if more > 0 {
@@ -221,48 +221,48 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
                 }
             };
             let opened = now.opened - self.counts.opened;
-            let counted = standing.counted(opened, self.counts.opened);
-            standing.opened.fetch_add(counted, Ordering::Relaxed);
-            add(&standing.late, |counts| counts.late);
-            add(&standing.foreign, |counts| counts.foreign);
-            add(&standing.skipped, |counts| counts.skipped);
-            add(&standing.declined, |counts| counts.declined);
-            add(&standing.notified, |counts| counts.notified);
+            let counted = stats.counted(opened, self.counts.opened);
+            stats.opened.fetch_add(counted, Ordering::Relaxed);
+            add(&stats.late, |counts| counts.late);
+            add(&stats.foreign, |counts| counts.foreign);
+            add(&stats.skipped, |counts| counts.skipped);
+            add(&stats.declined, |counts| counts.declined);
+            add(&stats.notified, |counts| counts.notified);
         }
         self.counts = now;
     }
 
     /// Resets the gauges after a regular end, which is not a loss.
     pub fn end(&mut self) {
-        self.levels(LinkGauges::default());
+        self.update_gauges(LinkGauges::default());
     }
 
-    fn levels(&mut self, now: LinkGauges) {
-        if now == self.levels {
+    fn update_gauges(&mut self, now: LinkGauges) {
+        if now == self.gauges {
             return;
         }
-        for standing in self.standing.each() {
+        for stats in self.stats.each() {
             let LinkStats {
                 ready,
                 in_flight,
                 queued,
                 ..
-            } = standing;
-            let levels = [ready, in_flight, queued].into_iter();
-            for (level, (now, before)) in levels.zip(now.all().into_iter().zip(self.levels.all())) {
+            } = stats;
+            let gauges = [ready, in_flight, queued].into_iter();
+            for (level, (now, before)) in gauges.zip(now.all().into_iter().zip(self.gauges.all())) {
                 if now != before {
                     level.fetch_add(now - before, Ordering::Relaxed);
                 }
             }
         }
-        self.levels = now;
+        self.gauges = now;
     }
 }
 
 impl<S: Deref<Target = LinkStats>> Drop for StatsHandle<S> {
     fn drop(&mut self) {
-        for standing in self.standing.each() {
-            standing.links.fetch_sub(1, Ordering::Relaxed);
+        for stats in self.stats.each() {
+            stats.links.fetch_sub(1, Ordering::Relaxed);
         }
         self.end();
     }
@@ -286,9 +286,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_part_tells_is_told_of_the_whole() {
+    fn the_whole_includes_the_figures_of_its_parts() {
         let whole = Arc::<LinkStats>::default();
-        let parts = [(); 2].map(|()| LinkStats::part_of(&whole));
+        let parts = [(); 2].map(|()| LinkStats::with_parent(&whole));
         let mut shares = parts.each_ref().map(StatsHandle::new);
         for share in &mut shares {
             share.set_gauges(UP, opened(1));
@@ -306,26 +306,26 @@ mod tests {
     }
 
     #[test]
-    fn links_of_frames_that_come_and_go_are_no_restarts() {
-        let standing = LinkStats::of_frames();
-        let starts = || (standing.state("u").counts.opened, standing.state("u").is_up);
+    fn legacy_sockets_that_come_and_go_are_no_restarts() {
+        let stats = LinkStats::for_legacy_sockets();
+        let starts = || (stats.state("u").counts.opened, stats.state("u").is_up);
         assert_eq!(starts(), (0, true));
-        let mut first = StatsHandle::new(&standing);
+        let mut first = StatsHandle::new(&stats);
         first.set_gauges(UP, opened(1));
-        let mut second = StatsHandle::new(&standing);
+        let mut second = StatsHandle::new(&stats);
         second.set_gauges(UP, opened(1));
         drop(second);
         assert_eq!(starts(), (1, true));
         // This one is lost, and the next is a restart.
         first.set_gauges(LinkGauges::default(), opened(1));
         drop(first);
-        let mut next = StatsHandle::new(&standing);
+        let mut next = StatsHandle::new(&stats);
         next.set_gauges(LinkGauges::default(), opened(1));
         assert_eq!(starts(), (2, true));
-        standing.refuses();
+        stats.record_refused();
         assert_eq!(starts(), (2, false));
         drop(next);
-        let mut last = StatsHandle::new(&standing);
+        let mut last = StatsHandle::new(&stats);
         last.set_gauges(LinkGauges::default(), opened(1));
         assert_eq!(starts(), (3, false));
         last.set_gauges(UP, opened(1));

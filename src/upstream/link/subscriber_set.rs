@@ -14,20 +14,20 @@ const LISTENERS: usize = 16 * 1024;
 /// A subscriber, or one that is about to subscribe.
 #[derive(Debug, Clone)]
 pub(super) struct Subscriber {
-    ear: NotificationSender,
+    notifier: NotificationSender,
     /// Lives as long as the subscription, or its preparation.
-    hears: Arc<()>,
+    alive: Arc<()>,
 }
 
 impl Subscriber {
-    pub(super) fn new(ear: NotificationSender) -> Subscriber {
-        let hears = Arc::default();
-        Subscriber { ear, hears }
+    pub(super) fn new(notifier: NotificationSender) -> Subscriber {
+        let alive = Arc::default();
+        Subscriber { notifier, alive }
     }
 
     /// Returns a handle that can be upgraded while the subscription lives.
     pub(super) fn subscription(&self) -> Weak<()> {
-        Arc::downgrade(&self.hears)
+        Arc::downgrade(&self.alive)
     }
 }
 
@@ -45,16 +45,16 @@ pub(super) enum JoinResult {
 #[derive(Debug)]
 struct SubscriberState {
     all: Vec<Subscriber>,
-    most: usize,
+    limit: usize,
     /// True if a subscriber was turned away since there was last space.
     is_full: bool,
 }
 
 impl SubscriberState {
-    fn of_at_most(most: usize) -> SubscriberState {
+    fn with_limit(limit: usize) -> SubscriberState {
         SubscriberState {
             all: Vec::new(),
-            most,
+            limit,
             is_full: false,
         }
     }
@@ -62,59 +62,63 @@ impl SubscriberState {
 
 impl Default for SubscriberState {
     fn default() -> SubscriberState {
-        SubscriberState::of_at_most(LISTENERS)
+        SubscriberState::with_limit(LISTENERS)
     }
 }
 
 /// A set of subscribers, shared between links, with the links that take precedence over this one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SubscriberSet {
-    crowd: Arc<Mutex<SubscriberState>>,
+    state: Arc<Mutex<SubscriberState>>,
     /// The links whose notifications are used before those of this one.
-    before: Vec<Arc<LinkStats>>,
+    preceding: Vec<Arc<LinkStats>>,
 }
 
 impl SubscriberSet {
-    /// Returns the same set for a link that is used only while none of `before` is up either.
-    pub(super) fn succeeding(&self, before: &[Arc<LinkStats>]) -> SubscriberSet {
-        let all = self.before.iter().chain(before);
+    /// Returns the same set for a link that is used only while none of `preceding` is up either.
+    pub(super) fn preceded_by(&self, preceding: &[Arc<LinkStats>]) -> SubscriberSet {
+        let all = self.preceding.iter().chain(preceding);
         SubscriberSet {
-            crowd: self.crowd.clone(),
-            before: all.cloned().collect(),
+            state: self.state.clone(),
+            preceding: all.cloned().collect(),
         }
     }
 
     /// Adds a subscriber.
-    pub(super) fn join(&self, listener: Subscriber) -> JoinResult {
-        let mut crowd = self.there();
-        if crowd.all.len() < crowd.most {
-            crowd.is_full = false;
-            crowd.all.push(listener);
+    pub(super) fn join(&self, subscriber: Subscriber) -> JoinResult {
+        let mut state = self.lock();
+        if state.all.len() < state.limit {
+            state.is_full = false;
+            state.all.push(subscriber);
             return JoinResult::Subscribed;
         }
-        match std::mem::replace(&mut crowd.is_full, true) {
-            false => JoinResult::First(crowd.most),
+        match std::mem::replace(&mut state.is_full, true) {
+            false => JoinResult::First(state.limit),
             true => JoinResult::Not,
         }
     }
 
     /// Returns true if a link that takes precedence is up and delivers the same notifications.
     pub(super) fn has_active_predecessor(&self) -> bool {
-        self.before.iter().any(|before| before.is_up())
+        self.preceding.iter().any(|preceding| preceding.is_up())
     }
 
-    /// Applies `tell` to each subscriber and returns the results.
-    pub(super) fn each<T>(&self, mut tell: impl FnMut(&NotificationSender) -> T) -> Vec<T> {
-        let crowd = self.there();
-        crowd.all.iter().map(|known| tell(&known.ear)).collect()
+    /// Applies `send` to each subscriber and returns the results.
+    pub(super) fn each<T>(&self, mut send: impl FnMut(&NotificationSender) -> T) -> Vec<T> {
+        let state = self.lock();
+        state
+            .all
+            .iter()
+            .map(|known| send(&known.notifier))
+            .collect()
     }
 
     /// Locks the state and removes closed subscribers. All link tasks run on one thread, so the lock is uncontended.
-    fn there(&self) -> MutexGuard<'_, SubscriberState> {
+    fn lock(&self) -> MutexGuard<'_, SubscriberState> {
         // An entry is added or removed whole, so a poisoned lock guards consistent data.
-        let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
-        crowd.all.retain(|known| !known.ear.is_closed());
-        crowd
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.all.retain(|known| !known.notifier.is_closed());
+        state
     }
 }
 
@@ -127,40 +131,43 @@ mod tests {
     use crate::upstream::link::{LinkGauges, StatsHandle, channel};
 
     #[test]
-    fn who_finds_no_room_is_told_so_and_finds_some_when_another_has_left() {
-        let listeners = SubscriberSet {
-            crowd: Arc::new(Mutex::new(SubscriberState::of_at_most(1))),
-            before: Vec::new(),
+    fn a_full_set_refuses_a_subscriber_until_another_has_left() {
+        let subscribers = SubscriberSet {
+            state: Arc::new(Mutex::new(SubscriberState::with_limit(1))),
+            preceding: Vec::new(),
         };
-        let (ear, leaves) = channel();
+        let (notifier, leaves) = channel();
         let (other, _stays) = channel();
-        let first = Subscriber::new(ear);
-        let hears = first.subscription();
-        assert_eq!(listeners.join(first), JoinResult::Subscribed);
+        let first = Subscriber::new(notifier);
+        let alive = first.subscription();
+        assert_eq!(subscribers.join(first), JoinResult::Subscribed);
         for joined in [JoinResult::First(1), JoinResult::Not] {
             let late = Subscriber::new(other.clone());
-            let hears = late.subscription();
-            assert_eq!(listeners.join(late), joined);
-            assert_eq!(hears.strong_count(), 0);
+            let alive = late.subscription();
+            assert_eq!(subscribers.join(late), joined);
+            assert_eq!(alive.strong_count(), 0);
         }
-        assert_eq!(hears.strong_count(), 1);
+        assert_eq!(alive.strong_count(), 1);
         drop(leaves);
         let late = Subscriber::new(other.clone());
         let then = late.subscription();
-        assert_eq!(listeners.join(late), JoinResult::Subscribed);
-        assert_eq!((hears.strong_count(), then.strong_count()), (0, 1));
-        assert_eq!(listeners.join(Subscriber::new(other)), JoinResult::First(1));
+        assert_eq!(subscribers.join(late), JoinResult::Subscribed);
+        assert_eq!((alive.strong_count(), then.strong_count()), (0, 1));
+        assert_eq!(
+            subscribers.join(Subscriber::new(other)),
+            JoinResult::First(1)
+        );
     }
 
     #[test]
-    fn a_link_behind_others_is_heard_while_none_of_them_is_up() {
+    fn a_link_delivers_only_while_no_preceding_link_is_up() {
         let others = [(); 2].map(|()| Arc::<LinkStats>::default());
-        let [member, elder] = &others;
-        let listeners = SubscriberSet::default();
-        let heir = listeners
-            .succeeding(slice::from_ref(member))
-            .succeeding(slice::from_ref(elder));
-        assert!(!heir.has_active_predecessor());
+        let [member, older] = &others;
+        let subscribers = SubscriberSet::default();
+        let successor = subscribers
+            .preceded_by(slice::from_ref(member))
+            .preceded_by(slice::from_ref(older));
+        assert!(!successor.has_active_predecessor());
         for other in &others {
             let mut share = StatsHandle::new(&**other);
             let up = LinkGauges {
@@ -168,9 +175,9 @@ mod tests {
                 ..LinkGauges::default()
             };
             share.set_gauges(up, LinkCounts::default());
-            assert!(heir.has_active_predecessor());
+            assert!(successor.has_active_predecessor());
             drop(share);
-            assert!(!heir.has_active_predecessor());
+            assert!(!successor.has_active_predecessor());
         }
     }
 }

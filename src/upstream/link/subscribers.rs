@@ -22,25 +22,25 @@ pub(super) struct Subscribers<'a> {
     pub(super) only: Option<LinkClientQueue<'a>>,
     all: SubscriberSet,
     upstream: &'a str,
-    standing: &'a LinkStats,
+    stats: &'a LinkStats,
 }
 
 impl<'a> Subscribers<'a> {
     pub(super) fn new(
         (only, all): (Option<NotificationSender>, SubscriberSet),
-        (upstream, standing): (&'a str, &'a LinkStats),
+        (upstream, stats): (&'a str, &'a LinkStats),
     ) -> Subscribers<'a> {
         Subscribers {
-            only: only.map(|ear| LinkClientQueue::new(ear, standing)),
+            only: only.map(|notifier| LinkClientQueue::new(notifier, stats)),
             all,
             upstream,
-            standing,
+            stats,
         }
     }
 
     /// Subscribes a client to notifications for all clients.
-    pub(super) fn join(&self, listener: Subscriber) {
-        match self.all.join(listener) {
+    pub(super) fn join(&self, subscriber: Subscriber) {
+        match self.all.join(subscriber) {
             JoinResult::Subscribed => {}
             JoinResult::First(most) => {
                 let upstream = self.upstream;
@@ -49,9 +49,9 @@ impl<'a> Subscribers<'a> {
                     most,
                     "subscriber limit of the link reached; further clients miss notifications for all clients"
                 );
-                self.standing.on_delivery(Delivery::QueueFull);
+                self.stats.on_delivery(Delivery::QueueFull);
             }
-            JoinResult::Not => self.standing.on_delivery(Delivery::QueueFull),
+            JoinResult::Not => self.stats.on_delivery(Delivery::QueueFull),
         }
     }
 
@@ -71,18 +71,21 @@ impl<'a> Subscribers<'a> {
         match recipients {
             Recipients::Token => {
                 let token = progress_token(&message, depth);
-                let of_call = open.find(|progress| Some(&progress.token) == token.as_ref());
-                let told = of_call.and_then(|progress| {
-                    let message = with_progress_token(&message, &progress.said, depth)?;
+                let sink = open.find(|progress| Some(&progress.token) == token.as_ref());
+                let delivery = sink.and_then(|progress| {
+                    let message = with_progress_token(&message, &progress.client_token, depth)?;
                     Some(self.notify(&progress.to, message))
                 });
-                self.count(told);
+                self.count(delivery);
             }
-            Recipients::Caller(_) => self.count(caller.map(|ear| self.notify(ear, message))),
+            Recipients::Caller(_) => {
+                self.count(caller.map(|notifier| self.notify(notifier, message)))
+            }
             // Another link has delivered this notification already.
             Recipients::All if self.all.has_active_predecessor() => {}
             Recipients::All => {
-                let tell = |listener: &NotificationSender| self.notify(listener, message.clone());
+                let tell =
+                    |subscriber: &NotificationSender| self.notify(subscriber, message.clone());
                 self.count(self.all.each(tell));
             }
             Recipients::NoClient => self.count([]),
@@ -90,7 +93,7 @@ impl<'a> Subscribers<'a> {
     }
 
     /// Returns true if the link belongs to one client.
-    pub(super) fn is_of_one(&self) -> bool {
+    pub(super) fn is_per_client(&self) -> bool {
         self.only.is_some()
     }
 
@@ -104,12 +107,12 @@ impl<'a> Subscribers<'a> {
     /// Sends a reply to a caller, after the notifications that its client was sent before.
     pub(super) fn answer(
         &mut self,
-        (reply, ear): (ReplySender, Option<NotificationSender>),
-        said: Result<LinkReply, RequestError>,
+        (reply, notifier): (ReplySender, Option<NotificationSender>),
+        result: Result<LinkReply, RequestError>,
     ) {
         match &mut self.only {
-            Some(only) => only.answer((reply, ear), said),
-            None => notifications::answer(reply, ear.as_ref(), said),
+            Some(only) => only.answer((reply, notifier), result),
+            None => notifications::answer(reply, notifier.as_ref(), result),
         }
     }
 
@@ -121,23 +124,23 @@ impl<'a> Subscribers<'a> {
     }
 
     /// Notifies a subscriber of a shared link. A full queue drops the notification, so that the link is not held up.
-    fn notify(&self, listener: &NotificationSender, message: Bytes) -> Delivery {
-        let fate = listener.notify(message);
-        if fate == Delivery::QueueFull && listener.start_missing() {
+    fn notify(&self, subscriber: &NotificationSender, message: Bytes) -> Delivery {
+        let delivery = subscriber.notify(message);
+        if delivery == Delivery::QueueFull && subscriber.start_missing() {
             let upstream = self.upstream;
             tracing::warn!(
                 upstream,
                 "a client is too slow; notifications to it are dropped"
             );
         }
-        fate
+        delivery
     }
 
-    fn count(&self, fates: impl IntoIterator<Item = Delivery>) {
-        let mut fates = fates.into_iter().peekable();
-        if fates.peek().is_none() {
-            self.standing.on_delivery(Delivery::NoSubscriber);
+    fn count(&self, deliveries: impl IntoIterator<Item = Delivery>) {
+        let mut deliveries = deliveries.into_iter().peekable();
+        if deliveries.peek().is_none() {
+            self.stats.on_delivery(Delivery::NoSubscriber);
         }
-        fates.for_each(|fate| self.standing.on_delivery(fate));
+        deliveries.for_each(|delivery| self.stats.on_delivery(delivery));
     }
 }

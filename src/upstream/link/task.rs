@@ -15,7 +15,7 @@ use super::cancel::CancelSignal;
 use super::client_queue::LinkClientQueue;
 use super::handle::ProgressSink;
 use super::notifications::{LinkLost, LostBy, NotificationSender, ReplySender};
-use super::state::{LinkEvent, LinkState, Listening};
+use super::state::{LinkConnection, LinkEvent, Listening};
 use super::stats::StatsHandle;
 use super::subscribers::Subscribers;
 use super::{Event, Link, LinkReply, LinkRequest, LinkStats, RequestReceiver, Transport};
@@ -31,44 +31,44 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// A caller that waits for a reply.
 struct PendingCaller {
     reply: ReplySender,
-    ear: Option<NotificationSender>,
+    notifier: Option<NotificationSender>,
     progress: Option<ProgressSink>,
-    recall: Option<Arc<CancelSignal>>,
+    cancel_signal: Option<Arc<CancelSignal>>,
     _load: Option<InFlightGuard>,
 }
 
 /// Runs the links of one upstream until no more requests can come and all callers are answered.
-pub async fn own<T: Transport>(
+pub async fn run_link<T: Transport>(
     (name, transport): (&str, T),
     settings: LinkSettings,
     mut inbox: RequestReceiver,
-    standing: &LinkStats,
+    stats: &LinkStats,
 ) {
     let mut owner = LinkTask {
         name,
         transport,
         pending: LinkMachine::new(settings),
-        account: StatsHandle::new(standing),
-        line: LinkState::Down,
-        wanted: Reopen::No,
+        account: StatsHandle::new(stats),
+        state: LinkConnection::Down,
+        reopen: Reopen::No,
         callers: BTreeMap::new(),
         next: 0,
-        began: clock::now(),
-        audience: Subscribers::new(
-            (inbox.notices.clone(), inbox.listeners.clone()),
-            (name, standing),
+        started: clock::now(),
+        subscribers: Subscribers::new(
+            (inbox.notifier.clone(), inbox.subscribers.clone()),
+            (name, stats),
         ),
-        used: clock::now(),
+        last_used: clock::now(),
         ready: inbox.ready.clone(),
         since: None,
-        door: Intake::Open,
+        intake: RequestChannel::Open,
         retired: Retired::No,
         loss: None,
     };
     owner.run(&mut inbox).await;
     let LinkTask {
-        mut line,
-        audience,
+        mut state,
+        subscribers,
         loss,
         account,
         ..
@@ -76,7 +76,7 @@ pub async fn own<T: Transport>(
     // Dropped together: a handle that finds the channel closed finds no link in the statistics either.
     drop((account, inbox));
     // Concurrently, because a slow client must not delay the end of the connection to the server.
-    tokio::join!(line.end(), audience.end(loss));
+    tokio::join!(state.end(), subscribers.end(loss));
     tracing::info!(upstream = name, "the link has ended");
 }
 
@@ -85,23 +85,23 @@ struct LinkTask<'a, T: Transport> {
     transport: T,
     pending: LinkMachine,
     account: StatsHandle<&'a LinkStats>,
-    line: LinkState<T::Link>,
+    state: LinkConnection<T::Link>,
     /// Requests another link once the previous one is closed.
-    wanted: Reopen,
+    reopen: Reopen,
     callers: BTreeMap<Ticket, PendingCaller>,
     next: u64,
     /// The epoch of the state machine's times.
-    began: Instant,
+    started: Instant,
     /// The recipients of the server's notifications.
-    audience: Subscribers<'a>,
+    subscribers: Subscribers<'a>,
     /// The time of the last request, reply, cancellation or notification.
-    used: Instant,
+    last_used: Instant,
     /// Notified each time the link becomes ready.
     ready: Option<Arc<Notify>>,
     /// The time at which the link became ready.
     since: Option<Instant>,
     /// The state of the request channel.
-    door: Intake,
+    intake: RequestChannel,
     retired: Retired,
     /// The reason why the only client of this link gets no other.
     loss: Option<LinkLost>,
@@ -115,7 +115,7 @@ enum Reopen {
 
 /// The state of the request channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Intake {
+enum RequestChannel {
     Open,
     Closed,
 }
@@ -135,52 +135,52 @@ impl<T: Transport> LinkTask<'_, T> {
             if self.loss.is_some() {
                 return inbox.refuse();
             }
-            if self.door == Intake::Closed && self.pending.is_idle() {
+            if self.intake == RequestChannel::Closed && self.pending.is_idle() {
                 // The server must still be sent the cancellations of the last calls.
                 let until = *farewell.get_or_insert(clock::now() + FAREWELL);
                 if self.pending.has_sent_all() || until <= clock::now() {
                     if self.retired == Retired::Yes {
-                        self.lose(LostBy::Plan);
+                        self.mark_lost(LostBy::Plan);
                     }
                     return;
                 }
             }
-            let idle = inbox.idle.filter(|_| !inbox.asks.is_closed());
+            let idle = inbox.idle.filter(|_| !inbox.requests.is_closed());
             let unused = idle.filter(|_| self.pending.is_idle());
-            let unused = unused.map(|idle| self.used + idle);
-            let age = inbox.max_age.filter(|_| !inbox.asks.is_closed());
+            let unused = unused.map(|idle| self.last_used + idle);
+            let age = inbox.max_age.filter(|_| !inbox.requests.is_closed());
             let end = self.since.zip(age).map(|(since, age)| since + age);
-            let alarm = self.pending.alarm().map(|at| self.began + at);
-            let attention = self.attention();
-            let patience = self
-                .audience
+            let next_tick = self.pending.alarm().map(|at| self.started + at);
+            let listening = self.listening();
+            let client_deadline = self
+                .subscribers
                 .only
                 .as_ref()
                 .and_then(LinkClientQueue::deadline);
             // All branches are cancel-safe: nothing is lost before the next iteration.
             tokio::select! {
-                asked = inbox.asks.recv(), if self.door == Intake::Open => match asked {
-                    Some(asked) => self.on_request(asked),
+                request = inbox.requests.recv(), if self.intake == RequestChannel::Open => match request {
+                    Some(request) => self.on_request(request),
                     None => {
-                        self.door = Intake::Closed;
+                        self.intake = RequestChannel::Closed;
                         self.take(LinkInput::Unsubscribe);
                     }
                 },
-                () = inbox.gone.notified() => self.forget_gone(),
-                told = self.line.next(attention) => self.on_event(told),
-                () = wait_for_client(&mut self.audience) => {}
-                () = sleep_until(patience.unwrap_or(self.began)), if patience.is_some() => self.expire_notifications(),
-                () = sleep_until(alarm.unwrap_or(self.began)), if alarm.is_some() => self.tick(),
+                () = inbox.abandoned.notified() => self.forget_abandoned(),
+                event = self.state.next(listening) => self.on_event(event),
+                () = wait_for_client(&mut self.subscribers) => {}
+                () = sleep_until(client_deadline.unwrap_or(self.started)), if client_deadline.is_some() => self.expire_notifications(),
+                () = sleep_until(next_tick.unwrap_or(self.started)), if next_tick.is_some() => self.tick(),
                 // Requests that are already in the channel are still answered.
-                () = sleep_until(end.unwrap_or(self.began)), if end.is_some() => inbox.asks.close(),
-                () = is_over(&mut inbox.over) => self.retire(inbox),
+                () = sleep_until(end.unwrap_or(self.started)), if end.is_some() => inbox.requests.close(),
+                () = wait_until_over(&mut inbox.over) => self.retire(inbox),
                 // A request in the channel counts as use of the link, and is answered.
-                () = sleep_until(unused.unwrap_or(self.began)), if unused.is_some() => {
-                    if inbox.asks.is_empty() {
-                        inbox.asks.close();
+                () = sleep_until(unused.unwrap_or(self.started)), if unused.is_some() => {
+                    if inbox.requests.is_empty() {
+                        inbox.requests.close();
                     }
                 }
-                () = sleep_until(farewell.unwrap_or(self.began)), if farewell.is_some() => {}
+                () = sleep_until(farewell.unwrap_or(self.started)), if farewell.is_some() => {}
             }
         }
     }
@@ -189,24 +189,24 @@ impl<T: Transport> LinkTask<'_, T> {
     /// reason.
     fn retire(&mut self, inbox: &mut RequestReceiver) {
         inbox.over = None;
-        if inbox.asks.is_closed() {
+        if inbox.requests.is_closed() {
             return;
         }
         self.retired = Retired::Yes;
         // Marked at once, so that the client opens no other link while this one still has calls to answer.
-        if let Some(only) = &self.audience.only {
-            only.lose();
+        if let Some(only) = &self.subscribers.only {
+            only.mark_lost();
         }
         tracing::info!(
             upstream = self.name,
             "the link accepts no more calls: its upstream was changed or removed"
         );
-        inbox.asks.close();
+        inbox.requests.close();
     }
 
     /// Returns `Busy` while the queue of the only client is full, so that the server is not read.
-    fn attention(&self) -> Listening {
-        let waits = self.audience.only.as_ref();
+    fn listening(&self) -> Listening {
+        let waits = self.subscribers.only.as_ref();
         match waits.is_some_and(LinkClientQueue::is_full) {
             true => Listening::Busy,
             false => Listening::Listens,
@@ -214,7 +214,7 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     fn tick(&mut self) {
-        self.take(match self.attention() {
+        self.take(match self.listening() {
             Listening::Listens => LinkInput::Tick,
             // The server's signs of life are not read meanwhile, so it is treated as alive.
             Listening::Busy => LinkInput::Sign,
@@ -222,18 +222,18 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     fn expire_notifications(&mut self) {
-        if let Some(only) = &mut self.audience.only {
-            only.give_up();
+        if let Some(only) = &mut self.subscribers.only {
+            only.drop_notifications();
         }
-        self.line.close();
-        self.lose(LostBy::Client);
-        self.lost("its client does not read notifications");
+        self.state.close();
+        self.mark_lost(LostBy::Client);
+        self.on_lost("its client does not read notifications");
     }
 
     /// Marks the link of the only client as lost: the state that the server kept for it is gone.
-    fn lose(&mut self, through: LostBy) {
-        if let (Some(only), None) = (&self.audience.only, &self.loss) {
-            only.lose();
+    fn mark_lost(&mut self, through: LostBy) {
+        if let (Some(only), None) = (&self.subscribers.only, &self.loss) {
+            only.mark_lost();
             self.loss = Some(LinkLost {
                 upstream: self.name.to_owned(),
                 through,
@@ -241,64 +241,66 @@ impl<T: Transport> LinkTask<'_, T> {
         }
     }
 
-    fn at(&self, moment: Instant) -> Duration {
-        moment.saturating_duration_since(self.began)
+    fn since_start(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.started)
     }
 
-    fn on_request(&mut self, asked: LinkRequest) {
+    fn on_request(&mut self, request: LinkRequest) {
         // The subscription counts even if the caller no longer waits.
-        if let Some(listener) = asked.listener {
-            self.audience.join(listener);
+        if let Some(subscriber) = request.subscriber {
+            self.subscribers.join(subscriber);
         }
-        if asked.reply.is_closed() {
+        if request.reply.is_closed() {
             return;
         }
-        self.used = clock::now();
+        self.last_used = clock::now();
         let ticket = Ticket(self.next);
         self.next += 1;
         let caller = PendingCaller {
-            reply: asked.reply,
-            ear: asked.ear,
-            progress: asked.progress,
-            recall: asked.recall,
-            _load: asked.load,
+            reply: request.reply,
+            notifier: request.notifier,
+            progress: request.progress,
+            cancel_signal: request.cancel_signal,
+            _load: request.load,
         };
         self.callers.insert(ticket, caller);
-        let ask = Request {
+        let queued = Request {
             ticket,
-            message: asked.say,
-            start_by: self.at(asked.start_by),
-            deadline: self.at(asked.deadline),
-            repeat: asked.repeat,
-            rank: asked.rank,
+            message: request.outbound,
+            start_by: self.since_start(request.start_by),
+            deadline: self.since_start(request.deadline),
+            repeat: request.repeat,
+            rank: request.rank,
         };
-        self.take(LinkInput::Ask(ask));
+        self.take(LinkInput::Ask(queued));
     }
 
-    fn forget_gone(&mut self) {
+    fn forget_abandoned(&mut self) {
         let callers = self.callers.iter();
-        let gone = callers.filter(|(_, caller)| caller.reply.is_closed());
-        let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
-        for ticket in gone {
+        let abandoned = callers.filter(|(_, caller)| caller.reply.is_closed());
+        let abandoned: Vec<Ticket> = abandoned.map(|(ticket, _)| *ticket).collect();
+        for ticket in abandoned {
             let caller = self.callers.remove(&ticket);
-            self.used = clock::now();
-            let recall = caller.and_then(|caller| caller.recall);
-            self.take(match recall.is_some_and(|recall| recall.is_cancelled()) {
-                true => LinkInput::ClientCancel(ticket),
-                false => LinkInput::Cancel(ticket),
-            });
+            self.last_used = clock::now();
+            let cancel_signal = caller.and_then(|caller| caller.cancel_signal);
+            self.take(
+                match cancel_signal.is_some_and(|cancel_signal| cancel_signal.is_cancelled()) {
+                    true => LinkInput::ClientCancel(ticket),
+                    false => LinkInput::Cancel(ticket),
+                },
+            );
         }
     }
 
-    fn on_event(&mut self, told: LinkEvent<T::Link>) {
-        match told {
+    fn on_event(&mut self, event: LinkEvent<T::Link>) {
+        match event {
             LinkEvent::Opened(Ok(link)) => {
-                self.line = LinkState::Open(link);
+                self.state = LinkConnection::Open(link);
                 self.take(LinkInput::Opened);
             }
             LinkEvent::Opened(Err(why)) => {
-                self.line = LinkState::Down;
-                self.lost(&why);
+                self.state = LinkConnection::Down;
+                self.on_lost(&why);
             }
             LinkEvent::Event(Event::Message(message)) => {
                 self.on_message(unmarked(message), LinkInput::Message)
@@ -313,12 +315,12 @@ impl<T: Transport> LinkTask<'_, T> {
             LinkEvent::Event(Event::Written) => self.take(LinkInput::Written),
             LinkEvent::Event(Event::Sign) => self.take(LinkInput::Sign),
             LinkEvent::Event(Event::Lost(why)) => {
-                self.line.close();
-                self.lost(&why);
+                self.state.close();
+                self.on_lost(&why);
             }
             LinkEvent::Gone => {
-                self.line = LinkState::Down;
-                if self.wanted == Reopen::Yes {
+                self.state = LinkConnection::Down;
+                if self.reopen == Reopen::Yes {
                     self.open();
                 }
             }
@@ -328,45 +330,47 @@ impl<T: Transport> LinkTask<'_, T> {
     /// A message that is not JSON-RPC may belong to another protocol that the client speaks on the link.
     fn on_message(&mut self, message: Bytes, input: impl FnOnce(Bytes) -> LinkInput) {
         let skipped = self.pending.counts().skipped;
-        let copy = self.audience.is_of_one().then(|| message.clone());
+        let copy = self.subscribers.is_per_client().then(|| message.clone());
         self.take(input(message));
         if let Some(message) = copy.filter(|_| self.pending.counts().skipped > skipped) {
-            self.used = clock::now();
-            self.audience.deliver_raw(message);
+            self.last_used = clock::now();
+            self.subscribers.deliver_raw(message);
         }
     }
 
-    fn lost(&mut self, why: &str) {
+    fn on_lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
-        match (self.retired, self.door) {
-            (Retired::Yes, _) => self.lose(LostBy::Plan),
-            (Retired::No, Intake::Open) if self.since.is_some() => self.lose(LostBy::Server),
+        match (self.retired, self.intake) {
+            (Retired::Yes, _) => self.mark_lost(LostBy::Plan),
+            (Retired::No, RequestChannel::Open) if self.since.is_some() => {
+                self.mark_lost(LostBy::Server)
+            }
             // A link that takes no more requests has a successor, or no users.
-            (Retired::No, Intake::Open | Intake::Closed) => {}
+            (Retired::No, RequestChannel::Open | RequestChannel::Closed) => {}
         }
         self.take(LinkInput::Lost {
             jitter: random_jitter(),
         });
         // A request to a stateful link, or to a server that no plan refers to, is never sent over another link.
-        let ends = self.door == Intake::Closed && self.audience.is_of_one();
+        let ends = self.intake == RequestChannel::Closed && self.subscribers.is_per_client();
         if self.loss.is_some() || self.retired == Retired::Yes || ends {
             self.take(LinkInput::Over);
         }
     }
 
     fn open(&mut self) {
-        if matches!(self.line, LinkState::Closing(_)) {
-            self.wanted = Reopen::Yes;
+        if matches!(self.state, LinkConnection::Closing(_)) {
+            self.reopen = Reopen::Yes;
             return;
         }
-        self.wanted = Reopen::No;
+        self.reopen = Reopen::No;
         let transport = self.transport.clone();
-        self.line = LinkState::Opening(Box::pin(async move { transport.open().await }));
+        self.state = LinkConnection::Opening(Box::pin(async move { transport.open().await }));
     }
 
     fn take(&mut self, input: LinkInput) {
-        self.pending.take(self.at(clock::now()), input);
+        self.pending.take(self.since_start(clock::now()), input);
         // Reported before the outputs, so that a caller with a reply sees current statistics.
         self.account.report(&self.pending);
         while let Some(output) = self.pending.output() {
@@ -378,18 +382,18 @@ impl<T: Transport> LinkTask<'_, T> {
         match output {
             LinkOutput::Open => self.open(),
             LinkOutput::Close(fault) => {
-                self.wanted = Reopen::No;
-                self.line.close();
+                self.reopen = Reopen::No;
+                self.state.close();
                 // Takes the loss in at once, although `take` is still executing its outputs.
-                self.lost(&fault.to_string());
+                self.on_lost(&fault.to_string());
             }
             LinkOutput::Write(message) => {
-                if let LinkState::Open(link) = &mut self.line {
+                if let LinkConnection::Open(link) = &mut self.state {
                     link.write(message);
                 }
             }
             LinkOutput::Ping => {
-                if let LinkState::Open(link) = &mut self.line {
+                if let LinkConnection::Open(link) = &mut self.state {
                     link.ping();
                 }
             }
@@ -414,7 +418,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 message,
                 recipients,
             } => {
-                self.used = clock::now();
+                self.last_used = clock::now();
                 tracing::debug!(
                     upstream = self.name,
                     method,
@@ -430,23 +434,24 @@ impl<T: Transport> LinkTask<'_, T> {
             Recipients::Caller(ticket) => self.callers.get(&ticket),
             Recipients::Token | Recipients::All | Recipients::NoClient => None,
         };
-        let caller = caller.and_then(|caller| caller.ear.as_ref());
+        let caller = caller.and_then(|caller| caller.notifier.as_ref());
         let progress = self.callers.values();
         let progress = progress.filter_map(|caller| caller.progress.as_ref());
         let callers = (caller, progress, self.pending.depth());
-        self.audience.deliver((recipients, message), callers);
+        self.subscribers.deliver((recipients, message), callers);
     }
 
-    fn reply(&mut self, ticket: Ticket, told: Result<LinkReply, RequestError>) {
+    fn reply(&mut self, ticket: Ticket, result: Result<LinkReply, RequestError>) {
         if let Some(caller) = self.callers.remove(&ticket) {
-            self.used = clock::now();
-            self.audience.answer((caller.reply, caller.ear), told);
+            self.last_used = clock::now();
+            self.subscribers
+                .answer((caller.reply, caller.notifier), result);
         }
     }
 }
 
 /// Waits until the upstream is changed or removed; cancel-safe. Never completes without a receiver or a sender.
-async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
+async fn wait_until_over(over: &mut Option<watch::Receiver<bool>>) {
     if let Some(over) = over
         && over.wait_for(|over| *over).await.is_ok()
     {
@@ -456,9 +461,9 @@ async fn is_over(over: &mut Option<watch::Receiver<bool>>) {
 }
 
 /// Waits until the queue of the only client has made progress; cancel-safe.
-async fn wait_for_client(audience: &mut Subscribers<'_>) {
-    match &mut audience.only {
-        Some(only) => only.go_on().await,
+async fn wait_for_client(subscribers: &mut Subscribers<'_>) {
+    match &mut subscribers.only {
+        Some(only) => only.send_next().await,
         None => pending().await,
     }
 }

@@ -48,12 +48,12 @@ impl Transport for Fake {
 
     async fn open(&self) -> Result<FakeLink, String> {
         let (writes, written) = mpsc::channel(8);
-        let (say, events) = mpsc::channel(8);
-        self.0.borrow_mut().push((written, say));
+        let (events, incoming) = mpsc::channel(8);
+        self.0.borrow_mut().push((written, events));
         let _ = self.1.send(()).await;
         Ok(FakeLink {
             writes,
-            events,
+            events: incoming,
             written: false,
         })
     }
@@ -130,7 +130,7 @@ struct Driven {
     server: Rc<LinkUpstream>,
     peers: Rc<RefCell<Vec<Peer>>>,
     opened: mpsc::Receiver<()>,
-    standing: Arc<LinkStats>,
+    stats: Arc<LinkStats>,
 }
 
 impl Driven {
@@ -140,7 +140,7 @@ impl Driven {
     }
 
     fn state(&self) -> LinkState {
-        self.standing.state("fake")
+        self.stats.state("fake")
     }
 
     /// A call is asked, and answered so much later, by a server that stays. It lies in the inbox when the owner begins.
@@ -148,16 +148,16 @@ impl Driven {
         let server = self.server.clone();
         let asked = server.request(call(), SECOND + later, RetryRule::Never);
         let served = async {
-            let (mut written, say) = self.peer().await;
+            let (mut written, events) = self.peer().await;
             let question = written.recv().await.unwrap();
             assert!(question.starts_with(br#"{"jsonrpc":"2.0","id":1,"#));
             tokio::time::sleep(later).await;
             let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
-            say.send(Event::Message(answer)).await.unwrap();
-            (written, say)
+            events.send(Event::Message(answer)).await.unwrap();
+            (written, events)
         };
-        let (said, peer) = tokio::join!(asked, served);
-        assert!(matches!(said, Ok(LinkReply::Answer(1, _))), "{said:?}");
+        let (result, peer) = tokio::join!(asked, served);
+        assert!(matches!(result, Ok(LinkReply::Answer(1, _))), "{result:?}");
         peer
     }
 }
@@ -178,19 +178,19 @@ async fn beside_one(
         let peers = Rc::<RefCell<Vec<Peer>>>::default();
         let (sender, opened) = mpsc::channel(8);
         let fake = Fake(peers.clone(), sender);
-        let standing = Arc::<LinkStats>::default();
-        let shared = standing.clone();
+        let stats = Arc::<LinkStats>::default();
+        let shared = stats.clone();
         let tasks = Tasks::default();
-        tasks.start(async move { own(("fake", fake), settings(), inbox, &shared).await });
+        tasks.start(async move { run_link(("fake", fake), settings(), inbox, &shared).await });
         test(Driven {
             server: LinkUpstream::new(plan(), handle, Priority::Client),
             peers,
             opened,
-            standing: standing.clone(),
+            stats: stats.clone(),
         })
         .await;
         tasks.idle().await;
-        let left = standing.state("fake");
+        let left = stats.state("fake");
         assert_eq!((left.ready, left.in_flight, left.queued), (0, 0, 0));
     };
     let local = LocalSet::new();
@@ -213,23 +213,23 @@ async fn an_answer_finds_its_caller() {
 
 /// Looks how many calls are in flight when it is woken.
 struct Looks {
-    standing: Arc<LinkStats>,
+    stats: Arc<LinkStats>,
     found: AtomicU64,
 }
 
 impl Wake for Looks {
     fn wake(self: Arc<Self>) {
-        let found = self.standing.state("fake").in_flight;
+        let found = self.stats.state("fake").in_flight;
         self.found.store(found, Ordering::Relaxed);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_has_an_answer_finds_its_call_counted_as_answered() {
+async fn a_call_with_a_reply_is_counted_as_answered() {
     beside(async |mut driven: Driven| {
-        let (mut written, say) = driven.peer().await;
+        let (mut written, events) = driven.peer().await;
         let looks = Arc::new(Looks {
-            standing: driven.standing.clone(),
+            stats: driven.stats.clone(),
             found: AtomicU64::new(u64::MAX),
         });
         let waker = Waker::from(looks.clone());
@@ -238,7 +238,7 @@ async fn whoever_has_an_answer_finds_its_call_counted_as_answered() {
         assert!(polled.is_pending());
         written.recv().await.unwrap();
         let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
-        say.send(Event::Message(answer)).await.unwrap();
+        events.send(Event::Message(answer)).await.unwrap();
         for _ in 0..8 {
             yield_now().await;
         }
@@ -251,7 +251,7 @@ async fn whoever_has_an_answer_finds_its_call_counted_as_answered() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_frees_its_turn() {
     beside(async |mut driven: Driven| {
-        let (mut written, say) = driven.peer().await;
+        let (mut written, events) = driven.peer().await;
         let waits = driven.server.request(call(), 60 * SECOND, RetryRule::Never);
         let gone = async {
             written.recv().await.unwrap();
@@ -271,11 +271,11 @@ async fn a_caller_that_goes_away_frees_its_turn() {
                     .starts_with(br#"{"jsonrpc":"2.0","id":2,"#)
             );
             for text in [r#"{"id":1,"result":"late"}"#, r#"{"id":2,"result":2}"#] {
-                say.send(Event::Message(text.into())).await.unwrap();
+                events.send(Event::Message(text.into())).await.unwrap();
             }
         };
-        let (said, ()) = tokio::join!(asked, served);
-        assert!(matches!(said, Ok(LinkReply::Answer(2, _))), "{said:?}");
+        let (result, ()) = tokio::join!(asked, served);
+        assert!(matches!(result, Ok(LinkReply::Answer(2, _))), "{result:?}");
         assert_eq!(driven.state().counts.late, 1);
     })
     .await;
@@ -284,14 +284,14 @@ async fn a_caller_that_goes_away_frees_its_turn() {
 #[tokio::test(start_paused = true)]
 async fn a_link_that_breaks_fails_its_call_at_once_and_another_follows() {
     beside(async |mut driven: Driven| {
-        let (mut written, say) = driven.peer().await;
+        let (mut written, events) = driven.peer().await;
         let asked = driven.server.request(call(), 60 * SECOND, RetryRule::Never);
         let breaks = async {
             written.recv().await.unwrap();
-            drop(say);
+            drop(events);
         };
-        let (said, ()) = tokio::join!(asked, breaks);
-        assert!(matches!(said, Err(RequestError::Cut)), "{said:?}");
+        let (result, ()) = tokio::join!(asked, breaks);
+        assert!(matches!(result, Err(RequestError::Cut)), "{result:?}");
         driven.peer().await;
         assert_eq!(driven.state().counts.opened, 2);
     })
@@ -314,22 +314,22 @@ async fn nobody_waits_longer_than_allowed() {
         let many = futures_util::future::join_all(many).await;
         let busy = many
             .iter()
-            .filter(|said| matches!(said, Err(RequestError::Busy)));
+            .filter(|result| matches!(result, Err(RequestError::Busy)));
         assert!(busy.count() >= 75);
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys() {
+async fn a_client_whose_first_call_is_cancelled_at_once_receives_notifications_for_all() {
     beside(async |mut driven: Driven| {
-        let (mut written, say) = driven.peer().await;
-        let (ear, mut heard) = channel();
-        let own = ClientLinks::default();
-        own.set_notifications(ear);
+        let (mut written, events) = driven.peer().await;
+        let (notifier, mut heard) = channel();
+        let links = ClientLinks::default();
+        links.set_notifications(notifier);
         let ask = || {
             let asker = Requester {
-                own: Some(&own),
+                links: Some(&links),
                 ..Requester::default()
             };
             let what = (call(), RetryRule::Never);
@@ -340,12 +340,12 @@ async fn a_client_whose_first_call_is_recalled_at_once_hears_what_is_everybodys(
         let served = async {
             written.recv().await.unwrap();
             let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
-            say.send(Event::Message(answer)).await.unwrap();
+            events.send(Event::Message(answer)).await.unwrap();
         };
-        let (said, ()) = tokio::join!(ask(), served);
-        assert!(matches!(said, Ok(LinkReply::Answer(1, _))), "{said:?}");
+        let (result, ()) = tokio::join!(ask(), served);
+        assert!(matches!(result, Ok(LinkReply::Answer(1, _))), "{result:?}");
         let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-        say.send(Event::Message(changed.into())).await.unwrap();
+        events.send(Event::Message(changed.into())).await.unwrap();
         match heard.next().await {
             Notification::Message(text, _) => assert_eq!(text, changed),
             Notification::Lost(loss) => panic!("{loss:?}"),
@@ -363,33 +363,33 @@ fn a_client_that_only_listens_has_a_link_and_gets_another_when_it_has_ended() {
     };
     let (opener, mut launches) = opener(bounds, LinkSlots::default());
     let server = LinkUpstream::new(plan(), LinkSharing::PerClient(opener), Priority::Client);
-    let (ear, _heard) = channel();
-    let own = ClientLinks::default();
-    own.set_notifications(ear);
-    server.listen(&own);
+    let (notifier, _heard) = channel();
+    let links = ClientLinks::default();
+    links.set_notifications(notifier);
+    server.listen(&links);
     let first = launches.try_recv().unwrap();
-    server.listen(&own);
+    server.listen(&links);
     assert!(launches.try_recv().is_err(), "it is there");
     // Another client finds no place before that.
-    let (ear, _heard) = channel();
+    let (notifier, _heard) = channel();
     let other = ClientLinks::default();
-    other.set_notifications(ear);
+    other.set_notifications(notifier);
     server.listen(&other);
     assert!(launches.try_recv().is_err(), "there is no place");
     drop(first);
     server.listen(&other);
     let second = launches.try_recv().unwrap();
-    server.listen(&own);
+    server.listen(&links);
     assert!(launches.try_recv().is_err(), "there is no place");
     drop(second);
-    server.listen(&own);
+    server.listen(&links);
     assert!(launches.try_recv().is_ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_while_an_unused_link_ends_is_served() {
+async fn a_request_while_an_unused_link_ends_is_served() {
     for _ in 0..32 {
-        let unused_at_once = |inbox: RequestReceiver| inbox.for_one(None, Duration::ZERO);
+        let unused_at_once = |inbox: RequestReceiver| inbox.for_client(None, Duration::ZERO);
         beside_one(unused_at_once, async |mut driven: Driven| {
             driven.serves(Duration::ZERO).await;
         })
@@ -399,7 +399,7 @@ async fn what_is_asked_while_an_unused_link_ends_is_served() {
 
 #[tokio::test(start_paused = true)]
 async fn a_link_is_unused_from_its_last_answer_on() {
-    let unused_after_a_second = |inbox: RequestReceiver| inbox.for_one(None, SECOND);
+    let unused_after_a_second = |inbox: RequestReceiver| inbox.for_client(None, SECOND);
     beside_one(unused_after_a_second, async |mut driven: Driven| {
         let _open = driven.serves(5 * SECOND).await;
         tokio::time::sleep(SECOND / 2).await;
@@ -411,23 +411,23 @@ async fn a_link_is_unused_from_its_last_answer_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_planned_no_more_opens_no_other_when_it_drops() {
+async fn a_retired_link_opens_no_other_when_it_is_lost() {
     let over = watch::Sender::new(false);
     let until = over.subscribe();
     beside_one(
-        move |inbox| inbox.until(until),
+        move |inbox| inbox.ending_with(until),
         async |mut driven: Driven| {
             let server = driven.server.clone();
-            let (mut written, say) = driven.peer().await;
+            let (mut written, events) = driven.peer().await;
             let asked = server.request(call(), 60 * SECOND, RetryRule::Once);
             let drops = async {
                 written.recv().await.unwrap();
                 over.send_replace(true);
                 tokio::time::sleep(SECOND).await;
-                drop(say);
+                drop(events);
             };
-            let (said, ()) = tokio::join!(asked, drops);
-            assert!(matches!(said, Err(RequestError::Cut)), "{said:?}");
+            let (result, ()) = tokio::join!(asked, drops);
+            assert!(matches!(result, Err(RequestError::Cut)), "{result:?}");
             let another = timeout(60 * SECOND, driven.opened.recv()).await;
             assert!(!matches!(another, Ok(Some(()))));
         },

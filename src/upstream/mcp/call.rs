@@ -35,34 +35,34 @@ impl McpCall {
     /// Sends the call and waits for its result. Dropping the future closes the connection.
     pub(super) async fn post(
         self,
-        door: PostClient,
+        client: PostClient,
         mirrored: Rc<RefCell<ParamHeaders>>,
     ) -> PostResult {
         let first = self.outbound(&mirrored.borrow());
         let sent = first.headers.clone();
-        let came = door.post(first).await;
-        let answer = self.reply(&came.outcome);
+        let result = client.post(first).await;
+        let answer = self.reply(&result.outcome);
         match (self.method.as_str(), answer) {
             ("tools/list", Some(ResponseReply::Result(result))) => {
                 mirrored.borrow_mut().learn(&result)
             }
             ("tools/call", Some(ResponseReply::Error(error))) if error.code == MISMATCH => {
-                self.learn(&door, &mirrored).await;
+                self.fetch_tools(&client, &mirrored).await;
                 let again = self.outbound(&mirrored.borrow());
                 if again.headers != sent {
-                    return door.post(again).await;
+                    return client.post(again).await;
                 }
             }
             _ => {}
         }
-        came
+        result
     }
 
     fn outbound(&self, mirrored: &ParamHeaders) -> OutboundPost {
         let dressed = annotated(&self.message, &self.method, self.version, self.depth);
         let mut headers = stateless_headers(self.version, &self.method, dressed.name.as_deref());
         if self.method == "tools/call" {
-            headers.extend(self.wanted(mirrored));
+            headers.extend(self.param_headers(mirrored));
         }
         OutboundPost {
             id: Some(self.id),
@@ -71,7 +71,7 @@ impl McpCall {
         }
     }
 
-    fn wanted(&self, mirrored: &ParamHeaders) -> HeaderMap {
+    fn param_headers(&self, mirrored: &ParamHeaders) -> HeaderMap {
         let whole = Json::parse(self.message.clone(), self.depth).ok();
         let params = whole.and_then(|whole| whole.member("params"));
         params.map_or_else(HeaderMap::new, |params| mirrored.headers(&params))
@@ -86,17 +86,17 @@ impl McpCall {
     }
 
     /// Requests the list of tools, within the time limit of the call.
-    async fn learn(&self, door: &PostClient, mirrored: &RefCell<ParamHeaders>) {
+    async fn fetch_tools(&self, client: &PostClient, mirrored: &RefCell<ParamHeaders>) {
         let (id, method) = (0, "tools/list");
         let mut cursor = None;
         for _ in 0..PAGES {
             let asked = Bytes::from(list_tools(id, cursor.as_deref()));
-            let letter = OutboundPost {
+            let post = OutboundPost {
                 id: Some(id),
                 body: annotated(&asked, method, self.version, self.depth).body,
                 headers: stateless_headers(self.version, method, None),
             };
-            let Some(ResponseReply::Result(result)) = self.reply(&door.post(letter).await.outcome)
+            let Some(ResponseReply::Result(result)) = self.reply(&client.post(post).await.outcome)
             else {
                 return;
             };

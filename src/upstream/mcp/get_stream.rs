@@ -59,21 +59,21 @@ impl PostClient {
     /// Follows the GET stream and forwards its messages, as long as the server has one. Dropping the future closes the
     /// stream.
     pub(super) async fn follow(&self, headers: HeaderMap) -> StreamEnd {
-        let mut place = StreamCursor::new(self.limit());
+        let mut cursor = StreamCursor::new(self.limit());
         let mut fruitless: u32 = 0;
         let mut former = FormerStream::None;
         loop {
-            let before = place.heard;
-            match self.open_own(headers.clone(), &place, former).await {
+            let before = cursor.received;
+            match self.open_stream(headers.clone(), &cursor, former).await {
                 OpenResult::End(why) => return why,
                 OpenResult::Later => {}
                 OpenResult::Stream(mut body, mut lease) => {
                     former = FormerStream::Opened;
-                    place.begin(self.limit());
-                    let (ended, last) = self.read_events(&mut body, &mut place).await;
+                    cursor.begin(self.limit());
+                    let (ended, last) = self.read_events(&mut body, &mut cursor).await;
                     lease.mark_unusable();
                     if last == LastEvent::Lost {
-                        self.pass_over(&mut place);
+                        self.skip_oversize_event(&mut cursor);
                     }
                     if ended == ReadEnd::Silent {
                         // It is resumed without a delay: the server may just have had nothing to send.
@@ -81,11 +81,11 @@ impl PostClient {
                     }
                 }
             }
-            fruitless = match place.heard == before {
+            fruitless = match cursor.received == before {
                 true => fruitless.saturating_add(1),
                 false => 0,
             };
-            sleep(wait_to_retry(place.rest, fruitless)).await;
+            sleep(wait_to_retry(cursor.rest, fruitless)).await;
         }
     }
 
@@ -93,16 +93,16 @@ impl PostClient {
     async fn read_events(
         &self,
         body: &mut IncomingBody,
-        place: &mut StreamCursor,
+        cursor: &mut StreamCursor,
     ) -> (ReadEnd, LastEvent) {
         let mut last = LastEvent::Read;
         let ended = loop {
-            while let Some(piece) = place.reader.next() {
+            while let Some(piece) = cursor.reader.next() {
                 match piece {
                     StreamPiece::Event(event) => {
-                        let before = place.last.clone();
-                        self.event(&event, place, None).await;
-                        if place.last != before {
+                        let before = cursor.last.clone();
+                        self.event(&event, cursor, None).await;
+                        if cursor.last != before {
                             last = LastEvent::Read;
                         }
                     }
@@ -115,40 +115,40 @@ impl PostClient {
                 Err(_) => break ReadEnd::Silent,
                 Ok(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
-                        place.reader.feed(&data);
+                        cursor.reader.feed(&data);
                     }
                 }
                 Ok(Some(Err(_)) | None) => break ReadEnd::Over,
             }
         };
-        if place.reader.is_losing() {
+        if cursor.reader.is_losing() {
             last = LastEvent::Lost;
         }
         (ended, last)
     }
 
     /// Forgets the last event id: resuming from it would bring the oversize event again.
-    fn pass_over(&self, place: &mut StreamCursor) {
+    fn skip_oversize_event(&self, cursor: &mut StreamCursor) {
         let (upstream, limit) = (&self.plan().name, self.limit());
         tracing::warn!(
             upstream,
             limit,
             "an event on the server's GET stream is too large; later events may be lost"
         );
-        place.last = None;
+        cursor.last = None;
     }
 
-    async fn open_own(
+    async fn open_stream(
         &self,
         mut headers: HeaderMap,
-        place: &StreamCursor,
+        cursor: &StreamCursor,
         former: FormerStream,
     ) -> OpenResult {
         let former = match headers.contains_key(SESSION) {
             true => former,
             false => FormerStream::None,
         };
-        if let Some(last) = place.last.clone() {
+        if let Some(last) = cursor.last.clone() {
             headers.insert(LAST_EVENT, last);
         }
         let request = self.request(Method::GET, headers, Body::empty());
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_rests_longer_while_nothing_comes() {
+    fn the_retry_delay_grows_while_no_event_arrives() {
         let millis = Duration::from_millis;
         assert_eq!(wait_to_retry(millis(10), 0), millis(10));
         assert_eq!(wait_to_retry(millis(10), 1), millis(10));

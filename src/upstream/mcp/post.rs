@@ -40,7 +40,7 @@ pub(super) const LONGEST_REST: Duration = Duration::from_secs(30);
 /// The maximum number of consecutive resumptions that bring nothing new.
 const RESUMES: u32 = 2;
 /// The capacity of the event channel of a link.
-const HEARD: usize = 16;
+const EVENTS: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct OutboundPost {
@@ -80,7 +80,7 @@ pub(super) struct PostClient {
     limit: usize,
     depth: u16,
     /// The receiver of messages that are not responses.
-    heard: Option<mpsc::Sender<Event>>,
+    received: Option<mpsc::Sender<Event>>,
     pub(super) memory: MemoryBudget,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct PostClient {
 pub(super) struct StreamCursor {
     pub(super) last: Option<HeaderValue>,
     pub(super) rest: Duration,
-    pub(super) heard: u64,
+    pub(super) received: u64,
     pub(super) reader: SseReader,
 }
 
@@ -99,7 +99,7 @@ impl StreamCursor {
         StreamCursor {
             last: None,
             rest: REST,
-            heard: 0,
+            received: 0,
             reader: SseReader::new(limit),
         }
     }
@@ -122,21 +122,21 @@ impl PostClient {
             fixed: headers(&plan.headers),
             limit: plan.message_limit,
             depth: plan.link.settings.depth,
-            heard: None,
+            received: None,
             memory,
         }
     }
 
     /// Returns a client that forwards messages other than responses, and their receiver.
     pub(super) fn with_notifications(&self) -> (PostClient, mpsc::Receiver<Event>) {
-        let (heard, ear) = mpsc::channel(HEARD);
-        let heard = Some(heard);
+        let (received, events) = mpsc::channel(EVENTS);
+        let received = Some(received);
         (
             PostClient {
-                heard,
+                received,
                 ..self.clone()
             },
-            ear,
+            events,
         )
     }
 
@@ -145,8 +145,8 @@ impl PostClient {
     }
 
     /// Sends a message and waits for its outcome. Dropping the future closes the connection.
-    pub(super) async fn post(&self, letter: OutboundPost) -> PostResult {
-        let OutboundPost { id, body, headers } = letter;
+    pub(super) async fn post(&self, post: OutboundPost) -> PostResult {
+        let OutboundPost { id, body, headers } = post;
         let session = headers.get(SESSION).cloned();
         let mut request = self.request(Method::POST, headers.clone(), Body::from(Rope::from(body)));
         request
@@ -303,34 +303,34 @@ impl PostClient {
         mut lease: Lease,
         (id, headers): (u64, HeaderMap),
     ) -> PostOutcome {
-        let mut place = StreamCursor::new(self.limit);
+        let mut cursor = StreamCursor::new(self.limit);
         let mut fruitless = 0;
         loop {
-            let before = place.last.clone();
-            if let Some(outcome) = self.listen(&mut body, &mut place, id).await {
+            let before = cursor.last.clone();
+            if let Some(outcome) = self.listen(&mut body, &mut cursor, id).await {
                 self.tail(body, lease);
                 return outcome;
             }
             lease.mark_unusable();
-            if place.reader.is_losing() {
+            if cursor.reader.is_losing() {
                 // Resuming would bring the same event again.
                 return PostOutcome::Failed(RequestError::TooLarge(200));
             }
             drop((body, lease));
-            fruitless = if place.last == before {
+            fruitless = if cursor.last == before {
                 fruitless + 1
             } else {
                 0
             };
             loop {
-                let last = place.last.clone().filter(|_| fruitless < RESUMES);
+                let last = cursor.last.clone().filter(|_| fruitless < RESUMES);
                 let Some(last) = last else {
                     return PostOutcome::Failed(RequestError::Cut);
                 };
-                match self.resume(headers.clone(), last, place.rest).await {
+                match self.resume(headers.clone(), last, cursor.rest).await {
                     Some(again) => {
                         (body, lease) = again;
-                        place.begin(self.limit);
+                        cursor.begin(self.limit);
                         break;
                     }
                     None => fruitless += 1,
@@ -362,11 +362,11 @@ impl PostClient {
     async fn listen(
         &self,
         body: &mut IncomingBody,
-        place: &mut StreamCursor,
+        cursor: &mut StreamCursor,
         id: u64,
     ) -> Option<PostOutcome> {
         loop {
-            while let Some(piece) = place.reader.next() {
+            while let Some(piece) = cursor.reader.next() {
                 let event = match piece {
                     StreamPiece::Event(event) => event,
                     StreamPiece::Oversize => {
@@ -376,13 +376,13 @@ impl PostClient {
                         continue;
                     }
                 };
-                if let Some(outcome) = self.event(&event, place, Some(id)).await {
+                if let Some(outcome) = self.event(&event, cursor, Some(id)).await {
                     return Some(outcome);
                 }
             }
             let data = body.frame().await?.ok()?.into_data();
             if let Ok(data) = data {
-                place.reader.feed(&data);
+                cursor.reader.feed(&data);
             }
         }
     }
@@ -391,18 +391,18 @@ impl PostClient {
     pub(super) async fn event(
         &self,
         event: &Bytes,
-        place: &mut StreamCursor,
+        cursor: &mut StreamCursor,
         id: Option<u64>,
     ) -> Option<PostOutcome> {
         let block = RawEvent::read(event)?;
-        place.heard += 1;
+        cursor.received += 1;
         if let Some(last) = block.id() {
-            place.last = HeaderValue::from_str(last)
+            cursor.last = HeaderValue::from_str(last)
                 .ok()
                 .filter(|last| !last.is_empty());
         }
         if let Some(rest) = retry(event) {
-            place.rest = rest.min(LONGEST_REST);
+            cursor.rest = rest.min(LONGEST_REST);
         }
         // An event without data only carries the position in the stream.
         let data = block
@@ -445,13 +445,13 @@ impl PostClient {
             | PeerMessage::Notification { .. }
             | PeerMessage::Noise => {}
         }
-        if let Some(heard) = &self.heard {
+        if let Some(received) = &self.received {
             // The send fails only when the link is gone.
             let event = match id {
                 Some(id) => Event::Aside(id, message),
                 None => Event::Message(message),
             };
-            let _ = heard.send(event).await;
+            let _ = received.send(event).await;
         }
         None
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 /// Returns the delay that the server asks for before a broken stream is resumed (WHATWG HTML §9.2.6).
 pub(super) fn retry(event: &[u8]) -> Option<Duration> {
     let lines = event.split(|byte| matches!(byte, b'\r' | b'\n'));
-    let said = lines
+    let value = lines
         .filter_map(|line| line.strip_prefix(b"retry:"))
         .next_back()?;
-    let said = std::str::from_utf8(said).ok()?;
-    let said = said.strip_prefix(' ').unwrap_or(said);
-    let digits = !said.is_empty() && said.bytes().all(|byte| byte.is_ascii_digit());
-    let millis = digits.then(|| said.parse().unwrap_or(u64::MAX))?;
+    let value = std::str::from_utf8(value).ok()?;
+    let value = value.strip_prefix(' ').unwrap_or(value);
+    let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let millis = digits.then(|| value.parse().unwrap_or(u64::MAX))?;
     Some(Duration::from_millis(millis))
 }
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_may_say_how_long_a_stream_rests() {
+    fn a_server_may_set_the_retry_delay_of_a_stream() {
         assert_eq!(
             retry(b"id: 1\r\nretry: 250\r\ndata:\r\n\r\n"),
             Some(Duration::from_millis(250))

@@ -61,40 +61,40 @@ enum PostKind {
 pub struct Session {
     mcp: Mcp,
     mode: SessionMode,
-    door: PostClient,
-    ear: mpsc::Receiver<Event>,
+    client: PostClient,
+    events: mpsc::Receiver<Event>,
     posts: FuturesUnordered<RunningPost>,
     /// The abort handles of the POSTs of calls, by call id.
     aborts: BTreeMap<u64, AbortHandle>,
     /// Events that wait to be returned.
-    told: VecDeque<Event>,
+    ready_events: VecDeque<Event>,
     /// The headers of each message after the first: the revision, and the session if the server named one.
     headers: HeaderMap,
     /// The number of running POSTs of the link itself, and the queued ones.
-    own: (usize, VecDeque<OutboundPost>),
+    own_posts: (usize, VecDeque<OutboundPost>),
 }
 
 impl Link for Session {
     async fn event(&mut self) -> Event {
         loop {
             // Messages sent before a response are delivered before it, even if both arrived at the same time.
-            if let Ok(event) = self.ear.try_recv() {
+            if let Ok(event) = self.events.try_recv() {
                 return event;
             }
-            if let Some(event) = self.told.pop_front() {
+            if let Some(event) = self.ready_events.pop_front() {
                 return event;
             }
             // Both branches are cancel-safe.
             tokio::select! {
                 biased;
-                Some(event) = self.ear.recv() => return event,
-                Some(posted) = self.posts.next(), if !self.posts.is_empty() => self.posted(posted),
+                Some(event) = self.events.recv() => return event,
+                Some(posted) = self.posts.next(), if !self.posts.is_empty() => self.finish_post(posted),
             }
         }
     }
 
     fn write(&mut self, message: Bytes) {
-        self.door.forget_idle();
+        self.client.forget_idle();
         let outgoing = McpMessage::new(&message, self.mcp.plan.link.settings.depth);
         match &self.mode {
             SessionMode::Sessions => self.write_in_session(message, outgoing),
@@ -109,9 +109,9 @@ impl Link for Session {
         for post in std::mem::take(&mut self.aborts).into_values() {
             post.abort();
         }
-        let _ = timeout(FAREWELL, self.last_words()).await;
+        let _ = timeout(FAREWELL, self.finish_messages()).await;
         let Session {
-            door,
+            client,
             headers,
             posts,
             ..
@@ -119,29 +119,29 @@ impl Link for Session {
         drop(posts);
         if headers.contains_key(SESSION) {
             // Without the DELETE, the session expires at the server in its own time.
-            let _ = timeout(FAREWELL, door.delete(headers)).await;
+            let _ = timeout(FAREWELL, client.delete(headers)).await;
         }
     }
 }
 
 impl Session {
     pub(super) fn new(mcp: Mcp, mode: SessionMode) -> Session {
-        let (door, ear) = mcp.door.with_notifications();
+        let (client, events) = mcp.client.with_notifications();
         Session {
             mcp,
             mode,
-            door,
-            ear,
+            client,
+            events,
             posts: FuturesUnordered::new(),
             aborts: BTreeMap::new(),
-            told: VecDeque::new(),
+            ready_events: VecDeque::new(),
             headers: HeaderMap::new(),
-            own: (0, VecDeque::new()),
+            own_posts: (0, VecDeque::new()),
         }
     }
 
     fn write_in_session(&mut self, message: Bytes, outgoing: McpMessage) {
-        let (id, errand) = match outgoing {
+        let (id, kind) = match outgoing {
             McpMessage::Initialize(id) => (Some(id), PostKind::Initialize),
             McpMessage::Initialized => (None, PostKind::Initialized),
             McpMessage::Call { id, .. } => (Some(id), PostKind::Call(id)),
@@ -153,43 +153,43 @@ impl Session {
             McpMessage::Notice => (None, PostKind::Notice),
             McpMessage::Response => (None, PostKind::Own),
         };
-        let letter = OutboundPost {
+        let post = OutboundPost {
             id,
             body: message,
             headers: self.headers.clone(),
         };
-        match errand {
-            PostKind::Own => self.post_own(letter),
+        match kind {
+            PostKind::Own => self.post_own(post),
             PostKind::Initialize | PostKind::Initialized | PostKind::Call(_) | PostKind::Notice => {
-                self.post(errand, letter);
+                self.post(kind, post);
             }
         }
     }
 
     /// Posts a message that no caller waits for, or queues it, so that a server which sends many requests and reads no
     /// responses cannot take the connections of calls.
-    fn post_own(&mut self, letter: OutboundPost) {
-        let (running, waiting) = &mut self.own;
+    fn post_own(&mut self, post: OutboundPost) {
+        let (running, waiting) = &mut self.own_posts;
         if *running < OWN_AT_A_TIME {
             *running += 1;
-            return self.post(PostKind::Own, letter);
+            return self.post(PostKind::Own, post);
         }
         if waiting.len() < OWN_WAITING {
-            waiting.push_back(letter);
+            waiting.push_back(post);
         } else {
-            let upstream = &self.door.plan().name;
+            let upstream = &self.client.plan().name;
             tracing::debug!(upstream, "dropped a message of the link itself");
         }
-        self.told.push_back(Event::Written);
+        self.ready_events.push_back(Event::Written);
     }
 
     /// Records the end of a POST of the link itself and starts the next queued one.
-    fn posted_own(&mut self) {
-        let (running, waiting) = &mut self.own;
+    fn finish_own_post(&mut self) {
+        let (running, waiting) = &mut self.own_posts;
         *running -= 1;
-        if let Some(letter) = waiting.pop_front() {
+        if let Some(post) = waiting.pop_front() {
             *running += 1;
-            let post = self.posting(PostKind::Own, letter);
+            let post = self.start_post(PostKind::Own, post);
             self.spawn(post);
         }
     }
@@ -200,36 +200,36 @@ impl Session {
     fn write_alone(&mut self, message: Bytes, outgoing: McpMessage, version: &'static str) {
         let (id, method) = match outgoing {
             McpMessage::Initialize(id) => {
-                self.told.push_back(Event::Written);
+                self.ready_events.push_back(Event::Written);
                 if let SessionMode::Stateless(_, presented) = &self.mode {
                     let greeting = initialize_response(id, presented).into();
-                    self.told.push_back(Event::Message(greeting));
+                    self.ready_events.push_back(Event::Message(greeting));
                 }
                 return;
             }
             McpMessage::Cancelled(id) => {
                 self.abort(id);
-                return self.told.push_back(Event::Written);
+                return self.ready_events.push_back(Event::Written);
             }
             McpMessage::Initialized | McpMessage::Response => {
-                return self.told.push_back(Event::Written);
+                return self.ready_events.push_back(Event::Written);
             }
             McpMessage::Notice => {
                 let mut headers = HeaderMap::new();
                 headers.insert(VERSION, HeaderValue::from_static(version));
-                let letter = OutboundPost {
+                let post = OutboundPost {
                     id: None,
                     body: message,
                     headers,
                 };
-                return self.post(PostKind::Notice, letter);
+                return self.post(PostKind::Notice, post);
             }
             McpMessage::Call { id, method } => (id, method),
         };
         let depth = self.mcp.plan.link.settings.depth;
         if let Some(answer) = answer_locally((id, &method), &message, depth) {
             let answer = Event::Message(answer.into());
-            return self.told.extend([Event::Written, answer]);
+            return self.ready_events.extend([Event::Written, answer]);
         }
         let called = McpCall {
             id,
@@ -238,10 +238,10 @@ impl Session {
             version,
             depth,
         };
-        let (door, mirrored) = (self.door.clone(), self.mcp.mirrored.clone());
+        let (client, mirrored) = (self.client.clone(), self.mcp.mirrored.clone());
         let call = async move {
-            let came = called.post(door, mirrored).await;
-            Completed::Post(PostKind::Call(id), came)
+            let result = called.post(client, mirrored).await;
+            Completed::Post(PostKind::Call(id), result)
         };
         self.begin(PostKind::Call(id), Box::pin(call));
     }
@@ -252,37 +252,37 @@ impl Session {
         }
     }
 
-    fn post(&mut self, errand: PostKind, letter: OutboundPost) {
-        let post = self.posting(errand, letter);
-        self.begin(errand, post);
+    fn post(&mut self, kind: PostKind, post: OutboundPost) {
+        let post = self.start_post(kind, post);
+        self.begin(kind, post);
     }
 
-    fn posting(&self, errand: PostKind, letter: OutboundPost) -> PostFuture {
-        let (door, limit) = (self.door.clone(), self.mcp.limit);
+    fn start_post(&self, kind: PostKind, post: OutboundPost) -> PostFuture {
+        let (client, limit) = (self.client.clone(), self.mcp.limit);
         Box::pin(async move {
-            let came = match errand {
+            let result = match kind {
                 // The link task enforces the time limits of these.
-                PostKind::Initialize | PostKind::Call(_) => door.post(letter).await,
+                PostKind::Initialize | PostKind::Call(_) => client.post(post).await,
                 PostKind::Initialized | PostKind::Notice | PostKind::Own => {
                     let late = PostResult {
                         outcome: PostOutcome::Failed(RequestError::Late),
                         session: None,
                     };
-                    timeout(limit, door.post(letter)).await.unwrap_or(late)
+                    timeout(limit, client.post(post)).await.unwrap_or(late)
                 }
             };
-            Completed::Post(errand, came)
+            Completed::Post(kind, result)
         })
     }
 
-    fn begin(&mut self, errand: PostKind, post: PostFuture) {
+    fn begin(&mut self, kind: PostKind, post: PostFuture) {
         let (handle, registration) = AbortHandle::new_pair();
-        match errand {
+        match kind {
             PostKind::Call(id) => {
                 self.aborts.insert(id, handle);
-                self.told.push_back(Event::Written);
+                self.ready_events.push_back(Event::Written);
             }
-            PostKind::Initialize | PostKind::Own => self.told.push_back(Event::Written),
+            PostKind::Initialize | PostKind::Own => self.ready_events.push_back(Event::Written),
             // Later messages may depend on their delivery, so `Written` is reported only then.
             PostKind::Initialized | PostKind::Notice => {}
         }
@@ -294,30 +294,30 @@ impl Session {
         if self.mcp.own_stream.get() == GetStream::Never {
             return;
         }
-        let (door, headers) = (self.door.clone(), self.headers.clone());
-        let stream = async move { Completed::OwnStream(door.follow(headers).await) };
+        let (client, headers) = (self.client.clone(), self.headers.clone());
+        let stream = async move { Completed::OwnStream(client.follow(headers).await) };
         self.spawn(Box::pin(stream));
     }
 
     /// Sends a `ping` by POST to learn if the server still knows the session: only a response to a POST can end it.
     fn ask_for_session(&mut self) {
         let params = Rope::from(Bytes::from_static(b"{}"));
-        let letter = OutboundPost {
+        let post = OutboundPost {
             id: Some(NO_CALL),
             body: jsonrpc::request(NO_CALL, "ping", params, &[]).into_bytes(),
             headers: self.headers.clone(),
         };
         // It bypasses the limit: the connection of the ended stream is free for it.
-        self.own.0 += 1;
-        let post = self.posting(PostKind::Own, letter);
+        self.own_posts.0 += 1;
+        let post = self.start_post(PostKind::Own, post);
         self.spawn(post);
     }
 
     /// Waits until the link's own messages are delivered.
-    async fn last_words(&mut self) {
-        while self.own.0 > 0 {
+    async fn finish_messages(&mut self) {
+        while self.own_posts.0 > 0 {
             match self.posts.next().await {
-                Some(Ok(Completed::Post(PostKind::Own, _))) => self.posted_own(),
+                Some(Ok(Completed::Post(PostKind::Own, _))) => self.finish_own_post(),
                 Some(_) => {}
                 None => return,
             }
@@ -330,48 +330,49 @@ impl Session {
         self.posts.push(Abortable::new(post, registration));
     }
 
-    fn posted(&mut self, posted: Result<Completed, Aborted>) {
-        let (errand, PostResult { outcome, session }) = match posted {
-            Ok(Completed::Post(errand, came)) => (errand, came),
+    fn finish_post(&mut self, posted: Result<Completed, Aborted>) {
+        let (kind, PostResult { outcome, session }) = match posted {
+            Ok(Completed::Post(kind, result)) => (kind, result),
             Ok(Completed::OwnStream(StreamEnd::Never)) => {
                 return self.mcp.own_stream.set(GetStream::Never);
             }
             Ok(Completed::OwnStream(StreamEnd::Doubtful)) => return self.ask_for_session(),
             Ok(Completed::OwnStream(StreamEnd::Refused)) | Err(Aborted) => return,
         };
-        match errand {
+        match kind {
             PostKind::Initialize => self.initialized(outcome, session),
             PostKind::Initialized => match outcome {
                 PostOutcome::Accepted | PostOutcome::Answered(_) => {
-                    self.told.push_back(Event::Written);
+                    self.ready_events.push_back(Event::Written);
                     self.follow();
                 }
                 PostOutcome::Forgotten | PostOutcome::Failed(_) | PostOutcome::Refused(_) => {
-                    self.lost("it rejected `notifications/initialized`");
+                    self.report_loss("it rejected `notifications/initialized`");
                 }
             },
             PostKind::Call(id) => {
                 self.aborts.remove(&id);
-                self.called(id, outcome);
+                self.finish_call(id, outcome);
             }
             PostKind::Notice => match outcome {
                 PostOutcome::Accepted | PostOutcome::Answered(_) => {
-                    self.told.push_back(Event::Written)
+                    self.ready_events.push_back(Event::Written)
                 }
-                PostOutcome::Failed(why) => self.told.push_back(Event::Unwritten(why)),
+                PostOutcome::Failed(why) => self.ready_events.push_back(Event::Unwritten(why)),
                 PostOutcome::Refused(reply) => {
                     let why = RequestError::Unusable(reply.status);
-                    self.told.push_back(Event::Unwritten(why));
+                    self.ready_events.push_back(Event::Unwritten(why));
                 }
                 PostOutcome::Forgotten => {
-                    self.told.push_back(Event::Unwritten(RequestError::Cut));
-                    self.forgotten(None);
+                    self.ready_events
+                        .push_back(Event::Unwritten(RequestError::Cut));
+                    self.forget_session(None);
                 }
             },
             PostKind::Own => {
-                self.posted_own();
+                self.finish_own_post();
                 if matches!(outcome, PostOutcome::Forgotten) {
-                    self.forgotten(None);
+                    self.forget_session(None);
                 }
             }
         }
@@ -382,15 +383,15 @@ impl Session {
             PostOutcome::Answered(message) => message,
             PostOutcome::Failed(RequestError::Unusable(status))
             | PostOutcome::Refused(RestReply { status, .. }) => {
-                return self.lost(&format!(
+                return self.report_loss(&format!(
                     "it answered `initialize` with the status {status}"
                 ));
             }
             PostOutcome::Failed(RequestError::Unreachable | RequestError::Busy) => {
-                return self.lost("it cannot be reached");
+                return self.report_loss("it cannot be reached");
             }
             PostOutcome::Failed(_) | PostOutcome::Accepted | PostOutcome::Forgotten => {
-                return self.lost("it did not answer `initialize`");
+                return self.report_loss("it did not answer `initialize`");
             }
         };
         let answer = parse_response(&message, self.mcp.plan.link.settings.depth);
@@ -407,41 +408,41 @@ impl Session {
                     self.headers.insert(SESSION, session);
                 }
                 self.mcp.era.set(ServerRevision::Sessions);
-                self.told.push_back(Event::Message(message));
+                self.ready_events.push_back(Event::Message(message));
             }
-            Err(why) => self.lost(&why),
+            Err(why) => self.report_loss(&why),
         }
     }
 
-    fn called(&mut self, id: u64, outcome: PostOutcome) {
+    fn finish_call(&mut self, id: u64, outcome: PostOutcome) {
         match outcome {
-            PostOutcome::Answered(message) => self.told.push_back(Event::Message(message)),
-            PostOutcome::Failed(why) => self.told.push_back(Event::Failed(id, why)),
+            PostOutcome::Answered(message) => self.ready_events.push_back(Event::Message(message)),
+            PostOutcome::Failed(why) => self.ready_events.push_back(Event::Failed(id, why)),
             PostOutcome::Refused(reply) => {
                 let limits = ReplyLimits {
                     depth: self.mcp.plan.link.settings.depth,
                     error_text: OTHER,
                 };
                 let message = refusal(id, &reply, limits);
-                self.told.push_back(Event::Message(message));
+                self.ready_events.push_back(Event::Message(message));
             }
             PostOutcome::Accepted => {
                 let nothing = RequestError::Unusable(202);
-                self.told.push_back(Event::Failed(id, nothing));
+                self.ready_events.push_back(Event::Failed(id, nothing));
             }
-            PostOutcome::Forgotten => self.forgotten(Some(id)),
+            PostOutcome::Forgotten => self.forget_session(Some(id)),
         }
     }
 
     /// Forgets the session id, since the server no longer knows the session and needs no DELETE.
-    fn forgotten(&mut self, id: Option<u64>) {
+    fn forget_session(&mut self, id: Option<u64>) {
         self.headers.remove(SESSION);
-        self.told.push_back(Event::Forgotten(id));
+        self.ready_events.push_back(Event::Forgotten(id));
     }
 
     /// Reports the loss, and resets the discovered revision, which may have changed.
-    fn lost(&mut self, why: &str) {
+    fn report_loss(&mut self, why: &str) {
         self.mcp.era.set(ServerRevision::Unknown);
-        self.told.push_back(Event::Lost(why.to_owned()));
+        self.ready_events.push_back(Event::Lost(why.to_owned()));
     }
 }

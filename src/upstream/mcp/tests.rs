@@ -79,9 +79,9 @@ async fn a_message_waits_for_a_connection_as_long_as_queue_timeout_says() {
             upstream(queue_timeout.map(Duration::from_secs)),
             tasks.clone(),
         );
-        let door = PostClient::new(http, (tasks, MemoryBudget::new(1024)), &server());
+        let client = PostClient::new(http, (tasks, MemoryBudget::new(1024)), &server());
         let begun = clock::now();
-        let sent = door.send(door.request(Method::POST, HeaderMap::new(), Body::empty()));
+        let sent = client.send(client.request(Method::POST, HeaderMap::new(), Body::empty()));
         assert!(matches!(sent.await, Err(RequestError::Busy)));
         assert_eq!((clock::now() - begun).as_secs(), waits);
     }

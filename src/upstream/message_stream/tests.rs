@@ -21,7 +21,7 @@ async fn next(frames: &mut MessageStream<DuplexStream>) -> Event {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_heart_that_beats_is_answered_and_shows_life() {
+async fn a_ping_is_answered_and_counts_as_a_sign_of_life() {
     let (mut frames, mut peer) = pair(100, 1024).await;
     frames.ping();
     let (event, ()) = tokio::join!(next(&mut frames), async {
@@ -34,7 +34,7 @@ async fn a_heart_that_beats_is_answered_and_shows_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_is_told_as_written_when_it_is() {
+async fn a_message_is_reported_as_written_when_it_is() {
     let (mut frames, mut peer) = pair(100, 1024).await;
     frames.ping();
     frames.send(Bytes::from_static(b"{}"));
@@ -47,7 +47,7 @@ async fn a_message_is_told_as_written_when_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_beyond_the_limit_is_told_and_ends_the_connection() {
+async fn a_message_beyond_the_limit_is_reported_and_ends_the_connection() {
     let (mut frames, mut peer) = pair(100, 4096).await;
     peer.send(Message::text("x".repeat(100))).await.unwrap();
     peer.send(Message::text("x".repeat(101))).await.unwrap();
@@ -71,7 +71,7 @@ async fn nothing_is_read_while_nothing_is_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_is_half_written_when_its_end_is_dropped_is_none_for_the_other() {
+async fn a_half_written_message_of_a_dropped_stream_is_not_received() {
     let (mut frames, mut peer) = pair(100, 64).await;
     frames.send(Bytes::from(vec![b'x'; 1000]));
     let written = timeout(Duration::from_secs(1), next(&mut frames)).await;
@@ -83,7 +83,7 @@ async fn a_message_that_is_half_written_when_its_end_is_dropped_is_none_for_the_
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_a_message_of_the_other_end_is_never_heard() {
+async fn half_a_message_is_never_delivered() {
     let (here, mut there) = duplex(1024);
     let mut frames = MessageStream::server(here, 100).await;
     // The first half of a masked text of four bytes.

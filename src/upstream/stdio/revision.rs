@@ -45,7 +45,7 @@ pub struct Child {
     running: RunningChild,
     era: ChildRevision,
     /// Events that wait to be returned.
-    told: VecDeque<Event>,
+    ready_events: VecDeque<Event>,
     depth: u16,
 }
 
@@ -74,7 +74,7 @@ impl Transport for Stdio {
         let mut child = Child {
             running: self.begin()?,
             era: ChildRevision::Handshake,
-            told: VecDeque::new(),
+            ready_events: VecDeque::new(),
             depth: self.plan.link.settings.depth,
         };
         let found = match (self.plan.revision, self.manners.get()) {
@@ -140,7 +140,7 @@ impl Stdio {
         self.manners.set(manners);
         if let ProbeResult::Ended = asked {
             child.running = self.begin()?;
-            child.told.clear();
+            child.ready_events.clear();
         }
         Ok(DiscoverResult::Sessions)
     }
@@ -180,8 +180,8 @@ impl Child {
                 | PeerMessage::Request { .. }
                 | PeerMessage::Notification { .. }
                 | PeerMessage::Noise => {
-                    if self.told.len() < HEARD {
-                        self.told.push_back(Event::Message(message));
+                    if self.ready_events.len() < HEARD {
+                        self.ready_events.push_back(Event::Message(message));
                     }
                 }
             }
@@ -191,7 +191,7 @@ impl Child {
 
 impl Link for Child {
     async fn event(&mut self) -> Event {
-        match self.told.pop_front() {
+        match self.ready_events.pop_front() {
             Some(event) => event,
             None => self.running.event().await,
         }
@@ -205,14 +205,15 @@ impl Link for Child {
             // The handshake is answered locally: a stateless child does not know it.
             McpMessage::Initialize(id) => {
                 let answer = initialize_response(id, presented).into();
-                self.told.extend([Event::Written, Event::Message(answer)]);
+                self.ready_events
+                    .extend([Event::Written, Event::Message(answer)]);
             }
-            McpMessage::Initialized => self.told.push_back(Event::Written),
+            McpMessage::Initialized => self.ready_events.push_back(Event::Written),
             McpMessage::Call { id, method } => {
                 match answer_locally((id, &method), &message, self.depth) {
                     Some(answer) => {
                         let answer = Event::Message(answer.into());
-                        self.told.extend([Event::Written, answer]);
+                        self.ready_events.extend([Event::Written, answer]);
                     }
                     None => {
                         let body = annotated(&message, &method, version, self.depth).body;

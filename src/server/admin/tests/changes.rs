@@ -7,7 +7,7 @@ use super::{ELSEWHERE, LOOPBACK, ask, ask_with, empty, put, read, request, text}
 use crate::server::admin::AdminTokens;
 
 #[tokio::test]
-async fn a_flip_is_taken_back() {
+async fn a_flip_is_reverted() {
     let plain = empty(request("DELETE", "/api/v1/flags/ios-first"));
     assert_eq!(ask(LOOPBACK, plain).await.status(), 200);
     let typed =
@@ -30,7 +30,7 @@ async fn a_flip_answers_the_flag_with_the_exact_percentage() {
 }
 
 #[tokio::test]
-async fn a_change_of_what_was_changed_since_is_412_and_a_lost_race_409() {
+async fn an_outdated_change_is_412_and_a_lost_race_409() {
     let body = r#"{"stage": "translate", "percent": 25, "why": "ticket 7"}"#;
     let matching = |tag: &str| {
         let mut request = put("ios-first", body);
@@ -55,7 +55,7 @@ async fn a_change_of_what_was_changed_since_is_412_and_a_lost_race_409() {
 }
 
 #[tokio::test]
-async fn where_tokens_were_given_out_the_api_takes_nobody_without_one() {
+async fn with_tokens_the_api_requires_one() {
     let digest = <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest("secret"));
     let tokens = || AdminTokens::new(vec![("anna".to_owned(), digest)]);
     for address in [LOOPBACK, ELSEWHERE] {

@@ -82,7 +82,7 @@ async fn a_check_of_a_load_balancer_needs_no_host() {
 }
 
 #[tokio::test]
-async fn a_body_that_says_it_is_too_large_is_refused_before_it_comes() {
+async fn a_body_with_too_large_a_length_is_refused_before_it_arrives() {
     listening(|address| async move {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let text = format!(
@@ -127,7 +127,7 @@ async fn the_end_closes_idle_connections() {
 }
 
 #[tokio::test]
-async fn probes_are_answered_beside_600_slow_clients() {
+async fn probes_are_answered_despite_600_slow_clients() {
     listening(|address| async move {
         let mut slow = Vec::new();
         for _ in 0..600 {
@@ -152,7 +152,7 @@ async fn probes_are_answered_beside_600_slow_clients() {
 }
 
 #[tokio::test]
-async fn the_kill_switch_acts_beside_slow_clients_of_the_api() {
+async fn the_kill_switch_acts_despite_slow_clients_of_the_api() {
     listening(|address| async move {
         let body = "content-type: application/json\r\ncontent-length: 9\r\n\r\n";
         let flag = format!("PUT /api/v1/flags/ios-first HTTP/1.1\r\nhost: {address}\r\n{body}");
@@ -181,7 +181,7 @@ async fn the_kill_switch_acts_beside_slow_clients_of_the_api() {
 }
 
 #[tokio::test]
-async fn slow_clients_of_the_api_leave_places_to_probes() {
+async fn slow_clients_of_the_api_leave_connections_to_probes() {
     listening(|address| async move {
         let mut slow = Vec::new();
         for number in 0..60 {

@@ -20,7 +20,7 @@ async fn switch(server: DuplexStream) -> hyper::upgrade::Upgraded {
         let upgrade = hyper::upgrade::on(request);
         let sender = sender.lock().unwrap().take().unwrap();
         assert!(sender.send(upgrade).is_ok());
-        inspection.answered(number, StatusCode::SWITCHING_PROTOCOLS);
+        inspection.record_status(number, StatusCode::SWITCHING_PROTOCOLS);
         let reply = reply(StatusCode::SWITCHING_PROTOCOLS, "");
         async move { Ok::<_, Infallible>(reply) }
     });
@@ -128,13 +128,13 @@ async fn a_client_that_goes_before_the_answer_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_within_an_answer_that_declines_ends_the_connection() {
+async fn a_client_that_leaves_during_a_declining_response_ends_the_connection() {
     let (mut client, server) = duplex(1 << 20);
     let inspection = Inspection::default();
     let inspected = Inspected::new(server, HeadLimits::default(), inspection.clone());
     let service = service_fn(move |_: Request<Incoming>| {
         let number = inspection.begin().number;
-        inspection.answered(number, StatusCode::OK);
+        inspection.record_status(number, StatusCode::OK);
         // It begins, and never ends.
         let pieces = futures_util::stream::once(async {
             Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"piece")))

@@ -19,7 +19,7 @@ async fn read(input: &str) -> (String, AdmittedRequest) {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_at_once_is_set_apart() {
+async fn a_body_that_arrives_with_its_head_is_extracted() {
     for te in ["", "TE: gzip\r\n"] {
         let (read, begun) = read(&format!("{HEAD}{te}\r\n{BODY}")).await;
         let added = if te.is_empty() {
@@ -40,7 +40,7 @@ async fn a_body_that_comes_at_once_is_set_apart() {
 }
 
 #[tokio::test]
-async fn a_body_with_something_behind_it_stays_where_it_is() {
+async fn a_body_followed_by_another_request_is_not_extracted() {
     let spread = HEAD.replace("Host: a\r\n", "Host: a\r\nTE: gzip\r\n");
     for input in [
         format!("{spread}\r\n{BODY}{FIRST}"),

@@ -33,28 +33,28 @@ enum Sent {
 }
 
 struct Scene {
-    ear: NotificationSender,
-    hearing: NotificationReceiver,
+    notifier: NotificationSender,
+    receiver: NotificationReceiver,
     sent: Vec<Sent>,
     doors: std::collections::VecDeque<(u64, oneshot::Receiver<SequencedReply>)>,
     had: Vec<Sent>,
 }
 
 impl Scene {
-    fn told(tidings: Notification) -> Sent {
-        let Notification::Message(text, _) = tidings else {
+    fn from_notification(notification: Notification) -> Sent {
+        let Notification::Message(text, _) = notification else {
             panic!("no link is lost");
         };
         Sent::Told(std::str::from_utf8(&text).unwrap().parse().unwrap())
     }
 
     fn take(&mut self) {
-        let Some((number, mut door)) = self.doors.pop_front() else {
+        let Some((number, mut slot)) = self.doors.pop_front() else {
             return;
         };
-        self.ear.on_taken(&door.try_recv().unwrap());
-        while let Some(tidings) = self.hearing.pending_before() {
-            self.had.push(Scene::told(tidings));
+        self.notifier.record_taken(&slot.try_recv().unwrap());
+        while let Some(notification) = self.receiver.pending_before() {
+            self.had.push(Scene::from_notification(notification));
         }
         self.had.push(Sent::Answer(number));
     }
@@ -64,22 +64,22 @@ impl Scene {
         match step {
             Step::Tell => {
                 assert_eq!(
-                    self.ear.notify(number.to_string().into()),
+                    self.notifier.notify(number.to_string().into()),
                     Delivery::Delivered
                 );
                 self.sent.push(Sent::Told(number));
             }
             Step::Answer => {
-                let (reply, door) = oneshot::channel();
-                answer(reply, Some(&self.ear), Ok(LinkReply::Sent));
-                self.doors.push_back((number, door));
+                let (reply, slot) = oneshot::channel();
+                answer(reply, Some(&self.notifier), Ok(LinkReply::Sent));
+                self.doors.push_back((number, slot));
                 self.sent.push(Sent::Answer(number));
             }
             Step::Take => self.take(),
             Step::Leave => {
-                if let Some((number, mut door)) = self.doors.pop_back() {
-                    door.close();
-                    self.ear.on_taken(&door.try_recv().unwrap());
+                if let Some((number, mut slot)) = self.doors.pop_back() {
+                    slot.close();
+                    self.notifier.record_taken(&slot.try_recv().unwrap());
                     self.sent.retain(|sent| *sent != Sent::Answer(number));
                     // A number is not used twice.
                     self.sent.insert(0, Sent::Answer(u64::MAX));
@@ -87,8 +87,8 @@ impl Scene {
                 }
             }
             Step::Hear => {
-                if let Some(tidings) = self.hearing.next().now_or_never() {
-                    self.had.push(Scene::told(tidings));
+                if let Some(notification) = self.receiver.next().now_or_never() {
+                    self.had.push(Scene::from_notification(notification));
                 }
             }
         }
@@ -98,10 +98,10 @@ impl Scene {
 proptest! {
     #[test]
     fn a_client_has_all_in_the_order_in_which_it_went_out(steps in steps()) {
-        let (ear, hearing) = channel();
+        let (notifier, receiver) = channel();
         let mut scene = Scene {
-            ear,
-            hearing,
+            notifier,
+            receiver,
             sent: Vec::new(),
             doors: Default::default(),
             had: Vec::new(),
@@ -113,33 +113,51 @@ proptest! {
         while !scene.doors.is_empty() {
             scene.take();
         }
-        while let Some(tidings) = scene.hearing.next().now_or_never() {
-            scene.had.push(Scene::told(tidings));
+        while let Some(notification) = scene.receiver.next().now_or_never() {
+            scene.had.push(Scene::from_notification(notification));
         }
         prop_assert_eq!(scene.had, scene.sent);
     }
 }
 
 #[test]
-fn what_waits_is_bounded_by_count_and_by_bytes_until_the_client_has_it() {
-    let (ear, mut hearing) = channel();
+fn queued_notifications_are_limited_by_count_and_by_bytes() {
+    let (notifier, mut receiver) = channel();
     for _ in 0..SHARED {
-        assert_eq!(ear.notify(Bytes::from_static(b"x")), Delivery::Delivered);
+        assert_eq!(
+            notifier.notify(Bytes::from_static(b"x")),
+            Delivery::Delivered
+        );
     }
-    assert_eq!(ear.notify(Bytes::from_static(b"x")), Delivery::QueueFull);
-    assert!(ear.start_missing());
-    assert!(!ear.start_missing());
-    let held = hearing.next().now_or_never();
+    assert_eq!(
+        notifier.notify(Bytes::from_static(b"x")),
+        Delivery::QueueFull
+    );
+    assert!(notifier.start_missing());
+    assert!(!notifier.start_missing());
+    let held = receiver.next().now_or_never();
     // It has been handed out, and is not written yet.
-    assert_eq!(ear.notify(Bytes::from_static(b"x")), Delivery::QueueFull);
+    assert_eq!(
+        notifier.notify(Bytes::from_static(b"x")),
+        Delivery::QueueFull
+    );
     drop(held);
-    assert_eq!(ear.notify(Bytes::from_static(b"x")), Delivery::Delivered);
-    while hearing.next().now_or_never().is_some() {}
+    assert_eq!(
+        notifier.notify(Bytes::from_static(b"x")),
+        Delivery::Delivered
+    );
+    while receiver.next().now_or_never().is_some() {}
     // What is longer than all the room takes all of it.
     let long = Bytes::from(vec![b'x'; 2 * UNIT * SHARED]);
-    assert_eq!(ear.notify(long), Delivery::Delivered);
-    assert!(ear.start_missing());
-    assert_eq!(ear.notify(Bytes::from_static(b"x")), Delivery::QueueFull);
-    drop(hearing);
-    assert_eq!(ear.notify(Bytes::from_static(b"x")), Delivery::NoSubscriber);
+    assert_eq!(notifier.notify(long), Delivery::Delivered);
+    assert!(notifier.start_missing());
+    assert_eq!(
+        notifier.notify(Bytes::from_static(b"x")),
+        Delivery::QueueFull
+    );
+    drop(receiver);
+    assert_eq!(
+        notifier.notify(Bytes::from_static(b"x")),
+        Delivery::NoSubscriber
+    );
 }
