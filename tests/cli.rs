@@ -200,36 +200,6 @@ fn flags_that_never_do_what_they_are_there_for_are_noted() {
     insta::assert_snapshot!("idle_flags", notes.join("\n"));
 }
 
-/// The help of a build without `demo`, which the default build has as two more lines.
-fn without_demo(help: &str) -> String {
-    let lines = help
-        .lines()
-        .filter(|line| !line.starts_with("  demo ") && !line.starts_with("  sample "));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-#[test]
-fn help_says_what_there_is() {
-    let help = run(&["--help"]);
-    assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
-    insta::assert_snapshot!("help", without_demo(&help.stdout));
-    for command in [
-        "flags",
-        "mismatches",
-        "run",
-        "check",
-        "routes",
-        "explain",
-        "import",
-        "usage",
-        "health",
-    ] {
-        let help = run(&[command, "--help"]);
-        assert_eq!(help.code, Some(0));
-        insta::assert_snapshot!(format!("help_{command}"), help.stdout);
-    }
-}
-
 #[test]
 fn the_version_is_that_of_the_package() {
     let version = run(&["--version"]);
