@@ -353,7 +353,7 @@ impl Reason {
     /// Returns whether a rejected notification gets an error, with a null id and the HTTP status. The client must not
     /// believe that it was accepted (MCP, "Streamable HTTP": 403 for an `Origin` that is not allowed).
     #[must_use]
-    pub const fn is_told_to_notifications(self) -> bool {
+    pub const fn answers_notifications(self) -> bool {
         matches!(self, Reason::OriginRefused)
     }
 

@@ -29,7 +29,7 @@ pub use path::PathMask;
 pub const HIDDEN: &str = "***";
 
 /// Words that mark a name as a credential anywhere in it.
-const TELLING: [&str; 16] = [
+const SECRET_PARTS: [&str; 16] = [
     "password",
     "passwd",
     "passphrase",
@@ -49,7 +49,7 @@ const TELLING: [&str; 16] = [
 ];
 
 /// Names that are a credential only as a whole.
-const WHOLE: [&str; 16] = [
+const SECRET_NAMES: [&str; 16] = [
     "auth", "pass", "pwd", "pin", "otp", "totp", "cvv", "cvc", "ssn", "jwt", "key", "nonce",
     "salt", "session", "csrf", "iban",
 ];
@@ -72,8 +72,8 @@ impl KeyPattern {
     #[must_use]
     pub fn parse(text: &str) -> Option<KeyPattern> {
         let parts: Vec<_> = text.split('*').map(letters).collect();
-        let says_something = parts.iter().any(|part| !part.is_empty());
-        says_something.then(|| KeyPattern(Glob::new(parts.join("*"))))
+        let has_letters = parts.iter().any(|part| !part.is_empty());
+        has_letters.then(|| KeyPattern(Glob::new(parts.join("*"))))
     }
 
     fn fits(&self, letters: &str) -> bool {
@@ -110,7 +110,7 @@ impl Redaction {
     #[must_use]
     pub fn hides(&self, name: &str) -> bool {
         let letters = letters(name);
-        (letters != KEY && WHOLE.contains(&letters.as_str()))
+        (letters != KEY && SECRET_NAMES.contains(&letters.as_str()))
             || self.hides_within_text(&letters)
             || self.is_header(name)
     }
@@ -123,7 +123,7 @@ impl Redaction {
 
     /// Returns the same for a name in free text, where `key: ` does not count as a name.
     fn hides_within_text(&self, letters: &str) -> bool {
-        TELLING.iter().any(|word| letters.contains(word))
+        SECRET_PARTS.iter().any(|word| letters.contains(word))
             || self.keys.iter().any(|key| key.fits(letters))
     }
 

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_is_not_sent() {
+    fn truncated_text_is_not_sent() {
         let mut writer = RopeWriter::with_capacity(0);
         writer.push(b'{');
         let mark = writer.mark();

@@ -99,13 +99,13 @@ pub fn facing(plan: &Plan, head: RequestHead<'_>) -> Endpoint {
             stream: Some(followed),
         };
     }
-    let place = plan.face.find(head.uri.path());
-    let side = match (*head.method == Method::POST, place) {
+    let rpc_path = plan.face.find(head.uri.path());
+    let side = match (*head.method == Method::POST, rpc_path) {
         (_, None) => Side::Rest,
         (true, Some(_)) => Side::Rpc,
-        (false, Some(place)) => passing(plan, head, place),
+        (false, Some(rpc_path)) => passing(plan, head, rpc_path),
     };
-    let refused = match place {
+    let refused = match rpc_path {
         Some(PathIrregularity::By(why)) if side == Side::Rpc => {
             Some(rejections::irregular_rpc_path(why))
         }
@@ -130,7 +130,7 @@ fn followed(plan: &Plan, head: RequestHead<'_>) -> Option<StreamMatch> {
 }
 
 /// Returns the side of a request to an RPC path with a method other than POST.
-fn passing(plan: &Plan, head: RequestHead<'_>, place: PathIrregularity) -> Side {
+fn passing(plan: &Plan, head: RequestHead<'_>, rpc_path: PathIrregularity) -> Side {
     let asks = plan.face.sockets.is_some() && websocket::is_asked(head.method, head.headers);
     if asks && !is_routed(plan, head) {
         return Side::Rpc;
@@ -138,7 +138,7 @@ fn passing(plan: &Plan, head: RequestHead<'_>, place: PathIrregularity) -> Side 
     let takes = match *head.method {
         Method::GET | Method::DELETE => plan.upstream(Side::Rpc).is_some(),
         // A link carries only messages, and a path in an irregular form belongs to the REST upstream.
-        _ => place == PathIrregularity::No && plan.rpc_over_http().is_some(),
+        _ => rpc_path == PathIrregularity::No && plan.rpc_over_http().is_some(),
     };
     match takes && !is_local(plan, head) && !is_routed(plan, head) {
         true => Side::Rpc,
@@ -373,8 +373,8 @@ pub fn other_path<'p>(plan: &'p Plan, path: &str) -> Option<&'p UpstreamPlan> {
     }
     let upstream = plan.rpc_over_http()?;
     let tidied = Segments::split(path).tidied();
-    let own = upstream.path.path().trim_end_matches('/');
-    (tidied.trim_end_matches('/') != own).then_some(upstream)
+    let upstream_path = upstream.path.path().trim_end_matches('/');
+    (tidied.trim_end_matches('/') != upstream_path).then_some(upstream)
 }
 
 /// Returns true if unrouted calls pass through.

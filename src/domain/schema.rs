@@ -38,7 +38,7 @@ pub struct Schema {
     /// A hash that distinguishes the texts of two schemas.
     source_hash: u64,
     /// The limit that counts the memory of validations.
-    room: OnceLock<Arc<dyn MemoryShare>>,
+    memory: OnceLock<Arc<dyn MemoryShare>>,
 }
 
 /// A violation of a schema.
@@ -78,7 +78,7 @@ impl Schema {
             Ok(validator) => Ok(Schema {
                 validator,
                 source_hash: hash(schema),
-                room: OnceLock::new(),
+                memory: OnceLock::new(),
             }),
             Err(error) => Err(refusal(&error)),
         }
@@ -90,9 +90,9 @@ impl Schema {
         self.source_hash == other.source_hash
     }
 
-    /// Counts the memory of all later validations in `room`. Only the first call has an effect.
-    pub fn count_memory_in(&self, room: &Arc<dyn MemoryShare>) {
-        self.room.get_or_init(|| room.clone());
+    /// Counts the memory of all later validations in `memory`. Only the first call has an effect.
+    pub fn count_memory_in(&self, memory: &Arc<dyn MemoryShare>) {
+        self.memory.get_or_init(|| memory.clone());
     }
 
     /// Returns whether the schema allows `null` explicitly, rather than by allowing everything.
@@ -107,8 +107,8 @@ impl Schema {
     /// # Errors
     /// [`SchemaError`] with the first few violations, or the exceeded part of the budget.
     pub fn check(&self, value: &Json) -> Result<(), SchemaError> {
-        let room = self.room.get().map(|room| &**room);
-        let meter = Meter::new(value.as_bytes().len(), room);
+        let memory = self.memory.get().map(|memory| &**memory);
+        let meter = Meter::new(value.as_bytes().len(), memory);
         let tree = ValueTree::read(value, &meter)?;
         let in_use = meter.used();
         let node = Handle::new(&tree.root, tree.longest_pointer, &meter);
@@ -152,8 +152,8 @@ fn first_of<'e>(faults: impl IntoIterator<Item = ValidationError<'e>>) -> Option
     let pointer = first.instance_path().to_string();
     let mut what = masked(&first);
     for fault in faults {
-        let place = fault.instance_path();
-        what.push_str(&format!("; {place}: {}", masked(&fault)));
+        let pointer = fault.instance_path();
+        what.push_str(&format!("; {pointer}: {}", masked(&fault)));
     }
     Some(SchemaViolation { pointer, what })
 }
@@ -178,8 +178,8 @@ fn refusal(error: &ValidationError<'_>) -> String {
         }
         return format!("the schema cannot be resolved: {error}");
     }
-    let place = error.instance_path();
-    format!("is not a JSON Schema: at `{place}`, {error}")
+    let pointer = error.instance_path();
+    format!("is not a JSON Schema: at `{pointer}`, {error}")
 }
 
 #[cfg(test)]

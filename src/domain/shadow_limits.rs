@@ -57,8 +57,8 @@ const FIRST: u64 = 3;
 impl ShadowLimits {
     /// Returns whether the call at this index gets a candidate.
     #[must_use]
-    pub fn samples(&self, place: u64) -> bool {
-        falls_within(self.sample, place.wrapping_mul(CALLS))
+    pub fn samples(&self, index: u64) -> bool {
+        falls_within(self.sample, index.wrapping_mul(CALLS))
     }
 
     /// Returns whether the control is ever repeated.
@@ -70,15 +70,15 @@ impl ShadowLimits {
     /// Returns whether the comparison at this index of its route repeats the control. The first ones do, so that noise
     /// is known from the start.
     #[must_use]
-    pub fn repeats_control(&self, place: u64) -> bool {
-        let first = self.learns_noise() && place < FIRST;
-        first || falls_within(self.noise, place.wrapping_mul(COMPARISONS))
+    pub fn repeats_control(&self, index: u64) -> bool {
+        let first = self.learns_noise() && index < FIRST;
+        first || falls_within(self.noise, index.wrapping_mul(COMPARISONS))
     }
 }
 
 /// Indexes are hashed, so that a share never falls in step with clients that take turns.
-fn falls_within(share: Percent, place: u64) -> bool {
-    let mut mixed = place;
+fn falls_within(share: Percent, index: u64) -> bool {
+    let mut mixed = index;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;
@@ -103,16 +103,16 @@ mod tests {
     #[test]
     fn all_and_none_are_exact() {
         let all = with("100", "0");
-        assert!((0..10_000).all(|place| all.samples(place)));
-        assert!(!(0..10_000).any(|place| all.repeats_control(place)));
+        assert!((0..10_000).all(|index| all.samples(index)));
+        assert!(!(0..10_000).any(|index| all.repeats_control(index)));
     }
 
     #[test]
     fn the_first_comparisons_run_the_control_again_unless_none_does() {
         let few = with("100", "0.001");
-        assert!((0..3).all(|place| few.repeats_control(place)));
-        assert!((3..20).any(|place| !few.repeats_control(place)));
-        assert!(!(0..3).any(|place| with("100", "0").repeats_control(place)));
+        assert!((0..3).all(|index| few.repeats_control(index)));
+        assert!((3..20).any(|index| !few.repeats_control(index)));
+        assert!(!(0..3).any(|index| with("100", "0").repeats_control(index)));
     }
 
     #[test]
@@ -120,13 +120,13 @@ mod tests {
         for (share, wanted) in [("1", 1_000), ("50", 50_000), ("0.1", 100)] {
             let limits = with(share, share);
             for step in [1, 2, 7] {
-                let places = (0..100_000).map(|turn| turn * step);
-                let sampled = places
+                let indexes = (0..100_000).map(|turn| turn * step);
+                let sampled = indexes
                     .clone()
-                    .filter(|place| limits.samples(*place))
+                    .filter(|index| limits.samples(*index))
                     .count();
-                let repeated = places
-                    .filter(|place| limits.repeats_control(*place))
+                let repeated = indexes
+                    .filter(|index| limits.repeats_control(*index))
                     .count();
                 for count in [sampled, repeated] {
                     assert!(count.abs_diff(wanted) <= wanted / 4 + 20, "{share} {count}");

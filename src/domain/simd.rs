@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_are_those_that_a_look_at_each_byte_finds(
+        fn places_agree_with_a_check_of_each_byte(
             text in prop::collection::vec(prop_oneof![Just(0), Just(b'a'), any::<u8>()], 0..300),
             byte in prop_oneof![Just(0), Just(b'a'), any::<u8>()],
         ) {

@@ -58,8 +58,8 @@ pub(crate) fn length_before(
             return index * 8 + index_of_first(found);
         }
     }
-    let place = last.iter().position(|byte| is_found(*byte));
-    words.len() * 8 + place.unwrap_or(last.len())
+    let position = last.iter().position(|byte| is_found(*byte));
+    words.len() * 8 + position.unwrap_or(last.len())
 }
 
 /// Returns the number of bytes before the first flagged one, where usually none is flagged: the last word overlaps the
@@ -97,13 +97,13 @@ mod tests {
     use super::*;
 
     /// What is told of each byte.
-    fn each(bytes: [u8; 8], told: impl Fn(u8) -> bool) -> u64 {
-        u64::from_le_bytes(bytes.map(|byte| if told(byte) { 0x80 } else { 0 }))
+    fn each(bytes: [u8; 8], is_marked: impl Fn(u8) -> bool) -> u64 {
+        u64::from_le_bytes(bytes.map(|byte| if is_marked(byte) { 0x80 } else { 0 }))
     }
 
     proptest! {
         #[test]
-        fn a_word_tells_of_each_byte_what_a_look_at_it_tells(
+        fn a_word_agrees_with_a_check_of_each_byte(
             bytes in prop::array::uniform8(prop_oneof![
                 any::<u8>(),
                 prop::sample::select(&b"-,./09:@AZ[`az{\"!#\x1F \x7E\x7F\x80"[..]),
@@ -120,12 +120,12 @@ mod tests {
         }
 
         #[test]
-        fn what_comes_before_a_byte_is_as_long_as_the_way_to_it(
+        fn the_length_before_a_byte_is_its_offset(
             text in prop::collection::vec(prop_oneof![9 => Just(b'a'), 1 => Just(b'-')], 0..40),
         ) {
             let length = length_before(&text, equal::<b'-'>, |byte| byte == b'-');
-            let place = text.iter().position(|byte| *byte == b'-');
-            prop_assert_eq!(length, place.unwrap_or(text.len()));
+            let position = text.iter().position(|byte| *byte == b'-');
+            prop_assert_eq!(length, position.unwrap_or(text.len()));
         }
     }
 }

@@ -87,8 +87,8 @@ impl TokenFault {
 /// Returns the bearer token of a call; `None` if it has several credentials, since it is ambiguous which one counts.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut said = headers.get_all(AUTHORIZATION).iter();
-    let (Some(only), None) = (said.next(), said.next()) else {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(only), None) = (values.next(), values.next()) else {
         return None;
     };
     let (scheme, token) = only.to_str().ok()?.split_once(' ')?;

@@ -68,9 +68,9 @@ impl TraceContext {
     /// Returns the context of a request; `None` if the header is missing, repeated or invalid.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<TraceContext> {
-        let said = first_value(headers, &TRACEPARENT)?;
+        let value = first_value(headers, &TRACEPARENT)?;
         match headers.get_all(TRACEPARENT).iter().count() {
-            1 => TraceContext::parse(said.to_str().ok()?),
+            1 => TraceContext::parse(value.to_str().ok()?),
             _ => None,
         }
     }
@@ -156,13 +156,13 @@ impl Trace {
         ids: &mut IdGenerator,
     ) -> Option<Trace> {
         match (TraceContext::from_headers(headers), plan) {
-            (Some(said), Some(plan)) if plan.export.is_some() => Some(Trace {
-                context: said.with_span(ids.span()),
-                parent: Some(said.span),
+            (Some(received), Some(plan)) if plan.export.is_some() => Some(Trace {
+                context: received.with_span(ids.span()),
+                parent: Some(received.span),
                 from: TraceOrigin::Caller,
             }),
-            (Some(said), _) => Some(Trace {
-                context: said,
+            (Some(received), _) => Some(Trace {
+                context: received,
                 parent: None,
                 from: TraceOrigin::Caller,
             }),
@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    const SAID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const RECEIVED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     const KEPT: TracePlan = TracePlan {
         sample: Percent::ALL,
@@ -281,49 +281,49 @@ mod tests {
         for text in wrong {
             assert_eq!(TraceContext::parse(text), None, "{text}");
         }
-        let later = format!("cc{}-more", &SAID[2..]);
-        assert_eq!(TraceContext::parse(&later), TraceContext::parse(SAID));
+        let later = format!("cc{}-more", &RECEIVED[2..]);
+        assert_eq!(TraceContext::parse(&later), TraceContext::parse(RECEIVED));
     }
 
     #[test]
-    fn a_context_that_is_said_twice_is_none() {
-        assert!(TraceContext::from_headers(&headers(&[("traceparent", SAID)])).is_some());
-        let twice = headers(&[("traceparent", SAID), ("traceparent", SAID)]);
+    fn a_repeated_header_gives_no_context() {
+        assert!(TraceContext::from_headers(&headers(&[("traceparent", RECEIVED)])).is_some());
+        let twice = headers(&[("traceparent", RECEIVED), ("traceparent", RECEIVED)]);
         assert_eq!(TraceContext::from_headers(&twice), None);
     }
 
     #[test]
-    fn what_a_caller_said_is_kept_unless_there_is_a_span_of_our_own() {
-        let said = headers(&[("traceparent", SAID), ("tracestate", "a=b")]);
+    fn the_headers_of_the_caller_pass_unless_the_proxy_has_a_span() {
+        let received = headers(&[("traceparent", RECEIVED), ("tracestate", "a=b")]);
         for plan in [None, Some(KEPT)] {
-            let mut out = said.clone();
-            let trace = Trace::new(plan.as_ref(), &said, &mut IdGenerator::new(1)).unwrap();
+            let mut out = received.clone();
+            let trace = Trace::new(plan.as_ref(), &received, &mut IdGenerator::new(1)).unwrap();
             trace.tell(&mut out);
-            assert_eq!(out, said);
+            assert_eq!(out, received);
         }
-        let mut out = said.clone();
-        let trace = Trace::new(Some(&exported()), &said, &mut IdGenerator::new(1)).unwrap();
+        let mut out = received.clone();
+        let trace = Trace::new(Some(&exported()), &received, &mut IdGenerator::new(1)).unwrap();
         trace.tell(&mut out);
         assert_eq!(trace.parent, Some(0x00f0_67aa_0ba9_02b7));
-        let told = TraceContext::from_headers(&out).unwrap();
-        assert_eq!(told, trace.context);
+        let sent = TraceContext::from_headers(&out).unwrap();
+        assert_eq!(sent, trace.context);
         assert_eq!(
-            (told.trace, told.flags),
+            (sent.trace, sent.flags),
             (0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736, 1)
         );
-        assert_ne!(Some(told.span), trace.parent);
+        assert_ne!(Some(sent.span), trace.parent);
         assert_eq!(out["tracestate"], "a=b");
     }
 
     #[test]
     fn a_trace_begins_where_there_is_none_or_no_readable_one() {
-        for said in [
+        for received in [
             headers(&[]),
             headers(&[("traceparent", "x"), ("tracestate", "a=b")]),
         ] {
-            assert_eq!(Trace::new(None, &said, &mut IdGenerator::new(1)), None);
-            let mut out = said.clone();
-            let trace = Trace::new(Some(&KEPT), &said, &mut IdGenerator::new(1)).unwrap();
+            assert_eq!(Trace::new(None, &received, &mut IdGenerator::new(1)), None);
+            let mut out = received.clone();
+            let trace = Trace::new(Some(&KEPT), &received, &mut IdGenerator::new(1)).unwrap();
             trace.tell(&mut out);
             assert_eq!(TraceContext::from_headers(&out), Some(trace.context));
             assert!(trace.context.is_sampled());

@@ -116,15 +116,15 @@ pub(in crate::domain) fn read_headers(
     reading: &mut PatternReader,
 ) -> Result<(), BindError> {
     for item in items {
-        let place = || format!("header `{}`", item.name);
+        let location = || format!("header `{}`", item.name);
         let mut texts = Vec::new();
         for value in headers.get_all(&item.name) {
             let text = std::str::from_utf8(value.as_bytes())
-                .map_err(|_| BindError::new(place(), "it is not UTF-8"))?;
+                .map_err(|_| BindError::new(location(), "it is not UTF-8"))?;
             texts.push(text);
         }
         let read = item.words.read(&texts, reading);
-        read.map_err(|misfit| misfit.within(&place()))?;
+        read.map_err(|misfit| misfit.within(&location()))?;
     }
     Ok(())
 }
@@ -190,13 +190,13 @@ fn unexpected_body(
         foreign.any(|foreign| same_ignoring_case(foreign, name))
     };
     if let Some(member) = members.iter().find(|member| is_foreign(&member.name)) {
-        let place = format!("body/{}", member.name);
-        return Err(BindError::new(place, "the route does not accept it"));
+        let location = format!("body/{}", member.name);
+        return Err(BindError::new(location, "the route does not accept it"));
     }
     match (route.extra, members.first()) {
         (Extra::Reject, Some(member)) => {
-            let place = format!("body/{}", member.name);
-            Err(BindError::new(place, "the route does not know it"))
+            let location = format!("body/{}", member.name);
+            Err(BindError::new(location, "the route does not know it"))
         }
         (Extra::Reject, None) | (Extra::Drop | Extra::Carry, _) => {
             reading.dropped += members.len();
@@ -321,8 +321,8 @@ pub fn read_rpc(
     {
         return Ok(reading);
     }
-    let own = params.map(|params| without_protocol(&call.params, params));
-    let own = own.transpose().map_err(|misfit| misfit.within("params"))?;
+    let bare = params.map(|params| without_protocol(&call.params, params));
+    let bare = bare.transpose().map_err(|misfit| misfit.within("params"))?;
     // Missing params count as the empty object, whatever the pattern is.
     let empty = || match &call.params {
         Pattern::List(_) | Pattern::Each(_) => Json::literal("[]"),
@@ -330,8 +330,8 @@ pub fn read_rpc(
             Json::literal("{}")
         }
     };
-    let own = own.unwrap_or_else(empty);
-    let read = call.params.read(Some(&own), &mut reading);
+    let bare = bare.unwrap_or_else(empty);
+    let read = call.params.read(Some(&bare), &mut reading);
     read.map_err(|misfit| misfit.within("params"))?;
     Ok(reading)
 }
@@ -403,9 +403,9 @@ pub(in crate::domain) fn write_rest_call(
     let in_params = |misfit: BindError| {
         // Writing knows the hole; the error for the caller names the place that its value came from.
         let hole = route.facts.find(&misfit.location);
-        let place = hole.and_then(|hole| route.rpc_call.params.path_of(hole));
-        match place {
-            Some(place) => BindError::new(format!("params{place}"), misfit.what),
+        let location = hole.and_then(|hole| route.rpc_call.params.path_of(hole));
+        match location {
+            Some(location) => BindError::new(format!("params{location}"), misfit.what),
             None => misfit.within("params"),
         }
     };

@@ -343,7 +343,7 @@ impl RpcRequest {
                 ItemReply::Forwarded(response::render_response(record, answer))
             }
             (Err(failure), id) => {
-                let is_reported = failure.reason.is_told_to_notifications();
+                let is_reported = failure.reason.answers_notifications();
                 let is_reported =
                     is_reported && matches!(batch, BatchContext::Single) && self.socket.is_none();
                 let id = id.or_else(|| is_reported.then(RequestId::null));

@@ -249,7 +249,7 @@ fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explana
                 Ok(()) => explanation,
                 Err(failure) => {
                     let null = RequestId::null();
-                    let gets_reply = failure.reason.is_told_to_notifications();
+                    let gets_reply = failure.reason.answers_notifications();
                     let gets_reply = gets_reply && sending.in_batch.is_none();
                     let id = call.id.as_ref().or(gets_reply.then_some(&null));
                     case.refuse_call(explanation, failure, id)

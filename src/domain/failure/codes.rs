@@ -35,9 +35,9 @@ impl FailureCodes {
     /// Returns the code of a reason.
     #[must_use]
     pub fn of(&self, reason: Reason) -> i32 {
-        let own = self.set.iter().find(|(one, _)| *one == reason);
+        let custom = self.set.iter().find(|(one, _)| *one == reason);
         let code = reason.row().code;
-        match own {
+        match custom {
             Some((_, code)) => *code,
             None if BLOCK.contains(&code) => code + self.by,
             None => code,
@@ -47,10 +47,10 @@ impl FailureCodes {
     /// Returns the reason with this code, if it is one of the proxy's codes.
     #[must_use]
     pub fn reason_of(&self, code: i64) -> Option<Reason> {
-        let own = |reason: &Reason| {
+        let has_code = |reason: &Reason| {
             BLOCK.contains(&reason.row().code) && i64::from(self.of(*reason)) == code
         };
-        Reason::ALL.into_iter().find(own)
+        Reason::ALL.into_iter().find(has_code)
     }
 }
 

@@ -52,8 +52,8 @@ impl PathMask {
         if steps.iter().all(|step| step.shown == MaskedPiece::Yes) {
             return Err("it hides nothing; write `*` for a segment, or `**` for the rest");
         }
-        let behind = steps.iter().rev().skip(1);
-        if behind.clone().any(|step| step.fits == Fits::Rest) {
+        let before_last = steps.iter().rev().skip(1);
+        if before_last.clone().any(|step| step.fits == Fits::Rest) {
             return Err("`**` is allowed only at the end");
         }
         if steps
@@ -139,7 +139,7 @@ fn step(segment: &str) -> MaskStep {
 
 /// A non-empty segment.
 struct PathPiece<'p> {
-    came: &'p str,
+    raw: &'p str,
     normal: Cow<'p, str>,
     shown: MaskedPiece,
 }
@@ -170,30 +170,33 @@ pub(super) fn hide<'p>(masks: &[PathMask], path: &'p str) -> Cow<'p, str> {
     }
     let segments: Vec<_> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
     let mut pieces: Vec<_> = segments.iter().copied().map(piece).collect();
-    let mut telling: Vec<_> = pieces
+    let mut significant: Vec<_> = pieces
         .extract_if(.., |piece| !matches!(&*piece.normal, "" | "."))
         .collect();
     for mask in masks {
-        mask.mark(&mut telling);
+        mask.mark(&mut significant);
     }
-    let misled = telling.iter().position(PathPiece::misleads);
-    for piece in telling.iter_mut().skip(misled.unwrap_or(usize::MAX)) {
+    let misled = significant.iter().position(PathPiece::misleads);
+    for piece in significant.iter_mut().skip(misled.unwrap_or(usize::MAX)) {
         piece.shown = MaskedPiece::No;
     }
-    if telling.iter().all(|piece| piece.shown == MaskedPiece::Yes) {
+    if significant
+        .iter()
+        .all(|piece| piece.shown == MaskedPiece::Yes)
+    {
         return Cow::Borrowed(path);
     }
-    let shown = telling.iter().map(|piece| match piece.shown {
-        MaskedPiece::Yes => piece.came,
+    let shown = significant.iter().map(|piece| match piece.shown {
+        MaskedPiece::Yes => piece.raw,
         MaskedPiece::No => HIDDEN,
     });
     Cow::Owned(shown.fold(String::new(), |path, piece| path + "/" + piece))
 }
 
-fn piece(came: &str) -> PathPiece<'_> {
+fn piece(raw: &str) -> PathPiece<'_> {
     PathPiece {
-        came,
-        normal: normalise(came),
+        raw,
+        normal: normalise(raw),
         shown: MaskedPiece::Yes,
     }
 }

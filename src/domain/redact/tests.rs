@@ -80,7 +80,7 @@ fn an_operator_adds_names_and_patterns_of_names() {
 }
 
 #[test]
-fn pieces_of_paths_are_hidden_by_their_place() {
+fn path_segments_are_hidden_by_position() {
     let masks = paths(&["/reset/*", "/files/**", "/a/*/b/*"]);
     for (came, shown) in [
         ("/reset/S", "/reset/***"),
@@ -122,7 +122,7 @@ fn a_mask_that_says_nothing_is_refused() {
 }
 
 #[test]
-fn values_behind_names_are_hidden_in_texts_of_others() {
+fn values_of_hidden_names_are_hidden_in_texts() {
     let more = keys(&["card"]);
     for (came, shown) in [
         ("token=S", "token=***"),
@@ -154,7 +154,7 @@ fn values_behind_names_are_hidden_in_texts_of_others() {
 
 proptest! {
     #[test]
-    fn whatever_the_text_a_value_behind_its_name_is_not_shown(
+    fn the_value_of_a_hidden_name_is_never_shown(
         before in "[ -~é]{0,20}", after in "( [ -~é]{0,20})?"
     ) {
         // A quote before it may make it the inside of something else.

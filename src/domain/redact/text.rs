@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{HIDDEN, Redaction, WHOLE, letters};
+use super::{HIDDEN, Redaction, SECRET_NAMES, letters};
 
 /// Authentication schemes that precede a credential.
 const SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "negotiate"];
@@ -13,8 +13,8 @@ const SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "negotiate"];
 /// Returns the text without hidden values.
 pub(super) fn hide<'t>(redaction: &Redaction, text: &'t str) -> Cow<'t, str> {
     let mut shown = String::new();
-    // Everything before this offset is in `shown`.
-    let mut kept = 0;
+    // The text before this offset is already in `shown`.
+    let mut copied = 0;
     let mut at = 0;
     while let Some(found) = text[at..].find(['=', ':']) {
         let sign = at + found;
@@ -25,18 +25,18 @@ pub(super) fn hide<'t>(redaction: &Redaction, text: &'t str) -> Cow<'t, str> {
         };
         at = sign + 1;
         if let Some((start, end)) = value
-            && start >= kept
+            && start >= copied
         {
-            shown.push_str(&text[kept..start]);
+            shown.push_str(&text[copied..start]);
             shown.push_str(HIDDEN);
-            kept = end;
+            copied = end;
             at = at.max(end);
         }
     }
-    if kept == 0 {
+    if copied == 0 {
         return Cow::Borrowed(text);
     }
-    shown.push_str(&text[kept..]);
+    shown.push_str(&text[copied..]);
     Cow::Owned(shown)
 }
 
@@ -63,14 +63,14 @@ fn named(redaction: &Redaction, text: &str, sign: usize) -> Option<(usize, usize
     let spelled = quoted || text[sign..].starts_with('=');
     let hidden = redaction.hides_within_text(&name)
         || redaction.is_header(&before[start..])
-        || (spelled && WHOLE.contains(&name.as_str()));
+        || (spelled && SECRET_NAMES.contains(&name.as_str()));
     hidden.then(|| value(text, sign + 1)).flatten()
 }
 
 /// Returns the range of the value; an authentication scheme before it stays visible.
 fn value(text: &str, from: usize) -> Option<(usize, usize)> {
-    let behind = &text[from..];
-    let start = from + (behind.len() - behind.trim_start().len());
+    let rest = &text[from..];
+    let start = from + (rest.len() - rest.trim_start().len());
     let value = &text[start..];
     let bare = value.trim_start_matches('\\');
     if let Some(quote) = bare.chars().next().filter(|c| matches!(c, '"' | '\'')) {

@@ -33,17 +33,17 @@ fn wrong_tool(plan: &Plan, call: &Call) -> Option<String> {
         return None;
     }
     let params = call.params.as_ref();
-    let Some(said) = params.and_then(|params| params.member("name")) else {
+    let Some(name_value) = params.and_then(|params| params.member("name")) else {
         return Some("params/name: it is required".to_owned());
     };
-    let Some(Ok(name)) = said.text() else {
+    let Some(Ok(name)) = name_value.text() else {
         return Some("params/name: it must be the name of a tool, a string".to_owned());
     };
     if plan
         .routes
         .routes()
         .iter()
-        .any(|route| has_tool(route, &said))
+        .any(|route| has_tool(route, &name_value))
     {
         return None;
     }
@@ -57,8 +57,8 @@ fn has_tool(route: &Route, name: &Json) -> bool {
         return false;
     };
     let mut members = params.members.iter();
-    let said = members.find(|(member, _)| &**member == "name");
-    match said {
+    let pattern = members.find(|(member, _)| &**member == "name");
+    match pattern {
         Some((_, Pattern::Literal(literal))) => literal.text() == name.text(),
         Some(_) => true,
         None => false,

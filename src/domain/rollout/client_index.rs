@@ -16,7 +16,7 @@ use super::{Client, Digest, Glob, Matcher};
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientIndex {
     /// The index of each client, by rank: by source, and within a source in the order of the configuration.
-    places: Vec<usize>,
+    order: Vec<usize>,
     groups: Vec<HeaderGroup>,
 }
 
@@ -48,7 +48,7 @@ pub(super) trait CallEvidence {
     /// Returns the text of a header.
     fn text(&self, name: &HeaderName) -> Option<&str>;
     /// Returns true if the client at this index matches.
-    fn fits(&self, place: usize) -> bool;
+    fn fits(&self, index: usize) -> bool;
 }
 
 /// Returns the header by which a client is found: of several, the first one with a literal value.
@@ -69,27 +69,27 @@ fn handle(matcher: &Matcher) -> Option<(&HeaderName, &Glob)> {
 impl ClientIndex {
     /// Creates the index of these clients.
     pub(super) fn new(clients: &[Client]) -> ClientIndex {
-        let mut places: Vec<usize> = (0..clients.len()).collect();
+        let mut order: Vec<usize> = (0..clients.len()).collect();
         // The sort is stable: clients of one source stay in their order.
-        places.sort_by_key(|place| clients[*place].matcher.source());
+        order.sort_by_key(|index| clients[*index].matcher.source());
         let mut groups = Vec::new();
-        for (rank, place) in places.iter().enumerate() {
-            add(&mut groups, rank, &clients[*place].matcher);
+        for (rank, index) in order.iter().enumerate() {
+            add(&mut groups, rank, &clients[*index].matcher);
         }
-        ClientIndex { places, groups }
+        ClientIndex { order, groups }
     }
 
     /// Returns the index of the first client that matches.
-    pub(super) fn first(&self, shown: &impl CallEvidence) -> Option<usize> {
+    pub(super) fn first(&self, evidence: &impl CallEvidence) -> Option<usize> {
         let fits = |rank: usize| {
-            let place = *self.places.get(rank)?;
-            shown.fits(place).then_some(place)
+            let index = *self.order.get(rank)?;
+            evidence.fits(index).then_some(index)
         };
         self.groups.iter().find_map(|group| match group {
-            HeaderGroup::Keys(keys) => fits(*keys.get(shown.digest()?)?),
+            HeaderGroup::Keys(keys) => fits(*keys.get(evidence.digest()?)?),
             HeaderGroup::Named(named) => {
-                let ranks = named.iter().filter_map(|named| named.first(shown, fits));
-                ranks.min().and_then(|rank| self.places.get(rank).copied())
+                let ranks = named.iter().filter_map(|named| named.first(evidence, fits));
+                ranks.min().and_then(|rank| self.order.get(rank).copied())
             }
             HeaderGroup::One(rank) => fits(*rank),
         })
@@ -100,7 +100,7 @@ impl HeaderClients {
     /// Returns the rank of the first client in this group that matches.
     fn first(
         &self,
-        shown: &impl CallEvidence,
+        evidence: &impl CallEvidence,
         fits: impl Fn(usize) -> Option<usize> + Copy,
     ) -> Option<usize> {
         let first = |ranks: &[usize]| ranks.iter().copied().find(|rank| fits(*rank).is_some());
@@ -108,7 +108,7 @@ impl HeaderClients {
             // The pattern looks for the header itself.
             return first(&self.open);
         }
-        let text = shown.text(&self.header)?;
+        let text = evidence.text(&self.header)?;
         let literal = self.literal.get(text).and_then(|ranks| first(ranks));
         let before = literal.unwrap_or(usize::MAX);
         let open = self.open.partition_point(|rank| *rank < before);
@@ -137,14 +137,14 @@ fn add(groups: &mut Vec<HeaderGroup>, rank: usize, matcher: &Matcher) {
                 Vec::new()
             }
         };
-        place(&mut named, header, (glob, rank));
+        insert(&mut named, header, (glob, rank));
         groups.push(HeaderGroup::Named(named));
     } else {
         groups.push(HeaderGroup::One(rank));
     }
 }
 
-fn place(named: &mut Vec<HeaderClients>, header: &HeaderName, (glob, rank): (&Glob, usize)) {
+fn insert(named: &mut Vec<HeaderClients>, header: &HeaderName, (glob, rank): (&Glob, usize)) {
     let known = named.iter().position(|named| named.header == *header);
     let at = known.unwrap_or_else(|| {
         named.push(HeaderClients {
@@ -186,15 +186,15 @@ mod tests {
             found.map(|(_, text)| text.as_str())
         }
 
-        fn fits(&self, place: usize) -> bool {
+        fn fits(&self, index: usize) -> bool {
             let says = |name: &HeaderName, glob: &Glob| {
                 self.text(name).is_some_and(|text| glob.fits(text))
             };
-            match &self.clients[place].matcher {
+            match &self.clients[index].matcher {
                 Matcher::ApiKey(known) => self.digest().is_some_and(|own| known.contains(own)),
                 Matcher::Headers(rules) => rules.iter().all(|(name, glob)| says(name, glob)),
                 Matcher::UserAgent(glob) => says(&USER_AGENT, glob),
-                Matcher::Addresses(_) => place % 2 == 1,
+                Matcher::Addresses(_) => index % 2 == 1,
                 Matcher::Subject(_) | Matcher::Claims(_) => false,
             }
         }
@@ -226,16 +226,16 @@ mod tests {
             headers in prop::collection::vec((header(), "[ab]{1,2}"), 0..3),
             digest in prop::option::of((0..3u8).prop_map(|key| [key; 32])),
         ) {
-            let client = |(place, matcher)| Client {
-                name: format!("client-{place}"),
+            let client = |(index, matcher)| Client {
+                name: format!("client-{index}"),
                 matcher,
                 key: None,
             };
             let clients: Vec<Client> = matchers.into_iter().enumerate().map(client).collect();
             let call = Call { clients: &clients, headers, digest };
-            let mut places: Vec<usize> = (0..clients.len()).collect();
-            places.sort_by_key(|place| clients[*place].matcher.source());
-            let asked = places.into_iter().find(|place| call.fits(*place));
+            let mut order: Vec<usize> = (0..clients.len()).collect();
+            order.sort_by_key(|index| clients[*index].matcher.source());
+            let asked = order.into_iter().find(|index| call.fits(*index));
             prop_assert_eq!(ClientIndex::new(&clients).first(&call), asked);
         }
     }

@@ -243,7 +243,7 @@ impl Rollout {
         let takes = |flag: &Flag| {
             flag.arming == Arming::Armed
                 && flag.share() != Percent::NONE
-                && flag.side.is_none_or(|own| own == side)
+                && flag.side.is_none_or(|flag_side| flag_side == side)
                 && caller.is_none_or(|(caller, headers)| flag.covers_client(caller, headers))
         };
         self.kill == Kill::Off
@@ -263,8 +263,8 @@ impl Rollout {
         side: Side,
         (caller, headers): (Caller<'_>, &HeaderMap),
     ) -> bool {
-        let kept = |flag: &Flag| {
-            past.kept(&flag.name, now).any(|was| {
+        let may_move = |flag: &Flag| {
+            past.retained(&flag.name, now).any(|was| {
                 was.stage.control() != Some(Path::Old)
                     && matches!(was.taken, Membership::Share(share) if share != Percent::NONE)
             })
@@ -272,9 +272,9 @@ impl Rollout {
         self.kill == Kill::Off
             && self.flags.iter().any(|flag| {
                 flag.arming == Arming::Armed
-                    && flag.side.is_none_or(|own| own == side)
+                    && flag.side.is_none_or(|flag_side| flag_side == side)
                     && flag.covers_client(caller, headers)
-                    && kept(flag)
+                    && may_move(flag)
             })
     }
 

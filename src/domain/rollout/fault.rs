@@ -145,9 +145,9 @@ impl Flag {
     }
 
     fn missing_key(&self, covered: &[(&str, Keyed)]) -> Option<FlagFault> {
-        let nobody = self.percent.thousandths() == 0 && self.without_key == WithoutKey::Out;
-        let told_apart = covered.iter().any(|(_, keyed)| *keyed == Keyed::Yes);
-        if self.share() == Percent::ALL || nobody || told_apart || covered.is_empty() {
+        let is_off = self.percent.thousandths() == 0 && self.without_key == WithoutKey::Out;
+        let any_keyed = covered.iter().any(|(_, keyed)| *keyed == Keyed::Yes);
+        if self.share() == Percent::ALL || is_off || any_keyed || covered.is_empty() {
             return None;
         }
         let names: Vec<String> = covered

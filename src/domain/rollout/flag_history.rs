@@ -67,7 +67,11 @@ impl FlagHistory {
     }
 
     /// Returns the states of a flag that sessions may still keep.
-    pub(super) fn kept(&self, flag: &str, now: ProcessTime) -> impl Iterator<Item = &PreviousFlag> {
+    pub(super) fn retained(
+        &self,
+        flag: &str,
+        now: ProcessTime,
+    ) -> impl Iterator<Item = &PreviousFlag> {
         let changes = self.was.get(flag).map_or(&[][..], Vec::as_slice);
         changes.iter().filter(move |was| now < was.at + self.grace)
     }
@@ -132,7 +136,7 @@ fn changes(
         return vec![nobody];
     };
     match (earlier.arming, flag.arming) {
-        _ if !covers_alike(earlier, flag) => Vec::new(),
+        _ if !has_same_scope(earlier, flag) => Vec::new(),
         (_, Arming::Tripped) => Vec::new(),
         (Arming::Tripped, Arming::Armed) => vec![nobody],
         (Arming::Armed, Arming::Armed) => {
@@ -144,7 +148,7 @@ fn changes(
     }
 }
 
-fn covers_alike(one: &Flag, other: &Flag) -> bool {
+fn has_same_scope(one: &Flag, other: &Flag) -> bool {
     (&one.client, &one.route, one.side, &one.headers)
         == (&other.client, &other.route, other.side, &other.headers)
 }

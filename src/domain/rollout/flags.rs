@@ -30,15 +30,15 @@ type NamedFlags = HashMap<Box<str>, Vec<usize>, FixedState>;
 impl From<Vec<Flag>> for Flags {
     fn from(all: Vec<Flag>) -> Flags {
         let mut flags = Flags::default();
-        for (place, flag) in all.iter().enumerate() {
-            let places = if flag.client.is_literal() {
+        for (index, flag) in all.iter().enumerate() {
+            let indexes = if flag.client.is_literal() {
                 named(&mut flags.of_client, &flag.client)
             } else if flag.route.is_literal() {
                 named(&mut flags.of_route, &flag.route)
             } else {
                 &mut flags.open
             };
-            places.push(place);
+            indexes.push(index);
         }
         flags.words = all
             .iter()
@@ -50,8 +50,8 @@ impl From<Vec<Flag>> for Flags {
 
 impl Flags {
     /// Returns the name of the flag at an index, as used in descriptions of decisions.
-    pub(super) fn words(&self, place: usize) -> &str {
-        self.words.get(place).map_or("flag ?", String::as_str)
+    pub(super) fn words(&self, index: usize) -> &str {
+        self.words.get(index).map_or("flag ?", String::as_str)
     }
 }
 

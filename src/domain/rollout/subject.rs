@@ -261,8 +261,8 @@ impl EmailPattern {
         let Some((local, host)) = address.rsplit_once('@') else {
             return false;
         };
-        let own = self.local.as_ref();
-        own.is_none_or(|glob| glob.fits(local)) && self.host.fits(host)
+        let local_pattern = self.local.as_ref();
+        local_pattern.is_none_or(|glob| glob.fits(local)) && self.host.fits(host)
     }
 }
 
@@ -406,19 +406,19 @@ fn unescaped(value: &str) -> Result<String, NameFault> {
     }
     let mut bytes = Vec::with_capacity(value.len());
     // The number of bytes that stay even if only blanks follow.
-    let mut kept = 0;
+    let mut least = 0;
     let mut rest = value.chars();
     while let Some(character) = rest.next() {
         match character {
             '\\' => {
                 bytes.push(escaped_byte(&mut rest)?);
-                kept = bytes.len();
+                least = bytes.len();
             }
             '"' | ';' | '<' | '>' => return Err(NameFault::Unescaped(character)),
             _ => {
                 bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 if character != ' ' {
-                    kept = bytes.len();
+                    least = bytes.len();
                 }
             }
         }

@@ -343,7 +343,7 @@ fn a_percentage_prints_as_it_is_written() {
 }
 
 #[test]
-fn globs_take_what_their_stars_leave() {
+fn a_star_in_a_glob_matches_any_text() {
     for (glob, yes, no) in [
         ("*", vec!["", "x"], vec![]),
         ("ios-*", vec!["ios-", "ios-app"], vec!["ios", "an-ios-"]),

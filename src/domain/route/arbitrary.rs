@@ -56,7 +56,7 @@ const KINDS: &[Kind] = &[
 
 /// Where a hole stands on the REST side.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stand {
+enum Location {
     Path,
     Query,
     Header,
@@ -65,7 +65,7 @@ enum Stand {
 
 /// A hole as each side spells it.
 struct Hole {
-    stand: Stand,
+    location: Location,
     rest: String,
     rpc: String,
     /// Whether it may be a piece of a text.
@@ -74,15 +74,15 @@ struct Hole {
 
 fn hole(name: &str, dice: &mut Dice) -> Hole {
     let kind = &KINDS[dice.below(KINDS.len())];
-    let stand = match (dice.below(6), kind.in_text) {
-        (0, InText::Piece | InText::Segment) => Stand::Path,
-        (1 | 2, InText::Piece | InText::Whole | InText::Segment) => Stand::Query,
-        (3, InText::Piece | InText::Whole | InText::Segment) => Stand::Header,
-        _ => Stand::Body,
+    let location = match (dice.below(6), kind.in_text) {
+        (0, InText::Piece | InText::Segment) => Location::Path,
+        (1 | 2, InText::Piece | InText::Whole | InText::Segment) => Location::Query,
+        (3, InText::Piece | InText::Whole | InText::Segment) => Location::Header,
+        _ => Location::Body,
     };
     let [first, second] = kind.defaults;
     let (presence, twin) = match dice.below(10) {
-        _ if stand == Stand::Path => (String::new(), String::new()),
+        _ if location == Location::Path => (String::new(), String::new()),
         0 | 1 => ("?".to_owned(), String::new()),
         2 => (format!("={first}"), String::new()),
         3 => (format!("?={first}"), String::new()),
@@ -92,31 +92,32 @@ fn hole(name: &str, dice: &mut Dice) -> Hole {
     };
     // JSON inside of a text: the side that has it says nothing else of the hole.
     let as_json = dice.below(8) == 7;
-    let said = format!("{{{name}{}{presence}}}", kind.typed);
+    let declared = format!("{{{name}{}{presence}}}", kind.typed);
     let other = match (as_json, twin.is_empty()) {
         (true, true) => format!("{{{name}:json}}"),
         (_, false) => format!("{{{name}{twin}}}"),
         (false, true) => format!("{{{name}}}"),
     };
     // In a path `=` begins a template, and a default is not allowed at all.
-    let says_first = stand == Stand::Path || dice.below(2) == 0;
-    let (rest, rpc) = if says_first && stand != Stand::Path || stand == Stand::Path && !as_json {
-        (said, other)
-    } else {
-        (other, said)
-    };
+    let says_first = location == Location::Path || dice.below(2) == 0;
+    let (rest, rpc) =
+        if says_first && location != Location::Path || location == Location::Path && !as_json {
+            (declared, other)
+        } else {
+            (other, declared)
+        };
     let piece = if as_json {
         InText::AsJson
     } else {
         kind.in_text
     };
-    let stand = if as_json && stand == Stand::Path {
-        Stand::Query
+    let location = if as_json && location == Location::Path {
+        Location::Query
     } else {
-        stand
+        location
     };
     Hole {
-        stand,
+        location,
         rest,
         rpc,
         piece,
@@ -212,7 +213,7 @@ pub(in crate::domain) fn source(dice: &mut Dice) -> RouteSource {
         rpc: "m".into(),
         ..RouteSource::default()
     };
-    let in_rest = |hole: &&Hole| hole.stand == Stand::Body;
+    let in_rest = |hole: &&Hole| hole.location == Location::Body;
     let mut body: Vec<Leaf> = holes
         .iter()
         .filter(in_rest)
@@ -221,7 +222,7 @@ pub(in crate::domain) fn source(dice: &mut Dice) -> RouteSource {
     let mut params = Vec::new();
     let mut url = head(&holes, &mut source, dice);
     for hole in &holes {
-        let may_be_method = hole.stand == Stand::Path && hole.piece == InText::Piece;
+        let may_be_method = hole.location == Location::Path && hole.piece == InText::Piece;
         if may_be_method && source.rpc == "m" && dice.below(4) == 0 {
             source.rpc = format!("m.{}", hole.rpc);
         } else {
@@ -256,12 +257,12 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
     let mut query = String::new();
     let count = holes
         .iter()
-        .filter(|hole| hole.stand == Stand::Path)
+        .filter(|hole| hole.location == Location::Path)
         .count();
     let mut seen = 0;
     for (index, hole) in holes.iter().enumerate() {
-        match hole.stand {
-            Stand::Path => {
+        match hole.location {
+            Location::Path => {
                 seen += 1;
                 let name = hole.rest.trim_matches(['{', '}']);
                 match dice.below(6) {
@@ -273,7 +274,7 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
                     _ => path.push_str(&format!("/{}", hole.rest)),
                 }
             }
-            Stand::Query => {
+            Location::Query => {
                 query.push(if query.is_empty() { '?' } else { '&' });
                 let text = match dice.below(5) {
                     0 if hole.piece == InText::Piece => format!("x-{}", hole.rest),
@@ -281,7 +282,7 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
                 };
                 query.push_str(&format!("k{index}={text}"));
             }
-            Stand::Header => {
+            Location::Header => {
                 let text = match dice.below(3) {
                     0 if hole.piece == InText::Piece => format!("Bearer {}", hole.rest),
                     _ => hole.rest.clone(),
@@ -290,7 +291,7 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
                     .headers
                     .push((format!("x-h{index}"), SourceTree::Text(text)));
             }
-            Stand::Body => {}
+            Location::Body => {}
         }
     }
     if dice.below(6) == 0 && !path.ends_with("**}") {
@@ -341,11 +342,11 @@ fn rest(source: &mut RouteSource, dice: &mut Dice) {
     match (&mut source.body, &mut source.params) {
         (Some(SourceTree::Table(body)), Some(SourceTree::Table(params))) => {
             body.push(("...".into(), SourceTree::Text("{others}".into())));
-            let behind = match dice.below(2) {
+            let rest_entry = match dice.below(2) {
                 0 => ("...".into(), SourceTree::Text("{others}".into())),
                 _ => ("others".into(), SourceTree::Text("{others}".into())),
             };
-            params.push(behind);
+            params.push(rest_entry);
         }
         (Some(SourceTree::List(body)), Some(SourceTree::List(params))) => {
             body.push(SourceTree::Text("{tail...}".into()));

@@ -367,7 +367,7 @@ impl RouteDraft {
 
     /// Returns the hole that is the id of the call, which JSON-RPC carries outside its params.
     fn id(&self, facts: &HoleFacts) -> Option<usize> {
-        let own = facts
+        let id_hole = facts
             .find(frame::ID)
             .filter(|_| self.speech == Wire::Frame)?;
         let mut named = self
@@ -377,7 +377,7 @@ impl RouteDraft {
             .any(|mention| mention.name == frame::ID);
         self.params
             .slots(&mut |mention| named |= mention.name == frame::ID);
-        (!named).then_some(own)
+        (!named).then_some(id_hole)
     }
 
     /// Returns the hole that identifies a session. It must be in the head: a REST call that passes through is decided

@@ -161,13 +161,13 @@ impl Route {
         for hole in 0..self.facts.holes.len() {
             call.set(hole, BoundValue::Absent);
         }
-        let place = self.id.and_then(|hole| {
-            let place = self.rest_call.body.as_ref()?.path_of(hole)?;
-            Some((hole, place))
+        let pointer = self.id.and_then(|hole| {
+            let pointer = self.rest_call.body.as_ref()?.path_of(hole)?;
+            Some((hole, pointer))
         });
-        if let Some((hole, place)) = place {
+        if let Some((hole, pointer)) = pointer {
             let mut value = Some(frame.clone());
-            for name in place.split('/').skip(1) {
+            for name in pointer.split('/').skip(1) {
                 value = value.and_then(|value| value.member(name));
             }
             call.set(hole, value.map_or(BoundValue::Absent, BoundValue::Value));

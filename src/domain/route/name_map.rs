@@ -6,7 +6,7 @@
 pub(super) struct NameMap<T> {
     entries: Vec<(String, T)>,
     /// An open-addressing index into the entries. Its length is a power of two, and at least half of it is [`FREE`].
-    places: Vec<usize>,
+    slots: Vec<usize>,
 }
 
 /// Up to this many names are compared without hashing.
@@ -41,8 +41,8 @@ impl<T> NameMap<T> {
     fn hashed(&self, name: &str) -> Option<&T> {
         let mut at = hash(name);
         loop {
-            let place = self.places.get(at & self.places.len().wrapping_sub(1))?;
-            let (known, value) = self.entries.get(*place)?;
+            let slot = self.slots.get(at & self.slots.len().wrapping_sub(1))?;
+            let (known, value) = self.entries.get(*slot)?;
             if known == name {
                 return Some(value);
             }
@@ -62,22 +62,22 @@ impl<T> NameMap<T> {
 impl<T: Default> NameMap<T> {
     /// Returns the value of a name, inserting the default for a new name.
     pub(super) fn under(&mut self, name: &str) -> &mut T {
-        if self.entries.len() * 2 >= self.places.len() {
+        if self.entries.len() * 2 >= self.slots.len() {
             self.grow();
         }
-        let place = self.place(name);
-        if self.places[place] == FREE {
-            self.places[place] = self.entries.len();
+        let slot = self.slot_of(name);
+        if self.slots[slot] == FREE {
+            self.slots[slot] = self.entries.len();
             self.entries.push((name.to_owned(), T::default()));
         }
-        &mut self.entries[self.places[place]].1
+        &mut self.entries[self.slots[slot]].1
     }
 
-    /// Returns the place of a name in the index, or the empty place for it.
-    fn place(&self, name: &str) -> usize {
-        let last = self.places.len() - 1;
+    /// Returns the slot of a name in the index, or a free slot for it.
+    fn slot_of(&self, name: &str) -> usize {
+        let last = self.slots.len() - 1;
         let mut at = hash(name) & last;
-        while let Some((known, _)) = self.entries.get(self.places[at])
+        while let Some((known, _)) = self.entries.get(self.slots[at])
             && known != name
         {
             at = (at + 1) & last;
@@ -87,11 +87,11 @@ impl<T: Default> NameMap<T> {
 
     /// Doubles the index.
     fn grow(&mut self) {
-        let room = (self.places.len() * 2).max(2 * FEW);
-        self.places = vec![FREE; room];
+        let capacity = (self.slots.len() * 2).max(2 * FEW);
+        self.slots = vec![FREE; capacity];
         for index in 0..self.entries.len() {
-            let place = self.place(&self.entries[index].0);
-            self.places[place] = index;
+            let slot = self.slot_of(&self.entries[index].0);
+            self.slots[slot] = index;
         }
     }
 }
@@ -100,7 +100,7 @@ impl<T> Default for NameMap<T> {
     fn default() -> Self {
         NameMap {
             entries: Vec::new(),
-            places: Vec::new(),
+            slots: Vec::new(),
         }
     }
 }

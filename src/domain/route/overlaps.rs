@@ -17,7 +17,7 @@ use crate::domain::side::Side;
 pub struct OverlapGroup {
     routes: Vec<usize>,
     by_body: ByBody,
-    told: Option<Discriminator>,
+    discriminator: Option<Discriminator>,
     /// The route for every call of its path and method: it is the only one and requires no literal.
     only: Option<usize>,
 }
@@ -62,16 +62,16 @@ impl OverlapGroup {
 
     /// Returns the routes that remain after the literal of params is known.
     pub(super) fn discriminated_by(&self, params: Option<&Json>) -> &[usize] {
-        let Some(told) = &self.told else {
+        let Some(discriminator) = &self.discriminator else {
             return &self.routes;
         };
         let mut value = params.cloned();
-        for name in &told.path {
+        for name in &discriminator.path {
             value = value.and_then(|value| value.member(name));
         }
         let text = value.and_then(|value| value.text()?.ok());
-        let found = text.and_then(|text| told.by_text.get(&text));
-        found.map_or(&told.others, Vec::as_slice)
+        let found = text.and_then(|text| discriminator.by_text.get(&text));
+        found.map_or(&discriminator.others, Vec::as_slice)
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn arrange(
         return;
     }
     if side == Side::Rpc {
-        group.told = told(&group.routes, routes);
+        group.discriminator = discriminator(&group.routes, routes);
     }
     let mut refined: HashMap<usize, usize> = HashMap::new();
     let mut rivals: Vec<(usize, usize)> = Vec::new();
@@ -146,10 +146,11 @@ pub(super) fn arrange(
         rank(other).cmp(&rank(one)).then(names)
     };
     group.routes.sort_by(by_rank);
-    if let Some(told) = &mut group.told {
-        told.by_text
+    if let Some(found) = &mut group.discriminator {
+        found
+            .by_text
             .values_mut()
-            .chain([&mut told.others])
+            .chain([&mut found.others])
             .for_each(|routes| routes.sort_by(by_rank));
     }
     make_rivals(&rivals, routes, side);
@@ -159,29 +160,29 @@ pub(super) fn arrange(
 fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut each = |among: &[usize], and: &[usize]| {
-        for (place, one) in among.iter().enumerate() {
-            found.extend(among[place + 1..].iter().map(|other| (*one, *other)));
+        for (index, one) in among.iter().enumerate() {
+            found.extend(among[index + 1..].iter().map(|other| (*one, *other)));
             found.extend(and.iter().map(|other| (*one, *other)));
         }
     };
-    match &group.told {
+    match &group.discriminator {
         None => each(&group.routes, &[]),
-        Some(told) => {
-            let mut texts: Vec<&Vec<usize>> = told.by_text.values().collect();
+        Some(found) => {
+            let mut texts: Vec<&Vec<usize>> = found.by_text.values().collect();
             texts.sort();
             for among in texts {
                 // The routes of a text are followed by those without a literal there.
-                let own = among.len() - told.others.len();
-                each(&among[..own], &told.others);
+                let with_text = among.len() - found.others.len();
+                each(&among[..with_text], &found.others);
             }
-            each(&told.others, &[]);
+            each(&found.others, &[]);
         }
     }
     found
 }
 
-/// Returns the place where most routes have a literal text.
-fn told(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
+/// Returns the member where most routes have a literal text.
+fn discriminator(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
     let mut places: HashMap<Vec<String>, HashMap<String, Vec<usize>>> = HashMap::new();
     for route in group {
         for (path, literal) in literals(&routes[*route].rpc_call.params) {
@@ -201,14 +202,14 @@ fn told(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
     let (path, by_text) = places.into_iter().max_by_key(most)?;
     let mut others = group.to_vec();
     others.retain(|route| by_text.values().all(|routes| !routes.contains(route)));
-    let mut told = NameMap::<Vec<usize>>::default();
+    let mut index = NameMap::<Vec<usize>>::default();
     for (text, routes) in by_text {
         // Routes without a literal there may match as well.
-        told.under(&text).extend(routes.iter().chain(&others));
+        index.under(&text).extend(routes.iter().chain(&others));
     }
     Some(Discriminator {
         path,
-        by_text: told,
+        by_text: index,
         others,
     })
 }
@@ -225,12 +226,12 @@ fn may_be_confused(one: &Route, other: &Route, side: Side) -> bool {
                     (TextPatterns::Literal(_), TextPatterns::Literal(_))
                 ) && words_intersection(words, twin).is_none()
             };
-            let told = one.query.iter().any(|item| {
+            let query_differs = one.query.iter().any(|item| {
                 let twin = other.query.iter().find(|twin| twin.key == item.key);
                 twin.is_some_and(|twin| differ(&item.words, &twin.words))
             });
             let (one, other) = (one.body.as_ref(), other.body.as_ref());
-            !told
+            !query_differs
                 && !one
                     .zip(other)
                     .is_some_and(|(one, other)| literals_differ(one, other))
@@ -281,7 +282,7 @@ fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
         let route = &mut routes[one];
         match side {
             Side::Rest => {
-                let own: Vec<&str> = route
+                let keys_here: Vec<&str> = route
                     .rest_call
                     .query
                     .iter()
@@ -289,7 +290,7 @@ fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
                     .collect();
                 let keys = twin.rest_call.query.iter().map(|item| &item.key);
                 let new: Vec<String> = keys
-                    .filter(|key| !own.contains(&key.as_str()))
+                    .filter(|key| !keys_here.contains(&key.as_str()))
                     .cloned()
                     .collect();
                 learn(&mut route.rest_call.foreign, new);

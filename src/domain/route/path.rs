@@ -30,8 +30,8 @@ impl Template {
         let fixed = self.segments.len() - usize::from(open);
         let longer = found.len() > fixed && !open;
         // The segments that `**` takes must not be empty.
-        let behind = found.get(fixed..).unwrap_or_default();
-        let empty = open && behind.iter().any(|text| text.is_empty());
+        let tail = found.get(fixed..).unwrap_or_default();
+        let empty = open && tail.iter().any(|text| text.is_empty());
         !longer
             && !empty
             && self.segments[..fixed]
@@ -252,12 +252,12 @@ impl PathNode {
     ) -> Option<&'t OverlapGroup> {
         let mut node = self;
         while let Some(ahead) = path {
-            if let Some((next, behind)) = node.along(ahead) {
-                (node, path) = (next, Some(behind));
+            if let Some((next, tail)) = node.along(ahead) {
+                (node, path) = (next, Some(tail));
                 continue;
             }
-            let (segment, behind) = cut(ahead);
-            if behind.is_none()
+            let (segment, tail) = cut(ahead);
+            if tail.is_none()
                 && search.verb.is_some()
                 && let Some(found) = node.find_verb(search)
             {
@@ -267,9 +267,9 @@ impl PathNode {
             node = match (literal, one) {
                 // With a single way on, no backtracking is needed.
                 (Some(next), None) | (None, Some(next)) if node.rest.is_empty() => next,
-                ways => return node.fork(ways, behind, search),
+                ways => return node.fork(ways, tail, search),
             };
-            path = behind;
+            path = tail;
         }
         node.end(search)
     }
@@ -281,8 +281,8 @@ impl PathNode {
         if self.one.is_some() || !self.rest.is_empty() {
             return None;
         }
-        let behind = path.strip_prefix(literal)?.strip_prefix('/')?;
-        Some((next, behind))
+        let tail = path.strip_prefix(literal)?.strip_prefix('/')?;
+        Some((next, tail))
     }
 
     /// Tries each way in turn, until one matches.
@@ -290,12 +290,12 @@ impl PathNode {
     fn fork<'t>(
         &'t self,
         (literal, one): (Option<&'t PathNode>, Option<&'t PathNode>),
-        behind: Option<&str>,
+        tail: Option<&str>,
         search: &mut PathSearch<'_>,
     ) -> Option<&'t OverlapGroup> {
         literal
-            .and_then(|node| node.find(behind, search))
-            .or_else(|| one.and_then(|node| node.find(behind, search)))
+            .and_then(|node| node.find(tail, search))
+            .or_else(|| one.and_then(|node| node.find(tail, search)))
             .or_else(|| self.rest_verb(search))
             .or_else(|| self.rest.find(None, search))
     }
@@ -346,7 +346,7 @@ impl PathNode {
         if self.rest.has_other(own) {
             return true;
         }
-        let Some((first, behind)) = segments.split_first() else {
+        let Some((first, tail)) = segments.split_first() else {
             return self.here.has_other(own);
         };
         let one = self.one.as_deref();
@@ -356,11 +356,11 @@ impl PathNode {
                 literal
                     .into_iter()
                     .chain(one)
-                    .any(|node| node.contests(behind, own))
+                    .any(|node| node.contests(tail, own))
             }
             SegmentPattern::One => {
                 let nodes = self.literals.values().chain(one);
-                nodes.into_iter().any(|node| node.contests(behind, own))
+                nodes.into_iter().any(|node| node.contests(tail, own))
             }
             SegmentPattern::Rest => {
                 self.here.has_other(own)

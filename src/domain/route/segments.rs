@@ -93,32 +93,32 @@ impl<'a> Segments<'a> {
     /// end.
     #[must_use]
     pub fn tidied(&self) -> String {
-        let mut kept = Vec::new();
+        let mut stack = Vec::new();
         for segment in self.iter().map(normalise) {
             match &*segment {
                 "" | "." => {}
-                ".." => drop(kept.pop()),
-                _ => kept.push(segment),
+                ".." => drop(stack.pop()),
+                _ => stack.push(segment),
             }
         }
-        path_of(kept)
+        path_of(stack)
     }
 
     /// Returns the path without dot segments, but with empty ones; each segment in normal form (RFC 3986 §5.2.4).
     pub(super) fn undotted(&self) -> String {
-        let mut kept = Vec::new();
+        let mut stack = Vec::new();
         let mut open = false;
         for segment in self.iter().map(normalise) {
             open = matches!(&*segment, "." | "..");
             match &*segment {
                 "." => {}
-                ".." => drop(kept.pop()),
-                _ => kept.push(segment),
+                ".." => drop(stack.pop()),
+                _ => stack.push(segment),
             }
         }
         // A dot segment at the end leaves the slash before it.
-        kept.extend(open.then_some(Cow::Borrowed("")));
-        path_of(kept)
+        stack.extend(open.then_some(Cow::Borrowed("")));
+        path_of(stack)
     }
 }
 
@@ -156,9 +156,9 @@ fn may_be_ambiguous(path: &[u8]) -> bool {
             slashes &= slashes - 1;
         }
     }
-    let behind = words.len() * 8 + 1;
+    let offset = words.len() * 8 + 1;
     let mut last = last.iter().enumerate();
-    begins(0) || last.any(|(index, byte)| *byte == b'/' && begins(behind + index))
+    begins(0) || last.any(|(index, byte)| *byte == b'/' && begins(offset + index))
 }
 
 /// Returns the irregularity of a path, or its trailing slash.

@@ -88,11 +88,11 @@ fn path(
     by: impl Fn(&TextPatterns, &TextPatterns) -> bool,
 ) -> bool {
     one.iter().all(|placed| {
-        let place = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
+        let same_span = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
         let words = |placed: &PlacedHole| TextPatterns::Hole(placed.slot.clone());
         other
             .iter()
-            .find(place)
+            .find(same_span)
             .is_none_or(|twin| by(&words(placed), &words(twin)))
     })
 }
@@ -105,8 +105,8 @@ fn path_within<'r>(
     compared: &mut Subsumption<'r>,
 ) -> bool {
     other.iter().all(|placed| {
-        let place = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
-        let twin = one.iter().find(place).map(|twin| &twin.slot);
+        let same_span = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
+        let twin = one.iter().find(same_span).map(|twin| &twin.slot);
         compared.slots(twin, &placed.slot)
     })
 }

@@ -73,7 +73,7 @@ pub enum RestSelection<'t> {
 }
 
 /// Returns the first matching route that ignores nothing, or else the first matching one.
-fn first_whole(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
+fn first_complete(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
     let mut fitting = None;
     for route in routes {
         match dropped(route) {
@@ -169,11 +169,11 @@ impl RouteTable {
         if errors.is_empty() {
             let contested = routes.iter().enumerate();
             let contested = contested.map(|(index, route)| {
-                let own = match route.speech {
+                let route_index = match route.speech {
                     Wire::Http => &http,
                     Wire::Frame => &frames,
                 };
-                if own.contests(route, index) {
+                if route_index.contests(route, index) {
                     UrlConflict::Yes
                 } else {
                     UrlConflict::No
@@ -223,14 +223,14 @@ impl RouteTable {
                 let found = self.among_rest(group.routes(), head);
                 found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
             }
-            PathMatch::OtherMethods(methods) => self.beside(segments, method, methods),
-            PathMatch::Nothing => self.beside(segments, method, Vec::new()),
+            PathMatch::OtherMethods(methods) => self.select_near(segments, method, methods),
+            PathMatch::Nothing => self.select_near(segments, method, Vec::new()),
         }
     }
 
     /// Returns the result for a path that no route has with this method.
     #[inline(never)]
-    fn beside<'t>(
+    fn select_near<'t>(
         &'t self,
         segments: &Segments<'_>,
         method: &Method,
@@ -278,7 +278,7 @@ impl RouteTable {
             read_body(route, body, &mut reading).ok()?;
             Some(reading.dropped)
         };
-        let found = first_whole(&routes, dropped);
+        let found = first_complete(&routes, dropped);
         found.or_else(|| self.among_rest(&routes, head))
     }
 
@@ -465,7 +465,7 @@ impl RouteTable {
             let reading = read_rpc(self.route(*route), call, TERMS).ok()?;
             Some(reading.dropped)
         };
-        let found = first_whole(&possible, dropped);
+        let found = first_complete(&possible, dropped);
         found.or_else(|| self.nearest_rpc(&possible, call.1))
     }
 

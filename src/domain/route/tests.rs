@@ -160,7 +160,7 @@ fn a_path_that_names_a_route_only_after_tidying_is_near_it() {
 }
 
 #[test]
-fn siblings_are_told_apart_by_what_they_name() {
+fn siblings_are_distinguished_by_the_names_they_require() {
     let table = table(&[
         ("DELETE /s?id={id}", "one"),
         ("DELETE /s", "all"),
@@ -334,7 +334,7 @@ fn a_url_is_read_by_the_rules_of_transcoding() {
 }
 
 #[test]
-fn a_url_is_written_so_that_nothing_breaks_out_of_its_place() {
+fn values_in_a_url_are_escaped() {
     for (rest, members, target) in [
         (
             "GET /a/{x}/c",
@@ -417,7 +417,7 @@ fn any_route() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_hole_that_stands_in_two_places_of_a_call_is_more_specific_than_two_holes() {
+fn a_repeated_hole_is_more_specific_than_two_holes() {
     let twice = parse_route(source("a", "GET /p/{x}?y={x}", "m")).unwrap();
     let apart = parse_route(source("b", "GET /p/{x}?y={y}", "n")).unwrap();
     assert!(specificity::refines(&twice, &twice, Side::Rest));
@@ -450,7 +450,7 @@ proptest! {
     }
 
     #[test]
-    fn at_most_one_loaded_route_fits_or_the_most_specific_is_taken(
+    fn at_most_one_route_matches_or_the_most_specific_wins(
         one in any_route(), other in any_route(), query in "(x=(a|7|lit)&)?(y=(a|7|lit)&)?(z=(b|7))?",
     ) {
         let Ok(table) = table(&[(&one, "m0"), (&other, "m1")]) else { return Ok(()) };

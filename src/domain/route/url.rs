@@ -147,7 +147,7 @@ pub fn read(
         return Ok(());
     }
     for name in query.unknown(call) {
-        refuse_stranger(route, name)?;
+        refuse_similar(route, name)?;
         reading.dropped += 1;
     }
     match route.extra {
@@ -173,7 +173,7 @@ pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), BindError>
             break;
         }
     }
-    let (place, them) = match names[..] {
+    let (location, them) = match names[..] {
         [] => return Ok(()),
         [name] => (in_query(name), "it"),
         _ => {
@@ -190,12 +190,12 @@ pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), BindError>
         }
     };
     let what = format!("the route `{}` does not know {them}", route.name);
-    Err(BindError::unknown_query(place, what))
+    Err(BindError::unknown_query(location, what))
 }
 
 /// Refuses a name that an overlapping route knows, or that differs from a known one in case only: a lenient server may
 /// confuse them.
-fn refuse_stranger(route: &Route, name: &str) -> Result<(), BindError> {
+fn refuse_similar(route: &Route, name: &str) -> Result<(), BindError> {
     let call = &route.rest_call;
     let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
     if call.foreign.iter().any(is_foreign) {

@@ -109,23 +109,23 @@ fn check(
     headers: Option<&HeaderMap>,
     call: &Call,
 ) -> Result<(), Failure> {
-    let greeted = plan.locals.versions();
-    let spoken = match greeted.is_empty() {
+    let local_versions = plan.locals.versions();
+    let supported = match local_versions.is_empty() {
         true => &KNOWN[..],
-        false => greeted,
+        false => local_versions,
     };
     let checked = match headers {
-        Some(headers) => mcp::check(headers, call, spoken),
-        None => mcp::check_message(call, spoken),
+        Some(headers) => mcp::check(headers, call, supported),
+        None => mcp::check_message(call, supported),
     };
-    let Err(discord) = checked else {
+    let Err(mismatch) = checked else {
         return Ok(());
     };
     if let (HeaderMismatch::Unsupported(version), Some(upstream), true) =
-        (&discord, upstream, greeted.is_empty())
+        (&mismatch, upstream, local_versions.is_empty())
         && upstream.agrees_on(version)
     {
         return Ok(());
     }
-    Err(rejections::mcp_header_mismatch(discord, spoken))
+    Err(rejections::mcp_header_mismatch(mismatch, supported))
 }

@@ -20,13 +20,13 @@ pub(super) fn check(plan: &Plan, head: RequestHead<'_>, nearby: &NearMiss) -> Re
     // A trailing slash is no irregularity: `pass_near` decides for the routes that differ only in it.
     let is_tidy = Segments::split(path).irregular().is_none();
     let counts = |target: Target| match target {
-        Target::Route(place) => {
+        Target::Route(index) => {
             let mut near = nearby.routes.iter();
-            !(is_tidy && near.any(|(route, _)| *route == place))
+            !(is_tidy && near.any(|(route, _)| *route == index))
         }
-        Target::Stream(place) => {
+        Target::Stream(index) => {
             let mut near = nearby.streams.iter();
-            !(is_tidy && near.any(|followed| followed.stream == place))
+            !(is_tidy && near.any(|followed| followed.stream == index))
         }
         Target::Rpc => plan.face.find(path).is_none(),
         Target::Local => true,

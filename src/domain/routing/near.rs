@@ -33,7 +33,7 @@ impl NearMiss {
     /// Returns the failure for the call where unrouted calls do not pass.
     pub(super) fn first(&self, plan: &Plan) -> Option<Failure> {
         let route = self.routes.first();
-        let route = route.map(|(place, likeness)| refused(plan, *place, *likeness));
+        let route = route.map(|(index, likeness)| refused(plan, *index, *likeness));
         let stream = || {
             self.streams
                 .first()

@@ -38,17 +38,17 @@ pub(super) fn equals(item: &ValueItem, expected: &Value, meter: Option<&Meter<'_
 
 /// Returns whether all items differ; meaningless when the budget is spent.
 pub(super) fn all_differ(items: &[ValueItem], meter: Option<&Meter<'_>>) -> bool {
-    let has_room = meter.is_none_or(|meter| meter.hold(items.len().saturating_mul(16)));
-    if !has_room {
+    let fits_memory = meter.is_none_or(|meter| meter.hold(items.len().saturating_mul(16)));
+    if !fits_memory {
         return true;
     }
     let mut hashes: Vec<(u64, usize)> = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         let mut hasher = DefaultHasher::new();
         if !hash(item, &mut hasher, meter) {
             return true;
         }
-        hashes.push((hasher.finish(), place));
+        hashes.push((hasher.finish(), index));
     }
     hashes.sort_unstable();
     let alike = hashes.chunk_by(|(one, _), (other, _)| one == other);

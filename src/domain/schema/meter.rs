@@ -39,11 +39,11 @@ pub enum Exceeded {
 /// The counter of one validation's steps and memory.
 #[derive(Debug)]
 pub(super) struct Meter<'r> {
-    room: Option<&'r dyn MemoryShare>,
+    shared: Option<&'r dyn MemoryShare>,
     steps: Cell<u64>,
     used: Cell<usize>,
     most: Cell<usize>,
-    taken: Cell<usize>,
+    reserved: Cell<usize>,
     exceeded: Cell<Option<Exceeded>>,
     /// True while errors are collected, which keep names and locations.
     collects: Cell<bool>,
@@ -51,15 +51,15 @@ pub(super) struct Meter<'r> {
 
 impl<'r> Meter<'r> {
     /// Returns a budget for a value of `length` bytes.
-    pub(super) fn new(length: usize, room: Option<&'r dyn MemoryShare>) -> Meter<'r> {
+    pub(super) fn new(length: usize, shared: Option<&'r dyn MemoryShare>) -> Meter<'r> {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let steps = BASE_STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE));
         Meter {
-            room,
+            shared,
             steps: Cell::new(steps.min(MOST_STEPS)),
             used: Cell::new(0),
             most: Cell::new(usize::MAX),
-            taken: Cell::new(0),
+            reserved: Cell::new(0),
             exceeded: Cell::new(None),
             collects: Cell::new(false),
         }
@@ -92,13 +92,13 @@ impl<'r> Meter<'r> {
         if self.exceeded.get().is_some() || used > self.most.get() {
             return self.exceed(Exceeded::Memory);
         }
-        let taken = self.taken.get();
-        if let (Some(room), true) = (self.room, used > taken) {
-            let piece = (used - taken).max(PIECE);
-            if !room.take(piece) {
+        let reserved = self.reserved.get();
+        if let (Some(shared), true) = (self.shared, used > reserved) {
+            let piece = (used - reserved).max(PIECE);
+            if !shared.take(piece) {
                 return self.exceed(Exceeded::Memory);
             }
-            self.taken.set(taken + piece);
+            self.reserved.set(reserved + piece);
         }
         self.used.set(used);
         true
@@ -133,8 +133,8 @@ impl<'r> Meter<'r> {
 
 impl Drop for Meter<'_> {
     fn drop(&mut self) {
-        if let Some(room) = self.room {
-            room.release(self.taken.get());
+        if let Some(shared) = self.shared {
+            shared.release(self.reserved.get());
         }
     }
 }

@@ -194,7 +194,7 @@ impl<'a> Object<'a, Metered> for ObjectMembers<'a> {
             return None;
         }
         let found = self.members.binary_search_by(|(name, _)| (**name).cmp(key));
-        found.ok().map(|place| self.of.of(&self.members[place].1))
+        found.ok().map(|index| self.of.of(&self.members[index].1))
     }
 
     fn members(&self) -> MembersIter<'a> {

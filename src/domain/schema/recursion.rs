@@ -82,7 +82,7 @@ impl MemberKind {
 
 /// An object of the document, with its JSON pointer and the root of its resource.
 #[derive(Clone)]
-struct SchemaPlace<'s> {
+struct SchemaLocation<'s> {
     object: &'s Map<String, Value>,
     pointer: String,
     resource: &'s Value,
@@ -90,7 +90,7 @@ struct SchemaPlace<'s> {
 
 struct SchemaDocument<'s> {
     objects: Vec<Id>,
-    places: HashMap<Id, SchemaPlace<'s>>,
+    locations: HashMap<Id, SchemaLocation<'s>>,
     /// Targets of `#name`.
     anchors: HashMap<&'s str, Vec<Id>>,
     /// Targets of `$id`.
@@ -105,7 +105,7 @@ impl<'s> SchemaDocument<'s> {
         let draft = root.get("$schema").and_then(Value::as_str);
         let mut document = SchemaDocument {
             objects: Vec::new(),
-            places: HashMap::new(),
+            locations: HashMap::new(),
             anchors: HashMap::new(),
             resources: HashMap::new(),
             root,
@@ -153,12 +153,12 @@ impl<'s> SchemaDocument<'s> {
                     MemberKind::Data => resource,
                     MemberKind::Keywords | MemberKind::Names => self.start(value, object, resource),
                 };
-                let place = SchemaPlace {
+                let location = SchemaLocation {
                     object,
                     pointer: pointer.clone(),
                     resource,
                 };
-                self.places.insert(id(object), place);
+                self.locations.insert(id(object), location);
                 for (name, inner) in object {
                     let step = name.replace('~', "~0").replace('/', "~1");
                     let inner = (inner, members.below(name));
@@ -175,20 +175,20 @@ impl<'s> SchemaDocument<'s> {
     }
 
     /// Returns the subschemas that apply to the same location as this one.
-    fn in_place(&self, place: &SchemaPlace<'s>) -> Vec<Id> {
-        let object = place.object;
+    fn in_place(&self, location: &SchemaLocation<'s>) -> Vec<Id> {
+        let object = location.object;
         let mut found = Vec::new();
         if let Some(target) = object.get("$ref").and_then(Value::as_str) {
-            found.extend(self.targets(target, place.resource));
+            found.extend(self.targets(target, location.resource));
             if self.ref_stands_alone {
                 return found;
             }
         }
         if let Some(target) = object.get("$dynamicRef").and_then(Value::as_str) {
-            found.extend(self.targets(target, place.resource));
+            found.extend(self.targets(target, location.resource));
         }
         if object.get("$recursiveRef").is_some() {
-            found.extend(place.resource.as_object().map(id));
+            found.extend(location.resource.as_object().map(id));
         }
         let single = ONE.iter().filter_map(|name| object.get(*name)?.as_object());
         found.extend(single.map(id));
@@ -246,10 +246,10 @@ impl RecursionSearch<'_> {
         if let Some(known) = self.known.get(&subschema) {
             return Ok(*known);
         }
-        let Some(place) = self.document.places.get(&subschema) else {
+        let Some(location) = self.document.locations.get(&subschema) else {
             return Ok(1);
         };
-        let pointer = &place.pointer;
+        let pointer = &location.pointer;
         if self.chain.contains(&subschema) {
             return Err(format!(
                 "the schema at `#{pointer}` refers to itself without going down into the value, so no value has an \
@@ -262,7 +262,7 @@ impl RecursionSearch<'_> {
                  going down into the value"
             ));
         }
-        let inner = self.document.in_place(place);
+        let inner = self.document.in_place(location);
         self.chain.push(subschema);
         let mut sum: usize = 1;
         for inner in inner {
@@ -270,8 +270,8 @@ impl RecursionSearch<'_> {
         }
         self.chain.pop();
         if sum > MOST_IN_PLACE {
-            let pointer = self.document.places.get(&subschema);
-            let pointer = pointer.map_or("", |place| &place.pointer);
+            let pointer = self.document.locations.get(&subschema);
+            let pointer = pointer.map_or("", |location| &location.pointer);
             return Err(format!(
                 "the schema at `#{pointer}` applies more than {MOST_IN_PLACE} subschemas to one value"
             ));

@@ -43,7 +43,7 @@ fn person() -> Schema {
 }
 
 #[test]
-fn the_first_faults_are_told_with_their_pointers() {
+fn the_first_faults_are_reported_with_pointers() {
     let person = person();
     assert_eq!(person.check(&json(r#"{"id":1,"tags":["a"]}"#)), Ok(()));
     assert_eq!(fault(&person, "[]"), r#" | it is not of type "object""#);
@@ -72,8 +72,8 @@ fn no_fault_quotes_a_value() {
         r#"{"id":1,"tags":["hunter2"]}"#,
         r#"{"id":1,"tags":["hunter2","hunter2","hunter2"]}"#,
     ] {
-        let told = fault(&person, text);
-        assert!(!told.contains("hunter2"), "{told}");
+        let message = fault(&person, text);
+        assert!(!message.contains("hunter2"), "{message}");
     }
 }
 
@@ -139,9 +139,9 @@ fn a_schema_that_refers_to_itself_without_going_down_is_refused() {
             "#/definitions/a~0~1",
         ),
     ];
-    for (ring, place) in rings.into_iter().chain(rings_under_names_of_keywords()) {
+    for (ring, pointer) in rings.into_iter().chain(rings_under_names_of_keywords()) {
         let shown = refused(&ring);
-        let expected = format!("the schema at `{place}` refers to itself without going down");
+        let expected = format!("the schema at `{pointer}` refers to itself without going down");
         assert!(shown.starts_with(&expected), "{ring}: {shown}");
     }
     let mut chain: Vec<Value> = long;
@@ -194,7 +194,7 @@ fn named(all: Vec<Value>) -> Value {
 }
 
 #[test]
-fn a_schema_that_recurs_deeper_in_the_value_is_taken() {
+fn a_schema_that_recurs_deeper_in_the_value_is_accepted() {
     for fine in [
         json!({ "properties": { "next": { "$ref": "#" } } }),
         json!({ "items": { "$ref": "#" }, "not": { "type": "null" } }),
@@ -251,14 +251,14 @@ fn errors_of_a_recursive_schema_do_not_grow_with_its_depth() {
     let fits = nested(200, r#"{"field":"a","value":"b"}"#);
     assert_eq!(conditions.check(&json(&fits)), Ok(()));
     for depth in [1, 10, 30, 200] {
-        let told = fault(&conditions, &nested(depth, r#"{"field":1}"#));
-        assert!(told.len() < 200, "{told}");
+        let message = fault(&conditions, &nested(depth, r#"{"field":1}"#));
+        assert!(message.len() < 200, "{message}");
     }
     let wide = format!("[{}0]", r#"{"field":1},"#.repeat(50_000));
-    let told = fault(&schema(&json!({ "items": { "required": ["b"] } })), &wide);
+    let message = fault(&schema(&json!({ "items": { "required": ["b"] } })), &wide);
     assert!(
-        told.starts_with(r#"/0 | "b" is a required property"#),
-        "{told}"
+        message.starts_with(r#"/0 | "b" is a required property"#),
+        "{message}"
     );
 }
 
@@ -282,8 +282,8 @@ impl MemoryShare for Limit {
 
 fn limited(schema: &Schema, bytes: usize) -> Arc<Limit> {
     let limit = Arc::new(Limit(bytes, AtomicUsize::new(0)));
-    let room: Arc<dyn MemoryShare> = limit.clone();
-    schema.count_memory_in(&room);
+    let memory: Arc<dyn MemoryShare> = limit.clone();
+    schema.count_memory_in(&memory);
     limit
 }
 

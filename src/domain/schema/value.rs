@@ -7,7 +7,7 @@ use super::{SchemaError, SchemaViolation};
 use crate::domain::json::{Json, JsonKind};
 
 /// Bytes of a member's index while its object is read.
-const PLACES_BYTES: usize = 128;
+const INDEX_BYTES: usize = 128;
 /// Bytes that an allocation takes in addition to its content.
 const ALLOCATION: usize = 16;
 /// A value up to this length is read in one step.
@@ -88,11 +88,11 @@ impl ValueReader<'_, '_> {
 
     fn array(&mut self, value: &Json) -> Result<ValueItem, SchemaError> {
         let mut items = Vec::new();
-        for (index, place) in value.elements().enumerate() {
+        for (index, element) in value.elements().enumerate() {
             let index = index.to_string();
             // A growing list has up to as much unused capacity as content.
             self.pay(0, 2 * size_of::<ValueItem>())?;
-            items.push(self.below(&index, &value.piece(place))?);
+            items.push(self.below(&index, &value.piece(element))?);
         }
         self.meter.release(items.len() * size_of::<ValueItem>());
         Ok(ValueItem::Array(items.into_boxed_slice()))
@@ -101,8 +101,8 @@ impl ValueReader<'_, '_> {
     fn object(&mut self, value: &Json) -> Result<ValueItem, SchemaError> {
         // The members are counted before their list is allocated.
         let count = value.member_count();
-        let places = count.saturating_mul(PLACES_BYTES);
-        self.pay(count, places)?;
+        let index_bytes = count.saturating_mul(INDEX_BYTES);
+        self.pay(count, index_bytes)?;
         let members = value.open();
         let members = members.map_err(|error| self.fault(&error.to_string()))?;
         let mut object = Vec::with_capacity(members.len());
@@ -111,7 +111,7 @@ impl ValueReader<'_, '_> {
             let item = self.below(&member.name, &value.piece(member.value))?;
             object.push((member.name.into_owned().into_boxed_str(), item));
         }
-        self.meter.release(places);
+        self.meter.release(index_bytes);
         object.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         Ok(ValueItem::Object(object.into_boxed_slice()))
     }

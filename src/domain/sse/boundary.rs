@@ -92,13 +92,13 @@ mod tests {
 
     fn borders(stream: &str) -> Vec<usize> {
         let mut border = EventBoundary::default();
-        let places = stream.bytes().enumerate();
-        let here = places.filter_map(|(at, byte)| border.pass(&[byte]).map(|_| at + 1));
+        let bytes = stream.bytes().enumerate();
+        let here = bytes.filter_map(|(at, byte)| border.pass(&[byte]).map(|_| at + 1));
         here.collect()
     }
 
     #[test]
-    fn a_stream_may_end_behind_blank_lines_and_comments_between_events() {
+    fn a_stream_may_end_after_blank_lines_and_comments_between_events() {
         assert!(EventBoundary::default().is_here());
         assert_eq!(borders("data: x\n\n"), [9]);
         assert_eq!(borders("data: x\r\n\r\n"), [10, 11]);
@@ -114,7 +114,7 @@ mod tests {
     proptest! {
         /// What stands before a border is whole events and what belongs to none.
         #[test]
-        fn nothing_unfinished_stands_before_a_border(
+        fn the_text_before_a_boundary_is_complete(
             parts in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n", ":", "data: x", "id"]), 0..30),
         ) {
             let stream = parts.concat();

@@ -75,7 +75,7 @@ impl RawEvent {
         let mut start = 0;
         while start < text.len() {
             let end = memchr2(b'\r', b'\n', &text[start..]).map_or(text.len(), |at| start + at);
-            let behind = match &text[end..] {
+            let next_line = match &text[end..] {
                 [b'\r', b'\n', ..] => end + 2,
                 [] => end,
                 [_, ..] => end + 1,
@@ -84,10 +84,10 @@ impl RawEvent {
             lines.push(RawLine {
                 kind,
                 value: start + from..end,
-                whole: start..behind,
+                whole: start..next_line,
                 end,
             });
-            start = behind;
+            start = next_line;
         }
         let text = text.clone();
         Some(RawEvent { text, lines })

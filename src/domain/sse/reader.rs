@@ -181,22 +181,22 @@ impl SseReader {
         let is_between =
             self.event == HeldEvent::None && (is_blank || self.held[self.line] == b':');
         let returned = self.held[end] == b'\r';
-        let behind = match self.held.get(end + 1) {
+        let next_line = match self.held.get(end + 1) {
             Some(b'\n') if returned => end + 2,
             // The lines of an event wait for its end anyway.
             None if returned && !is_blank && !is_between => return self.unended(),
             Some(_) | None => end + 1,
         };
-        let undecided = returned && behind == self.held.len() && behind == end + 1;
+        let undecided = returned && next_line == self.held.len() && next_line == end + 1;
         if is_between {
             if undecided {
                 self.before = LastPiece::ReturnBetween;
             }
-            return ReadStep::Piece(StreamPiece::Between(self.cut(behind)));
+            return ReadStep::Piece(StreamPiece::Between(self.cut(next_line)));
         }
         if !is_blank {
             self.event = HeldEvent::Begun;
-            (self.line, self.searched) = (behind, behind);
+            (self.line, self.searched) = (next_line, next_line);
             return if self.line > self.limit {
                 self.unended()
             } else {
@@ -207,7 +207,7 @@ impl SseReader {
             self.before = LastPiece::Return;
         }
         self.event = HeldEvent::None;
-        ReadStep::Piece(StreamPiece::Event(self.cut(behind)))
+        ReadStep::Piece(StreamPiece::Event(self.cut(next_line)))
     }
 
     /// Checks that the incomplete input in the buffer stays within the limit.

@@ -148,7 +148,7 @@ fn what_no_event_can_say_is_refused() {
 }
 
 #[test]
-fn an_event_that_nobody_hears_of_still_sets_the_id() {
+fn an_undelivered_event_still_sets_the_id() {
     let left = |text: &str| String::from_utf8(block(text).emptied()).unwrap();
     assert_eq!(
         left("id: 7\r\nevent: a\r\ndata: x\r\n\r\n"),

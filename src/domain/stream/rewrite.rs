@@ -183,8 +183,8 @@ impl Rewriter {
             Side::Rest => (Some(shown()), call(), EventForm::Rpc),
         };
         // An event in the form of the other side may also match a definition that drops it.
-        for told in own.into_iter().chain(other) {
-            match events.rewrite(&told, to, terms) {
+        for event in own.into_iter().chain(other) {
+            match events.rewrite(&event, to, terms) {
                 EventAction::Untouched => {}
                 EventAction::Swallowed => {
                     return RewriteStep {
@@ -219,17 +219,17 @@ fn failed(block: &RawEvent, why: String) -> RewriteStep {
     }
 }
 
-fn rewritten(block: &RawEvent, told: &EventValue, dropped: usize) -> RewriteStep {
-    let said = told.fields();
-    let message = told.message().map(|message| {
+fn rewritten(block: &RawEvent, event: &EventValue, dropped: usize) -> RewriteStep {
+    let fields = event.fields();
+    let message = event.message().map(|message| {
         // Line ends are interchangeable between the parts of a JSON value.
         String::from_utf8_lossy(message.as_bytes()).replace('\r', "\n")
     });
-    let content = match (&said, &message) {
-        (Some(said), _) => EventContent {
-            event: &said.event,
-            data: &said.data,
-            id: said.id.as_deref(),
+    let content = match (&fields, &message) {
+        (Some(fields), _) => EventContent {
+            event: &fields.event,
+            data: &fields.data,
+            id: fields.id.as_deref(),
         },
         (None, message) => EventContent {
             event: MESSAGE,

@@ -220,7 +220,7 @@ fn a_stream_is_found_at_its_path_on_each_side() {
 
 proptest! {
     #[test]
-    fn a_stream_that_no_pair_takes_leaves_as_it_was(
+    fn a_stream_that_no_pair_matches_is_unchanged(
         stream in "((event: (x|message)|data: [a-z{}\"]{0,5}|id: [0-9]|: c|retry: 5|)(\r|\n|\r\n)){0,12}",
         size in 1_usize..20,
     ) {

@@ -37,14 +37,14 @@ impl Claims {
 
     /// Returns whether a claim is this text, or a list that contains it.
     pub(super) fn names(&self, name: &str, text: &str) -> bool {
-        let said = |value: &Value| value.as_str() == Some(text);
+        let is_text = |value: &Value| value.as_str() == Some(text);
         self.0.get(name).is_some_and(|value| match value {
-            Value::Array(items) => items.iter().any(said),
+            Value::Array(items) => items.iter().any(is_text),
             Value::Null
             | Value::Bool(_)
             | Value::Number(_)
             | Value::String(_)
-            | Value::Object(_) => said(value),
+            | Value::Object(_) => is_text(value),
         })
     }
 }

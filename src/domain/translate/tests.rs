@@ -49,7 +49,7 @@ fn to_rest(rest: &str, params: Option<&str>) -> Result<(String, Option<String>, 
 }
 
 #[test]
-fn names_that_differ_in_letter_case_do_not_stand_together_even_where_the_route_knows_both() {
+fn names_that_differ_only_in_letter_case_are_refused_even_if_the_route_knows_both() {
     let read = |params: &str| to_rest("GET /a?id={id?}&ID={ID?}", Some(params));
     assert_eq!(read(r#"{"id":"1"}"#).unwrap().0, "/a?id=1");
     assert_eq!(
@@ -150,7 +150,7 @@ fn holes_and_members_share_one_object() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn what_cannot_be_placed_is_the_callers_error_with_its_place() {
+fn a_value_that_cannot_be_written_is_an_error_with_its_location() {
     for (rest, url, body, words) in [
         (
             "POST /a",
@@ -231,7 +231,7 @@ fn what_cannot_be_placed_is_the_callers_error_with_its_place() {
 }
 
 #[test]
-fn members_without_a_place_are_refused_and_the_protocols_own_are_not() {
+fn unknown_members_are_refused_and_those_of_the_protocol_are_not() {
     for rest in ["GET /a/{id}", "DELETE /a/{id}"] {
         let refused = to_rest(rest, Some(r#"{"id":"7","x":1,"y":2,"_meta":{}}"#)).unwrap_err();
         assert_eq!(refused, "params/x: the route does not know it");
@@ -251,7 +251,7 @@ fn a_body_cannot_break_out_of_its_envelope() {
 }
 
 #[test]
-fn a_member_that_only_a_sibling_takes_is_refused() {
+fn a_member_that_only_a_sibling_accepts_is_refused() {
     let delete = |name: &str, rest: &str| {
         let source = RouteSource {
             name: name.into(),

@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_ends_where_a_look_at_each_byte_says(
+        fn the_end_of_a_token_agrees_with_a_check_of_each_byte(
             line in prop::collection::vec(prop_oneof![
                 6 => prop::sample::select(&b"aZ09-:"[..]),
                 2 => prop::sample::select(&b"_.~|!^"[..]),

@@ -55,8 +55,8 @@ impl CompleteMessage {
             .iter()
             .take_while(|byte| **byte != b'\r');
         let length = start..start + digits.count();
-        let said = decimal(&message[length.clone()])?;
-        let is_all = said > 0 && said == (message.len() - head) as u64;
+        let announced = decimal(&message[length.clone()])?;
+        let is_all = announced > 0 && announced == (message.len() - head) as u64;
         is_all.then_some(CompleteMessage { head, length })
     }
 

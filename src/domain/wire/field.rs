@@ -52,12 +52,12 @@ impl Field {
     /// Reads the line at the start of an input, if it is a common one and ends within the first 64 bytes.
     #[inline]
     pub(super) fn at_once(input: &[u8]) -> Option<Field> {
-        let mut room = [0; 64];
+        let mut padded = [0; 64];
         let block = match input.first_chunk() {
             Some(block) => block,
             None => {
-                room[..input.len()].copy_from_slice(input);
-                &room
+                padded[..input.len()].copy_from_slice(input);
+                &padded
             }
         };
         let end = bits(block, |bytes| bytes.simd_eq(b'\n')).trailing_zeros() as usize;
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_field_is_what_a_look_at_each_part_says(
+        fn a_field_agrees_with_a_check_of_each_part(
             name in "[A-Za-z0-9_-]{0,40}",
             between in prop::sample::select(&[":", ": ", "", "!:", " :"][..]),
             value in prop::collection::vec(prop_oneof![

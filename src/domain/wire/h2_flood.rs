@@ -62,7 +62,7 @@ impl FloodReason {
 /// A counter of a peer's useless frames.
 #[derive(Debug)]
 pub struct FrameCounter {
-    chatter: FrameFollower,
+    follower: FrameFollower,
     balance: Balance,
 }
 
@@ -128,17 +128,17 @@ impl FrameCounter {
 
     fn with(skip: usize) -> FrameCounter {
         FrameCounter {
-            chatter: FrameFollower::behind(skip),
+            follower: FrameFollower::after(skip),
             balance: Balance::default(),
         }
     }
 
     /// Reads bytes, at a time since any fixed start; returns whether there are too many useless frames now.
     pub fn is_flooded_by(&mut self, bytes: &[u8], now: impl FnOnce() -> Duration) -> bool {
-        let FrameCounter { chatter, balance } = self;
+        let FrameCounter { follower, balance } = self;
         let mut now = Some(now);
         let mut is_flood = false;
-        chatter.feed(bytes, |brings| match brings {
+        follower.feed(bytes, |frame_use| match frame_use {
             FrameUse::Else => {}
             FrameUse::Something => balance.useful(),
             // The clock is read at most once, and only here.
@@ -161,7 +161,7 @@ struct FrameFollower {
 
 impl FrameFollower {
     /// Returns a reader of the frames after this many bytes.
-    fn behind(skip: usize) -> FrameFollower {
+    fn after(skip: usize) -> FrameFollower {
         FrameFollower {
             skip,
             head: [0; HEAD + 1],
@@ -170,20 +170,20 @@ impl FrameFollower {
     }
 
     /// Reads bytes, and reports the usefulness of each frame.
-    fn feed(&mut self, mut bytes: &[u8], mut tell: impl FnMut(FrameUse)) {
+    fn feed(&mut self, mut bytes: &[u8], mut report: impl FnMut(FrameUse)) {
         while !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
             bytes = &bytes[skipped..];
-            let taken = (self.wanted() - self.filled).min(bytes.len());
-            self.head[self.filled..self.filled + taken].copy_from_slice(&bytes[..taken]);
-            self.filled += taken;
-            bytes = &bytes[taken..];
+            let copied = (self.wanted() - self.filled).min(bytes.len());
+            self.head[self.filled..self.filled + copied].copy_from_slice(&bytes[..copied]);
+            self.filled += copied;
+            bytes = &bytes[copied..];
             let wanted = self.wanted();
             if self.filled == wanted {
                 self.filled = 0;
                 self.skip = self.length().saturating_sub(wanted - HEAD);
-                tell(self.brings());
+                report(self.frame_use());
             }
         }
     }
@@ -207,7 +207,7 @@ impl FrameFollower {
 
     /// Classifies the frame. Acknowledgements of PING and SETTINGS are useless: this end sends so few of both that many
     /// acknowledgements must be unsolicited.
-    fn brings(&self) -> FrameUse {
+    fn frame_use(&self) -> FrameUse {
         let [.., kind, flags, _, _, _, _, padding] = self.head;
         let ends = flags & END_STREAM != 0;
         let empty = if self.is_padded() {
@@ -239,23 +239,23 @@ mod tests {
         [&[0, 0, length, kind, flags, 0, 0, 0, 1], payload].concat()
     }
 
-    fn told(chatter: &mut FrameFollower, bytes: &[u8]) -> Vec<FrameUse> {
-        let mut told = Vec::new();
-        chatter.feed(bytes, |brings| told.push(brings));
-        told
+    fn uses(follower: &mut FrameFollower, bytes: &[u8]) -> Vec<FrameUse> {
+        let mut uses = Vec::new();
+        follower.feed(bytes, |frame_use| uses.push(frame_use));
+        uses
     }
 
     fn count(frames: &[u8]) -> usize {
-        let mut chatter = FrameFollower::behind(PREFACE);
-        assert_eq!(told(&mut chatter, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), []);
-        let told = told(&mut chatter, frames);
-        told.iter()
-            .filter(|brings| **brings == FrameUse::Nothing)
+        let mut follower = FrameFollower::after(PREFACE);
+        assert_eq!(uses(&mut follower, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), []);
+        let uses = uses(&mut follower, frames);
+        uses.iter()
+            .filter(|frame_use| **frame_use == FrameUse::Nothing)
             .count()
     }
 
     #[test]
-    fn what_brings_a_call_further_is_no_chatter() {
+    fn frames_that_advance_a_call_are_useful() {
         for (kind, flags, payload) in [
             (DATA, 0, &b"x"[..]),
             (DATA, END_STREAM, b""),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_of_many_calls_may_say_something_beside_each() {
+    fn a_peer_with_many_calls_may_send_a_useless_frame_with_each() {
         let ping = frame(PING, 0, b"12345678");
         let answers = [
             frame(HEADERS, 4 | END_STREAM, b"x"),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_calls_have_earned_is_forgotten_with_what_was_said() {
+    fn the_allowance_of_earlier_calls_expires_with_their_frames() {
         let (ping, answer) = (frame(PING, 0, b"12345678"), frame(DATA, END_STREAM, b"x"));
         let mut flood = FrameCounter::of_server();
         assert!(
@@ -369,15 +369,15 @@ mod tests {
             for (kind, flags, length) in frames {
                 bytes.extend(frame(kind, flags, &vec![6; length]));
             }
-            let whole = told(&mut FrameFollower::behind(PREFACE), &bytes);
-            let mut chatter = FrameFollower::behind(PREFACE);
+            let whole = uses(&mut FrameFollower::after(PREFACE), &bytes);
+            let mut follower = FrameFollower::after(PREFACE);
             let (mut rest, mut all) = (&bytes[..], Vec::new());
             for cut in cuts {
-                let (piece, behind) = rest.split_at(cut.min(rest.len()));
-                all.extend(told(&mut chatter, piece));
-                rest = behind;
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                all.extend(uses(&mut follower, piece));
+                rest = after;
             }
-            all.extend(told(&mut chatter, rest));
+            all.extend(uses(&mut follower, rest));
             prop_assert_eq!(all, whole);
         }
     }

@@ -37,7 +37,7 @@ enum HeaderNames {
 pub(super) struct HeaderCaseReader {
     names: Vec<u8>,
     /// The number of bytes of inspected lines whose names are not kept.
-    looked: usize,
+    inspected: usize,
     cases: CaseBits,
 }
 
@@ -66,7 +66,7 @@ impl HeaderCaseReader {
     pub(super) fn begin(&mut self) {
         self.names.clear();
         self.names.shrink_to(ROOM);
-        self.looked = 0;
+        self.inspected = 0;
         self.cases = CaseBits::default();
     }
 
@@ -82,14 +82,14 @@ impl HeaderCaseReader {
     /// Reads a line whose letters are classified, with a name shorter than a block.
     #[inline]
     pub(super) fn read_at(&mut self, letters: ByteClasses, length: usize, size: usize) {
-        self.looked += size;
+        self.inspected += size;
         self.part(letters, length, FIRST);
     }
 
     /// Reads a longer name, or one at the end of the input.
     #[inline(never)]
     fn read_long(&mut self, name: &[u8], size: usize) {
-        self.looked += size;
+        self.inspected += size;
         let mut begins = FIRST;
         for part in name.chunks(BLOCK - 1) {
             let mut block = [0; BLOCK];
@@ -116,16 +116,16 @@ impl HeaderCaseReader {
 
     /// Returns whether there are lines whose names may have to be kept.
     pub(super) fn has_names_to_keep(&self) -> bool {
-        self.looked > 0
+        self.inspected > 0
     }
 
     /// Keeps the names of the inspected lines at the end of `passed`, unless the case flags describe them completely.
     pub(super) fn store(&mut self, passed: &[u8], read: HeadRead) {
-        let looked = mem::take(&mut self.looked);
-        if looked == 0 || (read == HeadRead::Whole && !self.cases.are_others()) {
+        let inspected = mem::take(&mut self.inspected);
+        if inspected == 0 || (read == HeadRead::Whole && !self.cases.are_others()) {
             return;
         }
-        let lines = &passed[passed.len().saturating_sub(looked)..];
+        let lines = &passed[passed.len().saturating_sub(inspected)..];
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let name = trimmed(&line[..memchr(b':', line).unwrap_or(0)]);
             // A longer name cannot be in an accepted head.
@@ -316,7 +316,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn names_go_on_as_they_came_and_others_stay() {
+    fn received_names_keep_their_case_and_others_stay() {
         let names = ["Host", "X-A", "x-a", "TE", "X-a", "ACCEPT"];
         let head = "GET /host:x HTTP/1.1\r\nhost: HOST: a\r\nx-a: 1\r\nx-a: 2\r\nx-a: 3\r\nx-a: 4\r\naccept: x-a\r\n\
                     via: 1.1 x\r\n\r\nhost: body\r\n";
@@ -326,19 +326,19 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn names_that_go_on_in_another_order_are_found() {
+    fn reordered_names_are_found() {
         let head = "GET / HTTP/1.1\r\nc: 1\r\na: 2\r\nb: 3\r\na: 4\r\n\r\n";
         let expected = "GET / HTTP/1.1\r\nC: 1\r\nA: 2\r\nB: 3\r\na: 4\r\n\r\n";
         assert_eq!(laid_over(&["A", "B", "a", "C"], head), expected);
     }
 
     #[test]
-    fn names_in_lower_case_are_not_kept() {
+    fn names_in_lower_case_are_not_stored() {
         assert_eq!(spelled(&["host", "x-1_a"]), None);
     }
 
     #[test]
-    fn the_room_of_a_large_head_is_not_kept() {
+    fn the_buffer_of_a_large_head_is_released() {
         let mut read = HeaderCaseReader::default();
         let name = [b'A'; 10 * ROOM];
         let line = [&name[..], b": 1\r\n"].concat();
@@ -352,7 +352,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn names_are_the_same_where_a_look_at_each_byte_says_so(
+        fn equality_of_names_agrees_with_a_check_of_each_byte(
             one in prop::collection::vec(prop_oneof![Just(b'A'), Just(b'a'), Just(b'['), any::<u8>()], 0..20),
             changed in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
             swapped in prop::collection::vec(any::<bool>(), 20),
@@ -371,7 +371,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn where_all_names_came_in_title_case_each_line_goes_on_so(
+        fn if_all_names_have_title_case_every_line_gets_it(
             names in prop::collection::vec("[a-zA-Z0-9_-]{0,20}|[a-zA-Z-]{28,70}", 1..9),
             lines in prop::collection::vec("[a-z0-9_-]{0,20}|[a-z-]{28,70}", 0..9),
             value in "[a-z:-]{0,9}",
@@ -381,21 +381,21 @@ pub(super) mod tests {
                 format!("GET /a-b HTTP/1.1\r\n{lines}\r\na-body: a")
             };
             let all = |names: &[String]| names.iter().map(|name| titled(name)).collect::<Vec<_>>();
-            let came = all(&names);
-            let came: Vec<&str> = came.iter().map(String::as_str).collect();
-            let expected = match spelled(&came) {
+            let received = all(&names);
+            let received: Vec<&str> = received.iter().map(String::as_str).collect();
+            let expected = match spelled(&received) {
                 None => head(&lines),
                 Some(_) => head(&all(&lines)),
             };
-            prop_assert_eq!(laid_over(&came, &head(&lines)), expected);
+            prop_assert_eq!(laid_over(&received, &head(&lines)), expected);
             let is_title = names.iter().all(|name| titled(name) == *name);
             let is_lower = names.iter().all(|name| name.to_ascii_lowercase() == *name);
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let kept = match (is_lower, is_title) {
+            let expected_case = match (is_lower, is_title) {
                 (true, _) => None,
                 (false, is_title) => Some(is_title),
             };
-            prop_assert_eq!(spelled(&names).map(|own| own == HeaderCase(HeaderNames::Title)), kept);
+            prop_assert_eq!(spelled(&names).map(|case| case == HeaderCase(HeaderNames::Title)), expected_case);
         }
 
         #[test]
@@ -409,11 +409,11 @@ pub(super) mod tests {
                 let lines: String = lines.iter().map(|name| format!("{name}: {name}\r\n")).collect();
                 format!("GET / HTTP/1.1\r\n{lines}\r\n")
             };
-            let mut came = names.clone();
+            let mut received = names.clone();
             let mut expected = "GET / HTTP/1.1\r\n".to_owned();
             for line in &lines {
-                let found = came.iter().position(|name| name.eq_ignore_ascii_case(line));
-                let name = found.map_or(line.as_str(), |found| came.remove(found));
+                let found = received.iter().position(|name| name.eq_ignore_ascii_case(line));
+                let name = found.map_or(line.as_str(), |found| received.remove(found));
                 expected.push_str(&format!("{name}: {line}\r\n"));
             }
             prop_assert_eq!(laid_over(&names, &head(&lines)), expected + "\r\n");

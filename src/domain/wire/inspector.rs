@@ -392,7 +392,7 @@ impl RequestInspector {
     /// Rejects a head that will not be completed, if one has begun, and returns the part that passed. `held` bytes
     /// arrived and did not pass.
     pub fn give_up(&mut self, held: usize, violation: Violation) -> Option<MessagePosition> {
-        let place = match self.state {
+        let position = match self.state {
             InspectorState::RequestLine if held > 0 => MessagePosition::BeforeMessage,
             InspectorState::Fields | InspectorState::HeadEnd => MessagePosition::InHead,
             InspectorState::RequestLine
@@ -402,8 +402,8 @@ impl RequestInspector {
                 return None;
             }
         };
-        self.refuse(place, violation);
-        Some(place)
+        self.refuse(position, violation);
+        Some(position)
     }
 
     #[cold]

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interim_response_goes_on_without_fields_of_its_connection() {
+    fn an_interim_response_is_forwarded_without_connection_fields() {
         let head = "HTTP/1.0 103 Early Hints\r\nLink : </a>;\r\n rel=preload\r\nConnection: x-own\r\nX-Own: 1\r\n\
                     Keep-Alive: 5\r\nContent-Length: 5\r\nx-ODD: 2\r\nLink: </b>\r\n\r\n";
         let expected = "HTTP/1.1 103 Early Hints\r\nLink: </a>;   rel=preload\r\nx-ODD: 2\r\nLink: </b>\r\n\r\n";
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_valid_interim_response_stays_behind() {
+    fn an_invalid_interim_response_is_not_forwarded() {
         for head in [
             "HTTP/1.1 100 Continue\r\n\r\n",
             "HTTP/1.1 103\r\n\r\n",

@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_response_is_ready_where_a_look_at_each_line_says_so(
+        fn readiness_of_a_response_agrees_with_a_check_of_each_line(
             status in prop::sample::select(&["200 OK", "103 Early Hints", "101 Switching Protocols", "20"][..]),
             lines in prop::collection::vec((prop::sample::select(&["", "", "", " ", "\t"][..]), "[ -~]{0,70}", prop::sample::select(&["\r\n", "\n"][..])), 0..6),
             end in prop::sample::select(&["\r\n", "\n", "", "\r"][..]),

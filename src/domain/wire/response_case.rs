@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_told_of_once() {
+    fn an_answer_is_reported_once() {
         let mut reading = ResponseCaseReader::default();
         reading.begin();
         reading.feed(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\n");

@@ -9,7 +9,7 @@ use memchr::{memchr, memrchr};
 use super::class::{self, QUERY, RAW, TARGET, TOKEN};
 
 /// The maximum length of a rejected target in reports.
-const TOLD: usize = 1024;
+const LOGGED: usize = 1024;
 
 /// The target that a client sent, if the HTTP library does not get it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,8 +86,8 @@ impl RefusedLine {
             Some(b'/') => path,
             Some(_) | None => without_user(target),
         };
-        let told = &shown[..shown.len().min(TOLD)];
-        let target = encode(told, |byte, _| !class::is(byte, TARGET));
+        let logged = &shown[..shown.len().min(LOGGED)];
+        let target = encode(logged, |byte, _| !class::is(byte, TARGET));
         Some(RefusedLine {
             method: Method::from_bytes(method).ok()?,
             target: String::from_utf8(target).ok()?,
@@ -134,11 +134,11 @@ enum TargetPart {
 
 /// Returns whether the library rejects a byte of a valid target in this part.
 fn is_raw(byte: u8, part: TargetPart) -> bool {
-    let is_taken = match part {
+    let is_accepted = match part {
         TargetPart::Path => class::is(byte, class::PATH) || byte == b'?',
         TargetPart::Query => class::is(byte, QUERY),
     };
-    class::is(byte, RAW) && !is_taken
+    class::is(byte, RAW) && !is_accepted
 }
 
 /// Percent-encodes the bytes of a target for which `needs` holds.
@@ -184,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_line_is_told_as_far_as_it_can_be() {
-        let told = |input: &[u8]| {
+    fn a_refused_line_is_reported_as_far_as_possible() {
+        let logged = |input: &[u8]| {
             let line = RefusedLine::read(input)?;
             Some(format!("{} {}", line.method, line.target))
         };
@@ -206,14 +206,14 @@ mod tests {
             (b"GET http:/u:p@a HTTP/1.1\r\n", "GET a"),
             (b"GET  HTTP/1.1\r\n", "GET "),
         ] {
-            assert_eq!(told(input).as_deref(), Some(expected));
+            assert_eq!(logged(input).as_deref(), Some(expected));
         }
         for input in ["\x16\x03", "", "GET", "\x16\x03 a HTTP/1.1"] {
-            assert_eq!(told(input.as_bytes()), None);
+            assert_eq!(logged(input.as_bytes()), None);
         }
         for start in ["GET /", "GET a"] {
             let long = [start.as_bytes(), &[b'a'; 9000]].concat();
-            assert_eq!(told(&long).unwrap().len(), 4 + TOLD);
+            assert_eq!(logged(&long).unwrap().len(), 4 + LOGGED);
         }
     }
 }

@@ -252,7 +252,7 @@ fn messages_are_numbered_from_one_and_a_refused_request_line_counts() {
 }
 
 #[test]
-fn the_end_of_a_head_is_told_before_its_empty_line_and_says_whether_te_was_sent() {
+fn the_end_of_a_head_is_reported_before_its_empty_line_with_the_presence_of_te() {
     let head = b"GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n";
     let mut follower = RequestInspector::new(HeadLimits::default());
     let step = follower.feed(head);

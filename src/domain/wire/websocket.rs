@@ -46,16 +46,16 @@ impl FrameFlood {
                 usize::try_from(self.skip).map_or(bytes.len(), |skip| skip.min(bytes.len()));
             self.skip -= passed as u64;
             bytes = &bytes[passed..];
-            let taken = (self.wanted() - self.filled).min(bytes.len());
-            self.head[self.filled..self.filled + taken].copy_from_slice(&bytes[..taken]);
-            self.filled += taken;
-            bytes = &bytes[taken..];
+            let copied = (self.wanted() - self.filled).min(bytes.len());
+            self.head[self.filled..self.filled + copied].copy_from_slice(&bytes[..copied]);
+            self.filled += copied;
+            bytes = &bytes[copied..];
             if self.filled < self.wanted() {
                 continue;
             }
             self.filled = 0;
             self.skip = self.length();
-            match self.brings() {
+            match self.frame_use() {
                 FrameUse::Something => self.balance.useful(),
                 // The clock is read at most once, and only here.
                 FrameUse::Nothing => is_flood |= self.balance.idle(now.take().map(|now| now())),
@@ -91,7 +91,7 @@ impl FrameFlood {
     }
 
     /// Classifies the frame. A whole message without content counts as useless, since no protocol uses it.
-    fn brings(&self) -> FrameUse {
+    fn frame_use(&self) -> FrameUse {
         let (is_last, code) = (self.head[0] & FIN != 0, self.head[0] & 0x0f);
         match code {
             CLOSE => FrameUse::End,

@@ -130,13 +130,13 @@ impl Checkpoints {
         self.now.new.add(&delta.new);
         self.now.old.add(&delta.old);
         if self.past.len() > MOST {
-            let mut place = 0;
+            let mut position = 0;
             self.past.retain(|_| {
-                place += 1;
-                place > MOST / 2 || place % 2 == 0
+                position += 1;
+                position > MOST / 2 || position % 2 == 0
             });
         }
-        let old = |mark: &Checkpoint| at.since(mark.at) > OLDEST;
+        let old = |checkpoint: &Checkpoint| at.since(checkpoint.at) > OLDEST;
         while self.past.front().is_some_and(old) {
             self.past.pop_front();
         }
@@ -156,8 +156,8 @@ impl Checkpoints {
     /// Moves the checkpoints that lie in the future back to `to`.
     pub(super) fn step_back(&mut self, to: UnixMillis) {
         self.now.at = to;
-        for mark in &mut self.past {
-            mark.at = mark.at.min(to);
+        for checkpoint in &mut self.past {
+            checkpoint.at = checkpoint.at.min(to);
         }
     }
 
@@ -171,23 +171,23 @@ impl Checkpoints {
         reference: Option<&ArmTally>,
     ) -> BurstSignal {
         let mut glimpse = BurstSignal::Fine;
-        for mark in self.past.iter().rev() {
-            let new = self.now.new.since(mark.new).only(among);
+        for checkpoint in self.past.iter().rev() {
+            let new = self.now.new.since(checkpoint.new).only(among);
             if !mostly(&new, of(&new), fast) {
                 continue;
             }
-            let old = reference.map_or_else(|| self.now.old.since(mark.old), BurstCalls::new);
+            let old = reference.map_or_else(|| self.now.old.since(checkpoint.old), BurstCalls::new);
             let old = old.only(among);
             let rate = |calls: &BurstCalls, of: fn(&BurstCalls) -> u64| {
                 Rate::new(number(of(calls)), number(calls.calls))
             };
             let more = rate(&old, instead).share - rate(&new, instead).share;
-            let like = rate(&old, of).raised(more);
-            if excess(rate(&new, of), like, EVIDENCE) > MARGIN {
-                let took = self.now.at.since(mark.at);
+            let baseline = rate(&old, of).raised(more);
+            if excess(rate(&new, of), baseline, EVIDENCE) > MARGIN {
+                let took = self.now.at.since(checkpoint.at);
                 return BurstSignal::Broken(BurstSpan { new, old, took });
             }
-            if like.share > MARGIN {
+            if baseline.share > MARGIN {
                 glimpse = BurstSignal::Alike;
             }
         }

@@ -44,20 +44,20 @@ impl GuardComparison<'_> {
         let rates = |compared: &WindowTotals| {
             let (new, old) = self.both(compared, &of);
             let (new_instead, old_instead) = self.both(compared, &instead);
-            let like = old.raised(old_instead.share - new_instead.share);
-            (new, old, like)
+            let baseline = old.raised(old_instead.share - new_instead.share);
+            (new, old, baseline)
         };
         self.looks.iter().find_map(|look| {
-            let (new, old, like) = rates(&look.whole);
+            let (new, old, baseline) = rates(&look.whole);
             let old_calls = match self.reference {
                 None => look.whole.sides(self.among).old_calls,
                 Some(_) => old.calls,
             };
             let enough = new.calls >= self.least && old_calls >= self.least;
-            let (young, _, young_like) = rates(&look.young);
-            let lasts = young.share - young_like.share > limit.get() / 2.0;
-            let shown = enough && lasts && new.share - like.share > limit.get();
-            (shown && excess(new, like, EVIDENCE) > limit.get()).then(|| FoundBreach {
+            let (young, _, young_baseline) = rates(&look.young);
+            let lasts = young.share - young_baseline.share > limit.get() / 2.0;
+            let is_exceeded = enough && lasts && new.share - baseline.share > limit.get();
+            (is_exceeded && excess(new, baseline, EVIDENCE) > limit.get()).then(|| FoundBreach {
                 breach: breach(Share::near(new.share), Share::near(old.share)),
                 new_calls: new.calls,
                 old_calls,
@@ -112,8 +112,8 @@ impl GuardComparison<'_> {
         self.looks.iter().find_map(|look| {
             let share = Rate::new(look.whole.mismatched, look.whole.answers);
             let young = Rate::new(look.young.mismatched, look.young.answers);
-            let shown = young.share > limit.get() / 2.0 && share.share > limit.get();
-            (shown && share.lower(EVIDENCE) > limit.get()).then(|| FoundBreach {
+            let is_exceeded = young.share > limit.get() / 2.0 && share.share > limit.get();
+            (is_exceeded && share.lower(EVIDENCE) > limit.get()).then(|| FoundBreach {
                 breach: Breach::Mismatches {
                     share: Share::near(share.share),
                     limit,

@@ -187,13 +187,13 @@ impl GuardState {
             });
             (Limit::ToolErrors, glimpse)
         });
-        let told = failures.into_iter().chain(refusals).chain(tool_errors);
+        let signals = failures.into_iter().chain(refusals).chain(tool_errors);
         let rank = |glimpse: &BurstSignal| match glimpse {
             BurstSignal::Broken(_) => 0,
             BurstSignal::Alike => 1,
             BurstSignal::Fine => 2,
         };
-        told.min_by_key(|(_, glimpse)| rank(glimpse))
+        signals.min_by_key(|(_, glimpse)| rank(glimpse))
     }
 
     /// Returns the earlier windows of the old path if it is no longer called.
@@ -244,10 +244,10 @@ impl GuardState {
         for (times, found) in self.suspicion.iter_mut().zip(&found) {
             *times = found.as_ref().map_or(0, |_| times.saturating_add(1));
         }
-        let told = self.suspicion.iter().zip(&found);
-        let told = told.filter_map(|(times, found)| Some((*times, found.as_ref()?)));
+        let suspects = self.suspicion.iter().zip(&found);
+        let suspects = suspects.filter_map(|(times, found)| Some((*times, found.as_ref()?)));
         // The breach that was found in the most slices; the first one among equals.
-        match told.rev().max_by_key(|(times, _)| *times) {
+        match suspects.rev().max_by_key(|(times, _)| *times) {
             Some((IN_A_ROW.., found)) => GuardDecision::Trip(self.slow_trip(guard, at, found)),
             Some((_, found)) => {
                 GuardDecision::Inconclusive(Inconclusive::Suspect(found.breach.limit()))

@@ -200,7 +200,7 @@ fn a_dry_run_rules_the_same_and_says_would() {
 }
 
 #[test]
-fn refusals_have_a_limit_of_their_own() {
+fn refusals_have_a_separate_limit() {
     let mut scene = Scene::new(Guard::default());
     scene.run(100, FINE);
     let mapped_badly = Second {
@@ -252,7 +252,7 @@ fn without_the_old_way_its_last_windows_are_the_reference() {
 }
 
 #[test]
-fn without_any_reference_it_cannot_tell() {
+fn without_a_reference_the_guard_is_inconclusive() {
     let mut scene = Scene::new(Guard::default());
     let alone = Second {
         new: (20, 10, 0),
@@ -277,7 +277,7 @@ fn a_burst_that_is_over_is_no_reason_to_go_back() {
 }
 
 #[test]
-fn slower_answers_trip_and_a_difference_that_nobody_feels_does_not() {
+fn slower_answers_trip_and_a_small_difference_does_not() {
     for (new, old, trips) in [(100, 40, true), (55, 40, false), (5, 1, false)] {
         let mut scene = Scene::new(Guard::default());
         let mut second = Tally::default();
@@ -371,7 +371,7 @@ fn a_clock_that_steps_back_does_not_stop_the_guard() {
 }
 
 #[test]
-fn shares_are_told_with_the_digits_that_matter() {
+fn shares_are_printed_with_significant_digits() {
     let told = |millionths| Share::from_millionths(millionths).unwrap().to_string();
     let cases = [
         (0, "0"),

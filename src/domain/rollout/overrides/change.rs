@@ -191,8 +191,8 @@ impl Standing {
                 now.ramp = None;
             }
             Change::Advance { from, to, at, .. } => {
-                let stands = now.ramp.map(|ramp| ramp.step);
-                if stands != *from || now.trip.is_some() {
+                let current_step = now.ramp.map(|ramp| ramp.step);
+                if current_step != *from || now.trip.is_some() {
                     return Err(ChangeFault::Overtaken);
                 }
                 now.ramp = Some(RampStanding {
@@ -280,8 +280,8 @@ impl Standing {
     /// Returns the flag of the history entry that this change has marked as undone.
     fn undone_flag(&self, before: &Standing) -> Option<String> {
         let both = self.history.iter().zip(&before.history);
-        let mut taken_back = both.filter(|(now, then)| now.undone && !then.undone);
-        taken_back.find_map(|(now, _)| now.flag().map(str::to_owned))
+        let mut undone = both.filter(|(now, then)| now.undone && !then.undone);
+        undone.find_map(|(now, _)| now.flag().map(str::to_owned))
     }
 
     fn left(&self, change: &Change, flag: Option<&str>) -> Reverted {

@@ -46,7 +46,7 @@ impl Run {
 }
 
 #[test]
-fn a_flip_is_kept_with_who_when_before_and_after() {
+fn a_flip_is_recorded_with_author_time_before_and_after() {
     let mut run = Run::default();
     run.to(&flip("a", 5_000)).unwrap();
     run.to(&flip("a", 25_000)).unwrap();
@@ -75,7 +75,7 @@ fn the_same_flip_again_changes_nothing() {
 }
 
 #[test]
-fn a_flag_whose_text_changed_stands_as_the_file_says() {
+fn a_flag_whose_text_changed_follows_the_file() {
     let mut run = Run::default();
     run.to(&flip("a", 5_000)).unwrap();
     assert!(run.0.of("a", "a").is_some());
@@ -127,7 +127,7 @@ fn a_trip_holds_until_a_person_rearms_the_flag() {
 }
 
 #[test]
-fn an_undo_takes_back_what_people_did_and_leaves_a_trip() {
+fn an_undo_reverts_changes_by_people_and_leaves_a_trip() {
     let mut run = Run::default();
     run.to(&flip("a", 5_000)).unwrap();
     run.to(&trip("a")).unwrap();
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn a_standing_survives_being_written(changes in prop::collection::vec(any_change(), 0..12)) {
+    fn overrides_survive_a_round_trip(changes in prop::collection::vec(any_change(), 0..12)) {
         let mut run = Run::default();
         for change in &changes {
             let _ = run.to(change);

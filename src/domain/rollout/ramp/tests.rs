@@ -60,7 +60,7 @@ fn a_step_takes_as_long_as_the_guard_must_be_content() {
 }
 
 #[test]
-fn what_is_inconclusive_holds_the_clock_and_does_not_turn_it_back() {
+fn an_inconclusive_guard_pauses_the_clock_without_resetting_it() {
     let ramp = ramp(&[1, 5]);
     let begin = RampState::begin(0, at(0));
     let half = |second: u64| {
@@ -75,7 +75,7 @@ fn what_is_inconclusive_holds_the_clock_and_does_not_turn_it_back() {
 }
 
 #[test]
-fn a_trip_ends_it_and_in_a_dry_run_holds_it() {
+fn a_trip_ends_the_ramp_and_a_dry_run_trip_pauses_it() {
     let ramp = ramp(&[1, 5]);
     let state = RampState::begin(0, at(0));
     assert_eq!(
@@ -97,7 +97,7 @@ fn the_last_step_is_the_end() {
 }
 
 #[test]
-fn time_that_nobody_watched_does_not_count() {
+fn unobserved_time_does_not_count() {
     let ramp = ramp(&[1, 5]);
     let state = RampState::begin(0, at(100_000));
     for moment in [at(200_000), at(0), UnixMillis::from_millis(u64::MAX)] {

@@ -203,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn it_comes_back_from_its_text(times in prop::collection::vec(any::<u64>(), 0..50)) {
+        fn a_histogram_survives_a_round_trip(times in prop::collection::vec(any::<u64>(), 0..50)) {
             let mut latency = Latency::default();
             times.iter().for_each(|micros| latency.record(Duration::from_micros(*micros)));
             let text = serde_json::to_string(&latency).unwrap();

@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn what_came_since_is_what_was_counted_since(before in calls(), after in calls()) {
+    fn the_difference_of_two_tallies_is_what_was_counted_between(before in calls(), after in calls()) {
         let earlier = tally(&before);
         let mut later = earlier.clone();
         later.add(&tally(&after));

@@ -140,7 +140,7 @@ impl Shown {
 
 /// Everything at once, less what is taken away line by line: each source gives way to the one before it.
 #[test]
-fn what_is_proved_comes_before_what_is_said() {
+fn proof_takes_precedence_over_declaration() {
     let none = Shown::default;
     let agent = || none().with("user-agent", "cli/1.2");
     let address = || agent().from("192.0.2.7");
@@ -285,7 +285,7 @@ proptest! {
 
     /// Whatever others send before and after: the stage of a caller is that of its own evidence.
     #[test]
-    fn a_decision_depends_on_nobody_elses_calls(own in any_shown(), others in prop::collection::vec(any_shown(), 0..4)) {
+    fn a_decision_does_not_depend_on_other_calls(own in any_shown(), others in prop::collection::vec(any_shown(), 0..4)) {
         let clients = clients();
         let alone = own.named(&clients);
         for other in &others {

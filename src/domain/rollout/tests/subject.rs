@@ -121,7 +121,7 @@ fn a_name_is_written_as_the_rfc_says() {
 }
 
 #[test]
-fn what_is_no_pattern_for_names_is_told() {
+fn an_invalid_pattern_for_names_is_reported() {
     use NameFault as F;
     let rows = [
         ("ios-*", F::NoType("ios-*".to_owned())),
@@ -144,7 +144,7 @@ fn what_is_no_pattern_for_names_is_told() {
 }
 
 #[test]
-fn an_alternative_name_fits_patterns_of_its_own_kind() {
+fn an_alternative_name_matches_patterns_of_its_kind() {
     let dns = |text: &str| SubjectPattern::Dns(DnsPattern::new(text));
     let email = |text: &str| SubjectPattern::Email(EmailPattern::new(text));
     let uri = |text: &str| SubjectPattern::Uri(UriPattern::new(text));
@@ -205,7 +205,7 @@ fn escaped(value: &str) -> String {
 proptest! {
     /// Whatever the values hold, a pattern without `*` fits its own name and no other.
     #[test]
-    fn literal_patterns_fit_their_own_name_only(
+    fn a_literal_pattern_matches_only_its_name(
         own in prop::collection::vec((0_usize..3, "[aO=,+\\\\ ]{0,4}"), 1..4),
         other in prop::collection::vec((0_usize..3, "[aO=,+\\\\ ]{0,4}"), 1..4),
     ) {

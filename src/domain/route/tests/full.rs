@@ -88,7 +88,7 @@ fn a_header_that_cannot_be_written_without_its_value_is_refused() {
 }
 
 #[test]
-fn what_one_sibling_takes_of_a_body_and_the_other_refuses_tells_them_apart() {
+fn siblings_are_distinguished_by_the_bodies_they_accept() {
     let route = |name: &str, rest: &str, extra| {
         let full = RouteSource {
             params: Some(SourceTree::Table(vec![

@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn the_route_that_is_taken_is_the_most_specific_that_fits(mut dice in thrown(60..200)) {
+    fn the_selected_route_is_the_most_specific_match(mut dice in thrown(60..200)) {
         let routes = routes(&mut dice);
         let Ok(table) = RouteTable::build(routes.clone()) else { return Ok(()) };
         for route in &routes {

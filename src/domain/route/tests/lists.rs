@@ -56,7 +56,7 @@ fn a_delimiter_may_be_encoded_everywhere_or_nowhere() {
 }
 
 #[test]
-fn a_list_without_a_text_of_its_own_is_refused() {
+fn a_list_without_a_separate_text_is_refused() {
     for (rest, list, words) in [
         ("GET /a/{x:string[,]}", r#"["b,c"]"#, "it contains a comma"),
         ("GET /a/{x:string[,]}", "[]", "it must not be empty"),

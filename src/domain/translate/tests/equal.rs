@@ -12,7 +12,7 @@ fn changing(id: &str) -> Route {
 }
 
 #[test]
-fn a_body_has_the_value_of_the_path_in_its_own_type() {
+fn a_body_has_the_value_of_the_path_in_the_type_of_the_hole() {
     both_ways(
         &changing("{=id}"),
         &[(r#"/a/7 {"id":"7","n":1}"#, r#"m {"id":"7","n":1}"#)],

@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_came_from_rest_comes_back_as_it_was_or_in_normal_form(mut dice in thrown(40..300)) {
+    fn a_call_from_rest_round_trips_unchanged_or_in_normal_form(mut dice in thrown(40..300)) {
         let Some(route) = route_of(&mut dice) else { return Ok(()) };
         let first = rest_call(&route, &mut dice);
         let Ok((call, before)) = there(&route, &first) else { return Ok(()) };
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn what_came_from_rpc_comes_back_as_it_was_or_in_normal_form(mut dice in thrown(40..300)) {
+    fn a_call_from_rpc_round_trips_unchanged_or_in_normal_form(mut dice in thrown(40..300)) {
         let Some(route) = route_of(&mut dice) else { return Ok(()) };
         let first = rpc_call(&route, &mut dice);
         let Ok((sent, before)) = back(&route, &first) else { return Ok(()) };
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn what_nothing_opens_comes_back_as_the_bytes_it_was(inside in any_json(3), member in any_json(2)) {
+    fn unopened_values_round_trip_byte_for_byte(inside in any_json(3), member in any_json(2)) {
         let whole = format!("{{\"a\":{inside} , \"b\" :{member}}}");
         // The short form carries all of it.
         let params = to_rpc("POST /a", "/a", Some(&whole)).unwrap();

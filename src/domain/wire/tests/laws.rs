@@ -171,7 +171,7 @@ proptest! {
 }
 
 #[test]
-fn every_byte_that_a_uri_takes_in_ascii_passes() {
+fn every_ascii_byte_that_a_uri_accepts_passes() {
     for byte in 0..=0x7F {
         for start in ["/a", "/a?"] {
             let target = [start.as_bytes(), &[byte]].concat();

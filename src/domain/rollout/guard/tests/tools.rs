@@ -19,7 +19,7 @@ fn tool_errors(new: u64, refused: u64) -> Tally {
 }
 
 #[test]
-fn tool_errors_have_a_limit_of_their_own() {
+fn tool_errors_have_a_separate_limit() {
     for (new, pace) in [(3, Trigger::Slow), (10, Trigger::Fast)] {
         let mut scene = Scene::new(Guard::default());
         scene.run(60, FINE);
@@ -42,7 +42,7 @@ fn tool_errors_have_a_limit_of_their_own() {
 }
 
 #[test]
-fn tool_errors_that_the_old_way_tells_as_refusals_trip_nothing() {
+fn tool_errors_that_the_old_way_reports_as_refusals_trip_nothing() {
     for share in [1, 3, 10] {
         let mut scene = Scene::new(Guard::default());
         let rulings = (0..300).map(|_| scene.add(&tool_errors(share, share)));
@@ -55,7 +55,7 @@ fn tool_errors_that_the_old_way_tells_as_refusals_trip_nothing() {
 }
 
 #[test]
-fn failures_and_refusals_that_the_old_way_tells_as_tool_errors_trip_nothing() {
+fn failures_and_refusals_that_the_old_way_reports_as_tool_errors_trip_nothing() {
     for share in [1, 3, 10] {
         for (failed, refused) in [(share, 0), (0, share)] {
             let mut scene = Scene::new(Guard::default());
@@ -177,7 +177,7 @@ fn calls_whose_tool_errors_are_unknown_are_no_calls_without_one() {
 }
 
 #[test]
-fn tool_errors_trip_by_the_calls_that_tell_of_theirs() {
+fn tool_errors_trip_by_the_calls_that_report_them() {
     let mut scene = Scene::new(Guard::default());
     let second = Tally {
         old: unknown(5, 0).old,
