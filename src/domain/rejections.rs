@@ -38,7 +38,7 @@ pub fn no_route(method: &Method, path: &str) -> Failure {
     )
 }
 
-/// Returns the failure of a frame without a route, when no upstream takes it unchanged.
+/// Returns the failure of a frame without a route, when no upstream accepts it unchanged.
 #[must_use]
 pub fn no_frame(frame: &Json) -> Failure {
     let message = format!("no route matches {}", frame_in_short(frame));
@@ -137,7 +137,7 @@ pub fn withheld(upstream: &UpstreamPlan, method: &str) -> Result<(), Failure> {
     Err(Failure::new(Reason::RouteNotFound, message))
 }
 
-/// Returns the failure of a request to an RPC path that is not a POST, when no upstream takes it.
+/// Returns the failure of a request to an RPC path that is not a POST, when no upstream accepts it.
 #[must_use]
 pub fn not_posted(method: &Method) -> Failure {
     let message = format!("{method} is not allowed on an RPC path; send JSON-RPC by POST");

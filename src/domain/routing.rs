@@ -82,7 +82,7 @@ pub enum RouteMatch<'p> {
     /// One of these routes matches; the body decides which.
     ByBody(&'p OverlapGroup),
     /// No route matches, and the path resembles none.
-    Nobody,
+    Unrouted,
     /// No route matches, but another program may read the path as that of a route: [`pass_near`] decides.
     Near(NearMiss),
 }
@@ -131,8 +131,9 @@ fn followed(plan: &Plan, head: RequestHead<'_>) -> Option<StreamMatch> {
 
 /// Returns the side of a request to an RPC path with a method other than POST.
 fn passing(plan: &Plan, head: RequestHead<'_>, rpc_path: PathIrregularity) -> Side {
-    let asks = plan.face.sockets.is_some() && websocket::is_asked(head.method, head.headers);
-    if asks && !is_routed(plan, head) {
+    let is_handshake =
+        plan.face.sockets.is_some() && websocket::is_asked(head.method, head.headers);
+    if is_handshake && !is_routed(plan, head) {
         return Side::Rpc;
     }
     let takes = match *head.method {
@@ -252,7 +253,7 @@ fn is_intercepted(
     match match_route(plan, head) {
         Ok(RouteMatch::Route(route)) => serves(route),
         Ok(RouteMatch::ByBody(group)) => group.routes().iter().any(|route| serves(*route)),
-        Ok(RouteMatch::Nobody | RouteMatch::Near(_)) | Err(_) => false,
+        Ok(RouteMatch::Unrouted | RouteMatch::Near(_)) | Err(_) => false,
     }
 }
 
@@ -298,7 +299,7 @@ pub fn match_route<'p>(plan: &'p Plan, head: RequestHead<'_>) -> Result<RouteMat
     let near = match selected {
         RestSelection::Route(index) => return Ok(RouteMatch::Route(index)),
         RestSelection::ByBody(group) => return Ok(RouteMatch::ByBody(group)),
-        RestSelection::OtherLiterals if may_pass(plan) => return Ok(RouteMatch::Nobody),
+        RestSelection::OtherLiterals if may_pass(plan) => return Ok(RouteMatch::Unrouted),
         RestSelection::OtherLiterals => return Err(rejections::other_literals(head.method, path)),
         RestSelection::Near(near) => near,
         RestSelection::OtherMethods(methods) => NearRoutes {
@@ -314,14 +315,14 @@ pub fn match_route<'p>(plan: &'p Plan, head: RequestHead<'_>) -> Result<RouteMat
     if may_pass(plan) {
         irregular::check(plan, head, &nearby)?;
         return Ok(match nearby.is_empty() {
-            true => RouteMatch::Nobody,
+            true => RouteMatch::Unrouted,
             false => RouteMatch::Near(nearby),
         });
     }
     let is_free = near.methods.is_empty() && nearby.is_empty();
     if is_free && other_path(plan, path).is_some() {
         irregular::check(plan, head, &nearby)?;
-        return Ok(RouteMatch::Nobody);
+        return Ok(RouteMatch::Unrouted);
     }
     match nearby.first(plan).filter(|_| near.methods.is_empty()) {
         Some(refused) => Err(refused),

@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// What is told of each byte.
+    /// The word with the high bit set for each marked byte.
     fn each(bytes: [u8; 8], is_marked: impl Fn(u8) -> bool) -> u64 {
         u64::from_le_bytes(bytes.map(|byte| if is_marked(byte) { 0x80 } else { 0 }))
     }

@@ -1,7 +1,7 @@
 //! TLS settings of the listener and of upstreams: certificates, keys and CAs.
 //!
 //! The module keeps raw PEM: it was checked when the plan was compiled, and the code that opens a connection parses it
-//! again. Equal values make equivalent connections, so a plan can tell whether the settings changed.
+//! again. Equal values make equivalent connections, so a plan can detect changed settings.
 
 use std::fmt;
 use std::sync::Arc;

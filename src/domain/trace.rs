@@ -176,7 +176,7 @@ impl Trace {
     }
 
     /// Writes the context to request headers, unless the caller's own headers already contain it.
-    pub fn tell(&self, headers: &mut HeaderMap) {
+    pub fn propagate(&self, headers: &mut HeaderMap) {
         if self.parent.is_some() || self.from == TraceOrigin::Here {
             self.context.write_headers(headers, self.from);
         }
@@ -298,12 +298,12 @@ mod tests {
         for plan in [None, Some(KEPT)] {
             let mut out = received.clone();
             let trace = Trace::new(plan.as_ref(), &received, &mut IdGenerator::new(1)).unwrap();
-            trace.tell(&mut out);
+            trace.propagate(&mut out);
             assert_eq!(out, received);
         }
         let mut out = received.clone();
         let trace = Trace::new(Some(&exported()), &received, &mut IdGenerator::new(1)).unwrap();
-        trace.tell(&mut out);
+        trace.propagate(&mut out);
         assert_eq!(trace.parent, Some(0x00f0_67aa_0ba9_02b7));
         let sent = TraceContext::from_headers(&out).unwrap();
         assert_eq!(sent, trace.context);
@@ -324,7 +324,7 @@ mod tests {
             assert_eq!(Trace::new(None, &received, &mut IdGenerator::new(1)), None);
             let mut out = received.clone();
             let trace = Trace::new(Some(&KEPT), &received, &mut IdGenerator::new(1)).unwrap();
-            trace.tell(&mut out);
+            trace.propagate(&mut out);
             assert_eq!(TraceContext::from_headers(&out), Some(trace.context));
             assert!(trace.context.is_sampled());
             assert!(!out.contains_key("tracestate"));

@@ -281,7 +281,7 @@ impl Record {
     pub(super) fn add_forwarding_headers(&self, headers: &mut HeaderMap, from: InboundHop<'_>) {
         add_hop(headers, from, &self.installed.plan);
         if let Some(trace) = &self.trace {
-            trace.tell(headers);
+            trace.propagate(headers);
         }
     }
 

@@ -86,7 +86,7 @@ async fn call(
     let selected = routing::match_route(plan, request_head)?;
     let (selected, content) = match selected {
         RouteMatch::Route(route) => (Some(route), content),
-        RouteMatch::Nobody => (None, content),
+        RouteMatch::Unrouted => (None, content),
         RouteMatch::Near(nearby) => {
             routing::pass_near(plan, (caller, &head.headers), &nearby, record.wall_time())?;
             (None, content)

@@ -35,7 +35,7 @@ fn outcome(plan: &Plan, method: &Method, path: &str) -> String {
     match match_route(plan, head) {
         Ok(RouteMatch::Route(place)) => place.to_string(),
         Ok(RouteMatch::ByBody(_)) => "by body".to_owned(),
-        Ok(RouteMatch::Nobody) => "passes".to_owned(),
+        Ok(RouteMatch::Unrouted) => "passes".to_owned(),
         Ok(RouteMatch::Near(_)) => "near".to_owned(),
         Err(failure) => failure.reason.row().label.to_owned(),
     }

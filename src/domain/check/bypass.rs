@@ -66,6 +66,6 @@ fn passes(
         headers: &HeaderMap::new(),
     };
     let is_own = |target| target == Target::Route(index);
-    matches!(match_route(plan, head), Ok(RouteMatch::Nobody))
+    matches!(match_route(plan, head), Ok(RouteMatch::Unrouted))
         && paths.find(&route.method, path, is_own).is_some()
 }

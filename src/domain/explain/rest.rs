@@ -39,7 +39,7 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
             let body = body(case).ok().flatten();
             by_body(plan, (group, head), body.as_ref())?
         }
-        RouteMatch::Nobody => None,
+        RouteMatch::Unrouted => None,
         RouteMatch::Near(nearby) => {
             pass_near(plan, (case.caller, head.headers), &nearby, case.at())?;
             None

@@ -219,8 +219,8 @@ impl Rollout {
                 .as_ref()
                 .and_then(|session| session.was(&flag.name));
             let now = (flag.stage, Membership::Share(flag.share()));
-            let (stage, taken) = was.map_or(now, |was| (was.stage, was.taken));
-            if let Some(why) = matches((index, flag, taken), call.caller.key) {
+            let (stage, membership) = was.map_or(now, |was| (was.stage, was.membership));
+            if let Some(why) = matches((index, flag, membership), call.caller.key) {
                 let why = was.map_or(why, |_| DecisionReason::Session(index));
                 return Decision { stage, why, spared };
             }
@@ -266,7 +266,7 @@ impl Rollout {
         let may_move = |flag: &Flag| {
             past.retained(&flag.name, now).any(|was| {
                 was.stage.control() != Some(Path::Old)
-                    && matches!(was.taken, Membership::Share(share) if share != Percent::NONE)
+                    && matches!(was.membership, Membership::Share(share) if share != Percent::NONE)
             })
         };
         self.kill == Kill::Off
@@ -303,10 +303,10 @@ impl Rollout {
 
 /// Returns the reason if the flag matches a caller that it covers.
 fn matches(
-    (index, flag, taken): (usize, &Flag, Membership),
+    (index, flag, membership): (usize, &Flag, Membership),
     key: Option<&str>,
 ) -> Option<DecisionReason> {
-    let Membership::Share(share) = taken else {
+    let Membership::Share(share) = membership else {
         return None;
     };
     if share == Percent::ALL {

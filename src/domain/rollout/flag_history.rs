@@ -37,7 +37,7 @@ pub struct PreviousFlag {
     /// The stage before the change.
     pub stage: Stage,
     /// The callers that the flag matched.
-    pub taken: Membership,
+    pub membership: Membership,
 }
 
 /// The callers that a flag matches.
@@ -124,11 +124,11 @@ fn changes(
     (earlier, known): (Option<&Flag>, &[PreviousFlag]),
     (until, at): (Generation, ProcessTime),
 ) -> Vec<PreviousFlag> {
-    let was = |stage, taken| PreviousFlag {
+    let was = |stage, membership| PreviousFlag {
         until,
         at,
         stage,
-        taken,
+        membership,
     };
     // A caller that the flag did not match stays unmatched until its session ends.
     let nobody = was(flag.stage, Membership::Nobody);

@@ -406,24 +406,24 @@ fn unescaped(value: &str) -> Result<String, NameFault> {
     }
     let mut bytes = Vec::with_capacity(value.len());
     // The number of bytes that stay even if only blanks follow.
-    let mut least = 0;
+    let mut least_length = 0;
     let mut rest = value.chars();
     while let Some(character) = rest.next() {
         match character {
             '\\' => {
                 bytes.push(escaped_byte(&mut rest)?);
-                least = bytes.len();
+                least_length = bytes.len();
             }
             '"' | ';' | '<' | '>' => return Err(NameFault::Unescaped(character)),
             _ => {
                 bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 if character != ' ' {
-                    least = bytes.len();
+                    least_length = bytes.len();
                 }
             }
         }
     }
-    bytes.truncate(kept);
+    bytes.truncate(least_length);
     String::from_utf8(bytes).map_err(|_| NameFault::NotText)
 }
 

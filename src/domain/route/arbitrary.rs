@@ -1,5 +1,5 @@
-//! Routes for property tests, as a route table spells them: both sides are made of the same holes, each in a
-//! place of its own, with every construct of the language. Calls that fit them or nearly do come with them.
+//! Routes for property tests, as a route table spells them: both sides are made of the same holes, each in
+//! a separate place, with every construct of the language. The module also generates calls that match them or nearly do.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -16,7 +16,7 @@ struct Kind {
     in_text: InText,
 }
 
-/// Whether a value can stand in a URL, a header, a text.
+/// The texts that can contain a value: URLs, headers, members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InText {
     /// Also as a piece of one, and in a path.
@@ -54,7 +54,7 @@ const KINDS: &[Kind] = &[
     kind(":null", ["null", "null"], InText::AsJson),
 ];
 
-/// Where a hole stands on the REST side.
+/// The location of a hole on the REST side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Location {
     Path,
@@ -170,7 +170,7 @@ fn table(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> SourceTree {
     SourceTree::Table(members)
 }
 
-/// A tree in which all leaves stand.
+/// Returns a tree with all leaves.
 fn grown(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> SourceTree {
     let pieces = leaves.iter().all(|leaf| leaf.piece == InText::Piece);
     match dice.below(6) {

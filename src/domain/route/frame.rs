@@ -86,7 +86,7 @@ pub fn frame_line(frame: &SourceTree) -> String {
     line
 }
 
-/// Fails unless the frame is an object with members: nothing else can be told from other messages.
+/// Fails unless the frame is an object with members: nothing else can be distinguished from other messages.
 pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
     match frame {
         SourceTree::Table(members) if !members.is_empty() => Ok(()),

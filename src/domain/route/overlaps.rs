@@ -321,7 +321,7 @@ fn mark(pattern: &mut Pattern, twin: &Pattern) {
             let knows = |name: &String| object.members.iter().any(|(own, _)| own == name);
             let new = twin.members.iter().map(|(name, _)| name);
             let new: Vec<String> = new.filter(|name| !knows(name)).cloned().collect();
-            // An object that takes all members ignores none of them.
+            // An object that accepts all members ignores none of them.
             if object.rest.is_none() {
                 learn(&mut object.foreign, new);
             }

@@ -29,7 +29,7 @@ impl Template {
         let open = self.segments.last() == Some(&SegmentPattern::Rest);
         let fixed = self.segments.len() - usize::from(open);
         let longer = found.len() > fixed && !open;
-        // The segments that `**` takes must not be empty.
+        // The segments that `**` matches must not be empty.
         let tail = found.get(fixed..).unwrap_or_default();
         let empty = open && tail.iter().any(|text| text.is_empty());
         !longer
@@ -216,7 +216,7 @@ impl PathTree {
         self.find_with(path, method, EmptyHole::Refused)
     }
 
-    /// Does the same with empty holes allowed: a hole takes any segment of the path.
+    /// Does the same with empty holes allowed: a hole matches any segment of the path.
     pub(super) fn find_with<'t>(
         &'t self,
         path: Option<&str>,

@@ -416,7 +416,7 @@ fn write_hole(
     Ok(())
 }
 
-/// Fails unless a text has the segments that its hole spans: `{x=items/*}` takes `items/7`.
+/// Fails unless a text has the segments that its hole spans: `{x=items/*}` matches `items/7`.
 fn spans(path: &Template, placed: &PlacedHole, text: &str) -> Result<(), String> {
     let patterns = &path.segments[placed.start..placed.end];
     if patterns == [SegmentPattern::One] {

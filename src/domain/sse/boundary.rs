@@ -112,7 +112,7 @@ mod tests {
     }
 
     proptest! {
-        /// What stands before a border is whole events and what belongs to none.
+        /// The text before a boundary consists of complete events and of text between events.
         #[test]
         fn the_text_before_a_boundary_is_complete(
             parts in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n", ":", "data: x", "id"]), 0..30),

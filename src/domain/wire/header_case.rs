@@ -4,7 +4,6 @@
 //! head. Laws: restoring changes only the case of names; if all names arrived in title case, as most do, each line gets
 //! title case; otherwise the n-th line of a name gets the spelling of the n-th received one, and further lines stay
 //! unchanged.
-//! line goes on so; otherwise the n-th line of a name is spelled as the n-th that came, and a further one stays as it is.
 
 use std::mem;
 use std::rc::Rc;
@@ -98,7 +97,7 @@ impl HeaderCaseReader {
         }
     }
 
-    /// Reads a part of a name of this length, and returns whether the next part begins a word; `begins` tells that of
+    /// Reads a part of a name of this length, and returns whether the next part begins a word; `begins` is that of
     /// this one.
     #[inline(always)]
     fn part(&mut self, letters: ByteClasses, length: usize, begins: u32) -> u32 {

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_more_than_so_many_within_a_while() {
-        // Pings, pongs, codes of nobody; fragments and messages without content.
+        // Pings, pongs, unassigned opcodes; fragments and messages without content.
         for first in [0x89, 0x8a, 0x8b, 0x01, 0x02, 0x00, 0x81] {
             let idle = frame(first, 0);
             let mut flood = FrameFlood::default();

@@ -101,7 +101,7 @@ pub(super) struct BurstSpan {
 /// The signal of the last calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BurstSignal {
-    /// Most calls are served, or there are too few to tell.
+    /// Most calls are served, or there are too few to decide.
     Fine,
     /// Most calls fail, on the old path too.
     Alike,
@@ -170,7 +170,7 @@ impl Checkpoints {
         &Unserved { among, of, instead }: &Unserved,
         reference: Option<&ArmTally>,
     ) -> BurstSignal {
-        let mut glimpse = BurstSignal::Fine;
+        let mut signal = BurstSignal::Fine;
         for checkpoint in self.past.iter().rev() {
             let new = self.now.new.since(checkpoint.new).only(among);
             if !mostly(&new, of(&new), fast) {
@@ -188,10 +188,10 @@ impl Checkpoints {
                 return BurstSignal::Broken(BurstSpan { new, old, took });
             }
             if baseline.share > MARGIN {
-                glimpse = BurstSignal::Alike;
+                signal = BurstSignal::Alike;
             }
         }
-        glimpse
+        signal
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct FoundBreach {
 /// The baseline and the spans of a comparison.
 pub(super) struct GuardComparison<'c> {
     pub(super) least: f64,
-    pub(super) looks: &'c [Window],
+    pub(super) windows: &'c [Window],
     pub(super) reference: Option<&'c ArmTally>,
     /// The calls that the rates count.
     pub(super) among: Population,
@@ -47,21 +47,21 @@ impl GuardComparison<'_> {
             let baseline = old.raised(old_instead.share - new_instead.share);
             (new, old, baseline)
         };
-        self.looks.iter().find_map(|look| {
-            let (new, old, baseline) = rates(&look.whole);
+        self.windows.iter().find_map(|window| {
+            let (new, old, baseline) = rates(&window.whole);
             let old_calls = match self.reference {
-                None => look.whole.sides(self.among).old_calls,
+                None => window.whole.sides(self.among).old_calls,
                 Some(_) => old.calls,
             };
             let enough = new.calls >= self.least && old_calls >= self.least;
-            let (young, _, young_baseline) = rates(&look.young);
+            let (young, _, young_baseline) = rates(&window.young);
             let lasts = young.share - young_baseline.share > limit.get() / 2.0;
             let is_exceeded = enough && lasts && new.share - baseline.share > limit.get();
             (is_exceeded && excess(new, baseline, EVIDENCE) > limit.get()).then(|| FoundBreach {
                 breach: breach(Share::near(new.share), Share::near(old.share)),
                 new_calls: new.calls,
                 old_calls,
-                windows: look.windows,
+                windows: window.windows,
                 against: match self.reference {
                     Some(_) => Baseline::Earlier,
                     None => Baseline::SameTime,
@@ -109,9 +109,9 @@ impl GuardComparison<'_> {
     /// Returns the breach in the shortest span in which too many responses differ. The bound itself accounts for few
     /// responses, so there is no minimum number.
     pub(super) fn mismatches(&self, limit: Share) -> Option<FoundBreach> {
-        self.looks.iter().find_map(|look| {
-            let share = Rate::new(look.whole.mismatched, look.whole.answers);
-            let young = Rate::new(look.young.mismatched, look.young.answers);
+        self.windows.iter().find_map(|window| {
+            let share = Rate::new(window.whole.mismatched, window.whole.answers);
+            let young = Rate::new(window.young.mismatched, window.young.answers);
             let is_exceeded = young.share > limit.get() / 2.0 && share.share > limit.get();
             (is_exceeded && share.lower(EVIDENCE) > limit.get()).then(|| FoundBreach {
                 breach: Breach::Mismatches {
@@ -120,7 +120,7 @@ impl GuardComparison<'_> {
                 },
                 new_calls: share.calls,
                 old_calls: 0.0,
-                windows: look.windows,
+                windows: window.windows,
                 against: Baseline::SameTime,
             })
         })

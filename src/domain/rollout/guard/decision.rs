@@ -14,7 +14,7 @@ use crate::domain::rollout::UnixMillis;
 pub enum GuardDecision {
     /// There were enough calls, and the new path is within its limits.
     Content,
-    /// The guard cannot tell: the ramp neither advances nor rolls back.
+    /// The guard is inconclusive: the ramp neither advances nor rolls back.
     Inconclusive(Inconclusive),
     /// The new path exceeds a limit. The decision stays until a person re-arms the flag.
     Trip(Trip),
@@ -42,7 +42,7 @@ impl fmt::Display for GuardDecision {
     }
 }
 
-/// The reason why a guard cannot tell.
+/// The reason why a guard is inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Inconclusive {

@@ -81,7 +81,7 @@ impl GuardState {
     /// time since the last observation is left out. After a trip, the decision stays the same until
     /// [`GuardState::rearm`].
     pub fn observe(&mut self, guard: &Guard, at: UnixMillis, cumulative: &Tally) -> GuardDecision {
-        let glimpse = match self.take(guard, at, cumulative) {
+        let burst_signal = match self.take(guard, at, cumulative) {
             Some(delta) => {
                 self.slice.tally.add(&delta);
                 self.marks.push(at, &delta);
@@ -89,7 +89,7 @@ impl GuardState {
                     0 => self.alone.saturating_add(delta.new.calls),
                     _ => 0,
                 };
-                self.glimpse(guard)
+                self.burst_signal(guard)
             }
             None => None,
         };
@@ -99,7 +99,7 @@ impl GuardState {
         if let Some(trip) = self.trip() {
             return GuardDecision::Trip(trip.clone());
         }
-        match glimpse {
+        match burst_signal {
             Some((limit, BurstSignal::Broken(span))) => {
                 self.broken = self.broken.saturating_add(1);
                 if self.broken < BROKEN_IN_A_ROW {
@@ -125,8 +125,8 @@ impl GuardState {
             at,
             tally: cumulative.clone(),
         });
-        let lost_sight = at.since(seen.at) > guard.window;
-        if lost_sight || self.slice == WindowSlice::default() {
+        let has_gap = at.since(seen.at) > guard.window;
+        if has_gap || self.slice == WindowSlice::default() {
             seen.since = at;
             self.slice = WindowSlice {
                 from: at,
@@ -150,50 +150,50 @@ impl GuardState {
             self.marks.step_back(at);
         }
         seen.at = at;
-        let usable = !lost_sight && !cumulative.fell_below(&seen.tally);
+        let usable = !has_gap && !cumulative.fell_below(&seen.tally);
         let delta = usable.then(|| cumulative.since(&seen.tally));
         seen.tally.clone_from(cumulative);
         delta
     }
 
     /// Checks the last calls against each limit and returns the most severe signal.
-    fn glimpse(&self, guard: &Guard) -> Option<(Limit, BurstSignal)> {
+    fn burst_signal(&self, guard: &Guard) -> Option<(Limit, BurstSignal)> {
         let fast = guard.fast.as_ref()?;
         let reference = self.reference(guard);
         // The same problem can have another form on the old path: a failure may show there as a tool error, and a
         // refusal or tool error as any other kind.
         let by = |unserved| self.marks.signal(fast, &unserved, reference.as_ref());
         let failures = guard.limits.failure_delta.map(|_| {
-            let glimpse = by(Unserved {
+            let burst_signal = by(Unserved {
                 among: Population::All,
                 of: |calls| calls.failed,
                 instead: |calls| calls.tool_errors,
             });
-            (Limit::Failures, glimpse)
+            (Limit::Failures, burst_signal)
         });
         let refusals = guard.limits.refused_delta.map(|_| {
-            let glimpse = by(Unserved {
+            let burst_signal = by(Unserved {
                 among: Population::All,
                 of: |calls| calls.refused,
                 instead: |calls| calls.failed.saturating_add(calls.tool_errors),
             });
-            (Limit::Refusals, glimpse)
+            (Limit::Refusals, burst_signal)
         });
         let tool_errors = guard.limits.tool_error_delta.map(|_| {
-            let glimpse = by(Unserved {
+            let burst_signal = by(Unserved {
                 among: Population::ToolKnown,
                 of: |calls| calls.tool_errors,
                 instead: |calls| calls.failed.saturating_add(calls.refused),
             });
-            (Limit::ToolErrors, glimpse)
+            (Limit::ToolErrors, burst_signal)
         });
         let signals = failures.into_iter().chain(refusals).chain(tool_errors);
-        let rank = |glimpse: &BurstSignal| match glimpse {
+        let rank = |burst_signal: &BurstSignal| match burst_signal {
             BurstSignal::Broken(_) => 0,
             BurstSignal::Alike => 1,
             BurstSignal::Fine => 2,
         };
-        signals.min_by_key(|(_, glimpse)| rank(glimpse))
+        signals.min_by_key(|(_, burst_signal)| rank(burst_signal))
     }
 
     /// Returns the earlier windows of the old path if it is no longer called.
@@ -309,10 +309,10 @@ impl GuardState {
         window: &Tally,
         reference: Option<&ArmTally>,
     ) -> [Option<FoundBreach>; Limit::ALL.len()] {
-        let looks = self.looks.all();
+        let windows = self.looks.all();
         let against = GuardComparison {
             least: number(guard.min_calls),
-            looks: &looks,
+            windows: &windows,
             reference,
             among: Population::All,
         };
@@ -321,7 +321,7 @@ impl GuardState {
             ..against
         };
         let limits = &guard.limits;
-        // The old path may show the same problem in another form: see `glimpse`.
+        // The old path may show the same problem in another form: see `burst_signal`.
         Limit::ALL.map(|limit| match limit {
             Limit::Failures => {
                 let limit = limits.failure_delta?;
