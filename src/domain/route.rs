@@ -361,8 +361,8 @@ impl<H> Template<H> {
         }
     }
 
-    /// Returns the place of a hole: one whole segment, or several.
-    pub(in crate::domain) fn place(&self, placed: &PlacedHole<H>) -> HolePosition {
+    /// Returns the position of a hole: one whole segment, or several.
+    pub(in crate::domain) fn position(&self, placed: &PlacedHole<H>) -> HolePosition {
         match self.segments[placed.start..placed.end] {
             [SegmentPattern::One] => HolePosition::Segment,
             _ => HolePosition::Path,

@@ -68,8 +68,8 @@ impl SeriesRules {
     /// Returns whether a family keeps a label.
     #[must_use]
     pub fn keeps(&self, family: &str, label: &str) -> bool {
-        let kept = self.labels.get(family);
-        kept.is_none_or(|kept| kept.iter().any(|one| one == label))
+        let allowed = self.labels.get(family);
+        allowed.is_none_or(|allowed| allowed.iter().any(|one| one == label))
     }
 }
 

@@ -49,9 +49,9 @@ pub(super) fn places(
             block = blocks.next()?;
             found = first_bits(&text[block..], &mut fits);
         }
-        let place = block + found.trailing_zeros() as usize;
+        let offset = block + found.trailing_zeros() as usize;
         found &= found - 1;
-        Some(place)
+        Some(offset)
     })
 }
 

@@ -82,9 +82,9 @@ impl Flags {
         std::iter::from_fn(move || {
             let heads = rest.iter_mut().filter(|places| !places.is_empty());
             let next = heads.min_by_key(|places| places[0])?;
-            let (place, later) = next.split_first()?;
+            let (index, later) = next.split_first()?;
             *next = later;
-            self.all.get(*place).map(|flag| (*place, flag))
+            self.all.get(*index).map(|flag| (*index, flag))
         })
     }
 }

@@ -197,9 +197,9 @@ impl Subject {
     pub fn text(&self) -> Option<String> {
         let mut text = String::new();
         for part in &self.name {
-            for (place, attribute) in part.iter().enumerate() {
+            for (index, attribute) in part.iter().enumerate() {
                 if !text.is_empty() {
-                    text.push(if place == 0 { ',' } else { '+' });
+                    text.push(if index == 0 { ',' } else { '+' });
                 }
                 let mut types = TYPES.iter();
                 let known = types.find(|(_, kind)| *kind == attribute.kind);
@@ -318,26 +318,26 @@ impl NamePattern {
     /// Returns true if the parts of the name match the elements of the pattern, in order and completely.
     fn fits(&self, name: &[Vec<NameAttribute>]) -> bool {
         let NamePattern(elements) = self;
-        let (mut at, mut place) = (0, 0);
+        let (mut at, mut index) = (0, 0);
         // The element after the last `*`, and the part from which it is tried next.
         let mut again: Option<(usize, usize)> = None;
-        while let Some(part) = name.get(place) {
+        while let Some(part) = name.get(index) {
             match elements.get(at) {
                 Some(NameElement::Any) => {
                     at += 1;
-                    again = Some((at, place));
+                    again = Some((at, index));
                 }
                 Some(element) if element.fits(part) => {
                     at += 1;
-                    place += 1;
+                    index += 1;
                 }
                 _ => {
                     let Some((behind, tried)) = again else {
                         return false;
                     };
                     at = behind;
-                    place = tried + 1;
-                    again = Some((at, place));
+                    index = tried + 1;
+                    again = Some((at, index));
                 }
             }
         }
@@ -431,14 +431,14 @@ fn unescaped(value: &str) -> Result<String, NameFault> {
 /// text is valid in a header.
 fn escape(value: &str, text: &mut String) {
     let last = value.len().saturating_sub(1);
-    for (place, byte) in value.bytes().enumerate() {
-        let at_end = place == 0 || place == last;
+    for (index, byte) in value.bytes().enumerate() {
+        let at_end = index == 0 || index == last;
         match byte {
             b'"' | b'+' | b',' | b';' | b'<' | b'=' | b'>' | b'\\' => {
                 text.push('\\');
                 text.push(char::from(byte));
             }
-            b'#' if place == 0 => text.push_str("\\#"),
+            b'#' if index == 0 => text.push_str("\\#"),
             b' ' if at_end => text.push_str("\\ "),
             b' '..=b'~' => text.push(char::from(byte)),
             _ => text.push_str(&format!("\\{byte:02X}")),

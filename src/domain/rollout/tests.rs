@@ -185,14 +185,14 @@ fn a_caller_without_a_key_is_out_unless_the_flag_says_otherwise() {
     );
     assert_eq!(out.why, DecisionReason::Default);
     share.without_key = WithoutKey::In;
-    let kept = decide(
+    let decision = decide(
         &rollout(vec![share]),
         caller("other", None),
         "r",
         Side::Rest,
     );
     assert_eq!(
-        (kept.stage, kept.why),
+        (decision.stage, decision.why),
         (Stage::Translate, DecisionReason::Keyless(0))
     );
 }

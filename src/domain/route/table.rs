@@ -95,15 +95,15 @@ impl RouteIndex {
     fn new(routes: &[Route], speech: Wire) -> RouteIndex {
         let mut index = RouteIndex::default();
         let all = routes.iter().enumerate();
-        for (place, route) in all.filter(|(_, route)| route.speech == speech) {
+        for (position, route) in all.filter(|(_, route)| route.speech == speech) {
             if route.enters_from(Side::Rest) {
-                index.tree_of(route).insert(route, place);
+                index.tree_of(route).insert(route, position);
             }
             if route.enters_from(Side::Rpc) {
                 match &route.rpc_call.method {
-                    TextPatterns::Literal(method) => index.by_rpc.under(method).add(place),
+                    TextPatterns::Literal(method) => index.by_rpc.under(method).add(position),
                     TextPatterns::Hole(_) | TextPatterns::Mixed(_) => {
-                        index.by_rpc_pattern.add(place)
+                        index.by_rpc_pattern.add(position)
                     }
                 }
             }
@@ -133,12 +133,12 @@ impl RouteIndex {
     }
 
     /// Returns true when a path that a route writes may be the path of another one.
-    fn contests(&self, route: &Route, place: usize) -> bool {
+    fn contests(&self, route: &Route, position: usize) -> bool {
         let tree = match route.rest_call.path.before_slash() {
             (_, true) => &self.slashed,
             (_, false) => &self.tree,
         };
-        tree.contests(route, place)
+        tree.contests(route, position)
     }
 
     fn arrange(&mut self, routes: &mut [Route], errors: &mut Vec<TableError>) {

@@ -28,7 +28,7 @@ fn of(json: &Json) -> SourceTree {
         }
         JsonKind::Array => SourceTree::List(
             json.elements()
-                .map(|place| of(&json.piece(place)))
+                .map(|index| of(&json.piece(index)))
                 .collect(),
         ),
         JsonKind::Number | JsonKind::Boolean | JsonKind::Null => SourceTree::Literal(json.clone()),
@@ -76,8 +76,8 @@ pub(in crate::domain) fn route(rest: &str, rpc: &str, more: &str) -> Route {
 /// A row: `{ status, headers, body, text }` and `{ result }` or `{ code, message, data }`.
 pub(in crate::domain) fn row(index: usize, (rest, rpc): (&str, &str)) -> RowSource {
     let take = |members: &mut Vec<(String, SourceTree)>, key: &str| {
-        let place = members.iter().position(|(name, _)| name == key)?;
-        Some(members.remove(place).1)
+        let index = members.iter().position(|(name, _)| name == key)?;
+        Some(members.remove(index).1)
     };
     let (mut rest, mut rpc) = (members(rest), members(rpc));
     let rpc = match take(&mut rpc, "result") {

@@ -111,12 +111,12 @@ pub(super) fn token_before<const END: u8>(line: &[u8]) -> Option<(&[u8], &[u8])>
     const { assert!(classes_of(END) & TOKEN == 0) };
     let end = length_before(line, equal::<END>, |byte| byte == END);
     let (token, rest) = line.split_at(end);
-    let behind = rest.get(1..)?;
+    let tail = rest.get(1..)?;
     // Without a branch for each byte.
     let common = token
         .iter()
         .fold(TOKEN, |all, byte| all & CLASSES[usize::from(*byte)]);
-    (common != 0 && !token.is_empty()).then_some((token, behind))
+    (common != 0 && !token.is_empty()).then_some((token, tail))
 }
 
 /// Returns the bytes without surrounding white space (`OWS`, RFC 9110 §5.6.3).

@@ -317,8 +317,8 @@ mod tests {
         for answer in answers {
             let mut flood = FrameCounter::of_server();
             for _ in 0..5 * FRAMES {
-                let said = [&answer[..], &ping].concat();
-                assert!(!flood.is_flooded_by(&said, Duration::default));
+                let bytes = [&answer[..], &ping].concat();
+                assert!(!flood.is_flooded_by(&bytes, Duration::default));
             }
             // No more than so many besides, however many calls there were.
             assert!(!flood.is_flooded_by(&ping.repeat(FRAMES as usize), Duration::default));
@@ -331,9 +331,9 @@ mod tests {
             (8, 0, b"\0\0\0\x01"),
         ] {
             let mut flood = FrameCounter::of_server();
-            let said = [frame(kind, flags, payload), ping.clone()].concat();
-            assert!(!flood.is_flooded_by(&said.repeat(FRAMES as usize), Duration::default));
-            assert!(flood.is_flooded_by(&said, Duration::default), "{kind}");
+            let bytes = [frame(kind, flags, payload), ping.clone()].concat();
+            assert!(!flood.is_flooded_by(&bytes.repeat(FRAMES as usize), Duration::default));
+            assert!(flood.is_flooded_by(&bytes, Duration::default), "{kind}");
         }
     }
 

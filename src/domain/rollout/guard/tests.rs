@@ -18,12 +18,12 @@ struct Second {
 fn arm((calls, failed, refused): (u64, u64, u64)) -> ArmTally {
     let mut arm = ArmTally::default();
     for call in 0..calls {
-        let fate = match call {
+        let outcome = match call {
             _ if call < failed => CallEnd::Failed,
             _ if call < failed + refused => CallEnd::Refused,
             _ => CallEnd::Served,
         };
-        arm.count(fate, Duration::from_millis(40));
+        arm.count(outcome, Duration::from_millis(40));
     }
     arm
 }
@@ -372,7 +372,7 @@ fn a_clock_that_steps_back_does_not_stop_the_guard() {
 
 #[test]
 fn shares_are_printed_with_significant_digits() {
-    let told = |millionths| Share::from_millionths(millionths).unwrap().to_string();
+    let printed = |millionths| Share::from_millionths(millionths).unwrap().to_string();
     let cases = [
         (0, "0"),
         (1_000_000, "100"),
@@ -384,6 +384,6 @@ fn shares_are_printed_with_significant_digits() {
         (1, "0.0001"),
     ];
     for (millionths, text) in cases {
-        assert_eq!(told(millionths), text);
+        assert_eq!(printed(millionths), text);
     }
 }

@@ -292,9 +292,9 @@ fn look<'c>(
 ) -> Window {
     let (mut whole, mut young) = (WindowTotals::default(), WindowTotals::default());
     let half = parts.len() / 2;
-    for (place, part) in parts.chain(open).enumerate() {
+    for (index, part) in parts.chain(open).enumerate() {
         whole.add(part);
-        if place >= half {
+        if index >= half {
             young.add(part);
         }
     }

@@ -82,8 +82,8 @@ impl Latency {
 
     /// Adds another histogram.
     pub fn add(&mut self, other: &Latency) {
-        for (own, other) in self.0.iter_mut().zip(other.0) {
-            *own = own.saturating_add(other);
+        for (count, other) in self.0.iter_mut().zip(other.0) {
+            *count = count.saturating_add(other);
         }
     }
 
@@ -91,8 +91,8 @@ impl Latency {
     #[must_use]
     pub fn since(&self, earlier: &Latency) -> Latency {
         let mut later = self.clone();
-        for (own, earlier) in later.0.iter_mut().zip(earlier.0) {
-            *own = own.saturating_sub(earlier);
+        for (count, earlier) in later.0.iter_mut().zip(earlier.0) {
+            *count = count.saturating_sub(earlier);
         }
         later
     }

@@ -6,20 +6,20 @@ use super::*;
 
 fn calls() -> impl Strategy<Value = Vec<(Path, CallEnd, u64)>> {
     let arm = prop_oneof![Just(Path::New), Just(Path::Old)];
-    let fate = prop_oneof![
+    let outcome = prop_oneof![
         Just(CallEnd::Served),
         Just(CallEnd::Refused),
         Just(CallEnd::Failed),
         Just(CallEnd::ToolError),
         Just(CallEnd::ToolUnknown),
     ];
-    prop::collection::vec((arm, fate, 0u64..100_000), 0..60)
+    prop::collection::vec((arm, outcome, 0u64..100_000), 0..60)
 }
 
 fn tally(calls: &[(Path, CallEnd, u64)]) -> Tally {
     let mut tally = Tally::default();
-    for (arm, fate, millis) in calls {
-        tally.count(*arm, *fate, Duration::from_millis(*millis));
+    for (arm, outcome, millis) in calls {
+        tally.count(*arm, *outcome, Duration::from_millis(*millis));
     }
     tally
 }

@@ -144,19 +144,19 @@ fn proof_takes_precedence_over_declaration() {
     let none = Shown::default;
     let agent = || none().with("user-agent", "cli/1.2");
     let address = || agent().from("192.0.2.7");
-    let said = || {
+    let declared = || {
         address()
             .with("x-client-id", "ios-9")
             .with("x-device-id", "d1")
     };
-    let claim = || said().with("authorization", "Bearer good.svc-1");
+    let claim = || declared().with("authorization", "Bearer good.svc-1");
     let key = || claim().with("x-api-key", "secret");
     let all = || key().certified();
     let rows = [
         (all(), "by-subject", None, Proof::Authenticated),
         (key(), "by-key", Some("secret"), Proof::Authenticated),
         (claim(), "by-claim", Some("svc-1"), Proof::Authenticated),
-        (said(), "by-header", Some("d1"), Proof::Declared),
+        (declared(), "by-header", Some("d1"), Proof::Declared),
         (address(), "by-address", Some("192.0.2.7"), Proof::Declared),
         (agent(), "by-agent", None, Proof::Declared),
         (none(), OTHER, None, Proof::None),
@@ -177,26 +177,26 @@ fn are_named(rows: &[Row<'_>]) {
 #[test]
 fn what_proves_nothing_is_not_there() {
     let none = Shown::default;
-    let said = || {
+    let declared = || {
         none()
             .with("x-client-id", "ios-9")
             .with("x-device-id", "d1")
     };
     let rows = [
         (
-            said().with("x-api-key", "guess"),
+            declared().with("x-api-key", "guess"),
             "by-header",
             Some("d1"),
             Proof::Declared,
         ),
         (
-            said().with("authorization", "Bearer forged.svc-1"),
+            declared().with("authorization", "Bearer forged.svc-1"),
             "by-header",
             Some("d1"),
             Proof::Declared,
         ),
         (
-            said().with("authorization", "Bearer good.person"),
+            declared().with("authorization", "Bearer good.person"),
             "by-header",
             Some("d1"),
             Proof::Declared,
@@ -229,20 +229,20 @@ fn what_proves_nothing_is_not_there() {
 #[test]
 fn where_hops_are_named_what_others_declare_is_ignored() {
     let clients = clients().trusting(TrustedProxies::new(vec![network("10.0.0.0/8")]));
-    let said = Shown::default()
+    let declared = Shown::default()
         .with("x-client-id", "ios-9")
         .with("user-agent", "cli/1")
         .with("x-forwarded-for", "192.0.2.7");
     let name = |shown: Shown| shown.named(&clients).0;
-    assert_eq!(name(said.clone().from("10.0.0.1")), "by-header");
-    assert_eq!(name(said.clone().from("6.6.6.6")), OTHER);
-    assert_eq!(name(said.clone().from("192.0.2.8")), "by-address");
+    assert_eq!(name(declared.clone().from("10.0.0.1")), "by-header");
+    assert_eq!(name(declared.clone().from("6.6.6.6")), OTHER);
+    assert_eq!(name(declared.clone().from("192.0.2.8")), "by-address");
     let forwarded = Shown::default().with("x-forwarded-for", "192.0.2.7");
     assert_eq!(name(forwarded.clone().from("10.0.0.1")), "by-address");
     assert_eq!(name(forwarded.from("6.6.6.6")), OTHER);
     // What is proved needs no hop.
     assert_eq!(
-        name(said.from("6.6.6.6").with("x-api-key", "secret")),
+        name(declared.from("6.6.6.6").with("x-api-key", "secret")),
         "by-key"
     );
 }

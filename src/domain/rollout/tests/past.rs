@@ -211,8 +211,8 @@ proptest! {
         }
         let at = at % decisions.len();
         let began = (at as u32 + 1) * SECOND;
-        let kept = line.decide(&key, began, changes.len() as u32 * SECOND);
-        prop_assert_eq!(kept.stage, decisions[at].stage);
-        prop_assert_eq!(kept.why.flag(), decisions[at].why.flag());
+        let decision = line.decide(&key, began, changes.len() as u32 * SECOND);
+        prop_assert_eq!(decision.stage, decisions[at].stage);
+        prop_assert_eq!(decision.why.flag(), decisions[at].why.flag());
     }
 }

@@ -131,7 +131,7 @@ fn name(table: &RouteTable, route: Option<usize>) -> Option<&str> {
     route.map(|route| table.route(route).name.as_str())
 }
 
-fn told(table: &RouteTable) -> String {
+fn describe(table: &RouteTable) -> String {
     let routes = table.routes().iter();
     let lines = routes.map(|route| {
         let (body, params) = (&route.rest_call.body, &route.rpc_call.params);
@@ -159,10 +159,10 @@ proptest! {
         for route in &routes {
             let sent = rest_call(route, &mut dice);
             let found = [&one, &other].map(|table| name(table, taken(table, &route.method, &sent)));
-            prop_assert_eq!(found[0], found[1], "{:?}\n{}", sent, told(&one));
+            prop_assert_eq!(found[0], found[1], "{:?}\n{}", sent, describe(&one));
             let (method, params) = rpc_call(route, &mut dice);
             let found = [&one, &other].map(|table| name(table, table.select_rpc(&method, Some(&params))));
-            prop_assert_eq!(found[0], found[1], "{:?}\n{}", params, told(&one));
+            prop_assert_eq!(found[0], found[1], "{:?}\n{}", params, describe(&one));
         }
     }
 
@@ -182,10 +182,10 @@ proptest! {
             });
             for rival in rivals {
                 let found = found.unwrap();
-                prop_assert!(fits(found, &sent), "{} does not fit {sent:?}\n{}", found.name, told(&table));
+                prop_assert!(fits(found, &sent), "{} does not fit {sent:?}\n{}", found.name, describe(&table));
                 prop_assert!(
                     rival.name == found.name || refines(found, rival, Side::Rest),
-                    "{} is taken, and {} fits {sent:?}\n{}", found.name, rival.name, told(&table)
+                    "{} is taken, and {} fits {sent:?}\n{}", found.name, rival.name, describe(&table)
                 );
             }
             let (method, params) = rpc_call(route, &mut dice);
@@ -197,7 +197,7 @@ proptest! {
                 let found = found.unwrap();
                 prop_assert!(
                     rival.name == found.name || refines(found, rival, Side::Rpc),
-                    "{} is taken, and {} fits {params:?}\n{}", found.name, rival.name, told(&table)
+                    "{} is taken, and {} fits {params:?}\n{}", found.name, rival.name, describe(&table)
                 );
             }
         }
@@ -225,7 +225,7 @@ proptest! {
             prop_assert!(
                 // A route that is entered from the other side only stands for its twin.
                 again.is_none_or(|again| again == found || !table.route(found).enters_from(Side::Rest)),
-                "{:?} of {} became {:?}, taken for {:?}\n{}", params, table.route(found).name, sent, name(&table, again), told(&table)
+                "{:?} of {} became {:?}, taken for {:?}\n{}", params, table.route(found).name, sent, name(&table, again), describe(&table)
             );
         }
     }

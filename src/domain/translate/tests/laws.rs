@@ -85,7 +85,7 @@ fn expect_normal(route: &Route, before: &Bindings, after: &Bindings) -> Result<(
         prop_assert!(
             is_normal(before, after, &defaults),
             "{}",
-            told(route, &[&route.facts.holes[hole], before, after])
+            describe(route, &[&route.facts.holes[hole], before, after])
         );
     }
     Ok(())
@@ -96,7 +96,7 @@ fn route_of(dice: &mut Dice) -> Option<Route> {
 }
 
 /// The route, and what has become of its call.
-fn told(route: &Route, steps: &[&dyn std::fmt::Debug]) -> String {
+fn describe(route: &Route, steps: &[&dyn std::fmt::Debug]) -> String {
     let call = &route.rest_call;
     format!(
         "{} {:?} {:?} <-> {} {:?}: {steps:#?}",
@@ -115,7 +115,7 @@ fn step<T>(
         if gap.iter().any(|words| error.what.starts_with(words)) {
             TestCaseError::reject("a gap")
         } else {
-            TestCaseError::fail(told(route, &[before, &error]))
+            TestCaseError::fail(describe(route, &[before, &error]))
         }
     })
 }
@@ -158,7 +158,7 @@ proptest! {
         // Once in normal form, it stays.
         let (again, _) = step((&route, &(&call, &second)), there(&route, &second))?;
         let (third, _) = step((&route, &(&second, &again)), back(&route, &again))?;
-        prop_assert!(same_sent(&second, &third), "{}", told(&route, &[&second, &again, &third]));
+        prop_assert!(same_sent(&second, &third), "{}", describe(&route, &[&second, &again, &third]));
     }
 
     #[test]
@@ -171,7 +171,7 @@ proptest! {
         let (again, _) = step((&route, &(&sent, &second)), back(&route, &second))?;
         let (third, _) = step((&route, &(&second, &again)), there(&route, &again))?;
         prop_assert_eq!(&second.0, &third.0);
-        prop_assert_eq!(second.1.as_bytes(), third.1.as_bytes(), "{}", told(&route, &[&second, &again, &third]));
+        prop_assert_eq!(second.1.as_bytes(), third.1.as_bytes(), "{}", describe(&route, &[&second, &again, &third]));
     }
 
     #[test]

@@ -55,11 +55,11 @@ proptest! {
             let first = Second { new: part(second.new), old: part(second.old) }.tally();
             one.add(&first);
             other.add(&all.since(&first));
-            let said = together.add(&all);
+            let decision = together.add(&all);
             apart.sums = one.clone();
             apart.sums.add(&other);
             apart.now += 1;
-            prop_assert_eq!(said, apart.observe());
+            prop_assert_eq!(decision, apart.observe());
         }
         prop_assert_eq!(together.watch, apart.watch);
     }
@@ -85,15 +85,15 @@ proptest! {
 
     #[test]
     fn a_restart_forgets_nothing(traffic in traffic()) {
-        let mut kept = Scene::new(small());
+        let mut stored = Scene::new(small());
         let mut restarted = Scene::new(small());
         for (number, second) in seconds(&traffic).enumerate() {
-            let said = kept.add(&second.tally());
+            let decision = stored.add(&second.tally());
             if number % 10 == 3 {
                 let text = serde_json::to_string(&restarted.watch).unwrap();
                 restarted.watch = serde_json::from_str(&text).unwrap();
             }
-            prop_assert_eq!(said, restarted.add(&second.tally()));
+            prop_assert_eq!(decision, restarted.add(&second.tally()));
         }
     }
 

@@ -136,12 +136,12 @@ fn without_tools(value: &mut serde_json::Value) {
 fn unknown(unread: u64, failing: u64) -> Tally {
     let mut old = ArmTally::default();
     for call in 0..10 {
-        let fate = match call {
+        let outcome = match call {
             _ if call < unread => CallEnd::ToolUnknown,
             _ if (call - unread) * 10 < failing * (10 - unread) => CallEnd::ToolError,
             _ => CallEnd::Served,
         };
-        old.count(fate, Duration::from_millis(40));
+        old.count(outcome, Duration::from_millis(40));
     }
     Tally {
         old,
