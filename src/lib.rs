@@ -1,11 +1,11 @@
 //! dualgauge: a migration proxy that serves legacy REST and JSON-RPC 2.0 on one port, translates between them with a
 //! declarative route table, and moves clients from one to the other step by step.
 //!
-//! # The floors
+//! # The layers
 //!
-//! A module uses only modules of lower floors, and none of its own floor (`tests/architecture.rs` checks this):
+//! A module uses only modules of lower layers, and none of its own layer (`tests/architecture.rs` checks this):
 //!
-//! | floor | module | what it owns |
+//! | layer | module | what it owns |
 //! |---|---|---|
 //! | 0 | [`domain`] | pure values and functions: JSON, JSON-RPC, patterns, routes, outcomes, rollout, failures |
 //! | 1 | [`config`] | files, environment and command line → a [`domain::plan::Plan`], or every problem |

@@ -70,7 +70,7 @@ fn all_sources() -> Vec<(PathBuf, String)> {
 }
 
 fn layer_of(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|floor| floor.contains(&module))
+    LAYERS.iter().position(|layer| layer.contains(&module))
 }
 
 fn module_of(path: &Path) -> String {
