@@ -1,9 +1,10 @@
+mod affinity;
 mod full;
+mod laws;
 mod lists;
 
-use proptest::prelude::*;
-
 use http::HeaderMap;
+use proptest::prelude::*;
 
 use super::*;
 use crate::domain::json::Json;
@@ -497,6 +498,3 @@ proptest! {
         }
     }
 }
-
-mod affinity;
-mod laws;
