@@ -3,28 +3,25 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::post::PostClient;
 use crate::domain::json::unmarked;
-use crate::upstream::{ContentEncoding, DecodeError};
+use crate::upstream::{ContentEncoding, DecodeError, MemoryBudget};
 
 /// Returns true if the headers name a content coding other than `identity`.
 pub(super) fn is_coded(headers: &HeaderMap) -> bool {
     ContentEncoding::from_headers(headers) != Ok(ContentEncoding::Identity)
 }
 
-impl PostClient {
-    /// Returns a body without its content coding and byte order mark. It counts towards `limits.memory` while it is
-    /// decoded; the worker that receives it as a response accounts for it from then on.
-    pub(super) fn plain(
-        &self,
-        headers: &HeaderMap,
-        body: Bytes,
-        most: usize,
-    ) -> Result<Bytes, DecodeError> {
-        let unknown = |name: String| DecodeError::Malformed(std::io::Error::other(name));
-        let coding = ContentEncoding::from_headers(headers).map_err(unknown)?;
-        let mut held = self.memory.part();
-        let decoded = coding.decode(body, most, |bytes| held.grow(bytes).is_ok());
-        decoded.map(unmarked)
-    }
+/// Returns a body without its content coding and byte order mark. It counts towards `memory` while it is decoded; the
+/// worker that receives it as a response accounts for it from then on.
+pub(super) fn decode_body(
+    memory: &MemoryBudget,
+    headers: &HeaderMap,
+    body: Bytes,
+    most: usize,
+) -> Result<Bytes, DecodeError> {
+    let unknown = |name: String| DecodeError::Malformed(std::io::Error::other(name));
+    let coding = ContentEncoding::from_headers(headers).map_err(unknown)?;
+    let mut held = memory.part();
+    let decoded = coding.decode(body, most, |bytes| held.grow(bytes).is_ok());
+    decoded.map(unmarked)
 }

@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::coded::is_coded;
+use super::coded::{decode_body, is_coded};
 use super::retry::retry;
 use crate::domain::jsonrpc::{self, PeerMessage};
 use crate::domain::mcp::{ResponseBody as Read, ResponseKind, kind_of, read_body};
@@ -268,7 +268,7 @@ impl PostClient {
             Err(_) if looks != ResponseKind::Json => Bytes::new(),
             Err(_) => return PostOutcome::Failed(RequestError::Cut),
         };
-        let body = match self.plain(&head.headers, body, most) {
+        let body = match decode_body(&self.memory, &head.headers, body, most) {
             Ok(body) => body,
             Err(DecodeError::TooLarge(_)) => {
                 return PostOutcome::Failed(RequestError::TooLarge(status));

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response;
 
+use super::coded::decode_body;
 use super::post::PostClient;
 use crate::domain::outcome::RestReply;
 use crate::upstream::{IncomingBody, Lease, collect_all};
@@ -26,7 +27,8 @@ impl PostClient {
             && let Ok(body) = collect_all(body, most).await
         {
             lease.release();
-            reply.body = self.plain(&reply.headers, body, most).unwrap_or_default();
+            let decoded = decode_body(&self.memory, &reply.headers, body, most);
+            reply.body = decoded.unwrap_or_default();
         }
         if reply.body.is_empty() {
             reply.headers.remove(CONTENT_TYPE);
