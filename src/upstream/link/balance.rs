@@ -5,11 +5,8 @@
 
 use std::sync::Arc;
 
-use super::LinkStats;
-use super::handle::{LinkHandle, RequestReceiver, open};
-
-/// A guard for a request in flight on a link; the strong count is the load.
-pub(super) type InFlightGuard = Arc<()>;
+use super::handle::{InFlightGuard, LinkHandle, RequestReceiver, open};
+use super::stats::LinkStats;
 
 /// One of the balanced links.
 struct BalancedLink {

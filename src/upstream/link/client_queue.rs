@@ -11,10 +11,9 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
 use super::notifications::{
-    self, LinkLost, NotificationSender, PER_CLIENT, QueuePermit, ReplySender, units,
+    self, LinkLost, LinkReply, NotificationSender, PER_CLIENT, QueuePermit, ReplySender, units,
 };
-use super::stats::Delivery;
-use super::{LinkReply, LinkStats};
+use super::stats::{Delivery, LinkStats};
 use crate::domain::pending::RequestError;
 use crate::telemetry::clock;
 

@@ -14,7 +14,6 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::LinkReply;
 use super::stats::Delivery;
 use crate::domain::pending::RequestError;
 
@@ -99,6 +98,17 @@ pub enum LostBy {
     Client,
     /// The plan, which has replaced or removed the upstream.
     Plan,
+}
+
+/// A successful reply of a link task.
+#[derive(Debug)]
+pub enum LinkReply {
+    /// The response to the request that was sent with this id.
+    Answer(u64, Bytes),
+    /// The notification was sent.
+    Sent,
+    /// A subscription ended in good order, without a response of the server.
+    Ended,
 }
 
 /// A reply with its place in the sequence.

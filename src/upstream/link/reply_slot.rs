@@ -3,8 +3,7 @@
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::LinkReply;
-use super::notifications::{NotificationSender, SequencedReply};
+use super::notifications::{LinkReply, NotificationSender, SequencedReply};
 use crate::domain::pending::RequestError;
 
 /// The waiting end of a reply channel. Dropping it notifies the link task.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::LinkStats;
 use super::handle::{LinkHandle, RequestReceiver, open};
+use super::stats::LinkStats;
 use crate::telemetry::clock;
 
 /// A link task and the time at which its link became ready.

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::pin::Pin;
 
-use super::{Event, Link};
+use super::transport::{Event, Link};
 
 /// The choice to read from the server or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

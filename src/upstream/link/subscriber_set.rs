@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::LinkStats;
 use super::notifications::NotificationSender;
+use super::stats::LinkStats;
 
 /// The most subscribers to a shared link.
 const LISTENERS: usize = 16 * 1024;

@@ -8,10 +8,9 @@ use bytes::Bytes;
 
 use super::client_queue::LinkClientQueue;
 use super::handle::ProgressSink;
-use super::notifications::{self, LinkLost, NotificationSender, ReplySender};
-use super::stats::Delivery;
+use super::notifications::{self, LinkLost, LinkReply, NotificationSender, ReplySender};
+use super::stats::{Delivery, LinkStats};
 use super::subscriber_set::{JoinResult, Subscriber, SubscriberSet};
-use super::{LinkReply, LinkStats};
 use crate::domain::jsonrpc::{progress_token, with_progress_token};
 use crate::domain::pending::{Recipients, RequestError};
 

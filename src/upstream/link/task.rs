@@ -10,15 +10,14 @@ use bytes::Bytes;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::balance::InFlightGuard;
 use super::cancel::CancelSignal;
 use super::client_queue::LinkClientQueue;
-use super::handle::ProgressSink;
-use super::notifications::{LinkLost, LostBy, NotificationSender, ReplySender};
+use super::handle::{InFlightGuard, LinkRequest, ProgressSink, RequestReceiver};
+use super::notifications::{LinkLost, LinkReply, LostBy, NotificationSender, ReplySender};
 use super::state::{LinkConnection, LinkEvent, Listening};
-use super::stats::StatsHandle;
+use super::stats::{LinkStats, StatsHandle};
 use super::subscribers::Subscribers;
-use super::{Event, Link, LinkReply, LinkRequest, LinkStats, RequestReceiver, Transport};
+use super::transport::{Event, Link, Transport};
 use crate::domain::json::unmarked;
 use crate::domain::pending::{
     LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,

@@ -1,0 +1,229 @@
+//! A worker's view of an upstream that is reached over links: the choice of a link, and the requests sent over it.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot;
+
+use super::cancel::CancelSignal;
+use super::handle::{LinkHandle, LinkRequest, ProgressSink};
+use super::notifications::{LinkReply, NotificationSender};
+use super::per_client::{ClientLinks, LinkSharing, PendingSubscription};
+use super::reply_slot::ReplySlot;
+use super::subscriber_set::Subscriber;
+use crate::domain::pending::{Outbound, Priority, RequestError, RetryRule};
+use crate::domain::plan::UpstreamPlan;
+use crate::telemetry::clock;
+
+/// Extra time after its deadline in which a request still waits for the link task to report the timeout.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// The client that sends a request.
+#[derive(Debug, Default)]
+pub struct Requester<'a> {
+    /// The links that belong to the client's connection.
+    pub links: Option<&'a ClientLinks>,
+    /// The client's cancellation signal for this request.
+    pub cancel_signal: Option<Arc<CancelSignal>>,
+    /// The client's notification channel, which also orders the reply among its notifications.
+    pub notifier: Option<NotificationSender>,
+}
+
+/// A worker's view of an upstream that is reached over links.
+#[derive(Debug)]
+pub struct LinkUpstream {
+    plan: UpstreamPlan,
+    sharing: LinkSharing,
+    rank: Priority,
+}
+
+impl LinkUpstream {
+    /// Creates the view for an upstream whose calls have priority `rank`.
+    #[must_use]
+    pub fn new(
+        plan: UpstreamPlan,
+        sharing: impl Into<LinkSharing>,
+        rank: Priority,
+    ) -> Rc<LinkUpstream> {
+        let sharing = sharing.into();
+        Rc::new(LinkUpstream {
+            plan,
+            sharing,
+            rank,
+        })
+    }
+
+    /// Returns the plan of the upstream.
+    #[must_use]
+    pub fn plan(&self) -> &UpstreamPlan {
+        &self.plan
+    }
+
+    /// Opens the link of a client that only listens, if each client has a link of its own.
+    pub fn listen(&self, links: &ClientLinks) {
+        if matches!(self.sharing, LinkSharing::PerClient(_)) {
+            // A failure is ignored: the first call that needs the link opens it and reports the reason.
+            let _ = self.route(Some(links));
+        }
+    }
+
+    /// Sends a request over the shared link and waits for the reply. Dropping the future takes the request back, or
+    /// tells the server that it is cancelled.
+    ///
+    /// # Errors
+    /// Returns a [`RequestError`] within `limit`.
+    pub async fn request(
+        &self,
+        outbound: Outbound,
+        limit: Duration,
+        repeat: RetryRule,
+    ) -> Result<LinkReply, RequestError> {
+        let requester = Requester::default();
+        self.request_for(requester, (outbound, repeat), limit).await
+    }
+
+    /// Sends a request for a client whose connection may have a link of its own.
+    ///
+    /// # Errors
+    /// Returns a [`RequestError`] within `limit`.
+    pub async fn request_for(
+        &self,
+        requester: Requester<'_>,
+        (outbound, repeat): (Outbound, RetryRule),
+        limit: Duration,
+    ) -> Result<LinkReply, RequestError> {
+        let Requester {
+            links,
+            cancel_signal,
+            notifier,
+        } = requester;
+        let (handle, shared) = self.route(links)?;
+        let subscription = shared.and_then(|links| links.pending_subscription(&handle));
+        // A client on a socket listens as long as it is connected, and receives everything from a link of its own.
+        let on_socket = links.is_some_and(ClientLinks::has_subscriber);
+        let progress_to = notifier.clone().filter(|_| !on_socket || shared.is_some());
+        let (outbound, progress) = self.with_progress_token(outbound, progress_to);
+        // A client that uses POST listens while a call with a progress token is open.
+        let subscriber = match on_socket {
+            true => subscription.as_ref().map(PendingSubscription::subscriber),
+            false => notifier
+                .clone()
+                .filter(|_| progress.is_some())
+                .map(Subscriber::new),
+        };
+        let now = clock::now();
+        let deadline = now + limit;
+        let wait_until = match outbound {
+            // The server must acknowledge a subscription by the deadline; after that there is no limit.
+            Outbound::Subscription(..) => None,
+            Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => Some(deadline + GRACE),
+        };
+        let (reply, answer) = oneshot::channel();
+        let request = LinkRequest {
+            outbound,
+            start_by: now + self.plan.queue_wait(limit),
+            deadline,
+            repeat,
+            rank: self.rank,
+            reply,
+            notifier: notifier.clone(),
+            subscriber,
+            progress,
+            cancel_signal,
+            load: None,
+        };
+        let handle = self.send(handle, links, request)?;
+        if let Some(subscription) = subscription {
+            subscription.record();
+        }
+        let slot = ReplySlot {
+            answer,
+            held: None,
+            abandoned: &handle.abandoned,
+            notifier,
+        };
+        slot.answer(wait_until).await
+    }
+}
+
+impl LinkUpstream {
+    /// Returns the link for a request, and the client's links if the link is shared.
+    fn route<'o>(
+        &self,
+        links: Option<&'o ClientLinks>,
+    ) -> Result<(LinkHandle, Option<&'o ClientLinks>), RequestError> {
+        let upstream = &self.plan.name;
+        if links.is_some_and(ClientLinks::has_lost) {
+            return Err(RequestError::Unreachable);
+        }
+        match (&self.sharing, links) {
+            (LinkSharing::Shared(link), links) => Ok((link.clone(), links)),
+            (LinkSharing::PerClient(opener), Some(links)) => {
+                Ok((links.get_or_open(upstream, opener)?, None))
+            }
+            (LinkSharing::PerClient(_), None) => Err(RequestError::Unreachable),
+        }
+    }
+
+    /// Sends a request to its link task, or to a new one if that task has just started to end.
+    fn send(
+        &self,
+        handle: LinkHandle,
+        links: Option<&ClientLinks>,
+        request: LinkRequest,
+    ) -> Result<LinkHandle, RequestError> {
+        let (handle, sent) = match handle.requests.try_send(request) {
+            Err(TrySendError::Closed(request)) => {
+                let (next, _) = self.route(links)?;
+                let sent = next.requests.try_send(request);
+                (next, sent)
+            }
+            sent => (handle, sent),
+        };
+        match sent {
+            Ok(()) => Ok(handle),
+            Err(TrySendError::Full(_)) => Err(RequestError::Busy),
+            Err(TrySendError::Closed(_)) => Err(RequestError::Unreachable),
+        }
+    }
+
+    /// Gives a call of a client that takes notifications a unique progress token.
+    fn with_progress_token(
+        &self,
+        outbound: Outbound,
+        notifier: Option<NotificationSender>,
+    ) -> (Outbound, Option<ProgressSink>) {
+        let (Outbound::Call(call), Some(to)) = (&outbound, notifier) else {
+            return (outbound, None);
+        };
+        let depth = self
+            .plan
+            .transport
+            .link()
+            .map_or(1, |link| link.settings.depth);
+        let token = token();
+        match call.with_token(&token, depth) {
+            Some((call, client_token)) => (
+                Outbound::Call(call),
+                Some(ProgressSink {
+                    token,
+                    client_token,
+                    to,
+                }),
+            ),
+            None => (outbound, None),
+        }
+    }
+}
+
+/// Returns a unique token that cannot be guessed.
+fn token() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let guess = RandomState::new().build_hasher().finish();
+    format!("dualgauge-{number}-{guess:016x}")
+}
