@@ -1,12 +1,13 @@
 //! The connection that carries one call: an HTTP/1.1 connection of its own, or a stream of a shared HTTP/2
 //! connection.
 
-use http::{Request, Response};
+use http::Response;
 
+use super::header_casing::HeaderCasing;
 use super::http1::Http1Connection;
 use super::http2::Http2Stream;
-use super::retry::HeaderCasing;
-use super::{Body, IncomingBody, OutgoingRequest};
+use super::send_error::SendError;
+use super::{IncomingBody, OutgoingRequest};
 use crate::domain::wire::HeaderCase;
 
 /// The carrier of one call.
@@ -16,24 +17,6 @@ pub(super) enum Channel {
     Http1(Box<Http1Connection>),
     /// A stream of a shared connection.
     Http2(Http2Stream),
-}
-
-/// A call that got no response: the error, and the state of the request.
-#[derive(Debug)]
-pub(super) struct SendError {
-    pub(super) error: hyper::Error,
-    pub(super) request: RequestDisposition,
-}
-
-/// The state of a request that got no response. It decides whether the call may be retried.
-#[derive(Debug)]
-pub(super) enum RequestDisposition {
-    /// None of it was sent.
-    Unsent(Request<Body>),
-    /// The server reported that it did not process it; this is a copy.
-    Refused(Request<Body>),
-    /// The server may have processed it. Contains the bytes sent, if they were recorded.
-    Sent(Option<Vec<u8>>),
 }
 
 impl Channel {

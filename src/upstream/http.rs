@@ -11,15 +11,17 @@ use http::header::HOST;
 use http::{Request, Response, Version};
 use tokio::time::{Instant, interval, timeout};
 
-use super::channel::{Channel, RequestDisposition, SendError};
+use super::channel::Channel;
 use super::endpoints::{ActiveCall, Attempt, Endpoints};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
-use super::http1::{Http1Connection, IdleConnection, OpenCount};
+use super::http1::{Http1Connection, IdleConnection};
 use super::http2_pool::Http2Pool;
 use super::local_semaphore::{LocalSemaphore, Permit};
-use super::retry::{ConnectionNeed, HeaderCasing, RetryCopy, RetryRequest, SendOptions};
+use super::open_count::OpenCount;
+use super::retry::{ConnectionNeed, RetryCopy, RetryRequest, SendOptions};
+use super::send_error::{RequestDisposition, SendError};
 use super::uploads::{LOOK, Uploads};
-use super::{Body, IncomingBody, OutgoingRequest, Tasks, pinned};
+use super::{Body, HeaderCasing, IncomingBody, OutgoingRequest, Tasks, pinned};
 use crate::domain::load_balancing::HealthSignal;
 use crate::domain::plan::UpstreamPlan;
 use crate::domain::wire::{BodyEnd, HeaderCase, has_padded_value, settle_response};
@@ -382,17 +384,15 @@ impl HttpUpstream {
             ConnectionAge::Reused => RetryCopy::new(&outgoing, repeat, &lease.channel),
             ConnectionAge::New => RetryCopy::Nothing,
         };
-        let FailedAttempt {
-            unanswered:
-                SendError {
-                    error,
-                    request: left,
-                },
-            permit,
-        } = match offer(attempt, lease, (outgoing, heads)).await {
-            Ok(exchange) => return Ok(exchange),
-            Err(failed) => *failed,
-        };
+        let FailedAttempt { unanswered, permit } =
+            match offer(attempt, lease, (outgoing, heads)).await {
+                Ok(exchange) => return Ok(exchange),
+                Err(failed) => *failed,
+            };
+        let SendError {
+            error,
+            request: left,
+        } = unanswered;
         let again = match (reused, left) {
             // The server may have closed a kept connection at the moment it was taken.
             (ConnectionAge::Reused, RequestDisposition::Unsent(unsent)) => {

@@ -1,10 +1,8 @@
 //! An HTTP/1.1 connection: it serves one call at a time and is reused.
 
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::rc::Rc;
 use std::task::Context;
 
 use futures_util::FutureExt;
@@ -17,11 +15,12 @@ use tokio::sync::oneshot;
 use tokio::task::unconstrained;
 use tokio::time::Instant;
 
-use super::channel::{RequestDisposition, SendError};
 use super::connection_driver::ConnectionDriver;
 use super::error::UpstreamError;
+use super::header_casing::HeaderCasing;
+use super::open_count::OpenCount;
 use super::response_reader::{HeadByteLimit, ResponseReader};
-use super::retry::HeaderCasing;
+use super::send_error::{RequestDisposition, SendError};
 use super::wire_capture::WireCapture;
 use super::{
     Body, IncomingBody, OutgoingRequest, ReadinessGate, Socket, Tasks, WriteControl, boxed,
@@ -54,23 +53,6 @@ type KeepOpen = oneshot::Sender<Infallible>;
 pub(super) struct IdleConnection {
     pub(super) connection: Box<Http1Connection>,
     pub(super) since: Instant,
-}
-
-/// Counts an open connection until it is dropped.
-#[derive(Debug)]
-pub(super) struct OpenCount(Rc<Cell<usize>>);
-
-impl OpenCount {
-    pub(super) fn count(open: Rc<Cell<usize>>) -> OpenCount {
-        open.set(open.get() + 1);
-        OpenCount(open)
-    }
-}
-
-impl Drop for OpenCount {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
 }
 
 impl Http1Connection {
@@ -224,6 +206,7 @@ impl Http1Connection {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::rc::Rc;
 
     use http::Request;
     use http::header::{CONNECTION, HOST, UPGRADE};

@@ -23,10 +23,10 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
 use super::body::AbortedUpload;
-use super::channel::{RequestDisposition, SendError};
 use super::error::{ends_connection, is_cut, is_refusal};
-use super::http1::OpenCount;
 use super::monitored_socket::{AbuseCounter, MonitoredSocket};
+use super::open_count::OpenCount;
+use super::send_error::{RequestDisposition, SendError};
 use super::{Body, IncomingBody, Socket, Tasks};
 use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;

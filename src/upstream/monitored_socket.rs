@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::Socket;
 use super::connect::chain;
-use super::http1::OpenCount;
+use super::open_count::OpenCount;
 use crate::domain::wire::FrameCounter;
 use crate::telemetry::clock;
 

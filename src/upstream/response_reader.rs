@@ -264,7 +264,7 @@ mod tests {
     use tokio::io::{AsyncWriteExt, duplex};
 
     use super::*;
-    use crate::upstream::retry::HeaderCasing;
+    use crate::upstream::header_casing::HeaderCasing;
 
     /// Returns the bytes passed on through buffers of `size` bytes, and the length of the body taken out.
     async fn read(answer: &str, size: usize) -> (String, Option<usize>) {

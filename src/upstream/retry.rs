@@ -3,8 +3,8 @@
 use http::{HeaderMap, Method, Uri};
 
 use super::channel::Channel;
-use super::{Body, Interims, OutgoingRequest};
-use crate::domain::wire::HeaderCase;
+use super::header_casing::HeaderCasing;
+use super::{Body, OutgoingRequest};
 
 /// The condition for sending a call a second time, on another connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,26 +24,6 @@ pub struct SendOptions<'a> {
     pub heads: HeaderCasing<'a>,
     /// The kind of connection that the call needs.
     pub need: ConnectionNeed,
-}
-
-/// The case of the header names of a call and its response, over HTTP/1.1.
-#[derive(Debug, Clone, Copy)]
-pub enum HeaderCasing<'a> {
-    /// Lower case: the proxy creates the heads.
-    Made,
-    /// As received. The case of the response's names is recorded, unless it is lower.
-    Passed(PassedHead<'a>),
-}
-
-/// The head of a call that is passed on.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PassedHead<'a> {
-    /// The case of its names; lower case if `None`.
-    pub spelling: Option<&'a HeaderCase>,
-    /// The raw target that replaces the parsed one.
-    pub target: Option<&'a [u8]>,
-    /// The receiver of interim responses to the call.
-    pub interims: Option<&'a Interims>,
 }
 
 /// The kind of connection that a call needs.

@@ -15,7 +15,7 @@ use tokio::io::AsyncWrite;
 use bytes::BytesMut;
 use http::Method;
 
-use super::retry::HeaderCasing;
+use super::header_casing::HeaderCasing;
 use super::thread_bound::ThreadBound;
 use super::{HeaderCaseOverlay, InlineBody, Interims};
 use crate::domain::wire::{CompleteMessage, HeaderCase, ResponseCaseReader, interim, is_ready};
@@ -290,7 +290,7 @@ impl CaptureMode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::retry::PassedHead;
+    use crate::upstream::header_casing::PassedHead;
     use crate::upstream::short_writes::write_through;
 
     const HEAD: &str = "GET / HTTP/1.1\r\nhost: a\r\nx-a: 1\r\nx-a: 2\r\n\r\n";
