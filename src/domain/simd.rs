@@ -38,7 +38,7 @@ pub(super) fn below_space(bytes: u8x32) -> u8x32 {
 
 /// Iterates over the offsets of the matching bytes, in order.
 #[inline(always)]
-pub(super) fn places(
+pub(super) fn positions(
     text: &[u8],
     mut fits: impl FnMut(u8x32) -> u8x32,
 ) -> impl Iterator<Item = usize> {
@@ -67,7 +67,7 @@ mod tests {
             text in prop::collection::vec(prop_oneof![Just(0), Just(b'a'), any::<u8>()], 0..300),
             byte in prop_oneof![Just(0), Just(b'a'), any::<u8>()],
         ) {
-            let found: Vec<usize> = places(&text, |bytes| bytes.simd_eq(byte)).collect();
+            let found: Vec<usize> = positions(&text, |bytes| bytes.simd_eq(byte)).collect();
             let expected = text.iter().enumerate().filter(|(_, own)| **own == byte);
             prop_assert_eq!(found, expected.map(|(at, _)| at).collect::<Vec<_>>());
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::simd::{all_plain, specials};
-use crate::domain::simd::places;
+use crate::domain::simd::positions;
 
 /// A `\uD800`–`\uDFFF` escape without its partner: valid JSON grammar, but not Unicode text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,7 @@ pub fn decode(inner: &[u8]) -> Result<Cow<'_, str>, LoneSurrogate> {
     }
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    for at in places(inner, |bytes| bytes.simd_eq(b'\\')) {
+    for at in positions(inner, |bytes| bytes.simd_eq(b'\\')) {
         // A character consumed by an escape does not begin another.
         let Some(plain) = text.get(done..at) else {
             continue;
@@ -92,7 +92,7 @@ pub fn encode(text: &str, out: &mut Vec<u8>) {
 
 fn escape_into(text: &[u8], out: &mut Vec<u8>) {
     let mut done = 0;
-    for at in places(text, specials) {
+    for at in positions(text, specials) {
         out.extend_from_slice(&text[done..at]);
         match text[at] {
             b'\n' => out.extend_from_slice(b"\\n"),

@@ -390,7 +390,7 @@ impl ConnectionTask {
             }
             SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => {
                 self.counts.skipped += 1;
-                self.worker.count(|shard| shard.stray(Undelivered::Noise));
+                self.worker.count(|shard| shard.count_undelivered(Undelivered::Noise));
             }
         }
     }
@@ -409,7 +409,7 @@ impl ConnectionTask {
         }
         let undelivered = self.correlator.counts().unmatched;
         for _ in self.counts.late..undelivered {
-            self.worker.count(|shard| shard.stray(Undelivered::Late));
+            self.worker.count(|shard| shard.count_undelivered(Undelivered::Late));
         }
         self.counts.late = undelivered;
     }

@@ -423,7 +423,7 @@ impl WebSocketSession {
                     };
                 }
                 SocketMessage::Unrecognized(_) => {
-                    self.worker.count(|shard| shard.stray(Undelivered::Noise));
+                    self.worker.count(|shard| shard.count_undelivered(Undelivered::Noise));
                     return ServeEnd::Replied(None);
                 }
             }

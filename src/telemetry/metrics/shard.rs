@@ -209,7 +209,7 @@ impl Shard {
     }
 
     /// Counts a socket message that could not be delivered.
-    pub fn stray(&mut self, why: Undelivered) {
+    pub fn count_undelivered(&mut self, why: Undelivered) {
         self.counts.strays[why as usize] += 1;
     }
 
