@@ -269,7 +269,7 @@ fn an_event_that_cannot_be_written_is_left_out_counted_and_said_once() {
         (found == wanted.into()).then_some(())
     });
     assert_eq!(
-        scene.proxy.log().matches("an event was left out").count(),
+        scene.proxy.log().matches("event dropped").count(),
         1
     );
 }

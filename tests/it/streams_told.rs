@@ -41,7 +41,7 @@ fn a_request_for_a_stream_is_explained() {
     for line in [
         "translate, flag f",
         "GET /sse?a=1  to new at 127.0.0.1:9002",
-        "its events are rewritten one by one",
+        "each event is translated",
     ] {
         assert!(moved.output.contains(line), "{moved:?}");
     }

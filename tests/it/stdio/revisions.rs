@@ -59,8 +59,8 @@ fn a_call_of_a_child_without_a_handshake_is_cancelled_as_any() {
 
 #[test]
 fn a_child_that_does_not_know_the_question_costs_its_upstream_that_once() {
-    let silent = "a child does not answer `server/discover`";
-    let mortal = "a child has ended at `server/discover`";
+    let silent = "the child process does not answer `server/discover`";
+    let mortal = "the child process exited at `server/discover`";
     for (era, told) in [("silent", silent), ("mortal", mortal)] {
         let proxy = before(era, "start_timeout = \"1s\"\n");
         let first = pid(&proxy);
@@ -126,14 +126,14 @@ fn an_early_death_does_not_decide_the_revision_for_good() {
         "2026-07-28"
     );
     assert_eq!(seen(&proxy)[0], "server/discover");
-    proxy.log_line(&["has ended at `server/discover`", "the next one is asked"]);
+    proxy.log_line(&["the child process exited at `server/discover`", "probed once more"]);
     assert_eq!(proxy.log().matches("probing stops").count(), 0);
 }
 
 #[test]
 fn children_that_end_at_the_question_twice_are_asked_no_more() {
     let proxy = before("mortal", "");
-    let deaths = "has ended at `server/discover`";
+    let deaths = "the child process exited at `server/discover`";
     let last = "probing stops";
     let first = pid(&proxy);
     becomes(|| proxy.log().matches(deaths).count(), &1);
