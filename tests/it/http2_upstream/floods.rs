@@ -51,7 +51,7 @@ fn a_server_that_floods_before_its_answer_is_cut_and_the_next_call_has_a_fresh_c
     proxy.log_line(&[
         "upstream=old",
         "closed an abusive HTTP/2 upstream connection",
-        "too many frames",
+        "too many useless frames",
     ]);
     proxy.log_line(&["path=/a ", "too many useless frames"]);
     let mut next = proxy.connect();
