@@ -38,8 +38,8 @@ pub use cpu_features::has_all;
 
 /// Legacy REST and JSON-RPC 2.0 on one port, translated both ways, client by client
 ///
-/// dualgauge stands in front of a server that stays unchanged, speaks REST and JSON-RPC 2.0 on the same port, and
-/// moves each client from one to the other, route by route.
+/// dualgauge is a proxy in front of an unchanged server. It serves REST and JSON-RPC 2.0 on one port, and moves each
+/// client from one to the other, route by route.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -52,87 +52,88 @@ Examples:
   dualgauge check --config config/dualgauge.toml
   dualgauge run --config config/dualgauge.toml --listen 0.0.0.0:8080
 
-Every key of the configuration can be said by a variable as well: `DUALGAUGE_LIMITS__BODY=1MiB`.
-An argument is over a variable, and a variable over the files.";
+Environment variables can set every configuration key: `DUALGAUGE_LIMITS__BODY=1MiB`.
+Arguments override variables, and variables override files.";
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Serve calls as the configuration says
+    /// Serve calls according to a configuration
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// Tell everything that is wrong with a configuration, and what its routes lose
+    /// Validate a configuration and report which routes lose data in translation
     ///
-    /// Reads the configuration, the files it includes and its flags file, without opening any connection, and tells
-    /// every problem. Then it looks at each route and each of its outcomes, from REST and from RPC: `lossless` when
-    /// whatever is sent comes back as it was, `normal form` when it comes back as something that means the same (a
-    /// default written out, null as absent), `lossy` when something is gone, with a message that was sent there and
-    /// back and seen to differ. Members that no pattern names are no part of that: they are dropped and counted,
-    /// refused or carried. The examples of the route table are run both ways.
+    /// Reads the configuration, the files it includes and its flags file, and reports every problem. Opens no
+    /// connection. Then it classifies each route and each of its outcomes in both directions, by a round trip:
+    /// `lossless` if the message returns unchanged, `normal form` if it returns with the same meaning (a default
+    /// written out, null as absent), `lossy` if it loses data, with an example message that differs. Members that no
+    /// pattern names are not part of this: they are dropped and counted, refused or carried. The examples of the route
+    /// table are run in both directions.
     ///
-    /// The exit code is 0 when nothing is wrong, every example holds, and every lossy direction is accepted with
-    /// `lossy = "why"` on its route or row; otherwise it is 1. It is 2 when the command cannot be understood.
+    /// The exit code is 0 if there is no problem, every example holds, and every lossy direction is accepted with
+    /// `lossy = "why"` on its route or row; otherwise it is 1. It is 2 if the command line is invalid.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
-    /// Print the route table, or the documents that are made from it
+    /// Print the route table, or an API description generated from it
     ///
-    /// Reads the configuration as `check` does. With `--format openapi` and `--format openrpc` it prints what the
-    /// routes are for people and programs who know nothing of dualgauge.
+    /// Reads the configuration as `check` does. `--format openapi` and `--format openrpc` describe the routes for
+    /// people and programs that do not know dualgauge.
     #[command(after_help = ROUTES_EXAMPLES)]
     Routes(RoutesArguments),
-    /// Tell what becomes of a request, without sending it
+    /// Show how a request is routed and translated, without sending it
     ///
-    /// Prints the route, the holes with their values, the client, the decision with its reason, what would be sent, what
-    /// is dropped, and which outcome rows could answer; or the failure that the caller would get. No connection is
-    /// opened. Credentials are shown as `***`.
+    /// Prints the route, the holes with their values, the client, the decision with its reason, the message to the
+    /// upstream, the dropped members, and the outcome rows that could answer; or the failure that the caller would
+    /// receive. Opens no connection to an upstream. Credentials are shown as `***`.
     ///
-    /// The request is a URL with options as curl has them, an HTTP file, or JSON-RPC; without any of these, JSON-RPC is
-    /// read from standard input. The exit code is 0 when the request could be explained, a refused one as well, and 2
-    /// when the request or the configuration cannot be read.
+    /// The request is a URL with options as in curl, an HTTP file, or JSON-RPC; without any of these, JSON-RPC is read
+    /// from standard input. The exit code is 0 if the request is explained, even a refused one, and 2 if the request or
+    /// the configuration cannot be read.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Box<ExplainArguments>),
-    /// Tell where answers differ that a running process has compared
+    /// Show where the compared responses of a running process differ
     ///
-    /// Asks the admin API of a process for the last mismatches of the stages shadow and verify: of each route and each
-    /// field of its answers in how many calls they differed, and the last of them. Values are not shown unless the
-    /// configuration says so. The process forgets those of a route when the route changes, and when you say `--reset`.
+    /// Asks the admin API of a process for the latest mismatches of the stages shadow and verify: for each route and
+    /// each field of its responses, the number of calls that differed, and the latest of them. Values are hidden unless
+    /// the configuration shows them. The process forgets the mismatches of a route when the route changes, and on
+    /// `--reset`.
     #[command(after_help = mismatches::EXAMPLES)]
     Mismatches(mismatches::MismatchesArguments),
     /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server
     ///
     /// Reads OpenAPI 3.0 to 3.2 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
-    /// `tools/list`. What both sides describe becomes one route; what only one side describes becomes a route to
-    /// look at; what cannot be a route stays as a comment with its reason. The draft passes `check`.
+    /// `tools/list`. An operation that both sides describe becomes one route; one that only one side describes becomes
+    /// a route to review; one that cannot be a route stays as a comment with the reason. The draft passes `check`.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
-    /// Show and change who gets what, while the process runs
+    /// Show and change the flags of a running process
     ///
-    /// Speaks with the admin API of a running process: which flags there are and what they stand at, giving one another
-    /// stage or share, taking a change back, putting a flag in force again that its guard has taken back, the kill
-    /// switch, and the history of all that. A change is stored and acts on the next call when the command is done.
+    /// Uses the admin API of a running process to list flags, change the stage or percentage of a flag, undo a change,
+    /// re-arm a flag after its guard tripped, use the kill switch, and show the history. When the command returns, the
+    /// change is stored and applies to the next call.
     ///
-    /// The exit code is 1 when the API refuses, with its words on standard error.
+    /// The exit code is 1 if the API refuses; its message goes to standard error.
     #[command(after_help = flags::EXAMPLES)]
     Flags(flags::FlagsArguments),
-    /// Tell who still calls which route, and which routes may be deleted
+    /// Show who still calls each route, and which routes are safe to delete
     ///
-    /// Asks a running proxy. A route is safe to delete when its calls were counted without a break for the time of
-    /// `--idle`, and in that time nobody has called its deprecated side, nobody's calls were translated for it, and no
-    /// call of no route has come under its prefix. What that stands on is told as well.
+    /// Asks a running proxy. A route is safe to delete if its calls were counted without a gap for the time of
+    /// `--idle`, and in that time its deprecated side received no call, no call was translated for it, and no unrouted call
+    /// was under its prefix. The evidence is printed as well.
     #[command(after_help = usage::EXAMPLES)]
     Usage(usage::UsageArguments),
-    /// Let a running process read its files again
+    /// Reload the configuration of a running process
     ///
-    /// The configuration is compiled first and put in force whole; with problems, which are printed, what was in force
-    /// before stays in force, and the exit code is 1.
+    /// The configuration is compiled first and applied as a whole. If it has problems, they are printed, the previous
+    /// configuration stays in force, and the exit code is 1.
     #[command(after_help = reload::EXAMPLES)]
     Reload(reload::ReloadArguments),
-    /// Tell by the exit code whether a running process takes calls
+    /// Check whether a running process accepts calls
     ///
-    /// Asks `/readyz` of the admin listener, or `/healthz`, and prints what it says. The exit code is 0 where the answer is
-    /// good, else 1: for health checks of images that have no other program.
+    /// Asks `/readyz` of the admin listener, or `/healthz`, and prints the response. The exit code is 0 if the process
+    /// is healthy, else 1: for health checks of images that have no other program.
     #[command(after_help = health::EXAMPLES)]
     Health(health::HealthArguments),
-    /// Serve the built-in sample server alone, as an upstream to try a deployment with
+    /// Serve only the built-in sample server, as an upstream for trying a deployment
     #[cfg(feature = "demo")]
     Sample(sample::SampleArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
@@ -172,7 +173,7 @@ Examples:
   dualgauge import --openapi api.yaml --from http://127.0.0.1:9002/rpc
   dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
 
-How many operations were read, paired and left over is told on standard error.";
+A summary of the operations that were read, paired and left over goes to standard error.";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -185,10 +186,10 @@ struct RunArguments {
     /// The main configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Where calls come in, in place of `listen.address`
+    /// Address for calls; overrides `listen.address`
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where metrics and the admin API are, in place of `admin.address`
+    /// Address of metrics and the admin API; overrides `admin.address`
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<String>,
 }
@@ -198,13 +199,13 @@ struct CheckArguments {
     /// The main configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// How the outcome is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     /// Print no notes on routes that a changed default affects
     #[arg(long)]
     no_upgrade_notes: bool,
-    /// Print normal forms as well: what comes back in another form that means the same
+    /// Print normal forms as well: values that return in another form with the same meaning
     #[arg(short, long)]
     verbose: bool,
 }
@@ -223,10 +224,10 @@ struct RoutesArguments {
     /// The main configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// How the table is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Human)]
     format: TableFormat,
-    /// Only routes whose names fit; `*` stands for any text
+    /// Only routes whose names match; `*` matches any text
     #[arg(long, value_name = "GLOB", default_value = "*")]
     route: String,
 }
@@ -252,19 +253,19 @@ struct ExplainArguments {
     /// The main configuration file
     #[arg(long, value_name = "FILE", required_unless_present = "admin")]
     config: Option<PathBuf>,
-    /// The admin listener of a running process, which explains what is in force, in place of the files
+    /// The admin listener of a running process, which explains with its current configuration instead of files
     #[arg(long, value_name = "URL", conflicts_with_all = ["config", "reply"])]
     admin: Option<String>,
     /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`
     #[arg(long, value_name = "FILE", requires = "admin")]
     token_file: Option<PathBuf>,
-    /// How the explanation is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     /// The URL or the path of a request
     #[arg(value_name = "URL")]
     url: Option<String>,
-    /// The HTTP method of the URL; POST where there is data, else GET
+    /// The HTTP method of the URL; by default POST with data, else GET
     #[arg(short = 'X', long, value_name = "METHOD", requires = "url")]
     request: Option<String>,
     /// A header of the URL or of JSON; may be given several times
@@ -273,22 +274,22 @@ struct ExplainArguments {
     /// The body of the URL, or `@FILE`; JSON unless a header says otherwise
     #[arg(short = 'd', long, value_name = "BODY", requires = "url")]
     data: Option<String>,
-    /// An HTTP file as editors have it, `###` between requests; `-` for standard input
+    /// An HTTP file (`.http`) with `###` between requests; `-` for standard input
     #[arg(long, value_name = "FILE")]
     http: Option<PathBuf>,
     /// A JSON-RPC message or batch; `-` for standard input
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where JSON is posted to; the first of `rpc.paths` unless it is said
+    /// The path that JSON is posted to; by default the first of `rpc.paths`
     #[arg(long, value_name = "PATH", conflicts_with_all = ["url", "http"])]
     path: Option<String>,
-    /// The address that the request would come from; without it, headers are believed and no address fits
+    /// The address of the caller; without it, headers are trusted and no address matches
     #[arg(long, value_name = "ADDRESS")]
     from: Option<IpAddr>,
-    /// An answer of the upstream, whose translation is shown as well: a body, or a whole answer with its head
+    /// A response of the upstream to translate as well: a body, or a whole response with its head
     #[arg(long, value_name = "FILE")]
     reply: Option<PathBuf>,
-    /// The HTTP status of the reply; 200 unless it or the reply says so
+    /// The HTTP status of the reply; by default the status in the reply, else 200
     #[arg(long, value_name = "STATUS", requires = "reply")]
     status: Option<u16>,
 }
@@ -305,22 +306,22 @@ struct ImportArguments {
     /// A JSON-RPC server to ask, `http://host[:port]/path` or `https://…`
     #[arg(long, value_name = "URL")]
     from: Option<String>,
-    /// What to ask it; without this `rpc.discover`, and `tools/list` where it does not know that
+    /// The method to call; by default `rpc.discover`, then `tools/list` if the server does not know it
     #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
     method: Option<import::Method>,
-    /// A header to ask it with, `Name: value`; may be given several times
+    /// A request header, `Name: value`; may be given several times
     #[arg(long, value_name = "HEADER", requires = "from")]
     header: Vec<String>,
-    /// The authorities whose certificate it must have, PEM, in place of the public ones
+    /// PEM file with the CAs trusted for the server; replaces the public ones
     #[arg(long, value_name = "FILE", requires = "from")]
     ca: Option<PathBuf>,
-    /// How many seconds it may take to answer, 600 at most
+    /// Timeout of the server in seconds, 1 to 600
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
-    /// Where the draft is written, in place of standard output
+    /// Write the draft to a file instead of standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the output file if it is there
+    /// Replace an existing output file
     #[arg(long, requires = "output")]
     force: bool,
 }
@@ -328,10 +329,10 @@ struct ImportArguments {
 #[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct DemoArguments {
-    /// Where calls come in
+    /// Address for calls
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where metrics and the admin API are
+    /// Address of metrics and the admin API
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<String>,
     /// Start no clients: only serve

@@ -90,7 +90,7 @@ const ROUTES: [(Method, &str, Endpoint); 10] = [
 ];
 
 impl Sample {
-    /// A server that nobody has talked to yet.
+    /// A server that has received no request yet.
     #[must_use]
     pub fn new(database: Database) -> Self {
         Sample {

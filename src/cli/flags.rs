@@ -28,75 +28,75 @@ pub(super) struct FlagsArguments {
     action: Option<Action>,
     #[command(flatten)]
     admin: AdminArguments,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human, global = true)]
     format: Format,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// All flags, in the order in which they are tried (the default)
+    /// List all flags, in order of evaluation (the default)
     List,
-    /// Give a flag a stage and a share
+    /// Set the stage and percentage of a flag
     Set {
         /// The flag
         name: String,
         /// passthrough, shadow, verify, translate or retired
         stage: String,
-        /// To how many callers, 0 to 100 in steps of 0.001
+        /// Percentage of callers, 0 to 100 in steps of 0.001
         #[arg(long, value_name = "PERCENT", default_value = "100")]
         percent: String,
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Let a flag be what the flags file says
+    /// Remove the override of a flag: the flags file applies again
     Reset {
         /// The flag
         name: String,
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Take the last change of a flag back, or of anything
+    /// Undo the last change of a flag, or the last change of any kind
     Undo {
         /// The flag
         name: Option<String>,
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Put a flag in force again that its guard has taken back
+    /// Re-arm a flag after its guard tripped
     Rearm {
         /// The flag
         name: String,
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Throw the kill switch: every call passes through whose side has an upstream
+    /// Activate the kill switch: every call whose side has an upstream passes through
     Kill {
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Let the flags decide again
+    /// Deactivate the kill switch: the flags decide again
     Revive {
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Call the brownouts of a route off
+    /// Cancel the brownouts of a route
     CallOff {
         /// The route
         route: String,
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Let the brownouts of a route be
+    /// Resume the brownouts of a route
     CallOn {
         /// The route
         route: String,
         #[command(flatten)]
         signed: Attribution,
     },
-    /// What was changed, by whom, the newest first
+    /// Show changes and their authors, newest first
     History {
-        /// Only of this flag
+        /// Only changes of this flag
         name: Option<String>,
     },
 }
@@ -104,13 +104,13 @@ enum Action {
 /// Who changes something, and why.
 #[derive(Debug, Args)]
 struct Attribution {
-    /// Who changes it
+    /// Author of the change, for the history
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Why, for the history
+    /// Reason of the change, for the history
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
-    /// Only if it still has this tag, as `flags list` and `flags set` tell it
+    /// Change it only if it still has this tag, as printed by `flags list` and `flags set`
     #[arg(long, value_name = "TAG")]
     if_match: Option<String>,
 }

@@ -10,7 +10,7 @@ use crate::cli::admin::{AdminArguments, AdminClient};
 
 #[derive(Debug, Args)]
 pub(super) struct HealthArguments {
-    /// Ask only whether the process lives, in place of whether it takes calls
+    /// Check only that the process is alive, not that it accepts calls
     #[arg(long)]
     live: bool,
     #[command(flatten)]

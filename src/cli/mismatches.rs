@@ -21,17 +21,17 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct MismatchesArguments {
-    /// Only routes whose names fit; `*` stands for any text
+    /// Only routes whose names match; `*` matches any text
     #[arg(long, value_name = "GLOB", default_value = "*")]
     route: String,
-    /// Only what was met since then: a duration before now, such as `30m`, `12h` or `2d`, or a time, such as
+    /// Only mismatches since then: a duration before now, such as `30m`, `12h` or `2d`, or a time, such as
     /// `2026-06-30T12:00:00Z`. Counts also include earlier calls
     #[arg(long, value_name = "DURATION|TIME", conflicts_with = "reset")]
     since: Option<String>,
     /// Forget the mismatches and failed candidates of these routes, for example after a fix. Metrics keep their counts
     #[arg(long)]
     reset: bool,
-    /// How they are written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::sample::{Database, serve};
 
 #[derive(Debug, Args)]
 pub(super) struct SampleArguments {
-    /// Where calls come in
+    /// Address for calls
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9001")]
     listen: String,
 }

@@ -12,20 +12,20 @@ use crate::cli::{CommandError, Format};
 use crate::domain::lifecycle::{CountReport, RouteReport, UsageReport, parse_idle, span};
 use crate::domain::percent::{Keep, encode};
 
-/// Tell who still calls which route, and which routes may be deleted
+/// Show who still calls each route, and which routes are safe to delete
 ///
-/// Asks a running proxy. A route is safe to delete when its calls were counted without a break for the time of
-/// `--idle`, and in that time nobody has called its deprecated side, nobody's calls were translated for it, and no
-/// call of no route has come under its prefix. What that stands on is told as well.
+/// Asks a running proxy. A route is safe to delete if its calls were counted without a gap for the time of `--idle`,
+/// and in that time its deprecated side received no call, no call was translated for it, and no unrouted call was under its
+/// prefix. The evidence is printed as well.
 #[derive(Debug, Args)]
 pub(super) struct UsageArguments {
-    /// How long nobody may have called a route that may be deleted: `30d`, `12h`, `90m`, `45s`
+    /// Time without calls before a route is safe to delete: `30d`, `12h`, `90m`, `45s`
     #[arg(long, value_name = "TIME", default_value = "30d")]
     idle: String,
-    /// Only routes whose names fit; `*` stands for any text
+    /// Only routes whose names match; `*` matches any text
     #[arg(long, value_name = "GLOB", default_value = "*")]
     route: String,
-    /// How the report is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     #[command(flatten)]

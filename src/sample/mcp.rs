@@ -43,7 +43,7 @@ impl Sessions {
             return reply::internal_error();
         };
         let answer = rpc::answer(database, &call);
-        // The call is made even if nobody is told its result.
+        // The call is made even if its result is not sent.
         let reply = if call.id.is_some() || call.method == "initialize" {
             reply::json(StatusCode::OK, &answer, Spacing::Dumps)
         } else {

@@ -179,7 +179,7 @@ async fn converse(stream: TcpStream, server: Server, mut closing: Closing) {
             .header_read_timeout(HEAD_TIMEOUT)
             .serve_connection(TokioIo::new(stream), service)
     );
-    // A connection that breaks has nobody left to tell.
+    // After a connection error there is no client to report to.
     let _ = tokio::select! {
         ended = connection.as_mut() => ended,
         _ = closing.changed() => {
@@ -244,7 +244,7 @@ struct Outgoing {
     rest: Rest,
 }
 
-/// What comes after the first bytes of a body.
+/// The part of a body after its first bytes.
 enum Rest {
     /// Nothing, and the length says so.
     Nothing,
