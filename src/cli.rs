@@ -349,12 +349,12 @@ enum CommandError {
     Output(#[from] io::Error),
     #[error(transparent)]
     Import(#[from] import::ImportFault),
-    #[error("`{0}` is no percentage; write a number from 0 to 100 in steps of 0.001")]
+    #[error("`{0}` is not a percentage; write a number from 0 to 100 in steps of 0.001")]
     Percent(String),
     #[error(transparent)]
     Run(#[from] crate::app::run::RunError),
     #[cfg(feature = "demo")]
-    #[error("the sample server has no database")]
+    #[error("the sample database cannot be opened")]
     Database(#[from] rusqlite::Error),
 }
 

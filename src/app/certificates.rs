@@ -47,11 +47,11 @@ impl Certificates {
                 Ok(next) => {
                     *known = next;
                     tracing::info!(
-                        "new connections are taken in with the new files of `listen.tls`"
+                        "new connections use the new files of `listen.tls`"
                     );
                 }
                 Err(fault) => {
-                    tracing::error!(%fault, "what was shown to clients before is shown to them still");
+                    tracing::error!(%fault, "`listen.tls` cannot be reloaded; the previous files stay in use");
                 }
             }
         }

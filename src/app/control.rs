@@ -158,11 +158,11 @@ pub enum StartError {
     #[error("the configuration cannot be read")]
     Late(#[from] Late),
     /// The store failed.
-    #[error("what was changed at run time cannot be read")]
+    #[error("the runtime changes cannot be read")]
     Store(#[from] StoreError),
     /// The stored state is not a standing.
     #[error(
-        "what was changed at run time is not what this program writes; mend it, or move it away to begin anew"
+        "the runtime changes have an unknown format; repair them, or move them away to start anew"
     )]
     Standing(#[from] serde_json::Error),
 }
@@ -356,13 +356,13 @@ impl Control {
                 tracing::info!(
                     routes = self.config.routes.len(),
                     flags = self.flags.len(),
-                    "the configuration was read again and is in force"
+                    "the configuration is reloaded and in force"
                 );
                 Reloaded::Swapped
             }
             Ok(None) => {
                 if trigger == Trigger::Asked || self.refused.is_some() {
-                    tracing::info!("the configuration was read again and is what it was");
+                    tracing::info!("the configuration is reloaded and unchanged");
                 }
                 self.refused = None;
                 Reloaded::Unchanged

@@ -38,7 +38,7 @@ pub(super) enum RestartError {
     #[error("it did not serve within {PATIENCE:?}")]
     Late,
     /// The process sent an unexpected message.
-    #[error("it said what no such process says")]
+    #[error("it sent an unexpected message")]
     Odd,
 }
 

@@ -85,7 +85,7 @@ impl InheritedSockets {
         if is_replacement {
             tracing::warn!(key, %given, %wanted, "the address has changed; the inherited socket is not used");
         } else {
-            tracing::warn!(key, %given, %wanted, "the given socket listens elsewhere than the configuration says, and is used");
+            tracing::warn!(key, %given, %wanted, "the inherited socket listens on another address than configured, and is used");
         }
         Ok(!is_replacement)
     }

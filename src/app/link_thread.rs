@@ -91,7 +91,7 @@ impl LinkThread {
             .name("links".to_owned())
             .spawn(move || {
                 if let Err(error) = serve(inbox, (&memory, open_files)) {
-                    tracing::error!(%error, "the thread of the links has failed");
+                    tracing::error!(%error, "the link thread failed");
                 }
                 // Dropping the sender has the same effect.
                 let _ = over.send(());

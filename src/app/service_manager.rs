@@ -86,7 +86,7 @@ impl ServiceManager {
             return;
         };
         if let Err(error) = socket.send_to_addr(message.as_bytes(), address) {
-            tracing::debug!(%error, "the service manager could not be told");
+            tracing::debug!(%error, "the service manager cannot be notified");
         }
     }
 }

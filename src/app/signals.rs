@@ -157,7 +157,7 @@ async fn over(reload: &mut Option<Reload>) {
 }
 
 fn begin(sockets: &PassedSockets) -> Option<Successor> {
-    tracing::info!("starting the process that is to replace this one");
+    tracing::info!("starting a new process to replace this one");
     Successor::start(sockets).inspect_err(say).ok()
 }
 
@@ -175,7 +175,7 @@ async fn give_up(heir: Option<Successor>) {
 }
 
 fn say(fault: &RestartError) {
-    tracing::error!(error = %fault, "there is no new process; this one goes on serving");
+    tracing::error!(error = %fault, "hot restart failed; this process keeps serving");
 }
 
 /// Sends watchdog notifications to the service manager, as long as the control task responds.

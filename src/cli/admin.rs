@@ -70,7 +70,7 @@ pub(super) enum AdminFault {
         source: io::Error,
     },
     /// The token is not a valid header value.
-    #[error("the token holds what cannot stand in a header")]
+    #[error("the token contains characters that no header may have")]
     OddToken,
     /// The connection failed.
     #[error(
@@ -83,12 +83,12 @@ pub(super) enum AdminFault {
     },
     /// Another server responded.
     #[error(
-        "{server} is no admin listener; it may be the port for calls (`listen.address`). \
-         `--admin` takes the address of `admin.address`, by default `http://127.0.0.1:9090`"
+        "{server} is not an admin listener; it may be the port for calls (`listen.address`). \
+         `--admin` expects the address of `admin.address`, by default `http://127.0.0.1:9090`"
     )]
     NotAdmin { server: String },
     /// The response is not valid HTTP, or was cut off.
-    #[error("{0} gave no answer; is it the admin address, in plain HTTP?")]
+    #[error("{0} sent no response; is it the admin address, in plain HTTP?")]
     Broken(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The response timed out.
     #[error("{server} did not answer within {limit:?}", limit = LIMIT)]
@@ -97,7 +97,7 @@ pub(super) enum AdminFault {
     #[error("{status}: {detail}")]
     Refused { status: StatusCode, detail: String },
     /// The response is not JSON.
-    #[error("the answer is no JSON; is `--admin` the admin address?")]
+    #[error("the response is not JSON; is `--admin` the admin address?")]
     NoJson,
 }
 

@@ -166,7 +166,7 @@ fn still_tripped(flag: &Value) -> Option<String> {
     let name = flag["name"].as_str()?;
     let reason = flag["tripped"]["reason"].as_str()?;
     Some(format!(
-        "note: `{name}` is still tripped and takes no call: {reason}\n  hint: `dualgauge flags rearm {name}` puts it in force again\n"
+        "note: `{name}` is still tripped and takes no call: {reason}\n  hint: `dualgauge flags rearm {name}` re-arms it\n"
     ))
 }
 
@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(still_tripped(&flag), None);
         flag["tripped"] = json!({"at": "2026-02-03T04:05:06.000Z", "reason": "failures: 12 %"});
         let expected = "note: `ios` is still tripped and takes no call: failures: 12 %\n  \
-                        hint: `dualgauge flags rearm ios` puts it in force again\n";
+                        hint: `dualgauge flags rearm ios` re-arms it\n";
         assert_eq!(still_tripped(&flag).as_deref(), Some(expected));
     }
 

@@ -49,7 +49,7 @@ pub(super) enum ImportFault {
     #[error(transparent)]
     Document(#[from] ImportError),
     /// The output file exists.
-    #[error("`{0}` is there already; write to another file, or replace it with `--force`")]
+    #[error("`{0}` already exists; write to another file, or replace it with `--force`")]
     Exists(PathBuf),
     /// The output file cannot be written.
     #[error("`{path}` cannot be written")]

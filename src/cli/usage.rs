@@ -15,8 +15,8 @@ use crate::domain::percent::{Keep, encode};
 /// Show who still calls each route, and which routes are safe to delete
 ///
 /// Asks a running proxy. A route is safe to delete if its calls were counted without a gap for the time of `--idle`,
-/// and in that time its deprecated side received no call, no call was translated for it, and no unrouted call was under its
-/// prefix. The evidence is printed as well.
+/// and in that time its deprecated side received no call, no call was translated for it, and no unrouted call was under
+/// its prefix. The evidence is printed as well.
 #[derive(Debug, Args)]
 pub(super) struct UsageArguments {
     /// Time without calls before a route is safe to delete: `30d`, `12h`, `90m`, `45s`

@@ -104,7 +104,7 @@ fn a_command_at_the_port_for_calls_says_so_and_changes_nothing_there() {
             command
         });
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.errors.contains("is no admin listener"), "{ended:?}");
+        assert!(ended.errors.contains("is not an admin listener"), "{ended:?}");
         assert!(ended.errors.contains("`admin.address`"), "{ended:?}");
     }
     for request in servers.rest.requests() {
@@ -282,7 +282,7 @@ fn an_edit_of_the_flags_file_acts_by_itself() {
     assert_eq!(answers(&proxy, "mover"), "rest");
     let reloads = r#"dualgauge_plan_reloads_total{result="ok"}"#;
     assert_eq!(proxy.metrics().value(reloads), 1.0);
-    proxy.log_line(&["was read again and is in force"]);
+    proxy.log_line(&["is reloaded and in force"]);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn an_edit_of_a_flag_is_over_its_flip_and_says_so() {
     let stage = || proxy.ask("GET", "/api/v1/flags/mover", "").json()["stage"].clone();
     becomes(stage, &json!("retired"));
     proxy.log_line(&[
-        "what was changed at run time is dropped: the flag was edited",
+        "a runtime change is dropped: the flag was edited",
         "flag=mover",
     ]);
     let call = proxy.rest("GET", "/things/7", &[("x-client-id", "mover")], "");
@@ -367,14 +367,14 @@ fn a_hang_up_reads_the_files_at_once() {
     let proxy = moving(&servers);
     proxy.signal("HUP");
     // Only who asks is told that nothing is new.
-    proxy.log_line(&["was read again and is what it was"]);
+    proxy.log_line(&["is reloaded and unchanged"]);
     write(
         &proxy,
         "flags.toml",
         &MOVER.replace("translate", "passthrough"),
     );
     proxy.signal("HUP");
-    proxy.log_line(&["was read again and is in force"]);
+    proxy.log_line(&["is reloaded and in force"]);
     becomes(|| answers(&proxy, "mover"), &"rest".to_owned());
 }
 

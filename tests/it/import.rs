@@ -207,7 +207,7 @@ fn a_page_in_place_of_an_answer_is_a_fault() {
     assert_eq!(ended.code, Some(1));
     assert_eq!(
         ended.errors,
-        "error: the answer to `rpc.discover` is no JSON-RPC"
+        "error: the response to `rpc.discover` is not JSON-RPC"
     );
 }
 

@@ -41,7 +41,7 @@ fn a_change_of_a_flag_that_was_edited_while_nothing_ran_is_dropped_and_logged() 
     proxy.log_line(&[
         "WARN",
         "flag=mover",
-        "what was changed at run time is dropped: the flag was edited in the flags file since",
+        "a runtime change is dropped: the flag was edited in the flags file since",
     ]);
     assert_eq!(answers(&proxy, "mover"), "rest");
 }
@@ -58,7 +58,7 @@ fn a_shared_store_that_is_away_is_logged_at_once() {
     let proxy = Proxy::start(&config);
     proxy.log_line(&[
         "ERROR",
-        "the store is away; calls are served as the flags file says",
+        "the store is unavailable; the flags file applies",
     ]);
     let printed = proxy.printed("  store ");
     assert!(printed.contains(&store.address().to_string()), "{printed}");

@@ -246,7 +246,7 @@ percent = 99.999
 "#;
     let flags = scene.proxy.folder().join("flags.toml");
     std::fs::write(flags, format!("{FLAGS}{shared}")).unwrap();
-    scene.proxy.log_line(&["was read again and is in force"]);
+    scene.proxy.log_line(&["is reloaded and in force"]);
     scene
 }
 

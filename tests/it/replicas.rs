@@ -206,7 +206,7 @@ fn while_the_store_is_away_the_last_good_flags_hold_and_nothing_is_lost_or_made_
         let text = eventually("readiness tells of the store", || {
             let (status, text) = ready(proxy);
             assert_eq!(status, 200, "{text}");
-            text.contains("the store is away").then_some(text)
+            text.contains("the store is unavailable").then_some(text)
         });
         assert!(text.contains("the last good flags hold"), "{text}");
         assert_eq!(proxy.ask("PUT", FLAG, TRANSLATE).status(), 503);

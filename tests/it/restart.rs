@@ -98,7 +98,7 @@ fn a_successor_that_cannot_start_leaves_the_process_that_serves() {
     call(&mut kept, "");
     configure(&proxy, &format!("{config}nonsense = 1\n"));
     proxy.signal("USR2");
-    let line = proxy.log_line(&["there is no new process; this one goes on serving"]);
+    let line = proxy.log_line(&["hot restart failed; this process keeps serving"]);
     assert!(
         line.contains("it ended before it served: exit status: 1"),
         "{line}"

@@ -183,7 +183,7 @@ fn a_collector_that_is_away_costs_spans_and_no_call() {
     assert_eq!(answer.status(), 200);
     scene
         .proxy
-        .log_line(&["the collector of traces does not take spans"]);
+        .log_line(&["the trace collector does not accept spans"]);
     let dropped = || {
         let dropped = scene.proxy.metrics().value("dualgauge_spans_dropped_total");
         (dropped >= 1.0).then_some(())

@@ -187,7 +187,7 @@ fn break_and_go_back(day: &Day) {
     };
     assert_eq!(day.round(), untouched, "back on the old way: {trip}");
     day.proxy
-        .log_line(&["a guard takes its flag back", "flag=mover"]);
+        .log_line(&["the guard of a flag tripped", "flag=mover"]);
     let history = day.proxy.ask("GET", "/api/v1/history", "").json();
     assert_eq!(history[0]["what"], "trip");
     assert_eq!(history[0]["by"]["who"], "guard");

@@ -238,7 +238,7 @@ impl Control {
 
     fn cannot_take(&mut self, revision: u64, error: String) {
         let trouble = Some(format!(
-            "what another replica has stored cannot be in force here: {error}"
+            "the changes stored by another replica cannot be applied here: {error}"
         ));
         if self.trouble == trouble {
             return;
@@ -246,7 +246,7 @@ impl Control {
         tracing::error!(
             revision,
             error,
-            "what another replica has stored cannot be in force here"
+            "the changes stored by another replica cannot be applied here"
         );
         self.trouble = trouble;
     }

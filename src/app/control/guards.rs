@@ -132,7 +132,7 @@ impl Control {
             let change = match due {
                 GuardAction::Trip { reason } => {
                     if !self.tripped_here.contains_key(&flag) {
-                        tracing::error!(flag, reason, "a guard takes its flag back");
+                        tracing::error!(flag, reason, "the guard of a flag tripped");
                     }
                     Change::Trip { flag, reason }
                 }
@@ -149,7 +149,7 @@ impl Control {
                     // It is tried again at each evaluation, and logged once.
                     if self.trip_here(&asked.change) == Applied::Swapped {
                         let flag = asked.change.flag();
-                        tracing::warn!(flag, error = %refusal, "a trip acts in this process only until it is stored");
+                        tracing::warn!(flag, error = %refusal, "a trip is in force only in this process until it is stored");
                     }
                 }
             }
@@ -191,7 +191,7 @@ impl Control {
                 *guards.trips.entry(key).or_default() += 1;
                 if guard.mode == Mode::DryRun {
                     let reason = trip.to_string();
-                    tracing::warn!(flag = flag.name, reason, "a guard would take its flag back");
+                    tracing::warn!(flag = flag.name, reason, "the guard of a flag would trip");
                 }
             }
             let stands = self.standing.of(&flag.name, &raw.text_hash);
@@ -287,7 +287,7 @@ impl Control {
             }
             // Tripping a flag cannot invalidate a plan.
             Err(problems) => {
-                tracing::error!(%problems, "no plan with a flag taken back");
+                tracing::error!(%problems, "cannot compile a plan with a tripped flag");
                 Applied::Already
             }
         }

@@ -34,7 +34,7 @@ impl Control {
                 at: Rfc3339(at).to_string(),
                 why: asked.why.clone(),
             };
-            tracing::warn!(who = by.who, why = by.why, "the kill switch acts");
+            tracing::warn!(who = by.who, why = by.why, "the kill switch is on");
             self.thrown = Some(KillRequest { by, error: None });
         }
         self.lay_kill();
@@ -103,7 +103,7 @@ impl Control {
         if let Some(error) = self.kill_unstored() {
             tracing::error!(
                 error,
-                "the kill switch was never stored, so the next process begins without it"
+                "the kill switch was never stored; the next process starts without it"
             );
         }
     }
@@ -128,7 +128,7 @@ impl Control {
         match overrides::plan(&self.config, &self.flags, (&self.standing, kill.as_ref())) {
             Ok(plan) => self.plan = plan.into(),
             // Cannot happen: these flags have compiled already.
-            Err(problems) => tracing::error!(%problems, "no plan with the kill switch"),
+            Err(problems) => tracing::error!(%problems, "cannot compile a plan with the kill switch"),
         }
     }
 
@@ -141,7 +141,7 @@ impl Control {
         if thrown.error.as_ref() != Some(&error) {
             tracing::error!(
                 error,
-                "the kill switch acts, but is not stored; storing it is tried again each second"
+                "the kill switch is on, but not stored; retrying every second"
             );
             thrown.error = Some(error);
         }

@@ -88,16 +88,16 @@ fn without_store(
         match Standing::read(&state.text) {
             Ok(standing) => {
                 let revision = state.revision;
-                tracing::error!(%error, revision, at, "the store is away; a copy of its last good flags holds");
+                tracing::error!(%error, revision, at, "the store is unavailable; the copy of its last good flags is used");
                 store.mark_known(&state);
                 return (standing, revision, Known::Copied { at });
             }
             Err(damage) => {
-                tracing::warn!(%damage, "the copy of the last good flags is no standing")
+                tracing::warn!(%damage, "the copy of the last good flags is damaged")
             }
         }
     }
-    tracing::error!(%error, "the store is away; calls are served as the flags file says");
+    tracing::error!(%error, "the store is unavailable; the flags file applies");
     (Standing::default(), 0, Known::NotYet)
 }
 
@@ -165,7 +165,7 @@ impl Control {
             (Health::Fine, Health::Away { error, .. }) => {
                 tracing::error!(
                     error,
-                    "the state is not written; it is tried again each second"
+                    "the state cannot be written; retrying every second"
                 );
             }
             (Health::Away { .. }, Health::Fine) => tracing::info!("the state is written again"),
@@ -183,12 +183,12 @@ impl Control {
     pub async fn sync(&mut self) {
         let before = self.store.health();
         if let Err(error) = self.store.acquire().await {
-            tracing::error!(%error, "the state of the process before cannot be taken over");
+            tracing::error!(%error, "the state of the previous process cannot be loaded");
         }
         self.look_at_store().await;
         match (before, self.store.health()) {
             (Health::Fine, Health::Away { error, .. }) => {
-                tracing::error!(error, "the store is away; the flags stay as they are");
+                tracing::error!(error, "the store is unavailable; the flags stay as they are");
             }
             (Health::Away { .. }, Health::Fine) => tracing::info!("the store is back"),
             (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}
@@ -247,14 +247,14 @@ impl Control {
         };
         tracing::warn!(
             revision = self.revision,
-            "the store has forgotten what was changed at run time; it is given back"
+            "the store has lost the runtime changes; restoring them"
         );
         let good = Versioned {
             revision: self.revision,
             text,
         };
         if let Err(error) = self.store.restore(&good).await {
-            tracing::error!(%error, "the store could not be given back what it has forgotten");
+            tracing::error!(%error, "the lost changes cannot be restored to the store");
         }
     }
 
@@ -284,7 +284,7 @@ impl Control {
                 Known::Yes | Known::Copied { .. } => "the last good flags hold",
                 Known::NotYet => "calls are served as the flags file says",
             };
-            let note = format!("the store is away, and {hold}: {error}");
+            let note = format!("the store is unavailable, and {hold}: {error}");
             readiness.notes.push(note);
         }
         if self.store.is_owned_elsewhere() {
@@ -295,7 +295,7 @@ impl Control {
         }
         if let Some(error) = self.kill_unstored() {
             readiness.notes.push(format!(
-                "the kill switch acts and is not stored yet, which is tried each second: {error}"
+                "the kill switch is on, but not stored yet; retrying every second: {error}"
             ));
         }
         readiness.notes.extend(self.trouble.clone());

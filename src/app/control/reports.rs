@@ -173,7 +173,7 @@ impl Control {
         if found.revision == 0 && self.reporting.archive.revision > 0 {
             let good = self.reporting.archive.clone();
             if let Err(error) = self.store.restore_archive(&good).await {
-                tracing::warn!(%error, "the archive of usage could not be given back");
+                tracing::warn!(%error, "the usage archive cannot be restored");
             }
             return good;
         }

@@ -28,7 +28,7 @@ impl Control {
             tracing::warn!(
                 flag,
                 by = PROGRAM,
-                "what was changed at run time is dropped: {reason}"
+                "a runtime change is dropped: {reason}"
             );
         }
         if self.void.is_empty() && self.trouble.is_some() {
@@ -129,7 +129,7 @@ impl Control {
         ));
         if self.trouble != trouble {
             let error = error.to_string();
-            tracing::error!(error, "dropped changes could not be taken out of the store");
+            tracing::error!(error, "dropped changes cannot be removed from the store");
             self.trouble = trouble;
         }
     }

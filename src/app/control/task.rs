@@ -326,7 +326,7 @@ where
         match time::timeout(WORKERS_TIMEOUT, page).await {
             Ok(page) => tell(reply, page),
             // The dropped reply channel tells the requester.
-            Err(_) => tracing::error!("not every worker has told its counts"),
+            Err(_) => tracing::error!("not every worker has reported its counts"),
         }
     }
 
@@ -346,7 +346,7 @@ where
         match time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)()).await {
             Ok(found) => tell(reply, found),
             // The dropped reply channel tells the requester.
-            Err(_) => tracing::error!("not every worker has told its mismatches"),
+            Err(_) => tracing::error!("not every worker has reported its mismatches"),
         }
     }
 
@@ -390,7 +390,7 @@ where
             }
             Err(_) => readiness
                 .obstacles
-                .push("not every worker has told how its upstreams stand".to_owned()),
+                .push("not every worker has reported the state of its upstreams".to_owned()),
         }
         readiness
     }

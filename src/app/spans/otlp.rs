@@ -114,7 +114,7 @@ impl ExportState {
         };
         let Some(fault) = fault else {
             if self.health == ExportHealth::Away {
-                tracing::info!("the collector of traces takes spans again");
+                tracing::info!("the trace collector accepts spans again");
             }
             self.health = ExportHealth::Fine;
             return;
@@ -123,7 +123,7 @@ impl ExportState {
         if self.health == ExportHealth::Fine {
             tracing::warn!(
                 fault,
-                "the collector of traces does not take spans; they are dropped and counted"
+                "the trace collector does not accept spans; they are dropped and counted"
             );
         }
         self.health = ExportHealth::Away;

@@ -56,10 +56,10 @@ pub(in crate::cli) enum DiscoverError {
     #[error("no connection to {0}")]
     Unreachable(String, #[source] io::Error),
     /// The connection broke, or the response is not valid HTTP.
-    #[error("{0} gave no answer")]
+    #[error("{0} sent no response")]
     Broken(String, #[source] hyper::Error),
     /// The response timed out.
-    #[error("{server} did not answer within {limit:?}; `--timeout` gives it more")]
+    #[error("{server} did not answer within {limit:?}; raise `--timeout`")]
     Late {
         /// The server.
         server: String,
@@ -86,7 +86,7 @@ pub(in crate::cli) enum DiscoverError {
         error: String,
     },
     /// The response is not JSON-RPC.
-    #[error("the answer to `{0}` is no JSON-RPC")]
+    #[error("the response to `{0}` is not JSON-RPC")]
     NoRpc(&'static str),
     /// More pages than the limit.
     #[error("`tools/list` has more than {MOST_PAGES} pages")]
@@ -98,7 +98,7 @@ pub(in crate::cli) enum DiscoverError {
     #[error("the answer to `{0}` is refused")]
     Document(&'static str, #[source] serde_json::Error),
     /// Neither method succeeded.
-    #[error("the server tells nothing of itself: {0}; {1}")]
+    #[error("the server does not describe itself: {0}; {1}")]
     Neither(Box<DiscoverError>, Box<DiscoverError>),
 }
 

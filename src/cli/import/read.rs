@@ -25,7 +25,7 @@ pub(in crate::cli) enum ReadFault {
     #[error("`{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
     TooLarge(PathBuf),
     /// Invalid JSON.
-    #[error("`{path}` is no JSON")]
+    #[error("`{path}` is not JSON")]
     Json {
         /// The path.
         path: PathBuf,

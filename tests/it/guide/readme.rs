@@ -106,7 +106,7 @@ fn the_readme_works_word_for_word_in_an_empty_folder() {
     let said = succeeds(check, line);
     assert!(said.contains("items.get"), "{said}");
     let running = running.unwrap();
-    running.log_line(&["the configuration was read again", "routes=2"]);
+    running.log_line(&["the configuration is reloaded", "routes=2"]);
 }
 
 fn follow(words: &[String], mut command: Command, (line, running): (&str, &mut Option<Proxy>)) {

@@ -136,7 +136,7 @@ fn a_guard_that_trips_while_the_store_is_away_is_stored_once_when_it_is_back() {
     becomes(|| revision(&one), &1);
     ok(&other.ask("POST", "/api/v1/flags/mover/rearm", ""));
     becomes(|| call_of(&one, &devices[1][0]).status(), &BROKEN);
-    assert_eq!(one.log().matches("a guard takes its flag back").count(), 1);
+    assert_eq!(one.log().matches("the guard of a flag tripped").count(), 1);
     becomes(|| standing(&one) == standing(&other), &true);
     assert_eq!(revision(&other), 2);
 }
