@@ -190,8 +190,8 @@ impl AdminClient {
             server: self.server(),
             source,
         };
-        let told = within(LIMIT, self.exchange(ask)).map_err(unreachable)?;
-        told.unwrap_or_else(|| {
+        let outcome = within(LIMIT, self.exchange(ask)).map_err(unreachable)?;
+        outcome.unwrap_or_else(|| {
             Err(AdminFault::Late {
                 server: self.server(),
             })
@@ -205,11 +205,11 @@ impl AdminClient {
     async fn exchange(&self, ask: &AdminRequest<'_>) -> Result<Response<Bytes>, AdminFault> {
         let broken = |source: hyper::Error| AdminFault::Broken(self.server(), source.into());
         let connector = Connector::new(&address(&self.authority, 80), None, Alpn::Http);
-        let told = exchange(&connector, async |mut sender| {
+        let outcome = exchange(&connector, async |mut sender| {
             let response = sender.send_request(self.request(ask)).await;
             self.read(response.map_err(broken)?).await
         });
-        told.await.map_err(|fault| match fault {
+        outcome.await.map_err(|fault| match fault {
             ConnectionFault::Unreachable(source) => AdminFault::Unreachable {
                 server: self.server(),
                 source,

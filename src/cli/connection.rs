@@ -28,10 +28,10 @@ pub(super) enum ConnectionFault {
 /// Runs a future to its end; returns `None` if it takes longer than `limit`.
 pub(super) fn within<T>(limit: Duration, asking: impl Future<Output = T>) -> io::Result<Option<T>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let told = runtime.block_on(async { timeout(limit, asking).await.ok() });
+    let outcome = runtime.block_on(async { timeout(limit, asking).await.ok() });
     // A pending name resolution is abandoned.
     runtime.shutdown_background();
-    Ok(told)
+    Ok(outcome)
 }
 
 /// Returns the address of a server: with the default port of the scheme if the authority names none.
@@ -51,6 +51,6 @@ pub(super) async fn exchange<T>(
     let stream = stream.map_err(ConnectionFault::Unreachable)?;
     let connected = handshake(TokioIo::new(stream)).await;
     let (sender, connection) = connected.map_err(ConnectionFault::Broken)?;
-    let (told, _) = future::join(exchange(sender), connection).await;
-    Ok(told)
+    let (outcome, _) = future::join(exchange(sender), connection).await;
+    Ok(outcome)
 }

@@ -118,9 +118,9 @@ struct Attribution {
 impl Attribution {
     fn body(&self) -> Value {
         let mut body = json!({});
-        for (name, said) in [("who", &self.who), ("why", &self.why)] {
-            if let Some(said) = said {
-                body[name] = json!(said);
+        for (name, value) in [("who", &self.who), ("why", &self.why)] {
+            if let Some(value) = value {
+                body[name] = json!(value);
             }
         }
         body

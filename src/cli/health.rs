@@ -29,8 +29,8 @@ pub(super) fn health(arguments: &HealthArguments) -> Result<ExitCode, CommandErr
     } else {
         "/readyz"
     };
-    let (status, said) = admin.text(path)?;
-    io::stdout().lock().write_all(said.as_bytes())?;
+    let (status, body) = admin.text(path)?;
+    io::stdout().lock().write_all(body.as_bytes())?;
     Ok(if status.is_success() {
         ExitCode::SUCCESS
     } else {

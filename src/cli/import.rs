@@ -71,7 +71,7 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandErr
     }
     io::stderr()
         .lock()
-        .write_all(told(&draft.report).as_bytes())?;
+        .write_all(summary(&draft.report).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -146,7 +146,7 @@ fn unwritten(path: &Path, source: io::Error) -> ImportFault {
 }
 
 /// Returns the summary of the converted operations, as text.
-fn told(report: &ImportReport) -> String {
+fn summary(report: &ImportReport) -> String {
     let mut text = format!(
         "read: {} REST, {} RPC\n\
          drafted: {} of a pair, {} of REST alone, {} of RPC alone\n",

@@ -50,17 +50,17 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
         true => Method::DELETE,
         false => Method::GET,
     };
-    let told = admin.ask(&AdminRequest {
+    let response = admin.ask(&AdminRequest {
         method,
         path: &path,
         body: None,
         tag: None,
     })?;
     let text = match arguments.format {
-        Format::Human if arguments.reset => human_reset(&told),
-        Format::Human => human(&told),
+        Format::Human if arguments.reset => human_reset(&response),
+        Format::Human => human(&response),
         Format::Json => {
-            let mut text = serde_json::to_string_pretty(&told).map_err(io::Error::from)?;
+            let mut text = serde_json::to_string_pretty(&response).map_err(io::Error::from)?;
             text.push('\n');
             text
         }
@@ -69,8 +69,8 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
     Ok(ExitCode::SUCCESS)
 }
 
-fn human_reset(told: &Value) -> String {
-    let routes = list(told, "routes");
+fn human_reset(response: &Value) -> String {
+    let routes = list(response, "routes");
     let mut text = match routes {
         [] => "no mismatches\n".to_owned(),
         routes => format!("reset: {}\n", plural::count(routes.len() as u64, "route")),
@@ -81,10 +81,10 @@ fn human_reset(told: &Value) -> String {
     text
 }
 
-fn human(told: &Value) -> String {
-    let routes = list(told, "routes");
+fn human(response: &Value) -> String {
+    let routes = list(response, "routes");
     let mut text = String::new();
-    let since = told.get("since").and_then(Value::as_str);
+    let since = response.get("since").and_then(Value::as_str);
     // With `--since`, counts include more calls than requested.
     let counted = |of: &Value| {
         let count = plural::count(number(of, "count"), "call");
@@ -113,11 +113,11 @@ fn human(told: &Value) -> String {
         }
         more(&mut text, "  ", number(route, "more"));
     }
-    more(&mut text, "", number(told, "more"));
+    more(&mut text, "", number(response, "more"));
     if text.is_empty() {
         text.push_str(&match since {
             None => "no mismatches\n".to_owned(),
-            Some(_) => format!("no mismatches since {}\n", word(told, "since")),
+            Some(_) => format!("no mismatches since {}\n", word(response, "since")),
         });
     }
     text
@@ -143,7 +143,7 @@ fn failures(route: &Value) -> u64 {
 }
 
 fn failed_line(sample: &Value) -> String {
-    let told = |name| word(sample, name);
+    let field = |name| word(sample, name);
     let known = |name: &str| sample[name].as_str().map(|_| word(sample, name));
     let why: Vec<_> = ["reason", "cause"].into_iter().filter_map(known).collect();
     let why = match why[..] {
@@ -152,12 +152,12 @@ fn failed_line(sample: &Value) -> String {
     };
     format!(
         "    {} {} {}: {}: candidate {}, control {}{why}\n",
-        told("at"),
-        told("client"),
-        told("stage"),
-        told("call"),
-        told("candidate"),
-        told("control"),
+        field("at"),
+        field("client"),
+        field("stage"),
+        field("call"),
+        field("candidate"),
+        field("control"),
     )
 }
 

@@ -23,14 +23,14 @@ Examples:
   dualgauge reload --admin http://127.0.0.1:9090 --token-file token";
 
 pub(super) fn reload(arguments: &ReloadArguments) -> Result<ExitCode, CommandError> {
-    let told = AdminClient::new(&arguments.admin)?.ask(&AdminRequest {
+    let response = AdminClient::new(&arguments.admin)?.ask(&AdminRequest {
         method: Method::POST,
         path: "/api/v1/reload",
         body: Some(json!({})),
         tag: None,
     })?;
-    let text = |name: &str| told.get(name).and_then(Value::as_str);
-    let number = |name: &str| told.get(name).and_then(Value::as_u64);
+    let text = |name: &str| response.get(name).and_then(Value::as_str);
+    let number = |name: &str| response.get(name).and_then(Value::as_u64);
     let (Some(result), Some(routes), Some(flags)) =
         (text("result"), number("routes"), number("flags"))
     else {

@@ -102,7 +102,7 @@ impl<'r> RouteTableRow<'r> {
     }
 
     fn cells(&self) -> [String; 10] {
-        let said = |text: Option<&str>| text.unwrap_or("-").to_owned();
+        let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
         let timeout = self.timeout.map(|timeout| format!("{timeout:?}"));
         let holes = self.holes.join(", ");
         [
@@ -110,12 +110,12 @@ impl<'r> RouteTableRow<'r> {
             self.rest.to_string(),
             self.rpc.to_string(),
             self.effect.to_owned(),
-            said(self.extra),
-            said(Some(holes.as_str()).filter(|holes| !holes.is_empty())),
+            or_dash(self.extra),
+            or_dash(Some(holes.as_str()).filter(|holes| !holes.is_empty())),
             self.outcomes.to_string(),
-            said(timeout.as_deref()),
-            said(self.from),
-            said(self.lossy),
+            or_dash(timeout.as_deref()),
+            or_dash(self.from),
+            or_dash(self.lossy),
         ]
     }
 }

@@ -11,10 +11,10 @@ use crate::cli::{CommandError, RunArguments};
 use crate::config::load::{Sources, environment, supervision};
 
 pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
-    let said = supervision();
-    let surroundings = ProcessEnvironment {
-        inherited: InheritedSockets::take(&said)?,
-        supervisor: ServiceManager::new(&said),
+    let variables = supervision();
+    let process = ProcessEnvironment {
+        inherited: InheritedSockets::take(&variables)?,
+        supervisor: ServiceManager::new(&variables),
     };
     let sources = Sources {
         file: Some(arguments.config.clone()),
@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
         admin: arguments.admin.clone(),
         environment: environment(),
     };
-    run::run((sources, surroundings), announce)?;
+    run::run((sources, process), announce)?;
     Ok(ExitCode::SUCCESS)
 }
 

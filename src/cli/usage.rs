@@ -88,15 +88,15 @@ fn paragraph(text: &mut String, route: &RouteReport) {
     );
     labelled(text, "rest", &route.rest);
     labelled(text, "rpc", &route.rpc);
-    if let Some(said) = &route.deprecated {
-        let sunset = said
+    if let Some(deprecation) = &route.deprecated {
+        let sunset = deprecation
             .sunset
             .as_ref()
             .map_or(String::new(), |at| format!(", sunset {at}"));
         labelled(
             text,
             "deprecated",
-            &format!("{} since {}{sunset}", said.side, said.since),
+            &format!("{} since {}{sunset}", deprecation.side, deprecation.since),
         );
     }
     for reason in &route.reasons {
@@ -156,11 +156,11 @@ fn evidence(text: &mut String, route: &RouteReport) {
     }
 }
 
-fn labelled(text: &mut String, label: &str, said: &str) {
-    line(text, &format!("  {label:<10}  {said}"));
+fn labelled(text: &mut String, label: &str, content: &str) {
+    line(text, &format!("  {label:<10}  {content}"));
 }
 
-fn line(text: &mut String, said: &str) {
+fn line(text: &mut String, content: &str) {
     // Writing to a `String` cannot fail.
-    let _ = writeln!(text, "{said}");
+    let _ = writeln!(text, "{content}");
 }

@@ -13,7 +13,7 @@ pub(super) struct ReportAges(BTreeMap<Reporter, FirstSeen>);
 #[derive(Debug, Clone, Copy)]
 struct FirstSeen {
     /// The time of the report, by the clock of its author.
-    said: u64,
+    reported_at: u64,
     /// The time at which this process first saw it, by its own clock.
     seen: u64,
 }
@@ -24,9 +24,11 @@ impl ReportAges {
         let known = reports.map(|report| {
             let reporter = (report.replica.clone(), report.boot.clone());
             let before = self.0.get(&reporter);
-            let since = before.filter(|since| since.said == report.at).copied();
+            let since = before
+                .filter(|since| since.reported_at == report.at)
+                .copied();
             let anew = FirstSeen {
-                said: report.at,
+                reported_at: report.at,
                 seen: now,
             };
             (reporter, since.unwrap_or(anew))

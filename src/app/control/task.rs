@@ -255,11 +255,11 @@ where
         match who {
             Waiting::Process(reply) => tell(reply, reloaded),
             Waiting::Api(reply) => {
-                let told = match (self.control.reloaded(reloaded), self.installed) {
+                let result = match (self.control.reloaded(reloaded), self.installed) {
                     (Ok(_), InstalledPlan::NotYet) => Err(Refusal::Pending(StillMissing)),
-                    (told, InstalledPlan::Everywhere | InstalledPlan::NotYet) => told,
+                    (result, InstalledPlan::Everywhere | InstalledPlan::NotYet) => result,
                 };
-                tell(reply, told);
+                tell(reply, result);
             }
         }
     }

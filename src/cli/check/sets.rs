@@ -23,9 +23,9 @@ pub(super) struct ReportedSet<'r> {
     /// The directions of its rows, for each route.
     pub(super) directions: Vec<&'r Direction>,
     /// The statements about it, each once.
-    pub(super) said: Vec<SetNote<'r>>,
-    /// The index of each text in `said`.
-    places: BTreeMap<String, usize>,
+    pub(super) notes: Vec<SetNote<'r>>,
+    /// The index of each text in `notes`.
+    indices: BTreeMap<String, usize>,
 }
 
 /// A statement with the routes that it holds for.
@@ -51,10 +51,10 @@ impl<'r> ReportedSets<'r> {
             self.0.entry(name).or_default().routes += 1;
         }
         for direction in &report.directions {
-            let FindingKind::Outcome(place) = direction.kind else {
+            let FindingKind::Outcome(index) = direction.kind else {
                 continue;
             };
-            if let Some(name) = rows.get(place).and_then(|row| set_of(&row.key)) {
+            if let Some(name) = rows.get(index).and_then(|row| set_of(&row.key)) {
                 self.0.entry(name).or_default().directions.push(direction);
             }
         }
@@ -63,16 +63,16 @@ impl<'r> ReportedSets<'r> {
     /// Adds a statement about a set, unless another route has added it.
     pub(super) fn add(&mut self, (set, route): (&'r str, &'r str), statement: Statement<'r>) {
         let set = self.0.entry(set).or_default();
-        if let Some(said) = set
-            .places
+        if let Some(note) = set
+            .indices
             .get(&statement.text)
-            .and_then(|&place| set.said.get_mut(place))
+            .and_then(|&index| set.notes.get_mut(index))
         {
-            said.routes += 1;
+            note.routes += 1;
             return;
         }
-        set.places.insert(statement.text.clone(), set.said.len());
-        set.said.push(SetNote {
+        set.indices.insert(statement.text.clone(), set.notes.len());
+        set.notes.push(SetNote {
             statement,
             first: route,
             routes: 1,

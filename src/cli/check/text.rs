@@ -148,13 +148,13 @@ fn report(checked: &Checked<'_>, detail: Detail) -> String {
 /// Writes `outcomes.common: 2 rows, 3 routes, replies lossless`, followed by the deviations.
 fn write_set(name: &str, set: &ReportedSet<'_>, lines: &mut CheckText) {
     let sizes = [count(set.rows.len(), "row"), count(set.routes, "route")];
-    let verdict = said("replies", worst(set.directions.iter().copied()));
+    let verdict = label_verdicts("replies", worst(set.directions.iter().copied()));
     let words: Vec<String> = sizes.into_iter().chain(verdict).collect();
     lines.line(0, &format!("{name}: {}", words.join(", ")));
-    for said in &set.said {
-        if !said.statement.is_normal_form || lines.shows_normal_form() {
-            lines.line(2, &said.text(set.routes));
-            let loss = said.statement.loss.iter();
+    for note in &set.notes {
+        if !note.statement.is_normal_form || lines.shows_normal_form() {
+            lines.line(2, &note.text(set.routes));
+            let loss = note.statement.loss.iter();
             loss.for_each(|loss| lines.witness(loss));
         }
     }
@@ -191,8 +191,8 @@ fn verdicts(report: &RouteReport) -> String {
         let own = report.directions.iter();
         worst(own.filter(move |direction| is(direction.kind)))
     };
-    let calls = said("calls", of(|kind| kind == FindingKind::Request));
-    let replies = said(
+    let calls = label_verdicts("calls", of(|kind| kind == FindingKind::Request));
+    let replies = label_verdicts(
         "replies",
         of(|kind| matches!(kind, FindingKind::Outcome(_))),
     );
@@ -223,7 +223,7 @@ fn worst<'r>(directions: impl Iterator<Item = &'r Direction> + Clone) -> [Option
     })
 }
 
-fn said(what: &str, [rest, rpc]: [Option<LossVerdict>; 2]) -> Option<String> {
+fn label_verdicts(what: &str, [rest, rpc]: [Option<LossVerdict>; 2]) -> Option<String> {
     match (rest, rpc) {
         (Some(rest), Some(rpc)) if rest == rpc => Some(format!("{what} {}", rest.as_str())),
         (Some(rest), Some(rpc)) => {

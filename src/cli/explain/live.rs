@@ -31,9 +31,12 @@ pub(super) fn explain(arguments: &ExplainArguments, url: &str) -> Result<ExitCod
             tag: None,
         })?;
         // Values keep their bytes.
-        let told: Vec<Explained> =
+        let answers: Vec<Explained> =
             serde_json::from_slice(&answer).map_err(|_| AdminFault::NoJson)?;
-        let of = told.into_iter().flat_map(|one| one.explanations).collect();
+        let of = answers
+            .into_iter()
+            .flat_map(|one| one.explanations)
+            .collect();
         explained.push(Explained {
             name,
             explanations: of,

@@ -171,8 +171,8 @@ impl DiscoverServer {
         limit: Duration,
     ) -> Result<SourceDocument, DiscoverError> {
         let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
-        let told = within(limit, self.tell(method, limit)).map_err(unreachable)?;
-        told.unwrap_or_else(|| {
+        let outcome = within(limit, self.tell(method, limit)).map_err(unreachable)?;
+        outcome.unwrap_or_else(|| {
             Err(DiscoverError::Late {
                 server: self.name(),
                 limit,
@@ -206,11 +206,11 @@ impl DiscoverServer {
                     second
                 }
             }),
-            Ok(told) => told,
+            Ok(outcome) => outcome,
             Err(_) => match self.tools().await {
                 // The server has no tools, so it may only be slow.
                 Err(second) if second.is_refusal() => self.discover().await,
-                told => told,
+                outcome => outcome,
             },
         }
     }
@@ -340,10 +340,10 @@ impl DiscoverServer {
         if let Ok(host) = HeaderValue::from_str(&self.authority) {
             request.headers_mut().entry(HOST).or_insert(host);
         }
-        let told = exchange(&self.connector, async |sender| {
+        let outcome = exchange(&self.connector, async |sender| {
             self.exchange(sender, request, method).await
         });
-        told.await.map_err(|fault| match fault {
+        outcome.await.map_err(|fault| match fault {
             ConnectionFault::Unreachable(source) => DiscoverError::Unreachable(self.name(), source),
             ConnectionFault::Broken(source) => DiscoverError::Broken(self.name(), source),
         })?
