@@ -46,9 +46,7 @@ impl Certificates {
             match KnownCertificates::from_plan(plan) {
                 Ok(next) => {
                     *known = next;
-                    tracing::info!(
-                        "new connections use the new files of `listen.tls`"
-                    );
+                    tracing::info!("new connections use the new files of `listen.tls`");
                 }
                 Err(fault) => {
                     tracing::error!(%fault, "`listen.tls` cannot be reloaded; the previous files stay in use");

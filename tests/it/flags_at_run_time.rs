@@ -104,7 +104,10 @@ fn a_command_at_the_port_for_calls_says_so_and_changes_nothing_there() {
             command
         });
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.errors.contains("is not an admin listener"), "{ended:?}");
+        assert!(
+            ended.errors.contains("is not an admin listener"),
+            "{ended:?}"
+        );
         assert!(ended.errors.contains("`admin.address`"), "{ended:?}");
     }
     for request in servers.rest.requests() {

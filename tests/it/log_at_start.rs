@@ -56,10 +56,7 @@ fn a_shared_store_that_is_away_is_logged_at_once() {
         store.address()
     );
     let proxy = Proxy::start(&config);
-    proxy.log_line(&[
-        "ERROR",
-        "the store is unavailable; the flags file applies",
-    ]);
+    proxy.log_line(&["ERROR", "the store is unavailable; the flags file applies"]);
     let printed = proxy.printed("  store ");
     assert!(printed.contains(&store.address().to_string()), "{printed}");
 }

@@ -128,7 +128,9 @@ impl Control {
         match overrides::plan(&self.config, &self.flags, (&self.standing, kill.as_ref())) {
             Ok(plan) => self.plan = plan.into(),
             // Cannot happen: these flags have compiled already.
-            Err(problems) => tracing::error!(%problems, "cannot compile a plan with the kill switch"),
+            Err(problems) => {
+                tracing::error!(%problems, "cannot compile a plan with the kill switch")
+            }
         }
     }
 

@@ -163,10 +163,7 @@ impl Control {
         self.store.tend().await;
         match (before, self.store.health()) {
             (Health::Fine, Health::Away { error, .. }) => {
-                tracing::error!(
-                    error,
-                    "the state cannot be written; retrying every second"
-                );
+                tracing::error!(error, "the state cannot be written; retrying every second");
             }
             (Health::Away { .. }, Health::Fine) => tracing::info!("the state is written again"),
             (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}
@@ -188,7 +185,10 @@ impl Control {
         self.look_at_store().await;
         match (before, self.store.health()) {
             (Health::Fine, Health::Away { error, .. }) => {
-                tracing::error!(error, "the store is unavailable; the flags stay as they are");
+                tracing::error!(
+                    error,
+                    "the store is unavailable; the flags stay as they are"
+                );
             }
             (Health::Away { .. }, Health::Fine) => tracing::info!("the store is back"),
             (Health::Fine, Health::Fine) | (Health::Away { .. }, Health::Away { .. }) => {}

@@ -90,7 +90,9 @@ impl ReporterId {
         there: &[ReplicaReport],
     ) {
         if turn.boot != self.turn.boot {
-            tracing::info!("the store was unavailable for long; counting continues under a new boot");
+            tracing::info!(
+                "the store was unavailable for long; counting continues under a new boot"
+            );
             self.former.push(self.turn.boot.clone());
         }
         self.turn = turn;

@@ -25,11 +25,7 @@ impl Control {
     pub(super) async fn forget(&mut self, at: SystemTime) {
         self.void = self.void_now();
         for (flag, reason) in &self.void {
-            tracing::warn!(
-                flag,
-                by = PROGRAM,
-                "a runtime change is dropped: {reason}"
-            );
+            tracing::warn!(flag, by = PROGRAM, "a runtime change is dropped: {reason}");
         }
         if self.void.is_empty() && self.trouble.is_some() {
             // The files may now be compatible with the stored state.
