@@ -54,7 +54,7 @@ pub(crate) fn serve(
         if life.files == Files::Change {
             peers::apart(address, work, 2)?;
             production::change(folder.path(), work.kind)?;
-            wait_for(&folder.path().join("log"), "read again and is in force")?;
+            wait_for(&folder.path().join("log"), "is reloaded and in force")?;
         }
         peers::leave(address, work, life.connections)
     });

@@ -153,7 +153,7 @@ fn the_kill_switch_acts_although_it_cannot_be_stored() {
         error.as_str().unwrap().contains("rollout.json.new"),
         "{error}"
     );
-    proxy.log_line(&["ERROR", "the kill switch acts, but is not stored"]);
+    proxy.log_line(&["ERROR", "the kill switch is on, but not stored"]);
     fs::remove_dir(&obstacle).unwrap();
     let stored = || {
         let flags = proxy.ask("GET", "/api/v1/flags", "").json();

@@ -39,7 +39,7 @@ async fn it_acts_although_it_cannot_be_stored_and_is_stored_later() {
     assert!(error.contains("rollout.json.new"), "{error}");
     let notes = control.readiness().notes.join("\n");
     assert!(
-        notes.contains("the kill switch acts and is not stored yet"),
+        notes.contains("the kill switch is on, but not stored yet"),
         "{notes}"
     );
 
