@@ -6,6 +6,7 @@
 //! histogram      counts in fixed buckets
 //! shard          the counts of one worker, accessed by its own thread only
 //! global         process-wide values
+//! protobuf       families and series as the types of the Prometheus library
 //! render         the sum of all shards, rendered as a page
 //! named          the families labelled with configured names
 //! series         the limit on the number of their series
@@ -25,9 +26,9 @@ mod family;
 mod global;
 mod histogram;
 mod labels;
-mod messages;
 mod named;
 mod process_stats;
+mod protobuf;
 mod render;
 mod series;
 mod shard;
@@ -36,7 +37,7 @@ mod tests;
 mod upstream_calls;
 mod usage;
 
-pub use addresses::{AddressCounts, address_counts};
+pub use addresses::AddressCounts;
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkNeed, LinkState, Notifications,
     SessionCounts, StoreState, Sunset,
@@ -46,6 +47,6 @@ pub use process_stats::ProcessStats;
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
 pub use series::{SeriesEstimate, ShownSeries, estimate};
-pub use shard::{CallFields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
+pub use shard::{CallFields, Gauges, Pool, Shard, Snapshot, Timing, address_counts, tallies};
 pub use upstream_calls::UpstreamCalls;
 pub use usage::usage;

@@ -4,17 +4,9 @@ use std::collections::BTreeMap;
 
 use prometheus::proto;
 
-use super::family::{self, Family};
-use super::labels::{LabelId, LabelNames, NONE};
-use super::render::{RenderedTexts, counter, gauge, metric_family};
-use super::shard::Snapshot;
-
-pub(super) const CUT_CONNECTIONS: Family = Family {
-    name: "dualgauge_upstream_cut_connections_total",
-    kind: proto::MetricType::COUNTER,
-    labels: &["upstream"],
-    help: "HTTP/2 connections to an upstream that the proxy aborted because the server sent too many frames without progress or broke the protocol.",
-};
+use super::family;
+use super::labels::{LabelId, RenderedTexts};
+use super::protobuf::{counter, gauge, metric_family};
 
 /// The counters and the current state of the addresses of an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,21 +44,6 @@ impl AddressCounts {
     }
 }
 
-/// Returns the state of the addresses of each upstream in the whole process, by the name of the upstream.
-#[must_use]
-pub fn address_counts(
-    names: &LabelNames,
-    snapshots: &[Snapshot],
-) -> BTreeMap<String, AddressCounts> {
-    let texts = names.texts();
-    let mut all: BTreeMap<String, AddressCounts> = BTreeMap::new();
-    for (upstream, counts) in snapshots.iter().flat_map(|snapshot| &snapshot.addresses) {
-        let name = texts.get(upstream.index()).map_or(NONE, |text| text);
-        all.entry(name.to_owned()).or_default().add(*counts);
-    }
-    all
-}
-
 /// Returns the families of all upstreams that have addresses.
 pub(super) fn families(
     texts: &RenderedTexts,
@@ -97,7 +74,7 @@ pub(super) fn families(
         counted(&family::UPSTREAM_EJECTIONS, |counts| counts.ejections),
         counted(&family::BREAKER_OPENINGS, |counts| counts.openings),
         metric_family(&family::UPSTREAM_REPEATS, repeats.collect()),
-        counted(&CUT_CONNECTIONS, |counts| counts.cut),
+        counted(&family::UPSTREAM_CUT_CONNECTIONS, |counts| counts.cut),
         current(&family::ADDRESSES_LEFT_OUT, |counts| counts.left_out),
         current(&family::BREAKER_OPEN, |counts| counts.open),
     ]

@@ -1,25 +1,24 @@
 //! The name, kind, labels and help of every metric.
 
+mod addresses;
 mod candidates;
+mod definition;
+mod messages;
 mod process;
+mod series;
 
 use prometheus::proto::MetricType;
 
+pub(super) use addresses::UPSTREAM_CUT_CONNECTIONS;
 pub(super) use candidates::{
     CANDIDATE_DURATION, CANDIDATES_FAILED, CANDIDATES_IN_FLIGHT, CANDIDATES_SKIPPED,
 };
+pub(super) use definition::Family;
+pub(super) use messages::INVALID_MESSAGES;
 pub(super) use process::{
     PROCESS_CPU, PROCESS_FDS, PROCESS_FDS_LIMIT, PROCESS_RESIDENT, PROCESS_START,
 };
-
-/// One metric family.
-#[derive(Debug)]
-pub(super) struct Family {
-    pub(super) name: &'static str,
-    pub(super) kind: MetricType,
-    pub(super) labels: &'static [&'static str],
-    pub(super) help: &'static str,
-}
+pub(super) use series::{SERIES, SERIES_LIMIT, SERIES_OVERFLOW};
 
 pub(super) const CALLS: Family = Family {
     name: "dualgauge_calls_total",
@@ -411,7 +410,7 @@ pub(super) const ALL: [&Family; 66] = [
     &CUT_CONNECTIONS,
     &UNVERIFIED_TOKENS,
     &SOCKET_STRAYS,
-    &super::messages::INVALID_MESSAGES,
+    &INVALID_MESSAGES,
     &CALLS_IN_FLIGHT,
     &CALLS_LIMIT,
     &CONNECTIONS_LIMIT,
@@ -424,7 +423,7 @@ pub(super) const ALL: [&Family; 66] = [
     &UPSTREAM_EJECTIONS,
     &BREAKER_OPENINGS,
     &UPSTREAM_REPEATS,
-    &super::addresses::CUT_CONNECTIONS,
+    &UPSTREAM_CUT_CONNECTIONS,
     &ADDRESSES_LEFT_OUT,
     &BREAKER_OPEN,
     &SESSIONS,
@@ -444,9 +443,9 @@ pub(super) const ALL: [&Family; 66] = [
     &STORE_UP,
     &LOG_LINES_DROPPED,
     &SPANS_DROPPED,
-    &super::series::SERIES,
-    &super::series::SERIES_LIMIT,
-    &super::series::SERIES_OVERFLOW,
+    &SERIES,
+    &SERIES_LIMIT,
+    &SERIES_OVERFLOW,
     &BUILD,
     &PROCESS_CPU,
     &PROCESS_RESIDENT,

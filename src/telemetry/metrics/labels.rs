@@ -122,6 +122,21 @@ impl Default for LabelNames {
     }
 }
 
+/// The configured names, indexed by id.
+pub(super) struct RenderedTexts(Vec<Arc<str>>);
+
+impl RenderedTexts {
+    /// Copies all names so far.
+    pub(super) fn new(names: &LabelNames) -> RenderedTexts {
+        RenderedTexts(names.texts())
+    }
+
+    /// Returns the name of `id`, or `none` if there is no such name.
+    pub(super) fn text(&self, id: LabelId) -> &str {
+        self.0.get(id.index()).map_or(NONE, |text| text)
+    }
+}
+
 /// The labels of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallLabels {

@@ -9,7 +9,7 @@ use prometheus::proto;
 use rustix::process::{Resource, getrlimit};
 
 use super::family::{self, Family};
-use super::render::{gauge, metric_family};
+use super::protobuf::{gauge, metric_family};
 use crate::telemetry::clock;
 
 /// The resource usage of the process at one moment.

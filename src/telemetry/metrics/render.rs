@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto;
@@ -13,11 +13,10 @@ use super::family::{self, Family};
 use super::global::{
     BufferedBytes, FlagState, GlobalMetrics, LinkNeed, LinkState, SessionCounts, StoreState,
 };
-use super::histogram::Histogram;
-use super::labels::{LabelId, LabelNames, NONE};
-use super::messages;
+use super::labels::{LabelNames, RenderedTexts};
 use super::named;
 use super::process_stats;
+use super::protobuf::{counter, gauge, histogram, metric_family};
 use super::series::ShownSeries;
 use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
 use super::upstream_calls;
@@ -38,7 +37,7 @@ pub fn render(
     process: &GlobalMetrics,
     (rules, shown): (&SeriesRules, &mut ShownSeries),
 ) -> String {
-    let texts = RenderedTexts(names.texts());
+    let texts = RenderedTexts::new(names);
     let sum = Snapshot::sum(snapshots);
     shown.begin(rules);
     let mut families = named::families(&texts, (&sum, process), shown);
@@ -94,15 +93,6 @@ impl Collector for Described {
     }
 }
 
-/// The configured names, indexed by id.
-pub(super) struct RenderedTexts(Vec<Arc<str>>);
-
-impl RenderedTexts {
-    pub(super) fn text(&self, id: LabelId) -> &str {
-        self.0.get(id.index()).map_or(NONE, |text| text)
-    }
-}
-
 /// Returns the families of the proxy itself. Failure counters start at zero, because a rate ignores the first value of
 /// a new series.
 fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
@@ -146,7 +136,7 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         Handling::ALL.map(|action| {
             let count = counts.invalid_messages[*fault as usize][action as usize];
             let labels = [fault.as_str(), action.as_str()];
-            counter(&messages::INVALID_MESSAGES, &labels, count)
+            counter(&family::INVALID_MESSAGES, &labels, count)
         })
     });
     vec![
@@ -157,7 +147,7 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         metric_family(&family::CUT_CONNECTIONS, cut.into()),
         metric_family(&family::UNVERIFIED_TOKENS, tokens.collect()),
         metric_family(&family::SOCKET_STRAYS, strays.into()),
-        metric_family(&messages::INVALID_MESSAGES, invalid.collect()),
+        metric_family(&family::INVALID_MESSAGES, invalid.collect()),
     ]
 }
 
@@ -293,59 +283,4 @@ fn flag(state: &FlagState) -> proto::Metric {
     ];
     let percent = f64::from(state.percent.thousandths()) / 1000.0;
     gauge(&family::FLAG_PERCENT, &labels, percent)
-}
-
-pub(super) fn metric_family(family: &Family, series: Vec<proto::Metric>) -> proto::MetricFamily {
-    let mut rendered = proto::MetricFamily::default();
-    rendered.set_name(family.name.to_owned());
-    rendered.set_help(family.help.to_owned());
-    rendered.set_field_type(family.kind);
-    rendered.set_metric(series);
-    rendered
-}
-
-pub(super) fn counter(family: &Family, labels: &[&str], value: u64) -> proto::Metric {
-    let mut count = proto::Counter::default();
-    count.set_value(value as f64);
-    let mut metric = labelled(family, labels);
-    metric.set_counter(count);
-    metric
-}
-
-pub(super) fn gauge(family: &Family, labels: &[&str], value: f64) -> proto::Metric {
-    let mut level = proto::Gauge::default();
-    level.set_value(value);
-    let mut metric = labelled(family, labels);
-    metric.set_gauge(level);
-    metric
-}
-
-pub(super) fn histogram(family: &Family, labels: &[&str], counts: &Histogram) -> proto::Metric {
-    let buckets = counts.cumulative().map(|(bound, under)| {
-        let mut bucket = proto::Bucket::default();
-        bucket.set_upper_bound(bound);
-        bucket.set_cumulative_count(under);
-        bucket
-    });
-    let mut rendered = proto::Histogram::default();
-    rendered.set_bucket(buckets.collect());
-    rendered.set_sample_count(counts.count());
-    rendered.set_sample_sum(counts.seconds());
-    let mut metric = labelled(family, labels);
-    metric.set_histogram(rendered);
-    metric
-}
-
-/// Creates a metric with its labels. Empty values are omitted, which Prometheus treats as equal.
-fn labelled(family: &Family, values: &[&str]) -> proto::Metric {
-    debug_assert_eq!(family.labels.len(), values.len());
-    let pairs = family.labels.iter().zip(values);
-    let pairs = pairs.filter(|(_, value)| !value.is_empty());
-    let pairs = pairs.map(|(label, value)| {
-        let mut pair = proto::LabelPair::default();
-        pair.set_name((*label).to_owned());
-        pair.set_value((*value).to_owned());
-        pair
-    });
-    proto::Metric::from_label(pairs.collect())
 }

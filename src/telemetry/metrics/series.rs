@@ -11,7 +11,7 @@ use prometheus::proto::{self, MetricType};
 use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::Outcome;
-use super::render::{gauge, metric_family};
+use super::protobuf::{gauge, metric_family};
 use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::Reason;
 use crate::domain::plan::Plan;
@@ -48,27 +48,6 @@ const BOUNDED: [&Family; 15] = [
 
 /// The lines of a histogram on the page: 15 buckets, the infinite one, the sum and the count.
 const LINES: u64 = 18;
-
-pub(super) const SERIES: Family = Family {
-    name: "dualgauge_metrics_series",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "Series with names from the configuration as labels; each histogram bucket counts as one.",
-};
-
-pub(super) const SERIES_LIMIT: Family = Family {
-    name: "dualgauge_metrics_series_limit",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "Limit of such series. Calls that need more count under the name overflow.",
-};
-
-pub(super) const SERIES_OVERFLOW: Family = Family {
-    name: "dualgauge_metrics_series_overflow",
-    kind: MetricType::GAUGE,
-    labels: &[],
-    help: "Series beyond the limit, which count under the name overflow.",
-};
 
 /// A value that can be combined with those of other series of its family.
 pub(super) trait Merge {
@@ -208,9 +187,9 @@ impl ShownSeries {
         let unlabelled =
             |family, value: u64| metric_family(family, vec![gauge(family, &[], value as f64)]);
         vec![
-            unlabelled(&SERIES, self.lines),
-            unlabelled(&SERIES_LIMIT, self.rules.limit),
-            unlabelled(&SERIES_OVERFLOW, self.over),
+            unlabelled(&family::SERIES, self.lines),
+            unlabelled(&family::SERIES_LIMIT, self.rules.limit),
+            unlabelled(&family::SERIES_OVERFLOW, self.over),
         ]
     }
 }

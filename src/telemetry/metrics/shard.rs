@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use super::addresses::AddressCounts;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
-use super::labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
+use super::labels::{
+    CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
+};
 use super::upstream_calls::UpstreamCalls;
 use crate::domain::compare::Skip;
 use crate::domain::failure::Reason;
@@ -260,6 +262,21 @@ impl Snapshot {
         }
         sum
     }
+}
+
+/// Returns the state of the addresses of each upstream in the whole process, by the name of the upstream.
+#[must_use]
+pub fn address_counts(
+    names: &LabelNames,
+    snapshots: &[Snapshot],
+) -> BTreeMap<String, AddressCounts> {
+    let texts = names.texts();
+    let mut all: BTreeMap<String, AddressCounts> = BTreeMap::new();
+    for (upstream, counts) in snapshots.iter().flat_map(|snapshot| &snapshot.addresses) {
+        let name = texts.get(upstream.index()).map_or(NONE, |text| text);
+        all.entry(name.to_owned()).or_default().add(*counts);
+    }
+    all
 }
 
 /// Returns the tallies for the guards, summed over all workers, by the name of the flag.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use prometheus::proto;
 
 use super::family;
-use super::labels::LabelId;
-use super::render::{RenderedTexts, gauge, metric_family};
+use super::labels::{LabelId, RenderedTexts};
+use super::protobuf::{gauge, metric_family};
 
 /// The calls at an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

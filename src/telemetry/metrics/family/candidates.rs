@@ -2,7 +2,7 @@
 
 use prometheus::proto::MetricType;
 
-use super::Family;
+use super::definition::Family;
 
 pub(in crate::telemetry::metrics) const CANDIDATES_SKIPPED: Family = Family {
     name: "dualgauge_candidates_skipped_total",

@@ -2,7 +2,7 @@
 
 use prometheus::proto::MetricType;
 
-use super::Family;
+use super::definition::Family;
 
 pub(in crate::telemetry::metrics) const PROCESS_CPU: Family = Family {
     name: "process_cpu_seconds_total",

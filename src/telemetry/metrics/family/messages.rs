@@ -2,9 +2,9 @@
 
 use prometheus::proto::MetricType;
 
-use super::family::Family;
+use super::definition::Family;
 
-pub(super) const INVALID_MESSAGES: Family = Family {
+pub(in crate::telemetry::metrics) const INVALID_MESSAGES: Family = Family {
     name: "dualgauge_invalid_messages_total",
     kind: MetricType::COUNTER,
     labels: &["reason", "action"],
