@@ -1,5 +1,6 @@
 //! Startup, wiring and shutdown of the process. No decision about a call is made here.
 
+pub mod bound_addresses;
 mod certificates;
 mod compare_thread;
 pub mod control;

@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot};
 
+use super::bound_addresses::BoundAddresses;
 use super::certificates::Certificates;
 use super::control::{Control, Facts, Files, Hooks, StartError, own};
 use super::hot_restart::{self, PassedSockets};
@@ -76,57 +76,6 @@ pub enum RunError {
     /// The log cannot be started.
     #[error("the log cannot be started")]
     Log(#[from] log::LogError),
-}
-
-/// The addresses that a run listens on.
-#[derive(Debug, Clone, Copy)]
-pub struct BoundAddresses {
-    /// The address for calls.
-    pub listen: SocketAddr,
-    /// The scheme for calls.
-    pub scheme: Scheme,
-    /// The address of the admin listener.
-    pub admin: SocketAddr,
-}
-
-/// The scheme for calls: `http`, or `https` with TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Without TLS.
-    Http,
-    /// With TLS.
-    Https,
-}
-
-impl BoundAddresses {
-    fn new(workers: &Workers, sockets: &PassedSockets, plan: &Plan) -> io::Result<BoundAddresses> {
-        Ok(BoundAddresses {
-            listen: workers.address(),
-            scheme: match &plan.tls {
-                None => Scheme::Http,
-                Some(_) => Scheme::Https,
-            },
-            admin: sockets.admin.local_addr()?,
-        })
-    }
-}
-
-impl BoundAddresses {
-    /// Returns the URL of the listener for calls, without a path.
-    pub(super) fn base(&self) -> String {
-        let scheme = match self.scheme {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        };
-        format!("{scheme}://{}", self.listen)
-    }
-}
-
-impl fmt::Display for BoundAddresses {
-    /// Writes one line for people and scripts.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "serving {}, admin http://{}", self.base(), self.admin)
-    }
 }
 
 /// The resources that the process was started with.
@@ -410,7 +359,7 @@ async fn operate(
         // The admin listener responds until the last call is served; the control task ends once no command can come.
         let served = live((life, &page.links), (commands, close));
         tokio::select! {
-            result = served => result,
+            result = served => result.map_err(RunError::Worker),
             never = lively(&supervisor, &asking) => match never {},
         }
     };

@@ -12,9 +12,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
+use super::bound_addresses::BoundAddresses;
 use super::hot_restart::{PassedSockets, RestartError, Successor};
 use super::link_thread::LinkThread;
-use super::run::{BoundAddresses, RunError};
 use super::service_manager::ServiceManager;
 use super::workers::Workers;
 use crate::server::admin::AdminCommand;
@@ -37,11 +37,11 @@ enum StopReason {
     Replaced(Option<u32>),
 }
 
-/// Waits for the end, and drains. Dropping `close` ends the admin listener.
+/// Waits for the end, and drains. Dropping `close` ends the admin listener. Fails if a worker ends early.
 pub(super) async fn live(
     (mut life, links): (Lifetime, &LinkThread),
     (commands, close): (mpsc::Sender<AdminCommand>, oneshot::Sender<()>),
-) -> Result<(), RunError> {
+) -> io::Result<()> {
     let end = serve(&mut life, &commands).await?;
     let Lifetime {
         workers,
@@ -88,11 +88,11 @@ pub(super) async fn live(
     Ok(())
 }
 
-/// Serves until something ends the process.
+/// Serves until something ends the process. Fails if a worker ends early.
 async fn serve(
     life: &mut Lifetime,
     commands: &mpsc::Sender<AdminCommand>,
-) -> Result<StopReason, RunError> {
+) -> io::Result<StopReason> {
     let Lifetime {
         workers,
         signals,
@@ -130,7 +130,7 @@ async fn serve(
             },
             error = workers.failed() => {
                 give_up(heir).await;
-                return Err(RunError::Worker(error));
+                return Err(error);
             }
         }
     }

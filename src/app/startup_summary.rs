@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
-use super::run::BoundAddresses;
+use super::bound_addresses::BoundAddresses;
 use crate::config::raw::RawConfig;
 use crate::domain::plan::{Plan, Transport, Unrouted, UpstreamPlan};
 use crate::store::StoreSettings;

@@ -15,7 +15,8 @@ use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 
 use self::clients::Clients;
-use crate::app::run::{self, BoundAddresses, ProcessEnvironment};
+use crate::app::bound_addresses::BoundAddresses;
+use crate::app::run::{self, ProcessEnvironment};
 use crate::cli::{CommandError, DemoArguments};
 use crate::config::load::{Sources, environment};
 use crate::sample::{Database, Outage, serve_both};

@@ -17,7 +17,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::app::run::BoundAddresses;
+use crate::app::bound_addresses::BoundAddresses;
 use crate::cli::admin::{AdminArguments, AdminClient};
 use crate::cli::connection::{exchange, within};
 use crate::config::compile::tls::Alpn;

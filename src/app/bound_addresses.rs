@@ -1,0 +1,63 @@
+//! The addresses that a run listens on.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use super::hot_restart::PassedSockets;
+use super::workers::Workers;
+use crate::domain::plan::Plan;
+
+/// The addresses that a run listens on.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundAddresses {
+    /// The address for calls.
+    pub listen: SocketAddr,
+    /// The scheme for calls.
+    pub scheme: Scheme,
+    /// The address of the admin listener.
+    pub admin: SocketAddr,
+}
+
+/// The scheme for calls: `http`, or `https` with TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Without TLS.
+    Http,
+    /// With TLS.
+    Https,
+}
+
+impl BoundAddresses {
+    /// Returns the addresses of the workers and of the admin listener.
+    pub(super) fn new(
+        workers: &Workers,
+        sockets: &PassedSockets,
+        plan: &Plan,
+    ) -> io::Result<BoundAddresses> {
+        Ok(BoundAddresses {
+            listen: workers.address(),
+            scheme: match &plan.tls {
+                None => Scheme::Http,
+                Some(_) => Scheme::Https,
+            },
+            admin: sockets.admin.local_addr()?,
+        })
+    }
+
+    /// Returns the URL of the listener for calls, without a path.
+    pub(super) fn base(&self) -> String {
+        let scheme = match self.scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
+        format!("{scheme}://{}", self.listen)
+    }
+}
+
+impl fmt::Display for BoundAddresses {
+    /// Writes one line for people and scripts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "serving {}, admin http://{}", self.base(), self.admin)
+    }
+}
