@@ -12,6 +12,7 @@
 //! reports         the counts of this process and of all replicas
 //! kill            the kill switch, which acts before it is stored
 //! reporter_id     the id under which this process reports
+//! report_counts   the counts that a process reports
 //! report_age      the time since other reports changed
 //! replication     changes by other replicas, and an unavailable store
 //! restart_only    settings that a reload cannot change
@@ -34,6 +35,7 @@ mod overrides;
 mod reading;
 mod replication;
 mod report_age;
+mod report_counts;
 mod reporter_id;
 mod reports;
 mod restart_only;
@@ -68,7 +70,7 @@ use restart_only::{RestartOnly, keep_what_is_fixed};
 use stale_changes::StaleChanges;
 
 pub use files::Files;
-pub use reports::ReportCounts;
+pub use report_counts::ReportCounts;
 pub use task::{Hooks, own};
 
 /// The runtime state and its operations. It reads and writes files, so it must not run on a thread that serves calls.

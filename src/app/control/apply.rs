@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::guards::trip;
 use super::{Control, overrides};
 use crate::config::raw::RawFlag;
 use crate::domain::plan::Plan;
@@ -15,6 +14,8 @@ use crate::telemetry::clock::Rfc3339;
 
 /// The number of attempts to store a change when other replicas are faster.
 pub(super) const ATTEMPTS: usize = 8;
+/// The author of changes by guards and ramps.
+const GUARD: &str = "guard";
 
 /// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,4 +269,28 @@ pub(super) fn log_change(change: &Change, by: &ChangeMeta) {
         why = by.why,
         "the rollout was changed"
     );
+}
+
+/// Returns the change with which a guard trips a flag.
+fn trip(flag: &str, reason: &str, at: SystemTime) -> (ChangeRequest, ChangeMeta) {
+    let change = Change::Trip {
+        flag: flag.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let by = ChangeMeta {
+        who: GUARD.to_owned(),
+        at: Rfc3339(at).to_string(),
+        why: None,
+    };
+    (asked_by_guard(change), by)
+}
+
+/// Returns the request of a guard or ramp for `change`.
+pub(super) fn asked_by_guard(change: Change) -> ChangeRequest {
+    ChangeRequest {
+        change,
+        who: GUARD.to_owned(),
+        why: None,
+        expected: None,
+    }
 }

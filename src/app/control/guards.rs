@@ -4,19 +4,16 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use super::apply::Applied;
+use super::apply::{Applied, asked_by_guard};
 use super::{Control, overrides};
-use crate::domain::rollout::overrides::{Change, ChangeMeta, FlagStanding};
+use crate::domain::rollout::overrides::{Change, FlagStanding};
 use crate::domain::rollout::{
     Aggregate, Arming, Flag, Guard, GuardDecision, GuardState, Mode, RampState, RampStep, Tally,
     UnixMillis,
 };
-use crate::server::admin::{ChangeRequest, Refusal};
-use crate::telemetry::clock::{Rfc3339, millis};
+use crate::server::admin::Refusal;
+use crate::telemetry::clock::millis;
 use crate::telemetry::metrics::GuardTrips;
-
-/// The author of changes by guards and ramps.
-const GUARD: &str = "guard";
 
 /// The state of the guards, by the name of the flag.
 #[derive(Debug, Default)]
@@ -93,29 +90,6 @@ impl GuardedFlag {
     }
 }
 
-/// Returns the change with which a guard trips a flag.
-pub(super) fn trip(flag: &str, reason: &str, at: SystemTime) -> (ChangeRequest, ChangeMeta) {
-    let change = Change::Trip {
-        flag: flag.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let by = ChangeMeta {
-        who: GUARD.to_owned(),
-        at: Rfc3339(at).to_string(),
-        why: None,
-    };
-    (asked(change), by)
-}
-
-fn asked(change: Change) -> ChangeRequest {
-    ChangeRequest {
-        change,
-        who: GUARD.to_owned(),
-        why: None,
-        expected: None,
-    }
-}
-
 /// The action that a decision requires.
 enum GuardAction {
     Trip { reason: String },
@@ -141,7 +115,7 @@ impl Control {
                     Change::Advance { flag, from, to, at }
                 }
             };
-            let asked = asked(change);
+            let asked = asked_by_guard(change);
             match self.change(&asked, at).await {
                 // On a refusal another replica was faster, or the flag is gone: there is nothing to store.
                 Ok(_) | Err(Refusal::Fault(_) | Refusal::Unknown { .. }) => {}

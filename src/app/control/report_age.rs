@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use crate::domain::rollout::Reporter;
 use crate::store::ReplicaReport;
 
+/// The time without change after which a process counts as ended, and its report is folded into the archive.
+pub(super) const GONE_AFTER_MS: u64 = 300_000;
+
 /// The first time at which each current report was seen.
 #[derive(Debug, Default)]
 pub(super) struct ReportAges(BTreeMap<Reporter, FirstSeen>);

@@ -4,7 +4,8 @@
 //! archive. When it returns, it starts a new boot, whose counts continue after those reported under the last one. So
 //! each call is counted once, whether or not the old report was folded.
 
-use super::reports::{GONE_AFTER_MS, ReportCounts};
+use super::report_age::GONE_AFTER_MS;
+use super::report_counts::ReportCounts;
 use crate::domain::rollout::{Reporter, Tallies};
 use crate::store::{ReplicaReport, boot};
 

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::Control;
 use super::guards::GuardedFlag;
-use super::report_age::ReportAges;
+use super::report_age::{GONE_AFTER_MS, ReportAges};
+use super::report_counts::ReportCounts;
 use super::reporter_id::ReporterId;
 use crate::config::raw::RawConfig;
 use crate::domain::lifecycle::Usage;
@@ -19,19 +20,8 @@ use crate::telemetry::clock::millis;
 /// The interval of reports to a folder. A server gets a report at each evaluation, because the guards of all replicas
 /// decide on the counts of all.
 const WRITE_EVERY_MS: u64 = 10_000;
-/// The time without change after which a process counts as ended, and its report is folded into the archive.
-pub(super) const GONE_AFTER_MS: u64 = 300_000;
 /// The replica name of a process that shares its store with no other.
 const ALONE: &str = "local";
-
-/// The counts of this process since its start.
-#[derive(Debug, Clone, Default)]
-pub struct ReportCounts {
-    /// The tallies by the name of the guarded flag.
-    pub tallies: Tallies,
-    /// The usage of routes by client.
-    pub usage: Usage,
-}
 
 /// The reporting state: the own id and last report, and the counts of others.
 #[derive(Debug)]

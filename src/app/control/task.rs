@@ -8,7 +8,7 @@ use tokio::time::{self, MissedTickBehavior};
 
 use super::file_watch::FileChange;
 use super::reading::{Done, Reading, Waiting};
-use super::reports::ReportCounts;
+use super::report_counts::ReportCounts;
 use super::{Control, Facts, Trigger};
 use crate::domain::compare::Mismatches;
 use crate::domain::lifecycle::{ReportQuery, UsageReport, report};

@@ -1,0 +1,13 @@
+//! The counts that a process reports.
+
+use crate::domain::lifecycle::Usage;
+use crate::domain::rollout::Tallies;
+
+/// The counts of this process since its start.
+#[derive(Debug, Clone, Default)]
+pub struct ReportCounts {
+    /// The tallies by the name of the guarded flag.
+    pub tallies: Tallies,
+    /// The usage of routes by client.
+    pub usage: Usage,
+}
