@@ -5,6 +5,7 @@
 
 mod http_file;
 mod input;
+mod input_error;
 mod live;
 mod text;
 
@@ -22,7 +23,7 @@ use crate::domain::explain::{
 use crate::domain::routing::RequestHead;
 use crate::telemetry::clock;
 
-pub(super) use input::InputError;
+pub(super) use input_error::InputError;
 
 /// One request of the input, with the explanation of each call in it.
 #[derive(Debug, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::text::{accepted, row};
+use super::statements::{accepted, row};
 use super::verdict::Checked;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::domain::check::{

@@ -1,9 +1,8 @@
 //! Statements about the directions of a route. Each belongs to the route itself, or to an outcome set that routes
 //! share.
 
-use super::text::accepted;
-use super::text::row;
 use crate::domain::check::{Direction, Finding, FindingKind, Never, RouteReport};
+use crate::domain::outcome::OutcomeRow;
 use crate::domain::route::Route;
 
 /// The detail of a printed report.
@@ -90,4 +89,18 @@ fn own<'r>(route: &'r Route, direction: &'r Direction) -> Vec<Statement<'r>> {
         say(format!("lossy: {says}{accepted}"), false, Some(loss));
     }
     all
+}
+
+/// Returns the declared reason for a loss.
+pub(super) fn accepted(route: &Route, kind: FindingKind) -> Option<&str> {
+    let row = row(route, kind).and_then(|row| row.lossy.as_deref());
+    row.or(route.lossy.as_deref())
+}
+
+/// Returns the row of the route that a finding concerns.
+pub(super) fn row(route: &Route, kind: FindingKind) -> Option<&OutcomeRow> {
+    match kind {
+        FindingKind::Outcome(row) => route.outcomes.rows().get(row),
+        FindingKind::Request | FindingKind::BuiltIn => None,
+    }
 }

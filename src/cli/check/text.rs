@@ -13,7 +13,6 @@ use crate::domain::check::{
     Direction, EventReport, Finding, FindingKind, LossVerdict, Replies, RouteReport,
 };
 use crate::domain::event::EventDefinition;
-use crate::domain::outcome::OutcomeRow;
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::telemetry::metrics::{SeriesEstimate, estimate};
@@ -233,19 +232,6 @@ fn label_verdicts(what: &str, [rest, rpc]: [Option<LossVerdict>; 2]) -> Option<S
         (Some(rest), None) => Some(format!("{what} {} from rest only", rest.as_str())),
         (None, Some(rpc)) => Some(format!("{what} {} from rpc only", rpc.as_str())),
         (None, None) => None,
-    }
-}
-
-/// Returns the declared reason for a loss.
-pub(super) fn accepted(route: &Route, kind: FindingKind) -> Option<&str> {
-    let row = row(route, kind).and_then(|row| row.lossy.as_deref());
-    row.or(route.lossy.as_deref())
-}
-
-pub(super) fn row(route: &Route, kind: FindingKind) -> Option<&OutcomeRow> {
-    match kind {
-        FindingKind::Outcome(row) => route.outcomes.rows().get(row),
-        FindingKind::Request | FindingKind::BuiltIn => None,
     }
 }
 

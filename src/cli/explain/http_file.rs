@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode, Uri};
 
-use super::input::InputError;
+use super::input_error::InputError;
 use crate::domain::outcome::RestReply;
 use crate::domain::wire::encode_raw;
 

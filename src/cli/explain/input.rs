@@ -8,45 +8,10 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
 use super::http_file::{self, HttpFileRequest};
+use super::input_error::InputError;
 use crate::cli::ExplainArguments;
 use crate::domain::outcome::RestReply;
 use crate::domain::plan::Plan;
-
-/// The reason why the input is invalid.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum InputError {
-    /// A file cannot be read.
-    #[error("`{}` cannot be read", path.display())]
-    File {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A line of an HTTP file.
-    #[error("line {line}: {what}")]
-    Line {
-        /// The line number, from 1.
-        line: usize,
-        /// The fault.
-        what: String,
-    },
-    /// An invalid argument.
-    #[error("{0}")]
-    Argument(String),
-    /// An HTTP file without requests.
-    #[error("there is no request in it")]
-    NoRequest,
-}
-
-impl InputError {
-    pub(super) fn line(line: usize, what: impl Into<String>) -> InputError {
-        InputError::Line {
-            line,
-            what: what.into(),
-        }
-    }
-}
 
 /// The requests to explain, and the reply.
 pub(super) struct Input {

@@ -8,7 +8,8 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::http_file::HttpFileRequest;
-use super::input::{self, InputError};
+use super::input;
+use super::input_error::InputError;
 use super::{Explained, print, unreadable};
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::{CommandError, ExplainArguments};
