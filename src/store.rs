@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! backend     a store: files or a server, with the same contract
-//! state       the stored data: texts with revisions, reports, health
+//! versioned   texts with revisions
+//! state       the stored data: reports, limits, health
 //! error       the errors of a store
 //! file        the files of one process: `rollout.json`, `watch.json`
 //! redis       Redis or Valkey, for many replicas
@@ -28,6 +29,7 @@ mod redis;
 mod snapshot;
 mod state;
 mod state_dir;
+mod versioned;
 
 pub use backend::{Store, StoreSettings};
 pub use background::{Background, Late, START_LIMIT, within};
@@ -36,4 +38,5 @@ pub use file::FileStore;
 pub use legacy::{Flip, legacy};
 pub use redis::{RedisSettings, RedisStore};
 pub use snapshot::{SnapshotContents, SnapshotDir};
-pub use state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports, Versioned, boot};
+pub use state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports, boot};
+pub use versioned::Versioned;

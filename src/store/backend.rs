@@ -8,7 +8,8 @@ use crate::store::background::{START_LIMIT, within};
 use crate::store::error::{CommitError, StoreError};
 use crate::store::file::FileStore;
 use crate::store::redis::{RedisSettings, RedisStore};
-use crate::store::state::{Health, ReplicaReport, Reports, Versioned};
+use crate::store::state::{Health, ReplicaReport, Reports};
+use crate::store::versioned::Versioned;
 
 /// The location of the store.
 #[derive(Debug, Clone)]

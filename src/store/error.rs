@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::domain::json::JsonFault;
 use crate::store::background::Late;
-use crate::store::state::Versioned;
+use crate::store::versioned::Versioned;
 
 /// The reason why data cannot be read or stored.
 #[derive(Debug, thiserror::Error)]

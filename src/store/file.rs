@@ -17,10 +17,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::store::background::{Background, LIMIT, Late};
 use crate::store::error::{CommitError, Corruption, StoreError};
-use crate::store::state::{
-    Health, HealthTracker, MOST_REPORTS, ReplicaReport, Reports, Versioned, check,
-};
+use crate::store::state::{Health, HealthTracker, MOST_REPORTS, ReplicaReport, Reports, check};
 use crate::store::state_dir::StateDir;
+use crate::store::versioned::Versioned;
 use crate::telemetry::clock::{now, wall};
 use contents::WatchContents;
 

@@ -25,8 +25,9 @@ use crate::store::error::{CommitError, StoreError};
 use crate::store::record::{Record, beginning, record};
 use crate::store::state::{
     HIGHEST_REVISION, Health, HealthTracker, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports,
-    Versioned, boot, check, random_u64,
+    boot, check, random_u64,
 };
+use crate::store::versioned::Versioned;
 use crate::telemetry::clock::wall;
 use connect::Connector;
 use connection::RedisConnection;
@@ -128,7 +129,8 @@ impl RedisSettings {
 impl RedisStore {
     /// Creates the store without connecting.
     pub fn open(settings: &RedisSettings) -> Result<RedisStore, StoreError> {
-        let connector = Connector::new(settings).map_err(|error| StoreError::Away {
+        let connector = Connector::new(&settings.server, settings.tls.as_deref());
+        let connector = connector.map_err(|error| StoreError::Away {
             address: settings.server.addr().to_string(),
             source: error.into(),
         })?;

@@ -16,8 +16,9 @@ use crate::store::error::{Corruption, StoreError, chain};
 use crate::store::legacy::Header;
 use crate::store::pretty_json::pretty;
 use crate::store::record::compact;
-use crate::store::state::{HIGHEST_REVISION, Versioned};
+use crate::store::state::HIGHEST_REVISION;
 use crate::store::state_dir::StateDir;
+use crate::store::versioned::Versioned;
 
 const COPY: &str = "rollout.copy.json";
 const VERSION: u32 = 1;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::domain::json::Json;
 use crate::store::error::{StoreError, chain};
+use crate::store::versioned::Versioned;
 
 /// The maximum size of a stored text in bytes.
 pub const LONGEST_TEXT: usize = 8 << 20;
@@ -15,15 +16,6 @@ pub const MOST_REPORTS: usize = 1_000;
 pub(super) const HIGHEST_REVISION: u64 = 1 << 53;
 /// The maximum nesting depth of a stored text.
 pub(super) const DEPTH: u16 = 128;
-
-/// A text with its revision.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Versioned {
-    /// The number of replacements so far; 0 if the text was never written.
-    pub revision: u64,
-    /// The text; empty at revision 0.
-    pub text: String,
-}
 
 /// The counts of one process since its start. Only that process writes them.
 #[derive(Debug, Clone, PartialEq, Eq)]

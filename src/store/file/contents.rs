@@ -9,7 +9,8 @@ use crate::store::error::Corruption;
 use crate::store::legacy::Header;
 use crate::store::pretty_json::pretty;
 use crate::store::record::{Record, compact, record};
-use crate::store::state::{HIGHEST_REVISION, ReplicaReport, Versioned};
+use crate::store::state::{HIGHEST_REVISION, ReplicaReport};
+use crate::store::versioned::Versioned;
 
 const VERSION: u32 = 1;
 

@@ -14,7 +14,8 @@ use super::FileStore;
 use crate::store::error::{CommitError, StoreError, chain};
 use crate::store::pretty_json::pretty;
 use crate::store::record::record;
-use crate::store::state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Versioned};
+use crate::store::state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport};
+use crate::store::versioned::Versioned;
 use blocking_store::BlockingStore;
 
 fn open(folder: &TempDir) -> BlockingStore {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, FromRedisValue, RedisConnectionInfo,
-    RedisError,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, FromRedisValue,
+    RedisConnectionInfo, RedisError,
 };
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -21,7 +21,6 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::config::compile::tls::{self, Alpn};
 use crate::domain::tls::ClientTls;
-use crate::store::redis::RedisSettings;
 
 /// The address of a server and the way to connect.
 pub(super) enum Connector {
@@ -51,11 +50,13 @@ pub(super) enum Connection {
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Connector {
-    /// Creates a connector without connecting.
-    pub(super) fn new(settings: &RedisSettings) -> Result<Connector, RedisError> {
-        let server = settings.server.clone();
-        let Some(tls) = &settings.tls else {
-            return Client::open(server).map(Connector::Plain);
+    /// Creates a connector without connecting. With `tls`, connections use TLS.
+    pub(super) fn new(
+        server: &ConnectionInfo,
+        tls: Option<&ClientTls>,
+    ) -> Result<Connector, RedisError> {
+        let Some(tls) = tls else {
+            return Client::open(server.clone()).map(Connector::Plain);
         };
         let ConnectionAddr::Tcp(host, port) = server.addr() else {
             let message = "TLS requires TCP";

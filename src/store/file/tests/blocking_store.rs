@@ -4,7 +4,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::store::error::{CommitError, StoreError};
 use crate::store::file::FileStore;
-use crate::store::state::{Health, ReplicaReport, Reports, Versioned};
+use crate::store::state::{Health, ReplicaReport, Reports};
+use crate::store::versioned::Versioned;
 
 /// A store and the runtime that runs its calls.
 pub(super) struct BlockingStore {
