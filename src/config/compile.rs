@@ -5,6 +5,7 @@
 //! configuration causes a panic.
 
 mod addresses;
+mod authority;
 mod candidates;
 mod compare;
 mod cors;

@@ -14,6 +14,7 @@ pub(super) mod guard;
 mod headers;
 pub(super) mod identity;
 mod lifecycle;
+mod link;
 mod local;
 mod mcp;
 mod metrics;

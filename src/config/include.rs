@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::config::progress;
 
+/// The tables that an included file may contain.
+pub(super) const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
+
 /// Returns the files of one pattern, sorted by name.
 ///
 /// `*` and `?` may be only in the last part of the pattern. As in a shell, they do not match a leading dot, which

@@ -46,9 +46,6 @@ const SUPERVISION: [&str; 5] = [
 /// The variable that passes the original soft limit of open files to the successor process.
 pub const SOFT_NOFILE: &str = "PREDECESSOR_SOFT_NOFILE";
 
-/// The tables that an included file may contain.
-pub(super) const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
-
 /// The sources of a configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
@@ -286,7 +283,7 @@ fn read_files(
         if paths.contains(&path) {
             continue;
         }
-        let part = KeyPath::Included(ROUTE_TABLES);
+        let part = KeyPath::Included(include::ROUTE_TABLES);
         match TomlDocument::read(&path, digests).and_then(|read| read.add_to(&mut layer, part)) {
             Ok(found) => problems.extend(found),
             Err(unreadable) => problems.push(unreadable),

@@ -10,7 +10,6 @@ use crate::config::digest::Digests;
 use crate::config::flags;
 use crate::config::include;
 use crate::config::layer::{Layer, Merged};
-use crate::config::load::ROUTE_TABLES;
 use crate::config::problem::{Problem, SourceLocation};
 use crate::config::table_reader;
 use crate::config::toml::{KeyPath, TomlDocument};
@@ -43,7 +42,9 @@ fn included(paths: &[PathBuf], defaults: Layer) -> Vec<Problem> {
     let (mut problems, mut layer) = (Vec::new(), Layer::new("files"));
     for path in paths {
         let read = TomlDocument::read(path, &mut Digests::new());
-        match read.and_then(|read| read.add_to(&mut layer, KeyPath::Included(ROUTE_TABLES))) {
+        match read
+            .and_then(|read| read.add_to(&mut layer, KeyPath::Included(include::ROUTE_TABLES)))
+        {
             Ok(found) => problems.extend(found),
             Err(unreadable) => problems.push(unreadable),
         }

@@ -2,7 +2,7 @@
 
 use http::Uri;
 
-use super::upstreams::{authority, usual_port};
+use super::authority::{authority, usual_port};
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::RawAddresses;
 use crate::domain::load_balancing::{

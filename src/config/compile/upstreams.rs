@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::uri::PathAndQuery;
 use http::{HeaderName, Uri};
 
+use super::authority::{authority, is_secured, port};
 use super::{addresses, headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::raw::{
@@ -295,36 +296,6 @@ fn check_url(url: &Spanned<Uri>, side: Side, problems: &mut Vec<Problem>) {
 fn path(url: &Uri) -> PathAndQuery {
     let path = url.path_and_query().cloned();
     path.unwrap_or(PathAndQuery::from_static("/"))
-}
-
-/// Returns whether the URL requires TLS.
-fn is_secured(url: &Uri) -> bool {
-    matches!(url.scheme_str(), Some("https" | "wss"))
-}
-
-/// Returns the default port of the scheme, which `Host` omits (RFC 9110 §4.2.1 and §4.2.2).
-pub(super) fn usual_port(url: &Uri) -> u16 {
-    if is_secured(url) { 443 } else { 80 }
-}
-
-/// Returns the port of the URL, or that of its scheme.
-fn port(url: &Uri) -> Option<u16> {
-    let authority = url.authority()?;
-    let after_host = &authority.as_str()[authority.host().len()..];
-    match after_host.strip_prefix(':') {
-        None => Some(usual_port(url)),
-        Some(port) => port.parse().ok().filter(|port| *port != 0),
-    }
-}
-
-/// Returns the authority in the form of the `Host` header.
-pub(super) fn authority(url: &Uri) -> String {
-    let host = url.host().unwrap_or_default();
-    match port(url) {
-        None => host.to_owned(),
-        Some(port) if port == usual_port(url) => host.to_owned(),
-        Some(port) => format!("{host}:{port}"),
-    }
 }
 
 /// Returns the URL of an upstream; a child process has none.

@@ -6,7 +6,7 @@ use http::Uri;
 
 use super::MOST;
 use super::headers::headers;
-use super::stdio::log_messages;
+use super::link::log_messages;
 use crate::config::problem::Spanned;
 use crate::config::raw::RawMcp;
 use crate::config::table_reader::Table;

@@ -1,16 +1,17 @@
 //! Keys of a child-process upstream.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
+use super::link::{
+    HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
+};
 use super::{MOST, mcp};
 use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, size, string, text, timeout, whole, word};
-use crate::domain::json::{Json, JsonKind};
+use crate::domain::json::Json;
 use crate::domain::mcp::Revision;
-use crate::domain::pending::LogMessages;
 use crate::domain::plan::SecretMap;
 
 /// Keys of child processes only, other than the command.
@@ -20,21 +21,8 @@ const MODES: &[(&str, ModeWord)] = &[
     ("serial", ModeWord::Serial),
     ("pipelined", ModeWord::Pipelined),
 ];
-pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =
-    &[("mcp", HandshakeWord::Mcp), ("none", HandshakeWord::None)];
-
-const LOG_MESSAGES: &[(&str, LogMessages)] = &[
-    ("caller", LogMessages::Caller),
-    ("broadcast", LogMessages::Broadcast),
-];
-
 const IN_FLIGHT: usize = 16;
-pub(super) const QUEUE: usize = 256;
-pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 const LINE_LIMIT: usize = 16 * 1024 * 1024;
-pub(super) const UNANSWERED: usize = 8;
-/// Methods by which one client would stop the child of all.
-const WITHHOLD: [&str; 2] = ["shutdown", "exit"];
 
 pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     let command = table.list("command", argument);
@@ -81,46 +69,6 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         unanswered: unanswered?,
         withhold: withhold?,
     })
-}
-
-/// Decodes the recipients of log messages that belong to no call.
-pub(super) fn log_messages(table: &mut Table<'_>) -> Option<Spanned<LogMessages>> {
-    table.get_or("log_messages", word(LOG_MESSAGES, &[]), LogMessages::Caller)
-}
-
-/// Decodes the methods that no client may use.
-pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
-    match table.shape("withhold") {
-        Shape::Absent => Some(WITHHOLD.map(str::to_owned).to_vec()),
-        Shape::Table | Shape::Value => {
-            let methods = table.list("withhold", text);
-            methods.map(|methods| methods.into_iter().map(|method| method.value).collect())
-        }
-    }
-}
-
-/// Decodes the configured params of the handshake.
-pub(super) fn initialize(
-    table: &mut Table<'_>,
-    handshake: Option<&Spanned<HandshakeWord>>,
-) -> Option<Json> {
-    let params = table.json("initialize")?;
-    if handshake.is_some_and(|word| word.value == HandshakeWord::None) {
-        let wrong = ValueError::new("a link without a handshake sends no `initialize`");
-        table.report(
-            "initialize",
-            wrong.hint("write `handshake = \"mcp\"`, or remove it"),
-        );
-    }
-    if params.kind() != JsonKind::Object {
-        let shown = params.kind().described();
-        table.report(
-            "initialize",
-            ValueError::new(format!("{shown} is not a table")),
-        );
-        return None;
-    }
-    Some(params)
 }
 
 /// Decodes the MCP revision; `None` if the proxy does not choose it.

@@ -7,7 +7,7 @@ use http::Uri;
 
 use super::MOST;
 use super::headers::headers;
-use super::stdio::{
+use super::link::{
     HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
 };
 use crate::config::problem::Spanned;

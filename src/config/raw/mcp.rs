@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::RawHeaders;
+use super::identity::RawHeaders;
 use crate::config::problem::Spanned;
 use crate::domain::mcp::Revision;
 use crate::domain::pending::LogMessages;

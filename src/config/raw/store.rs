@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
+use super::identity::RawClientTls;
 use crate::config::problem::Spanned;
-use crate::config::raw::RawClientTls;
 
 /// `[rollout.store]`: the shared store of replicas.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::{HandshakeWord, RawHeaders};
+use super::identity::RawHeaders;
+use super::stdio::HandshakeWord;
 use crate::config::problem::Spanned;
 use crate::domain::json::Json;
 use crate::domain::pending::LogMessages;
