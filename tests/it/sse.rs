@@ -268,10 +268,7 @@ fn an_event_that_cannot_be_written_is_left_out_counted_and_said_once() {
         let wanted = wanted.map(|(labels, count)| (labels.to_owned(), count));
         (found == wanted.into()).then_some(())
     });
-    assert_eq!(
-        scene.proxy.log().matches("event dropped").count(),
-        1
-    );
+    assert_eq!(scene.proxy.log().matches("event dropped").count(), 1);
 }
 
 #[test]

@@ -390,7 +390,8 @@ impl ConnectionTask {
             }
             SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => {
                 self.counts.skipped += 1;
-                self.worker.count(|shard| shard.count_undelivered(Undelivered::Noise));
+                self.worker
+                    .count(|shard| shard.count_undelivered(Undelivered::Noise));
             }
         }
     }
@@ -409,7 +410,8 @@ impl ConnectionTask {
         }
         let undelivered = self.correlator.counts().unmatched;
         for _ in self.counts.late..undelivered {
-            self.worker.count(|shard| shard.count_undelivered(Undelivered::Late));
+            self.worker
+                .count(|shard| shard.count_undelivered(Undelivered::Late));
         }
         self.counts.late = undelivered;
     }

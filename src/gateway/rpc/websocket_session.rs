@@ -423,7 +423,8 @@ impl WebSocketSession {
                     };
                 }
                 SocketMessage::Unrecognized(_) => {
-                    self.worker.count(|shard| shard.count_undelivered(Undelivered::Noise));
+                    self.worker
+                        .count(|shard| shard.count_undelivered(Undelivered::Noise));
                     return ServeEnd::Replied(None);
                 }
             }

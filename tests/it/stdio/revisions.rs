@@ -126,7 +126,10 @@ fn an_early_death_does_not_decide_the_revision_for_good() {
         "2026-07-28"
     );
     assert_eq!(seen(&proxy)[0], "server/discover");
-    proxy.log_line(&["the child process exited at `server/discover`", "probed once more"]);
+    proxy.log_line(&[
+        "the child process exited at `server/discover`",
+        "probed once more",
+    ]);
     assert_eq!(proxy.log().matches("probing stops").count(), 0);
 }
 
